@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Every chore of the project by one name: `python3 dev.py demo`, `python3 dev.py test`, …
+
+Needs Python ≥ 3.11 and cargo, nothing else: it makes its own virtual environment in `.venv`
+and installs the package with its developers' tools there whenever what it is built from has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
+
+
+def run(*command: object, cwd: Path = ROOT) -> None:
+    print("$", *(Path(part).name if isinstance(part, Path) else part for part in command), flush=True)
+    code = subprocess.run([str(part) for part in command], cwd=cwd).returncode
+    if code:
+        sys.exit(code)
+
+
+def built_from() -> str:
+    """A digest of all that the compiled package depends on."""
+    digest = hashlib.sha256()
+    native = ROOT / "native"
+    sources = [ROOT / "pyproject.toml", native / "Cargo.toml", native / "build.rs"]
+    for path in [*sources, *sorted((native / "include").iterdir()), *sorted((native / "src").rglob("*.rs"))]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def setup() -> None:
+    stamp = VENV / "built-from"
+    if stamp.is_file() and stamp.read_text() == built_from():
+        return
+    if not PYTHON.exists():
+        venv.create(VENV, with_pip=True)
+    run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", ".[dev]")
+    stamp.write_text(built_from())
+
+
+def demo(*arguments: str) -> None:
+    """Find rules in a table shipped with the package."""
+    setup()
+    run(PYTHON, "-m", "causalrules.cli", "demo", *arguments)
+
+
+def test(*arguments: str) -> None:
+    """All tests, of the core and of the package."""
+    setup()
+    run("cargo", "test", "--release", "--quiet", cwd=ROOT / "native")
+    run(PYTHON, "-m", "pytest", "-n", "auto", *arguments)
+
+
+def lint() -> None:
+    """Formatting, lint and types."""
+    setup()
+    run("cargo", "fmt", "--check", cwd=ROOT / "native")
+    run("cargo", "clippy", "--release", "--all-targets", "--quiet", "--", "-D", "warnings", cwd=ROOT / "native")
+    run(PYTHON, "-m", "ruff", "check", ".")
+    run(PYTHON, "-m", "ruff", "format", "--check", ".")
+    run(PYTHON, "-m", "mypy")
+
+
+CHORES = {"setup": setup, "demo": demo, "test": test, "lint": lint}
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in CHORES:
+        lines = (f"  {name:8}{(chore.__doc__ or 'Make the environment and build.').strip()}" for name, chore in CHORES.items())
+        sys.exit("usage: python3 dev.py CHORE\n" + "\n".join(lines))
+    CHORES[sys.argv[1]](*sys.argv[2:])
