@@ -1,0 +1,252 @@
+"""The formulas of the paper (§3.2), one function each.
+
+Every function takes the contingency tables of a rule σ and an outcome y, one table per stratum z of the
+controls, as four numbers or four arrays of equal length:
+
+| | y | not y |
+|---|---|---|
+| σ holds | a | b |
+| σ does not hold | c | d |
+
+With n_z = a+b+c+d, N = Σ_z n_z and K = the number of strata. A value that is undefined is nan.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from causalrules.exceptions import OptionError
+
+Floats = NDArray[np.float64]
+
+
+def _tables(*counts: ArrayLike) -> tuple[Floats, ...]:
+    return tuple(np.atleast_1d(np.asarray(count, dtype=np.float64)) for count in counts)
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    """Return part / whole, and nan where there is no whole."""
+    share: Floats = np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
+    return share
+
+
+def _ratio(part: Any, whole: Any) -> float:
+    return float(part) / float(whole) if whole > 0 else float("nan")
+
+
+def _both_sides(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]:
+    return (a + b > 0) & (c + d > 0)
+
+
+def _standardised(share: Floats, a: Floats, b: Floats, c: Floats, d: Floats) -> float:
+    """Return Σ_z share_z · n_z/N′ over the strata where both sides are present, N′ their rows."""
+    inside = _both_sides(a, b, c, d)
+    rows = (a + b + c + d)[inside]
+    return _ratio(np.sum(share[inside] * rows), np.sum(rows))
+
+
+def reliable_difference(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> Any:
+    """Return the Laplace-corrected difference less its confidence terms, for one stratum or for each.
+
+    λ_z = (a+1)/(a+b+2) − (c+1)/(c+d+2) − β/(2√(a+b+2)) − β/(2√(c+d+2))
+
+    On the Titanic, 161 of 170 women of the first two classes survived, and 181 of the other 721 passengers:
+
+    >>> round(float(reliable_difference(161, 9, 181, 540, beta=2)), 5)
+    0.57669
+    """
+    a, b, c, d = (np.asarray(count, dtype=np.float64) for count in (a, b, c, d))
+    covered, uncovered = a + b + 2, c + d + 2
+    return (
+        (a + 1) / covered
+        - (c + 1) / uncovered
+        - beta / (2 * np.sqrt(covered))
+        - beta / (2 * np.sqrt(uncovered))
+    )
+
+
+def reliable_weights(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Floats:
+    """Return the weight of each stratum in the reliable effect: (n_z+4)/(N+4K).
+
+    >>> reliable_weights([1, 10], [1, 30], [1, 20], [1, 28]).tolist()
+    [0.08, 0.92]
+    """
+    a, b, c, d = _tables(a, b, c, d)
+    rows = a + b + c + d + 4
+    weights: Floats = rows / np.sum(rows)
+    return weights
+
+
+def reliable_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> float:
+    """Return the reliable estimate of the effect of a rule, the paper's r(σ).
+
+    r(σ) = Σ_z λ_z · (n_z+4)/(N+4K)
+
+    >>> round(reliable_effect(161, 9, 181, 540, beta=2), 5)
+    0.57669
+    """
+    a, b, c, d = _tables(a, b, c, d)
+    return float(np.sum(reliable_difference(a, b, c, d, beta) * reliable_weights(a, b, c, d)))
+
+
+def plugin_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
+    """Return the plug-in estimate; a stratum without both sides counts as no difference.
+
+    ê(σ) = Σ_z (a/(a+b) − c/(c+d)) · n_z/N
+
+    This is what the estimator "plugin" maximises, and equals effect · overlap.
+
+    >>> round(plugin_effect([81, 192], [6, 71], [234, 55], [36, 25]), 3)
+    0.054
+    """
+    a, b, c, d = _tables(a, b, c, d)
+    inside = _both_sides(a, b, c, d)
+    difference = _share(a, a + b) - _share(c, c + d)
+    rows = a + b + c + d
+    return _ratio(np.sum(difference[inside] * rows[inside]), np.sum(rows))
+
+
+def overlap(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
+    """Return the share of the rows in strata where the rule holds for some and fails for some: N′/N.
+
+    >>> overlap([1, 2], [1, 2], [1, 0], [1, 0])
+    0.5
+    """
+    a, b, c, d = _tables(a, b, c, d)
+    rows = a + b + c + d
+    return _ratio(np.sum(rows[_both_sides(a, b, c, d)]), np.sum(rows))
+
+
+def p_do_rule(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
+    """Return the probability of the outcome where the rule holds, adjusted for the controls.
+
+    p(y | do(σ)) = Σ_z a/(a+b) · n_z/N′, over the strata where both sides are present, N′ their rows
+
+    Treatment A for kidney stones, adjusted for their size:
+
+    >>> round(p_do_rule([81, 192], [6, 71], [234, 55], [36, 25]), 3)
+    0.833
+    """
+    a, b, c, d = _tables(a, b, c, d)
+    return _standardised(_share(a, a + b), a, b, c, d)
+
+
+def p_do_not_rule(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
+    """Return the probability of the outcome where the rule does not hold, adjusted for the controls.
+
+    p(y | do(not σ)) = Σ_z c/(c+d) · n_z/N′, over the strata where both sides are present, N′ their rows
+
+    >>> round(p_do_not_rule([81, 192], [6, 71], [234, 55], [36, 25]), 3)
+    0.779
+    """
+    a, b, c, d = _tables(a, b, c, d)
+    return _standardised(_share(c, c + d), a, b, c, d)
+
+
+def effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
+    """Return the adjusted effect on the rows that can tell: nan where no stratum has both sides.
+
+    e(σ) = Σ_z (a/(a+b) − c/(c+d)) · n_z/N′, over the strata where both sides are present, N′ their rows
+
+    >>> round(effect([81, 192], [6, 71], [234, 55], [36, 25]), 3)
+    0.054
+    """
+    a, b, c, d = _tables(a, b, c, d)
+    return _standardised(_share(a, a + b) - _share(c, c + d), a, b, c, d)
+
+
+def association(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, *, laplace: bool = False) -> float:
+    """Return the difference without controls: the plug-in estimate on the pooled table.
+
+    a/(a+b) − c/(c+d), with a = Σ_z a_z and so on; with `laplace`, one is added to each of the four cells.
+
+    Without adjusting for the size of the stones, treatment A looks worse (Simpson's paradox):
+
+    >>> round(association([81, 192], [6, 71], [234, 55], [36, 25]), 3)
+    -0.046
+    """
+    a, b, c, d = (float(np.sum(table)) + laplace for table in _tables(a, b, c, d))
+    return _ratio(a, a + b) - _ratio(c, c + d)
+
+
+def marginal_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
+    """Return what the effect would seem to be without controls: the plain `association`.
+
+    >>> round(marginal_effect([81, 192], [6, 71], [234, 55], [36, 25]), 3)
+    -0.046
+    """
+    return association(a, b, c, d)
+
+
+def wracc(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, *, laplace: bool = False) -> float:
+    """Return the weighted relative accuracy of the pooled table.
+
+    p(σ) · (p(y | σ) − p(y)) = (a − (a+b)·(a+c)/N) / N, with a = Σ_z a_z and so on;
+    with `laplace`, one is added to each of the four cells.
+
+    >>> round(wracc(161, 9, 181, 540), 4)
+    0.1075
+    """
+    a, b, c, d = (float(np.sum(table)) + laplace for table in _tables(a, b, c, d))
+    n = a + b + c + d
+    return _ratio(a - _ratio((a + b) * (a + c), n), n)
+
+
+def standard_error(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
+    """Return the binomial standard error of `effect`.
+
+    √ Σ_z (n_z/N′)² · [p(1−p)/(a+b) + q(1−q)/(c+d)], with p = a/(a+b), q = c/(c+d)
+
+    >>> round(standard_error(161, 9, 181, 540), 4)
+    0.0236
+    """
+    a, b, c, d = _tables(a, b, c, d)
+    inside = _both_sides(a, b, c, d)
+    if not inside.any():
+        return float("nan")
+    a, b, c, d = a[inside], b[inside], c[inside], d[inside]
+    rows = a + b + c + d
+    variance = a * b / (a + b) ** 3 + c * d / (c + d) ** 3
+    return float(np.sqrt(np.sum((rows / np.sum(rows)) ** 2 * variance)))
+
+
+def interval(
+    a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, level: float = 0.95
+) -> tuple[float, float]:
+    """Return the two-sided normal interval of `effect`, kept within [−1, 1].
+
+    effect ± β(level) · standard_error
+
+    >>> low, high = interval(161, 9, 181, 540)
+    >>> round(low, 3), round(high, 3)
+    (0.65, 0.742)
+    """
+    middle = effect(a, b, c, d)
+    reach = beta_of_confidence(level) * standard_error(a, b, c, d)
+    return float(np.maximum(middle - reach, -1.0)), float(np.minimum(middle + reach, 1.0))
+
+
+def beta_of_confidence(confidence: float) -> float:
+    """Return the z-score β of a two-sided confidence level: the 1−α/2 quantile for α = 1 − confidence.
+
+    >>> round(beta_of_confidence(0.95), 2)
+    1.96
+    """
+    if not 0 <= confidence < 1:
+        raise OptionError(f"confidence is {confidence!r}; it must be at least 0 and below 1, such as 0.95")
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def confidence_of_beta(beta: float) -> float:
+    """Return the two-sided confidence level of a z-score β.
+
+    >>> round(confidence_of_beta(2), 4)
+    0.9545
+    """
+    if not 0 <= beta < float("inf"):
+        raise OptionError(f"beta is {beta!r}; it must be a finite number of at least 0, such as 2.0")
+    return 2 * NormalDist().cdf(beta) - 1
