@@ -1,0 +1,247 @@
+"""The brute force that everything is checked against.
+
+Plain Python on lists of dicts, written from the paper and the documented decisions, sharing no code with the
+package: it must stay free of any import of it. A missing value is None or nan.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+Row = Mapping[str, Any]
+Extension = frozenset[int]
+
+# Two ways to add up the same numbers differ by rounding; effects closer than this are the same effect.
+TIED = 1e-11
+
+
+class Rule(NamedTuple):
+    rows: Extension
+    value: float
+    length: int
+    text: str
+
+
+class Proposition(NamedTuple):
+    text: str
+    rows: Extension
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+# --- the estimators: counts per stratum, a of n1 positives and b of n0 negatives are covered
+
+
+def reliable(a: Sequence[int], b: Sequence[int], n1: Sequence[int], n0: Sequence[int], beta: float) -> float:
+    total = sum(n1) + sum(n0) + 4 * len(n1)
+    effect = 0.0
+    for covered_positive, covered_negative, positive, negative in zip(a, b, n1, n0, strict=True):
+        cells = [
+            covered_positive + 1,
+            covered_negative + 1,
+            positive - covered_positive + 1,
+            negative - covered_negative + 1,
+        ]
+        n_rule, n_not_rule = cells[0] + cells[1], cells[2] + cells[3]
+        difference = cells[0] / n_rule - cells[2] / n_not_rule
+        difference -= beta / (2 * math.sqrt(n_rule)) + beta / (2 * math.sqrt(n_not_rule))
+        effect += difference * sum(cells) / total
+    return effect
+
+
+def plugin(a: Sequence[int], b: Sequence[int], n1: Sequence[int], n0: Sequence[int]) -> float:
+    total = sum(n1) + sum(n0)
+    effect = 0.0
+    for covered_positive, covered_negative, positive, negative in zip(a, b, n1, n0, strict=True):
+        n_rule = covered_positive + covered_negative
+        n_not_rule = positive + negative - n_rule
+        if n_rule and n_not_rule:
+            difference = covered_positive / n_rule - (positive - covered_positive) / n_not_rule
+            effect += difference * (positive + negative) / total
+    return effect
+
+
+def association(a: Sequence[int], b: Sequence[int], n1: Sequence[int], n0: Sequence[int]) -> float:
+    """The plug-in estimate without controls, Laplace-corrected as in the paper's comparison."""
+    n_rule = sum(a) + sum(b) + 2
+    n_not_rule = sum(n1) + sum(n0) - sum(a) - sum(b) + 2
+    return (sum(a) + 1) / n_rule - (sum(n1) - sum(a) + 1) / n_not_rule
+
+
+def wracc(a: Sequence[int], b: Sequence[int], n1: Sequence[int], n0: Sequence[int]) -> float:
+    """The weighted relative accuracy, Laplace-corrected as in the paper's comparison."""
+    total = sum(n1) + sum(n0) + 4
+    n_rule = sum(a) + sum(b) + 2
+    return n_rule / total * ((sum(a) + 1) / n_rule - (sum(n1) + 2) / total)
+
+
+def objective(
+    estimator: str, a: Sequence[int], b: Sequence[int], n1: Sequence[int], n0: Sequence[int], beta: float
+) -> float:
+    if estimator == "reliable":
+        return reliable(a, b, n1, n0, beta)
+    return {"plugin": plugin, "wracc": wracc, "association": association}[estimator](a, b, n1, n0)
+
+
+# --- the rule language
+
+
+def bins(values: Sequence[Any], max_bins: int) -> list[list[Any]]:
+    """Split observed values into bins of distinct values, literally as documented."""
+    distinct = sorted(set(values))
+    result = [distinct]
+
+    def rows(part: Sequence[Any]) -> int:
+        return sum(value in part for value in values)
+
+    while len(result) < max_bins:
+        fullest = None
+        for index, members in enumerate(result):
+            if len(members) >= 2 and (fullest is None or rows(members) > rows(result[fullest])):
+                fullest = index
+        if fullest is None:
+            break
+        members = result[fullest]
+        at = min(range(1, len(members)), key=lambda i: (abs(rows(members[:i]) - rows(members[i:])), i))
+        result[fullest : fullest + 1] = [members[:at], members[at:]]
+    return result
+
+
+def value_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def propositions(rows: Mapping[int, Row], actionable: Mapping[str, str], max_bins: int) -> list[Proposition]:
+    """Every condition of the language; `actionable` gives each column's kind: number, text or boolean."""
+    found = []
+    for column, kind in actionable.items():
+        present = {i: row[column] for i, row in rows.items() if not is_missing(row[column])}
+        values = list(present.values())
+        if not values:
+            continue
+        if kind == "number":
+            parts = bins(values, max_bins)
+            for lower, upper in itertools.pairwise(parts):
+                low, high = lower[-1], upper[0]
+                at_most = frozenset(i for i, value in present.items() if value <= low)
+                at_least = frozenset(i for i, value in present.items() if value >= high)
+                found.append(Proposition(f"{column} ≤ {value_text(low)}", at_most))
+                found.append(Proposition(f"{column} ≥ {value_text(high)}", at_least))
+            continue
+        if kind == "text" and len(set(values)) == len(values) > 1:
+            continue  # an identifier
+        for wanted in set(values):
+            equal = frozenset(i for i, value in present.items() if value == wanted)
+            found.append(Proposition(f"{column} = {value_text(wanted)}", equal))
+    return found
+
+
+def language(
+    everything: Extension, conditions: Sequence[Proposition], max_length: int | None
+) -> dict[Extension, tuple[str, ...]]:
+    """Map each set of rows that a rule can cover to its shortest, then alphabetically first, description.
+
+    One more condition at a time: the shortest description of a set, less any one condition, is a shortest
+    description of the larger set, and adding the same condition to two lists keeps their alphabetical order.
+    """
+    best: dict[Extension, tuple[str, ...]] = {everything: ()}
+    frontier = dict(best)
+    length = 0
+    while frontier and (max_length is None or length < max_length):
+        length += 1
+        reached: dict[Extension, tuple[str, ...]] = {}
+        for rows, texts in frontier.items():
+            for condition in conditions:
+                smaller = rows & condition.rows
+                if not smaller or smaller in best:
+                    continue
+                description = tuple(sorted((*texts, condition.text)))
+                if smaller not in reached or description < reached[smaller]:
+                    reached[smaller] = description
+        best.update(reached)
+        frontier = reached
+    del best[everything]
+    return best
+
+
+# --- strata and the answer
+
+
+def strata(rows: Mapping[int, Row], control: Mapping[str, str], max_bins: int) -> dict[int, tuple[Any, ...]]:
+    """Each row's combination of control values; a number with many values is taken in four bins."""
+    labels: dict[int, list[Any]] = {i: [] for i in rows}
+    for column, kind in control.items():
+        values = [row[column] for row in rows.values() if not is_missing(row[column])]
+        binned = kind == "number" and len(set(values)) > max_bins
+        parts = bins(values, 4) if binned else [[value] for value in set(values)]
+        for i, row in rows.items():
+            value = row[column]
+            label = None if is_missing(value) else next(n for n, part in enumerate(parts) if value in part)
+            labels[i].append(label)
+    return {i: tuple(label) for i, label in labels.items()}
+
+
+def top_k(
+    rows: Sequence[Row],
+    target: str,
+    outcome: Callable[[Any], bool],
+    actionable: Mapping[str, str],
+    control: Mapping[str, str] | None = None,
+    *,
+    k: int = 10,
+    beta: float = 2.0,
+    max_length: int | None = 4,
+    min_coverage: float = 0.0,
+    redundant: bool = True,
+    estimator: str = "reliable",
+    max_bins: int = 8,
+) -> list[Rule]:
+    """The best k rules in their order; the row ids of a rule are positions in `rows`."""
+    observed = {i: row for i, row in enumerate(rows) if not is_missing(row[target])}
+    positive = {i for i, row in observed.items() if outcome(row[target])}
+    label = strata(observed, control or {}, max_bins)
+    members: dict[tuple[Any, ...], set[int]] = {}
+    for i, key in label.items():
+        members.setdefault(key, set()).add(i)
+    n1 = [len(ids & positive) for ids in members.values()]
+    n0 = [len(ids - positive) for ids in members.values()]
+
+    found = []
+    everything = frozenset(observed)
+    for covered, texts in language(
+        everything, propositions(observed, actionable, max_bins), max_length
+    ).items():
+        a = [len(covered & ids & positive) for ids in members.values()]
+        b = [len((covered & ids) - positive) for ids in members.values()]
+        found.append((covered, objective(estimator, a, b, n1, n0, beta), texts))
+
+    kept = [rule for rule in found if len(rule[0]) / len(observed) >= min_coverage]
+    if not redundant:
+        kept = [
+            rule
+            for rule in kept
+            if not any(rule[0] < other[0] and other[1] >= rule[1] - TIED for other in found)
+        ]
+    return [
+        Rule(covered, value, len(texts), " ∧ ".join(texts)) for covered, value, texts in _ordered(kept)[:k]
+    ]
+
+
+def _ordered(
+    rules: Sequence[tuple[Extension, float, tuple[str, ...]]],
+) -> list[tuple[Extension, float, tuple[str, ...]]]:
+    """Higher value first; among tied values fewer conditions, then the alphabet."""
+    groups: list[list[tuple[Extension, float, tuple[str, ...]]]] = []
+    for rule in sorted(rules, key=lambda rule: -rule[1]):
+        if groups and groups[-1][-1][1] - rule[1] <= TIED:
+            groups[-1].append(rule)
+        else:
+            groups.append([rule])
+    return [rule for group in groups for rule in sorted(group, key=lambda rule: (len(rule[2]), rule[2]))]
