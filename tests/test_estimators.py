@@ -1,0 +1,160 @@
+"""The formulas, against the oracle's own and against what they must mean."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracle
+from causalrules import estimators
+from causalrules.exceptions import OptionError
+
+Tables = list[tuple[int, int, int, int]]
+
+COUNT = st.integers(0, 60)
+TABLES = st.lists(st.tuples(COUNT, COUNT, COUNT, COUNT), min_size=1, max_size=6).filter(
+    lambda tables: sum(map(sum, tables)) > 0
+)
+BETA = st.floats(0, 5)
+KIDNEY = [(81, 6, 234, 36), (192, 71, 55, 25)]
+
+
+def counts(tables: Tables) -> tuple[np.ndarray, ...]:
+    return tuple(np.array(tables).T)
+
+
+def as_oracle(tables: Tables) -> tuple[list[int], ...]:
+    a, b, c, d = (list(column) for column in zip(*tables, strict=True))
+    return a, b, [x + y for x, y in zip(a, c, strict=True)], [x + y for x, y in zip(b, d, strict=True)]
+
+
+def covers_some_not_all(tables: Tables) -> bool:
+    a, b, c, d = map(sum, zip(*tables, strict=True))
+    return a + b > 0 and c + d > 0
+
+
+@given(TABLES, BETA, st.sampled_from(estimators.ESTIMATORS))
+def test_objectives_equal_the_oracles(tables: Tables, beta: float, estimator: str) -> None:
+    expected = oracle.objective(estimator, *as_oracle(tables), beta)
+    assert estimators.objective(estimator, *counts(tables), beta) == pytest.approx(expected, abs=1e-12)
+
+
+@given(TABLES, BETA)
+def test_the_reliable_effect_is_its_differences_times_their_weights(tables: Tables, beta: float) -> None:
+    weights = estimators.reliable_weights(*counts(tables))
+    assert weights.sum() == pytest.approx(1)
+    total = sum(
+        estimators.reliable_difference(*table, beta) * weight
+        for table, weight in zip(tables, weights, strict=True)
+    )
+    assert estimators.reliable_effect(*counts(tables), beta) == pytest.approx(total, abs=1e-12)
+
+
+@given(TABLES)
+def test_plugin_is_effect_times_overlap(tables: Tables) -> None:
+    table = counts(tables)
+    overlap = estimators.overlap(*table)
+    assert 0 <= overlap <= 1
+    if overlap == 0:
+        assert estimators.plugin_effect(*table) == 0
+        assert math.isnan(estimators.effect(*table))
+        assert math.isnan(estimators.standard_error(*table))
+        assert all(map(math.isnan, estimators.interval(*table)))
+    else:
+        product = estimators.effect(*table) * overlap
+        assert estimators.plugin_effect(*table) == pytest.approx(product, abs=1e-12)
+
+
+@given(TABLES)
+def test_the_effect_is_the_difference_of_two_probabilities(tables: Tables) -> None:
+    table = counts(tables)
+    with_rule, without = estimators.p_do_rule(*table), estimators.p_do_not_rule(*table)
+    if estimators.overlap(*table) > 0:
+        assert -1e-12 <= with_rule <= 1 + 1e-12
+        assert -1e-12 <= without <= 1 + 1e-12
+        assert estimators.effect(*table) == pytest.approx(with_rule - without, abs=1e-12)
+    else:
+        assert math.isnan(with_rule)
+        assert math.isnan(without)
+
+
+@given(TABLES.filter(covers_some_not_all))
+def test_one_stratum_needs_no_adjustment(tables: Tables) -> None:
+    pooled = tuple(np.sum(counts(tables), axis=1))
+    assert estimators.marginal_effect(*counts(tables)) == pytest.approx(estimators.effect(*pooled), abs=1e-12)
+
+
+@given(TABLES.filter(covers_some_not_all))
+def test_wracc_is_the_papers_product(tables: Tables) -> None:
+    a, b, c, d = map(sum, zip(*tables, strict=True))
+    n = a + b + c + d
+    expected = (a + b) / n * (a / (a + b) - (a + c) / n)
+    assert estimators.wracc(*counts(tables)) == pytest.approx(expected, abs=1e-12)
+
+
+@given(TABLES, st.randoms(use_true_random=False))
+def test_the_order_of_the_strata_does_not_matter(tables: Tables, random: Any) -> None:
+    shuffled = random.sample(tables, len(tables))
+    for formula in (estimators.reliable_effect, estimators.effect, estimators.standard_error):
+        expected = formula(*counts(tables))
+        assert formula(*counts(shuffled)) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_the_standard_error_is_the_spread_of_the_effect_over_samples() -> None:
+    # strata of fixed size and fixed sides; outcomes drawn with p = 0.3 / 0.6 and q = 0.2 / 0.5
+    random = np.random.default_rng(7)
+    sides = [(40, 120), (90, 30)]
+    a = random.binomial([side[0] for side in sides], [0.3, 0.6], (4000, 2))
+    c = random.binomial([side[1] for side in sides], [0.2, 0.5], (4000, 2))
+    tables = [(a[i], np.array([40, 90]) - a[i], c[i], np.array([120, 30]) - c[i]) for i in range(len(a))]
+    effects = np.array([estimators.effect(*table) for table in tables])
+    errors = np.array([estimators.standard_error(*table) for table in tables])
+    assert errors.mean() == pytest.approx(effects.std(), rel=0.05)
+    inside = np.array([low <= 0.1 <= high for low, high in (estimators.interval(*t) for t in tables)])
+    assert inside.mean() == pytest.approx(0.95, abs=0.02)
+
+
+def test_intervals_stay_within_what_an_effect_can_be() -> None:
+    low, high = estimators.interval(3, 1, 0, 4, level=0.999)
+    assert (low < 0.75, high) == (True, 1.0)
+    low, high = estimators.interval(0, 4, 3, 1, level=0.999)
+    assert (low, high > -0.75) == (-1.0, True)
+
+
+def test_simpsons_paradox_shows_in_the_kidney_stones() -> None:
+    assert estimators.effect(*counts(KIDNEY)) == pytest.approx(
+        (81 / 87 - 234 / 270) * 0.51 + (192 / 263 - 55 / 80) * 0.49
+    )
+    assert estimators.marginal_effect(*counts(KIDNEY)) == pytest.approx(273 / 350 - 289 / 350)
+
+
+@given(st.floats(0, 5))
+def test_beta_and_confidence_are_inverse(beta: float) -> None:
+    assert estimators.beta_of_confidence(estimators.confidence_of_beta(beta)) == pytest.approx(beta, abs=1e-6)
+
+
+@pytest.mark.parametrize(("confidence", "beta"), [(0.95, 1.959964), (0.9545, 2.000002), (0.99, 2.575829)])
+def test_beta_of_the_usual_confidence_levels(confidence: float, beta: float) -> None:
+    assert estimators.beta_of_confidence(confidence) == pytest.approx(beta, abs=1e-5)
+
+
+@pytest.mark.parametrize("confidence", [-0.1, 1, 1.5, 95, math.nan])
+def test_confidence_outside_its_range_is_refused(confidence: float) -> None:
+    with pytest.raises(OptionError, match=f"confidence is {confidence}"):
+        estimators.beta_of_confidence(confidence)
+
+
+@pytest.mark.parametrize("beta", [-1.0, math.nan, math.inf])
+def test_beta_outside_its_range_is_refused(beta: float) -> None:
+    with pytest.raises(OptionError, match=f"beta is {beta}"):
+        estimators.confidence_of_beta(beta)
+
+
+def test_an_unknown_estimator_is_refused_by_name() -> None:
+    with pytest.raises(OptionError, match="estimator is 'relieable'; it must be one of 'reliable'"):
+        estimators.objective("relieable", 1, 1, 1, 1)
