@@ -1,0 +1,117 @@
+"""Data to try things on: three classics of confounding, and the population of the paper.
+
+Each table is a data frame of pandas where that is installed, else a dict of columns; `library` chooses.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from causalrules.datasets._frame import frame
+from causalrules.datasets.population import PaperPopulation, TrueRule
+
+__all__ = ["PaperPopulation", "TrueRule", "berkeley", "kidney_stones", "paper_population", "titanic"]
+
+_TITANIC: dict[str, Callable[[str], Any]] = {
+    "survived": int,
+    "class": int,
+    "sex": str,
+    "age": float,
+    "sibsp": int,
+    "parch": int,
+    "fare": float,
+    "embarked": str,
+}
+
+# (size, treatment): (successes, failures); Charig et al., British Medical Journal 292, 1986, p. 879.
+_KIDNEY_STONES = {
+    ("small", "A"): (81, 6),
+    ("small", "B"): (234, 36),
+    ("large", "A"): (192, 71),
+    ("large", "B"): (55, 25),
+}
+
+# (department, gender): (admitted, rejected); Bickel, Hammel & O'Connell, Science 187, 1975, p. 398,
+# the six largest departments, as published by Freedman, Pisani & Purves, Statistics, 1978.
+_BERKELEY = {
+    ("A", "male"): (512, 313),
+    ("A", "female"): (89, 19),
+    ("B", "male"): (353, 207),
+    ("B", "female"): (17, 8),
+    ("C", "male"): (120, 205),
+    ("C", "female"): (202, 391),
+    ("D", "male"): (138, 279),
+    ("D", "female"): (131, 244),
+    ("E", "male"): (53, 138),
+    ("E", "female"): (94, 299),
+    ("F", "male"): (22, 351),
+    ("F", "female"): (24, 317),
+}
+
+
+def titanic(library: str | None = None) -> Any:
+    """Return 891 passengers of the Titanic, the training set of the Kaggle competition.
+
+    Columns: survived (0, 1), class (1, 2, 3), sex, age (years, 177 missing), sibsp (siblings and spouses
+    aboard), parch (parents and children aboard), fare, embarked (C, Q, S; 2 missing).
+
+    >>> passengers = titanic(library="dict")
+    >>> len(passengers["survived"]), sum(passengers["survived"])
+    (891, 342)
+    """
+    with Path(__file__).with_name("titanic.csv").open(encoding="utf-8", newline="") as file:
+        names, *rows = csv.reader(file)
+    columns = {
+        name: [_TITANIC[name](field) if field else None for field in fields]
+        for name, fields in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    return frame(columns, library)
+
+
+def kidney_stones(library: str | None = None) -> Any:
+    """Return 700 patients with kidney stones (Charig et al., 1986): size, treatment (A, B), success (0, 1).
+
+    Treatment A (open surgery) succeeds more often for small stones and for large ones, yet less often
+    overall, because it was given to the harder cases: adjust for size.
+
+    >>> len(kidney_stones(library="dict")["success"])
+    700
+    """
+    return frame(_people(("size", "treatment", "success"), _KIDNEY_STONES), library)
+
+
+def berkeley(library: str | None = None) -> Any:
+    """Return 4,526 applicants to the six largest departments of Berkeley in 1973.
+
+    Columns: department (A … F), gender, admitted (0, 1).
+    Men were admitted more often overall, women slightly more often within departments: adjust for department.
+
+    >>> len(berkeley(library="dict")["admitted"])
+    4526
+    """
+    return frame(_people(("department", "gender", "admitted"), _BERKELEY), library)
+
+
+def paper_population() -> PaperPopulation:
+    """Return the population of the paper's running example (§3.2), with its exact true effects.
+
+    >>> paper_population().best().effect
+    0.19
+    """
+    return PaperPopulation()
+
+
+def _people(
+    names: tuple[str, str, str], counts: dict[tuple[str, str], tuple[int, int]]
+) -> dict[str, list[Any]]:
+    """Write published counts out as one row per person."""
+    rows = [
+        (group, choice, outcome)
+        for (group, choice), (positive, negative) in counts.items()
+        for outcome, count in ((1, positive), (0, negative))
+        for _ in range(count)
+    ]
+    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
