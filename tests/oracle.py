@@ -67,17 +67,15 @@ def plugin(a: Sequence[int], b: Sequence[int], n1: Sequence[int], n0: Sequence[i
 
 
 def association(a: Sequence[int], b: Sequence[int], n1: Sequence[int], n0: Sequence[int]) -> float:
-    """The plug-in estimate without controls, Laplace-corrected as in the paper's comparison."""
-    n_rule = sum(a) + sum(b) + 2
-    n_not_rule = sum(n1) + sum(n0) - sum(a) - sum(b) + 2
-    return (sum(a) + 1) / n_rule - (sum(n1) - sum(a) + 1) / n_not_rule
+    """The plug-in estimate without controls."""
+    return plugin([sum(a)], [sum(b)], [sum(n1)], [sum(n0)])
 
 
 def wracc(a: Sequence[int], b: Sequence[int], n1: Sequence[int], n0: Sequence[int]) -> float:
-    """The weighted relative accuracy, Laplace-corrected as in the paper's comparison."""
-    total = sum(n1) + sum(n0) + 4
-    n_rule = sum(a) + sum(b) + 2
-    return n_rule / total * ((sum(a) + 1) / n_rule - (sum(n1) + 2) / total)
+    """p(σ) · (p(y | σ) − p(y)), without controls; of a rule that covers nothing, 0."""
+    total = sum(n1) + sum(n0)
+    n_rule = sum(a) + sum(b)
+    return n_rule / total * (sum(a) / n_rule - sum(n1) / total) if n_rule else 0.0
 
 
 def objective(

@@ -38,10 +38,20 @@ def covers_some_not_all(tables: Tables) -> bool:
     return a + b > 0 and c + d > 0
 
 
-@given(TABLES, BETA, st.sampled_from(estimators.ESTIMATORS))
+@given(TABLES.filter(covers_some_not_all), BETA, st.sampled_from(estimators.ESTIMATORS))
 def test_objectives_equal_the_oracles(tables: Tables, beta: float, estimator: str) -> None:
     expected = oracle.objective(estimator, *as_oracle(tables), beta)
     assert estimators.objective(estimator, *counts(tables), beta) == pytest.approx(expected, abs=1e-12)
+
+
+@given(TABLES)
+def test_laplace_adds_one_to_each_cell_of_the_pooled_table(tables: Tables) -> None:
+    a, b, c, d = (sum(column) + 1 for column in zip(*tables, strict=True))
+    association = estimators.association(*counts(tables), laplace=True)
+    assert association == pytest.approx(a / (a + b) - c / (c + d), abs=1e-12)
+    wracc = estimators.wracc(*counts(tables), laplace=True)
+    n = a + b + c + d
+    assert wracc == pytest.approx((a + b) / n * (a / (a + b) - (a + c) / n), abs=1e-12)
 
 
 @given(TABLES, BETA)

@@ -40,9 +40,10 @@ def test_plugin_ignores_strata_without_both_sides() -> None:
     assert oracle.plugin([2, 1], [0, 1], [2, 1], [2, 1]) == pytest.approx(4 / 6)
 
 
-def test_measures_without_controls_are_laplace_corrected_and_pooled() -> None:
-    assert oracle.association([1, 1], [0, 0], [1, 1], [1, 1]) == pytest.approx(3 / 4 - 1 / 4)
-    assert oracle.wracc([1, 1], [0, 0], [1, 1], [1, 1]) == pytest.approx(4 / 8 * (3 / 4 - 1 / 2))
+def test_measures_without_controls_pool_the_strata() -> None:
+    # 2 of 3 positives and 1 of 5 negatives are covered
+    assert oracle.association([2, 0], [0, 1], [2, 1], [2, 3]) == pytest.approx(2 / 3 - 1 / 5)
+    assert oracle.wracc([2, 0], [0, 1], [2, 1], [2, 3]) == pytest.approx(3 / 8 * (2 / 3 - 3 / 8))
 
 
 @pytest.mark.parametrize(
