@@ -1,2 +1,451 @@
+//! The C interface, and the only `unsafe` code: pointers from the caller, and the choice of vector instructions.
+//!
+//! Pointers are checked for null and lengths for sanity here; inside, everything is slices and references.
+//! A panic never crosses into the caller: it becomes an error like any other.
+
+use crate::bitset::{Counts, Kernel};
+use crate::estimator::{self, Estimator};
+use crate::search::{Options, Search};
+use crate::table::{Batch, Builder, Proposition, Table};
+use std::cell::RefCell;
+use std::ffi::{c_char, CString};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The fastest kernel this machine can run.
+pub fn fastest() -> Kernel {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use crate::bitset::vector;
+        let has_all = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2");
+        if has_all {
+            // SAFETY: the instructions that these functions are compiled for have just been found.
+            return Kernel {
+                count_and: |x, y, segments, counts| unsafe {
+                    vector::count_and(x, y, segments, counts)
+                },
+                gather: |words, mask, out| unsafe { vector::gather(words, mask, out) },
+            };
+        }
+    }
+    Kernel::PLAIN
+}
+
+thread_local! {
+    static ERROR: RefCell<CString> = RefCell::default();
+}
+
+fn set_error(message: &str) {
+    let message = message.replace('\0', "");
+    ERROR.with(|error| *error.borrow_mut() = CString::new(message).unwrap_or_default());
+}
+
+/// Runs the body; an error or a panic is noted for `cr_error` and becomes `failed`.
+fn guard<T>(failed: T, body: impl FnOnce() -> Result<T, String>) -> T {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => value,
+        Ok(Err(message)) => {
+            set_error(&message);
+            failed
+        }
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            set_error(&format!("internal error: {}", text.unwrap_or_default()));
+            failed
+        }
+    }
+}
+
+/// SAFETY: the caller promises that `pointer` is null or points to `length` values that live through the call.
+unsafe fn slice<'a, T>(pointer: *const T, length: usize, name: &str) -> Result<&'a [T], String> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(format!("{name} is null"));
+    }
+    if !pointer.is_aligned() || length > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(format!("{name} is not an array of {length} values"));
+    }
+    Ok(std::slice::from_raw_parts(pointer, length))
+}
+
+/// SAFETY: as for `slice`, and nothing else reads or writes the values during the call.
+unsafe fn slice_mut<'a, T>(
+    pointer: *mut T,
+    length: usize,
+    name: &str,
+) -> Result<&'a mut [T], String> {
+    slice(pointer, length, name)?;
+    if length == 0 {
+        return Ok(&mut []);
+    }
+    Ok(std::slice::from_raw_parts_mut(pointer, length))
+}
+
+/// SAFETY: the caller promises that `pointer` is null or came from the matching `new` and was not freed.
+unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, String> {
+    pointer.as_ref().ok_or_else(|| format!("{name} is null"))
+}
+
+/// SAFETY: the caller promises that both arrays hold one number for each stratum.
+unsafe fn counts(
+    n_strata: usize,
+    positive: *const u64,
+    negative: *const u64,
+) -> Result<Vec<Counts>, String> {
+    let positive = slice(positive, n_strata, "positive")?;
+    let negative = slice(negative, n_strata, "negative")?;
+    let pairs = positive.iter().zip(negative);
+    Ok(pairs
+        .map(|(&positive, &negative)| Counts { positive, negative })
+        .collect())
+}
+
+fn create_estimator(kind: u32, beta: f64, strata: &[Counts]) -> Result<Box<dyn Estimator>, String> {
+    if !(0.0..=1000.0).contains(&beta) {
+        return Err(format!("beta = {beta} is not between 0 and 1000"));
+    }
+    estimator::create(kind, beta, strata).ok_or_else(|| format!("no estimator {kind}"))
+}
+
 #[no_mangle]
-pub extern "C" fn cr_version() -> u32 { 1 }
+pub extern "C" fn cr_error() -> *const c_char {
+    ERROR.with(|error| error.borrow().as_ptr())
+}
+
+/// # Safety
+/// `columns`, `low` and `high` hold `n_propositions` values each.
+#[no_mangle]
+pub unsafe extern "C" fn cr_builder_new(
+    n_propositions: usize,
+    columns: *const u32,
+    low: *const i32,
+    high: *const i32,
+    n_columns: usize,
+    n_strata: usize,
+    weight_bits: usize,
+) -> *mut Builder {
+    guard(std::ptr::null_mut(), || {
+        let columns = slice(columns, n_propositions, "columns")?;
+        let low = slice(low, n_propositions, "low")?;
+        let high = slice(high, n_propositions, "high")?;
+        if !(1..=63).contains(&weight_bits) {
+            return Err(format!(
+                "weight_bits = {weight_bits} is not between 1 and 63"
+            ));
+        }
+        if n_strata == 0 || n_strata > i32::MAX as usize {
+            return Err(format!("{n_strata} strata"));
+        }
+        let parts = columns.iter().zip(low).zip(high);
+        let propositions: Vec<Proposition> = parts
+            .map(|((&column, &low), &high)| Proposition {
+                column: column as usize,
+                low,
+                high,
+            })
+            .collect();
+        if propositions.iter().any(|p| p.column >= n_columns) {
+            return Err(format!("a proposition is on a column beyond {n_columns}"));
+        }
+        let builder = Builder::new(fastest(), propositions, n_columns, n_strata, weight_bits);
+        Ok(Box::into_raw(Box::new(builder)))
+    })
+}
+
+/// SAFETY: every array holds `n_rows` values; `columns` is null or holds `n_columns` such arrays.
+unsafe fn batch<'a>(
+    n_rows: usize,
+    n_columns: usize,
+    strata: *const i32,
+    outcomes: *const u8,
+    weights: *const u64,
+    columns: *const *const i32,
+) -> Result<Batch<'a>, String> {
+    let weights = match weights.is_null() {
+        true => None,
+        false => Some(slice(weights, n_rows, "weights")?),
+    };
+    let columns = slice(columns, n_columns, "columns")?;
+    let columns: Result<_, _> = columns
+        .iter()
+        .map(|&column| slice(column, n_rows, "column"))
+        .collect();
+    Ok(Batch {
+        strata: slice(strata, n_rows, "strata")?,
+        outcomes: slice(outcomes, n_rows, "outcomes")?,
+        weights,
+        columns: columns?,
+    })
+}
+
+/// # Safety
+/// `builder` came from `cr_builder_new`; every array holds `n_rows` values, or is null for no weights.
+#[no_mangle]
+pub unsafe extern "C" fn cr_builder_size(
+    builder: *mut Builder,
+    n_rows: usize,
+    strata: *const i32,
+    outcomes: *const u8,
+    weights: *const u64,
+) -> i32 {
+    guard(-1, || {
+        let builder = builder.as_mut().ok_or("builder is null")?;
+        let batch = batch(n_rows, 0, strata, outcomes, weights, std::ptr::null())?;
+        builder.size(&batch).map(|()| 0)
+    })
+}
+
+/// # Safety
+/// As for `cr_builder_size`; `columns` holds as many arrays of `n_rows` values as the builder has columns.
+#[no_mangle]
+pub unsafe extern "C" fn cr_builder_fill(
+    builder: *mut Builder,
+    n_rows: usize,
+    strata: *const i32,
+    outcomes: *const u8,
+    weights: *const u64,
+    columns: *const *const i32,
+) -> i32 {
+    guard(-1, || {
+        let builder = builder.as_mut().ok_or("builder is null")?;
+        let batch = batch(
+            n_rows,
+            builder.n_columns(),
+            strata,
+            outcomes,
+            weights,
+            columns,
+        )?;
+        builder.fill(&batch).map(|()| 0)
+    })
+}
+
+/// # Safety
+/// `builder` came from `cr_builder_new` and is not used again.
+#[no_mangle]
+pub unsafe extern "C" fn cr_builder_finish(builder: *mut Builder) -> *const Table {
+    guard(std::ptr::null(), || {
+        if builder.is_null() {
+            return Err("builder is null".to_string());
+        }
+        let table = Box::from_raw(builder).finish()?;
+        Ok(Arc::into_raw(Arc::new(table)))
+    })
+}
+
+/// # Safety
+/// `builder` is null or came from `cr_builder_new` and is not used again.
+#[no_mangle]
+pub unsafe extern "C" fn cr_builder_free(builder: *mut Builder) {
+    if !builder.is_null() {
+        drop(Box::from_raw(builder));
+    }
+}
+
+/// # Safety
+/// `table` came from `cr_builder_finish`; `positive` and `negative` have room for one number for each stratum.
+#[no_mangle]
+pub unsafe extern "C" fn cr_table_count(
+    table: *const Table,
+    n_conditions: usize,
+    conditions: *const u32,
+    positive: *mut u64,
+    negative: *mut u64,
+) -> i32 {
+    guard(-1, || {
+        let table = reference(table, "table")?;
+        let conditions = slice(conditions, n_conditions, "conditions")?;
+        let n_propositions = table.propositions.len();
+        if let Some(condition) = conditions.iter().find(|&&c| c as usize >= n_propositions) {
+            return Err(format!("no proposition {condition} among {n_propositions}"));
+        }
+        let n_strata = table.strata.len();
+        let positive = slice_mut(positive, n_strata, "positive")?;
+        let negative = slice_mut(negative, n_strata, "negative")?;
+        let rows = table.extension(conditions);
+        let mut counts = vec![Counts::default(); n_strata];
+        table.count(&rows, &rows, &mut counts);
+        for (stratum, counts) in counts.iter().enumerate() {
+            positive[stratum] = counts.positive;
+            negative[stratum] = counts.negative;
+        }
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// `table` is null or came from `cr_builder_finish` and is not used again. Searches on it keep it alive.
+#[no_mangle]
+pub unsafe extern "C" fn cr_table_free(table: *const Table) {
+    if !table.is_null() {
+        drop(Arc::from_raw(table));
+    }
+}
+
+/// # Safety
+/// `table` came from `cr_builder_finish`.
+#[no_mangle]
+pub unsafe extern "C" fn cr_search_new(
+    table: *const Table,
+    estimator: u32,
+    beta: f64,
+    k: usize,
+    alpha: f64,
+    max_length: usize,
+    min_rows: u64,
+    irredundant: i32,
+    floor: f64,
+) -> *mut Search {
+    guard(std::ptr::null_mut(), || {
+        reference(table, "table")?;
+        if k == 0 || !(alpha > 0.0 && alpha <= 1.0) || floor.is_nan() {
+            return Err(format!("k = {k}, alpha = {alpha}, floor = {floor}"));
+        }
+        Arc::increment_strong_count(table);
+        let table = Arc::from_raw(table);
+        let estimator = Arc::from(create_estimator(estimator, beta, &table.strata)?);
+        let options = Options {
+            k,
+            alpha,
+            max_length: if max_length == 0 {
+                usize::MAX
+            } else {
+                max_length
+            },
+            min_rows,
+            irredundant: irredundant != 0,
+            floor: estimator::from_number(floor),
+        };
+        let search = Search::new(table, estimator, options);
+        Ok(Box::into_raw(Box::new(search)))
+    })
+}
+
+/// How far a search has come, as C sees it.
+#[repr(C)]
+pub struct Status {
+    done: i32,
+    rules: u64,
+    best: f64,
+    kth: f64,
+    unexplored: f64,
+    nodes: u64,
+    open: u64,
+}
+
+/// # Safety
+/// `search` came from `cr_search_new`; `status` has room for one `Status`.
+#[no_mangle]
+pub unsafe extern "C" fn cr_search_step(
+    search: *const Search,
+    seconds: f64,
+    threads: usize,
+    status: *mut Status,
+) -> i32 {
+    guard(-1, || {
+        let search = reference(search, "search")?;
+        let status = status.as_mut().ok_or("status is null")?;
+        let time = Duration::try_from_secs_f64(seconds.max(0.0)).map_err(|e| e.to_string())?;
+        let now = search.step(time, threads.clamp(1, 1024));
+        let number = |score: Option<_>| score.map_or(f64::NAN, estimator::to_number);
+        *status = Status {
+            done: i32::from(now.done),
+            rules: now.n_rules as u64,
+            best: number(now.best),
+            kth: number(now.kth),
+            unexplored: number(now.unexplored),
+            nodes: now.nodes,
+            open: now.open as u64,
+        };
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// `search` came from `cr_search_new`; `values` and `lengths` have room for k numbers, `conditions` for `capacity`.
+#[no_mangle]
+pub unsafe extern "C" fn cr_search_rules(
+    search: *const Search,
+    values: *mut f64,
+    lengths: *mut usize,
+    conditions: *mut u32,
+    capacity: usize,
+) -> i64 {
+    guard(i64::MIN, || {
+        let rules = reference(search, "search")?.rules();
+        let needed = rules.iter().map(|(_, rule)| rule.len()).sum();
+        if needed > capacity {
+            return Ok(-(needed as i64));
+        }
+        let values = slice_mut(values, rules.len(), "values")?;
+        let lengths = slice_mut(lengths, rules.len(), "lengths")?;
+        let conditions = slice_mut(conditions, needed, "conditions")?;
+        let mut at = 0;
+        for (index, (value, rule)) in rules.iter().enumerate() {
+            values[index] = estimator::to_number(*value);
+            lengths[index] = rule.len();
+            conditions[at..at + rule.len()].copy_from_slice(rule);
+            at += rule.len();
+        }
+        Ok(rules.len() as i64)
+    })
+}
+
+/// # Safety
+/// `search` is null or came from `cr_search_new` and is not used again.
+#[no_mangle]
+pub unsafe extern "C" fn cr_search_free(search: *mut Search) {
+    if !search.is_null() {
+        drop(Box::from_raw(search));
+    }
+}
+
+/// # Safety
+/// Every array holds one number for each stratum.
+#[no_mangle]
+pub unsafe extern "C" fn cr_value(
+    estimator: u32,
+    beta: f64,
+    n_strata: usize,
+    all_positive: *const u64,
+    all_negative: *const u64,
+    positive: *const u64,
+    negative: *const u64,
+) -> f64 {
+    guard(f64::NAN, || {
+        let all = counts(n_strata, all_positive, all_negative)?;
+        let covered = counts(n_strata, positive, negative)?;
+        let estimator = create_estimator(estimator, beta, &all)?;
+        Ok(estimator::to_number(estimator.value(&covered)))
+    })
+}
+
+/// # Safety
+/// Every array holds one number for each stratum.
+#[no_mangle]
+pub unsafe extern "C" fn cr_bound(
+    estimator: u32,
+    beta: f64,
+    n_strata: usize,
+    all_positive: *const u64,
+    all_negative: *const u64,
+    low_positive: *const u64,
+    low_negative: *const u64,
+    high_positive: *const u64,
+    high_negative: *const u64,
+) -> f64 {
+    guard(f64::NAN, || {
+        let all = counts(n_strata, all_positive, all_negative)?;
+        let low = counts(n_strata, low_positive, low_negative)?;
+        let high = counts(n_strata, high_positive, high_negative)?;
+        let estimator = create_estimator(estimator, beta, &all)?;
+        Ok(estimator::to_number(estimator.bound(&low, &high)))
+    })
+}

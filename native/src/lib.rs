@@ -1,1 +1,17 @@
+//! Exact search for the top-k conjunctive rules of highest reliable causal effect.
+//!
+//! A [`table::Table`] holds the rows as bits, an [`estimator::Estimator`] turns counts into scores and
+//! bounds, a [`search::Search`] decides what to look at next. Nothing here knows about Python; `ffi`
+//! is the small C interface through which it is driven, and the only module with `unsafe` code.
+
+pub mod bitset;
+mod describe;
+pub mod estimator;
+mod expand;
 mod ffi;
+pub mod search;
+pub mod table;
+mod top;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! The reliable estimator of the causal effect (Laplace-corrected, biased by β) and its bounds.
+//!
+//! One stratum has n rows, n₁ of them with the outcome, n₀ without. A rule covers a of the one and b of the
+//! other. With m = a+b+2 and m' = n−a−b+2,
+//!
+//! ```text
+//! λ(a,b) = u(a,b) + v(a,b)
+//! u(a,b) = (a+1)/m − β/(2√m)             the covered side
+//! v(a,b) = −(n₁−a+1)/m' − β/(2√m')       the uncovered side
+//! r(σ)   = Σ_z λ_z (n_z+4)/(N+4K)
+//! ```
+//!
+//! Facts the bounds rest on (each is a property test):
+//! - u rises in a; for fixed a it is convex in 1/√m, so that its maximum over an interval of b is at an end.
+//! - v falls in b; for fixed b it first falls and then rises in a, so that its maximum is at an end too.
+//! - u(a,·) is largest at b = 0 unless u(a,0) < 0, which only happens for the few a with (a+1)/√(a+2) < β/2.
+//!   (The paper's Proposition 3 overlooks those, and its bound fails there.)
+
+use super::{Estimator, Score, UNIT};
+use crate::bitset::Counts;
+
+/// The running maximum of a function of a count, as the stretches on which the function itself is the maximum.
+struct RunningMaximum {
+    stretches: Vec<(u64, u64)>,
+}
+
+impl RunningMaximum {
+    fn new(last: u64, function: impl Fn(u64) -> f64) -> RunningMaximum {
+        let mut stretches: Vec<(u64, u64)> = Vec::new();
+        let mut maximum = f64::NEG_INFINITY;
+        for x in 0..=last {
+            let value = function(x);
+            if value >= maximum {
+                maximum = value;
+                match stretches.last_mut() {
+                    Some((_, end)) if *end + 1 == x => *end = x,
+                    _ => stretches.push((x, x)),
+                }
+            }
+        }
+        RunningMaximum { stretches }
+    }
+
+    /// The same for a function that rises all the way.
+    fn rising(last: u64) -> RunningMaximum {
+        RunningMaximum {
+            stretches: vec![(0, last)],
+        }
+    }
+
+    /// Where, up to x, the function is largest.
+    fn place(&self, x: u64) -> u64 {
+        let stretch = self.stretches.iter().rev().find(|(start, _)| *start <= x);
+        stretch.map_or(0, |&(_, end)| end.min(x))
+    }
+}
+
+struct Stratum {
+    n: f64,
+    n1: f64,
+    weight: f64,
+    /// max over a' ≤ a of λ(a', 0)
+    no_negative: RunningMaximum,
+    /// For each a' with u(a', 0) < 0: max over b' ≤ b of λ(a', b').
+    few_positive: Vec<RunningMaximum>,
+    /// The largest λ that `few_positive` can give.
+    few_positive_peak: f64,
+}
+
+/// With more small a' than this (β > 11) the exact maximum is not worth its memory; the bound over the box does.
+const MOST_FEW_POSITIVE: u64 = 32;
+
+impl Stratum {
+    fn covered(&self, half_beta: f64, a: f64, b: f64) -> f64 {
+        let m = a + b + 2.0;
+        (a + 1.0) / m - half_beta / m.sqrt()
+    }
+
+    fn uncovered(&self, half_beta: f64, a: f64, b: f64) -> f64 {
+        let m = self.n - a - b + 2.0;
+        -(self.n1 - a + 1.0) / m - half_beta / m.sqrt()
+    }
+
+    fn difference(&self, half_beta: f64, a: f64, b: f64) -> f64 {
+        self.covered(half_beta, a, b) + self.uncovered(half_beta, a, b)
+    }
+
+    fn new(counts: Counts, weight: f64, half_beta: f64) -> Stratum {
+        let (n1, n0) = (counts.positive as f64, counts.negative as f64);
+        let mut stratum = Stratum {
+            n: n1 + n0,
+            n1,
+            weight,
+            no_negative: RunningMaximum::rising(counts.positive),
+            few_positive: Vec::new(),
+            few_positive_peak: f64::NEG_INFINITY,
+        };
+        // λ(·, 0) rises where v does, that is where n₀ + 1 ≥ (β/4)√m'.
+        if n0 + 1.0 < half_beta / 2.0 * (stratum.n + 2.0).sqrt() {
+            stratum.no_negative = RunningMaximum::new(counts.positive, |a| {
+                stratum.difference(half_beta, a as f64, 0.0)
+            });
+        }
+        for a in 0..=counts
+            .positive
+            .min(few_positive(half_beta).saturating_sub(1))
+        {
+            let a = a as f64;
+            if stratum.covered(half_beta, a, 0.0) >= 0.0 {
+                break;
+            }
+            let maximum = RunningMaximum::new(counts.negative, |b| {
+                stratum.difference(half_beta, a, b as f64)
+            });
+            let peak = stratum.difference(half_beta, a, maximum.place(counts.negative) as f64);
+            stratum.few_positive_peak = stratum.few_positive_peak.max(peak);
+            stratum.few_positive.push(maximum);
+        }
+        stratum
+    }
+
+    /// The exact maximum of λ over all a' ≤ a, b' ≤ b.
+    fn tight(&self, half_beta: f64, high: Counts) -> f64 {
+        let a = self.no_negative.place(high.positive) as f64;
+        let mut best = self.difference(half_beta, a, 0.0);
+        if best < self.few_positive_peak {
+            let reachable = self.few_positive.iter().take(high.positive as usize + 1);
+            for (a, maximum) in reachable.enumerate() {
+                let b = maximum.place(high.negative) as f64;
+                best = best.max(self.difference(half_beta, a as f64, b));
+            }
+        }
+        best
+    }
+
+    /// At least λ(a', b') for every low ≤ (a', b') ≤ high: the best covered side and the best uncovered side.
+    fn over_box(&self, half_beta: f64, low: Counts, high: Counts) -> f64 {
+        let (a, b) = (high.positive as f64, high.negative as f64);
+        let (a_low, b_low) = (low.positive as f64, low.negative as f64);
+        let covered = self
+            .covered(half_beta, a, b_low)
+            .max(self.covered(half_beta, a, b));
+        let uncovered = self
+            .uncovered(half_beta, a, b_low)
+            .max(self.uncovered(half_beta, a_low, b_low));
+        covered + uncovered
+    }
+}
+
+/// How many a have u(a, 0) < 0, capped: (a+1)/√(a+2) < β/2.
+fn few_positive(half_beta: f64) -> u64 {
+    let negative = |a: &u64| ((*a + 1) as f64) / ((*a + 2) as f64).sqrt() < half_beta;
+    (0..=MOST_FEW_POSITIVE).take_while(negative).count() as u64
+}
+
+pub struct Reliable {
+    half_beta: f64,
+    strata: Vec<Stratum>,
+    exact: bool,
+    slack: Score,
+}
+
+impl Reliable {
+    pub fn new(beta: f64, strata: &[Counts]) -> Reliable {
+        let half_beta = beta / 2.0;
+        let n_rows = crate::bitset::total(strata) as f64;
+        let effective = n_rows + 4.0 * strata.len() as f64;
+        let exact = few_positive(half_beta) <= MOST_FEW_POSITIVE;
+        let strata = strata.iter().map(|&counts| {
+            let weight = (counts.total() as f64 + 4.0) / effective * UNIT;
+            Stratum::new(counts, weight, if exact { half_beta } else { 0.0 })
+        });
+        Reliable {
+            half_beta,
+            strata: strata.collect(),
+            exact,
+            // The operations of a value and of a bound round differently, by at most a few ulps of 1 + β.
+            slack: 4 + (4.0 * beta) as Score,
+        }
+    }
+}
+
+impl Estimator for Reliable {
+    fn value(&self, counts: &[Counts]) -> Score {
+        let terms = self.strata.iter().zip(counts).map(|(stratum, counts)| {
+            let (a, b) = (counts.positive as f64, counts.negative as f64);
+            (stratum.weight * stratum.difference(self.half_beta, a, b)) as Score
+        });
+        terms.sum()
+    }
+
+    fn bound(&self, low: &[Counts], high: &[Counts]) -> Score {
+        let boxes = self.strata.iter().zip(low.iter().zip(high));
+        let terms = boxes.map(|(stratum, (&low, &high))| {
+            let anything = low.total() == 0;
+            let largest = if anything && self.exact {
+                stratum.tight(self.half_beta, high)
+            } else if self.exact {
+                let over_box = stratum.over_box(self.half_beta, low, high);
+                over_box.min(stratum.tight(self.half_beta, high))
+            } else {
+                stratum.over_box(self.half_beta, low, high)
+            };
+            (stratum.weight * largest) as Score + self.slack
+        });
+        terms.sum()
+    }
+}

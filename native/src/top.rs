@@ -1,0 +1,97 @@
+//! The k best rules seen so far: distinct sets of rows, ties decided by the shortest description.
+
+use crate::describe::shortest;
+use crate::estimator::Score;
+use crate::table::Table;
+
+pub struct Entry {
+    pub value: Score,
+    rows: Vec<u64>,
+    /// Looked up when a tie or the end of the search asks for it.
+    description: Option<Vec<u32>>,
+}
+
+impl Entry {
+    pub fn description(&mut self, table: &Table, usable: &[u32]) -> &[u32] {
+        let rows = &self.rows;
+        self.description
+            .get_or_insert_with(|| shortest(table, usable, rows))
+    }
+}
+
+pub struct Top {
+    pub k: usize,
+    entries: Vec<Entry>,
+}
+
+impl Top {
+    pub fn new(k: usize) -> Top {
+        Top {
+            k,
+            entries: Vec::new(),
+        }
+    }
+
+    /// The value that a rule must reach to enter, once there are k rules.
+    pub fn threshold(&self) -> Option<Score> {
+        let values = self.entries.iter().map(|entry| entry.value);
+        if self.entries.len() < self.k {
+            None
+        } else {
+            values.min()
+        }
+    }
+
+    pub fn best(&self) -> Option<Score> {
+        self.entries.iter().map(|entry| entry.value).max()
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn contains(&self, value: Score, rows: &[u64]) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|entry| entry.value == value && entry.rows == rows)
+    }
+
+    /// Takes in a set of rows that is not among the entries yet, and lets the worst go if there are too many.
+    pub fn insert(&mut self, value: Score, rows: Vec<u64>, table: &Table, usable: &[u32]) {
+        self.entries.push(Entry {
+            value,
+            rows,
+            description: None,
+        });
+        if self.entries.len() <= self.k {
+            return;
+        }
+        let lowest = self.entries.iter().map(|entry| entry.value).min();
+        let tied: Vec<usize> = (0..self.entries.len())
+            .filter(|&index| Some(self.entries[index].value) == lowest)
+            .collect();
+        let worst = if let [only] = tied[..] {
+            only
+        } else {
+            let described = |&index: &usize| {
+                let description = self.entries[index].description(table, usable);
+                (description.len(), description.to_vec())
+            };
+            tied.iter()
+                .copied()
+                .max_by_key(described)
+                .expect("more than one is tied")
+        };
+        self.entries.swap_remove(worst);
+    }
+
+    /// The rules, best first.
+    pub fn sorted(&mut self, table: &Table, usable: &[u32]) -> Vec<(Score, Vec<u32>)> {
+        let described = self.entries.iter_mut().map(|entry| {
+            let value = entry.value;
+            (value, entry.description(table, usable).to_vec())
+        });
+        let mut rules: Vec<_> = described.collect();
+        rules.sort_by(|(x, p), (y, q)| y.cmp(x).then((p.len(), p).cmp(&(q.len(), q))));
+        rules
+    }
+}
