@@ -495,9 +495,12 @@ def _series_kind(series: nw.Series[Any]) -> Kind | None:
         return Kind.NUMBER
     if dtype.is_temporal():
         return Kind.DATE
-    return {nw.Boolean: Kind.BOOLEAN, nw.String: Kind.TEXT, nw.Categorical: Kind.TEXT, nw.Enum: Kind.ORDERED}.get(
-        type(dtype)
-    )
+    return {
+        nw.Boolean: Kind.BOOLEAN,
+        nw.String: Kind.TEXT,
+        nw.Categorical: Kind.TEXT,
+        nw.Enum: Kind.ORDERED,
+    }.get(type(dtype))
 
 
 def _series_column(series: nw.Series[Any], kind: Kind) -> Column:
@@ -627,10 +630,13 @@ def _numbers(
     except OverflowError:
         raise DataError(f"column {name!r} holds integers beyond the range of numbers (1e308)") from None
     exact = all(
-        value is None or isinstance(value, float) or _same(value, number) for value, number in zip(values, floats)
+        value is None or isinstance(value, float) or _same(value, number)
+        for value, number in zip(values, floats)
     )
     if not exact:
-        notes.append(f"column {name!r} holds numbers that are not exact as 64-bit floats; they are rounded to them")
+        notes.append(
+            f"column {name!r} holds numbers that are not exact as 64-bit floats; they are rounded to them"
+        )
     return number(floats, missing)
 
 

@@ -98,7 +98,9 @@ class _DuckDBSource:
             form, expression = _MOMENTS[kind]
             self.kinds[name], self._fetch[name] = Kind.DATE, (form, expression.format(column))
             if kind == "timestamp_ns":
-                self.notes.append(f"column {name!r} has times in nanoseconds; they are taken to the microsecond")
+                self.notes.append(
+                    f"column {name!r} has times in nanoseconds; they are taken to the microsecond"
+                )
         elif kind == '"null"':
             self.kinds[name], self._fetch[name] = Kind.TEXT, ("text", f"{column}::VARCHAR")
         else:
@@ -139,7 +141,9 @@ class _DuckDBSource:
 
     def _text(self, expression: str) -> Column:
         # An enumeration gives each distinct string once to Python, and integers for the rows.
-        distinct = f"SELECT DISTINCT {expression} AS value FROM data WHERE {expression} IS NOT NULL ORDER BY value"
+        distinct = (
+            f"SELECT DISTINCT {expression} AS value FROM data WHERE {expression} IS NOT NULL ORDER BY value"
+        )
         labels = tuple(value for (value,) in self._database.rows(distinct))
         if not labels:
             return coded(np.full(self.n_rows, -1, np.int32), ())
@@ -210,7 +214,9 @@ def _explain(place: Path, error: Exception) -> DataError:
     if "not utf-8" in message or "Invalid unicode" in message or "not valid utf" in message.lower():
         return _not_utf8(where)
     if counts := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
-        return DataError(f"{where}: {counts[2]} fields where the header has {counts[1]}; mend or quote that line")
+        return DataError(
+            f"{where}: {counts[2]} fields where the header has {counts[1]}; mend or quote that line"
+        )
     if "unterminated quote" in message:
         return DataError(f"{where}: a quote is opened and never closed; close it or double it")
     return DataError(f"cannot read {where}: {message.splitlines()[0]}")
@@ -331,7 +337,9 @@ def _detect(
             types.append("VARCHAR")
         elif zeros:
             types.append("VARCHAR")
-            notes.append(f"column {name!r} is kept as text: some of its numbers begin with a zero, as codes do")
+            notes.append(
+                f"column {name!r} is kept as text: some of its numbers begin with a zero, as codes do"
+            )
         else:
             types.append("BIGINT" if integers == present and not fractions else "DOUBLE")
     undecided = [
@@ -367,7 +375,12 @@ def _detect_words(
         f"min({column}) FILTER ({column} IN ({tokens})), count(*) FILTER ({column} IN ({tokens})) FROM {source}",
         parameters,
     )[0]
-    for dtype, matching in (("BOOLEAN", booleans), ("DATE", dates), ("TIMESTAMP", timestamps), ("TIME", times)):
+    for dtype, matching in (
+        ("BOOLEAN", booleans),
+        ("DATE", dates),
+        ("TIMESTAMP", timestamps),
+        ("TIME", times),
+    ):
         if matching == present:
             return dtype
     if numbers and n_tokens and not words:

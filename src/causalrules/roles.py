@@ -1,0 +1,237 @@
+"""Which column plays which part (paper §3): target and outcome, actionable and control variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules.data import Histogram, Kind, Table, shorten
+from causalrules.exceptions import DataError, RoleError
+from causalrules.propositions import comparable, format_column, format_value, positions
+
+_CONDITION = re.compile(r"\s*(>=|<=|!=|>|<|≥|≤|≠)\s*(.*\S)\s*", re.DOTALL)
+_SIGNS = {">=": "≥", "<=": "≤", "!=": "≠"}
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The desired outcome: a condition on the target, and which of the target's values satisfy it."""
+
+    column: str
+    text: str
+    satisfied: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """Target, outcome, actionable variables X and control variables Z, each sorted by name."""
+
+    target: str
+    outcome: Outcome
+    actionable: tuple[str, ...]
+    control: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def resolve(
+    table: Table,
+    target: str,
+    outcome: Any = None,
+    actionable: str | Sequence[str] | None = None,
+    control: str | Sequence[str] | None = None,
+    weights: str | None = None,
+) -> Roles:
+    """The roles of the columns, checked; `outcome.satisfied` is over `table.observed(target, weights)`."""
+    if table.n_rows == 0:
+        raise DataError("the table has no rows")
+    _check_column(table, target, "target")
+    controls = _columns(table, control, "control")
+    if weights is not None:
+        _check_column(table, weights, "weights")
+    chosen = None if actionable is None else _columns(table, actionable, "actionable")
+    _check_apart(target, weights, chosen or (), controls)
+
+    observed = table.observed(target, weights)
+    if observed.n_rows == 0:
+        reason = "weight above zero" if observed.n_dropped == 0 else "value"
+        raise DataError(
+            f"no row has a {reason} in column {(weights if observed.n_dropped == 0 else target)!r}"
+        )
+    notes: list[str] = []
+    if observed.n_dropped:
+        notes.append(
+            f"{observed.n_dropped:,} of {observed.n_dropped + observed.n_rows:,} rows are left out: "
+            f"the target {target!r} is missing there"
+        )
+    resolved = _outcome(observed, target, outcome)
+    for name in controls:
+        if fault := _constant(observed, name, missing_counts=True):
+            raise RoleError(f"control {name!r} {fault}; leave it out")
+    if chosen is None:
+        chosen = _default_actionable(observed, {target, weights, *controls}, notes)
+    else:
+        for name in chosen:
+            if fault := _constant(observed, name, missing_counts=not table.kinds[name].ordered):
+                raise RoleError(
+                    f"actionable column {name!r} {fault}, so no condition can be put on it; leave it out"
+                )
+    if not chosen:
+        raise RoleError(
+            "no actionable column is left; name at least one column, other than the target "
+            f"{target!r} and the controls, whose values differ"
+        )
+    return Roles(target, resolved, tuple(sorted(chosen)), tuple(sorted(controls)), tuple(notes))
+
+
+def _check_column(table: Table, name: object, role: str) -> None:
+    if not isinstance(name, str):
+        raise RoleError(f"{role}: a column is named by its text, not by {name!r}")
+    try:
+        table.require(name)
+    except DataError as error:
+        raise RoleError(f"{role}: {error}") from None
+
+
+def _columns(table: Table, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    for name in listed:
+        _check_column(table, name, role)
+    if repeated := sorted({name for name in listed if listed.count(name) > 1}):
+        raise RoleError(f"{role}: named more than once: {shorten(repeated)}")
+    return listed
+
+
+def _check_apart(target: str, weights: str | None, actionable: Sequence[str], control: Sequence[str]) -> None:
+    parts: dict[str, str] = {target: "the target"}
+    for role, names in (
+        ("the weights", [] if weights is None else [weights]),
+        ("a control", control),
+        ("actionable", actionable),
+    ):
+        for name in names:
+            if name in parts:
+                raise RoleError(f"column {name!r} is {parts[name]} and {role}; it can have one role only")
+            parts[name] = role
+
+
+def _constant(table: Table, name: str, missing_counts: bool) -> str | None:
+    """Why the column cannot tell rows apart; `missing_counts`: being missing is a difference too."""
+    histogram = table.histogram(name)
+    if len(histogram.values) == 0:
+        return "has no values: all are missing"
+    if len(histogram.values) == 1 and not (missing_counts and histogram.n_missing):
+        return f"has one value only, {shorten(histogram.values)}"
+    return None
+
+
+def _default_actionable(table: Table, taken: set[str | None], notes: list[str]) -> tuple[str, ...]:
+    chosen = []
+    for name in table.names:
+        if name in taken:
+            continue
+        if reason := _constant(table, name, missing_counts=not table.kinds[name].ordered):
+            notes.append(f"column {name!r} is left out: it {reason}")
+        else:
+            chosen.append(name)
+    return tuple(chosen)
+
+
+def _outcome(table: Table, target: str, outcome: Any) -> Outcome:
+    histogram = table.histogram(target)
+    if outcome is None:
+        outcome = _default_outcome(table, target, histogram)
+    satisfied, sign, shown = _satisfied(table.kinds[target], target, outcome, histogram)
+    text = f"{format_column(target)} {sign} {shown}"
+    if satisfied.all():
+        raise RoleError(
+            f"the outcome {text!r} always happens: all {table.n_rows:,} rows have it; the values of "
+            f"{target!r} are {shorten(histogram.values)}"
+        )
+    if not satisfied.any():
+        raise RoleError(
+            f"the outcome {text!r} never happens; the values of {target!r} are {shorten(histogram.values)}"
+        )
+    return Outcome(target, text, satisfied)
+
+
+def _default_outcome(table: Table, target: str, histogram: Histogram) -> bool | int:
+    if table.kinds[target] is Kind.BOOLEAN:
+        return True
+    if table.kinds[target] is Kind.NUMBER and all(value in (0, 1) for value in histogram.values[:3]):
+        return 1
+    raise RoleError(
+        f"which outcome of {target!r} is the desired one? Give outcome= one of its values: "
+        f"{shorten(histogram.values)}"
+        + (", or a condition such as '>= 10'" if table.kinds[target].ordered else "")
+    )
+
+
+def _satisfied(
+    kind: Kind, target: str, outcome: Any, histogram: Histogram
+) -> tuple[NDArray[np.bool_], str, str]:
+    """Which values satisfy the outcome, and how to show it. A value wins over a condition."""
+    match = _value_position(outcome, histogram)
+    if match is not None:
+        satisfied = np.zeros(len(histogram.values), np.bool_)
+        satisfied[match] = True
+        return satisfied, "=", format_value(histogram.values[match])
+    condition = _CONDITION.fullmatch(outcome) if isinstance(outcome, str) else None
+    if condition is None:
+        raise RoleError(
+            f"{outcome!r} is not a value of {target!r}; its values are {shorten(histogram.values)}"
+        )
+    sign, operand = _SIGNS.get(condition[1], condition[1]), condition[2]
+    if sign == "≠":
+        match = _value_position(operand, histogram)
+        if match is None:
+            raise RoleError(
+                f"{operand!r} is not a value of {target!r}; its values are {shorten(histogram.values)}"
+            )
+        satisfied = np.ones(len(histogram.values), np.bool_)
+        satisfied[match] = False
+        return satisfied, "≠", format_value(histogram.values[match])
+    if not kind.ordered:
+        raise RoleError(
+            f"outcome {outcome!r}: the {kind} values of {target!r} have no order; give one of its values: "
+            f"{shorten(histogram.values)}"
+        )
+    try:
+        value = comparable(operand, histogram.values, target)
+    except DataError as error:
+        raise RoleError(f"outcome {outcome!r}: {error}") from None
+    first, last = positions(histogram.values, value, target)
+    place = np.arange(len(histogram.values))
+    satisfied = {"≥": place >= first, ">": place >= last, "≤": place < last, "<": place < first}[sign]
+    return satisfied, sign, format_value(value)
+
+
+def _value_position(outcome: Any, histogram: Histogram) -> int | None:
+    if isinstance(outcome, np.generic):
+        outcome = outcome.item()
+    text = outcome if isinstance(outcome, str) else None
+    by_text = None
+    for position, value in enumerate(histogram.values):
+        if type(value) is type(outcome) and value == outcome:
+            return position
+        same_text = text is not None and text.strip() in (format_value(value), str(value))
+        if by_text is None and (same_text or _equal(value, outcome)):
+            by_text = position
+    return by_text
+
+
+def _equal(value: Any, outcome: Any) -> bool:
+    if isinstance(value, str) and not isinstance(outcome, str):
+        try:
+            return value == format_value(outcome)
+        except (TypeError, ValueError):
+            return False
+    return (
+        bool(value == outcome) if isinstance(outcome, (int, float)) or type(value) is type(outcome) else False
+    )
