@@ -1,4 +1,4 @@
-"""CSV, TSV and Parquet files and DuckDB relations, behind an in-memory DuckDB that hands out one column at a time.
+"""CSV, TSV and Parquet files and DuckDB relations, behind a DuckDB that hands out one column at a time.
 
 No text of a stranger (path, name, value) becomes SQL: paths are parameters, and columns are called c0, c1, …
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from causalrules.data import Column, Kind, _check_names, coded, default_library, moments, number, shorten
+from causalrules.data import Column, Kind, check_names, coded, default_library, moments, number, shorten
 from causalrules.exceptions import DataError, OptionError
 
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
@@ -57,6 +57,8 @@ class _Database:
                 "temp_directory": str(self.folder / "spill"),
             },
         )
+        self.connection.execute("ATTACH ':memory:' AS store (COMPRESS)")
+        self.connection.execute("USE store")
         weakref.finalize(self, _close, self.connection, self.folder)
 
     def rows(self, query: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
@@ -72,20 +74,20 @@ def _close(connection: Any, folder: Path) -> None:
 class _DuckDBSource:
     """The relation `data` of a database, whose columns c0, c1, … have these names."""
 
-    def __init__(self, database: _Database, names: list[str], notes: list[str], library: str) -> None:
+    def __init__(
+        self, database: _Database, names: list[str], types: list[tuple[str, str]], notes: list[str]
+    ) -> None:
         self._database = database
         self.notes = notes
-        self.library = library
+        self.library = default_library()
         self.kinds: dict[str, Kind] = {}
         self.unusable: dict[str, str] = {}
         self.n_rows = int(database.rows("SELECT count(*) FROM data")[0][0])
         self._fetch: dict[str, tuple[str, str]] = {}
-        described = database.connection.execute("SELECT * FROM data LIMIT 0").description
-        for position, (name, column) in enumerate(zip(names, described, strict=True)):
-            self._classify(name, f"c{position}", column[1])
+        for name, (kind, column) in zip(names, types, strict=True):
+            self._classify(name, column, kind)
 
-    def _classify(self, name: str, column: str, dtype: Any) -> None:
-        kind = dtype.id
+    def _classify(self, name: str, column: str, kind: str) -> None:
         if kind in _INTEGERS or kind in ("float", "double"):
             self.kinds[name], self._fetch[name] = Kind.NUMBER, ("number", column)
         elif kind in ("hugeint", "uhugeint", "decimal"):
@@ -104,7 +106,7 @@ class _DuckDBSource:
         elif kind == '"null"':
             self.kinds[name], self._fetch[name] = Kind.TEXT, ("text", f"{column}::VARCHAR")
         else:
-            reason = f"holds {dtype} values, which are not single values; take them apart into columns"
+            reason = f"holds {kind} values, which are not single values; take them apart into columns"
             self.unusable[name] = reason
             self.notes.append(f"column {name!r} is left out: it {reason}")
 
@@ -156,11 +158,11 @@ class _DuckDBSource:
 def read_relation(relation: Any) -> _DuckDBSource:
     """A DuckDB relation, evaluated once: a second evaluation may give the rows in another order."""
     names = [str(name) for name in relation.columns]
-    _check_names(names)
+    check_names(names)
     database = _Database()
     path = database.folder / "relation.parquet"
     relation.to_parquet(str(path))
-    return _from_parquet(database, path, names, [])
+    return _from_parquet(database, path, names)
 
 
 def read_path(path: str | os.PathLike[str], na_values: tuple[str, ...]) -> _DuckDBSource:
@@ -245,8 +247,8 @@ def _read_parquet(place: Path, compressed: bool) -> _DuckDBSource:
         if file.read(4) != b"PAR1":
             raise DataError(f"{str(place)!r} is not a Parquet file, though its name says so")
     names = _parquet_names(database, path)
-    _check_names(names)
-    return _from_parquet(database, path, names, [])
+    check_names(names)
+    return _from_parquet(database, path, names)
 
 
 def _parquet_names(database: _Database, path: Path) -> list[str]:
@@ -262,31 +264,35 @@ def _parquet_names(database: _Database, path: Path) -> list[str]:
     return names
 
 
-def _from_parquet(database: _Database, path: Path, names: list[str], notes: list[str]) -> _DuckDBSource:
+def _from_parquet(database: _Database, path: Path, names: list[str]) -> _DuckDBSource:
     columns = ", ".join(f"c{position}" for position in range(len(names)))
     relation = database.connection.read_parquet(_literal(path), hive_partitioning=False)
     relation.create_view("file")
     database.connection.execute(f"CREATE VIEW data AS SELECT * FROM file AS renamed({columns})")
-    return _DuckDBSource(database, names, notes, default_library())
+    described = database.connection.execute("SELECT * FROM data LIMIT 0").description
+    types = [(column[1].id, f"c{position}") for position, column in enumerate(described)]
+    return _DuckDBSource(database, names, types, [])
 
 
 def _from_text(place: Path, delimiters: str, compressed: bool, na_values: tuple[str, ...]) -> _DuckDBSource:
     names, delimiter = _header(place, delimiters, compressed)
     database = _Database()
     columns = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(len(names)))
-    # The dialect is fixed: DuckDB's own detection may skip lines, take '#' for comments and guess date formats.
+    # The dialect is fixed: DuckDB's own detection may skip lines, take '#' for comments, guess date formats.
     source = (
-        f"read_csv(?, auto_detect=false, columns={{{columns}}}, header=true, delim=?, quote='\"', escape='\"', "
-        "comment='', nullstr=?, compression=?, hive_partitioning=false, strict_mode=true, null_padding=false)"
+        f"read_csv(?, auto_detect=false, columns={{{columns}}}, header=true, delim=?, quote='\"', "
+        "escape='\"', comment='', nullstr=?, compression=?, hive_partitioning=false, strict_mode=true, "
+        "null_padding=false)"
     )
     parameters = [_literal(place), delimiter, ["", *na_values], "gzip" if compressed else "none"]
-    notes: list[str] = []
-    types = _detect(database, source, parameters, names, notes)
-    casts = ", ".join(f"c{position}::{dtype} AS c{position}" for position, dtype in enumerate(types))
-    database.connection.execute(f"CREATE TABLE data AS SELECT {casts} FROM {source}", parameters)
+    # The text is kept, which is small once compressed, and cast when a column is fetched.
+    database.connection.execute(f"CREATE TABLE data AS SELECT * FROM {source}", parameters)
+    database.connection.execute("CHECKPOINT")
     if not database.rows("SELECT count(*) FROM data")[0][0]:
         raise DataError(f"{str(place)!r} has a header and no rows")
-    return _DuckDBSource(database, names, notes, default_library())
+    notes: list[str] = []
+    types = [_detect(database, f"c{position}", name, notes) for position, name in enumerate(names)]
+    return _DuckDBSource(database, names, types, notes)
 
 
 def _header(place: Path, delimiters: str, compressed: bool) -> tuple[list[str], str]:
@@ -311,81 +317,77 @@ def _header(place: Path, delimiters: str, compressed: bool) -> tuple[list[str], 
         raise DataError(f"{str(place)!r}, line 1: cannot read the header: {error}") from error
     if blank := [position + 1 for position, name in enumerate(names) if not name.strip()]:
         raise DataError(f"{str(place)!r}: the header gives no name to column {shorten(blank)}")
-    _check_names(names)
+    check_names(names)
     return names, delimiter
 
 
-def _detect(
-    database: _Database, source: str, parameters: list[Any], names: list[str], notes: list[str]
-) -> list[str]:
-    """The type of each column, from all of its values."""
-    counts = database.rows(
-        "SELECT "
-        + ", ".join(
-            f"count(c{i}), count(TRY_CAST(c{i} AS DOUBLE)), count(TRY_CAST(c{i} AS BIGINT)), "
-            f"coalesce(bool_or(TRY_CAST(c{i} AS DOUBLE) <> TRY_CAST(c{i} AS BIGINT)), false), "
-            f"coalesce(bool_or(c{i} >= '00' AND c{i} < '0:'), false), coalesce(bool_or(contains(c{i}, '_')), false)"
-            for i in range(len(names))
-        )
-        + f" FROM {source}",
-        parameters,
-    )[0]
-    types = []
-    for position, name in enumerate(names):
-        present, numbers, integers, fractions, zeros, underscores = counts[6 * position : 6 * position + 6]
-        if present == 0 or numbers < present or underscores:
-            types.append("VARCHAR")
-        elif zeros:
-            types.append("VARCHAR")
+def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tuple[str, str]:
+    """The type of a column of text, judged from all of its values, and the expression that gives it."""
+    day = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    clock = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+    tokens = ", ".join(f"'{token}'" for token in _NA_TOKENS)
+    (
+        (
+            n_values,
+            numbers,
+            integers,
+            fractions,
+            leading_zeros,
+            underscores,
+            nans,
+            huge,
+            booleans,
+            dates,
+            timestamps,
+            times,
+            token,
+            n_tokens,
+            token_rows,
+        ),
+    ) = database.rows(
+        "SELECT count(*), count(number), count(integer), count(*) FILTER (number <> integer), "
+        "count(*) FILTER (value >= '00' AND value < '0:'), count(*) FILTER (contains(value, '_')), "
+        "count(*) FILTER (isnan(number)), "
+        "count(*) FILTER (abs(number) >= 2::DOUBLE ** 63 AND regexp_full_match(value, '[+-]?[0-9]+')), "
+        "count(*) FILTER (value IN ('true', 'false', 'True', 'False', 'TRUE', 'FALSE')), "
+        f"count(*) FILTER (regexp_full_match(value, '{day}') AND TRY_CAST(value AS DATE) IS NOT NULL), "
+        f"count(*) FILTER (regexp_full_match(value, '{day}([ T]{clock})?') "
+        "AND TRY_CAST(value AS TIMESTAMP) IS NOT NULL), "
+        f"count(*) FILTER (regexp_full_match(value, '{clock}') AND TRY_CAST(value AS TIME) IS NOT NULL), "
+        f"max(value) FILTER (value IN ({tokens})), count(*) FILTER (value IN ({tokens})), "
+        f"sum(n_rows) FILTER (value IN ({tokens})) "
+        f"FROM (SELECT {column} AS value, TRY_CAST({column} AS DOUBLE) AS number, "
+        f"TRY_CAST({column} AS BIGINT) AS integer, count(*) AS n_rows "
+        f"FROM data WHERE {column} IS NOT NULL GROUP BY ALL)"
+    )
+    if n_values == 0:
+        return "varchar", column
+    if numbers == n_values and not underscores:
+        if leading_zeros:
             notes.append(
                 f"column {name!r} is kept as text: some of its numbers begin with a zero, as codes do"
             )
-        else:
-            types.append("BIGINT" if integers == present and not fractions else "DOUBLE")
-    undecided = [
-        position for position, dtype in enumerate(types) if dtype == "VARCHAR" and counts[6 * position] > 0
-    ]
-    for position in undecided:
-        types[position] = _detect_words(
-            database, source, parameters, position, names[position], counts[6 * position + 1], notes
-        )
-    return types
-
-
-def _detect_words(
-    database: _Database,
-    source: str,
-    parameters: list[Any],
-    position: int,
-    name: str,
-    numbers: int,
-    notes: list[str],
-) -> str:
-    day = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    clock = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
-    column = f"c{position}"
-    tokens = ", ".join(f"'{token}'" for token in _NA_TOKENS)
-    present, booleans, dates, timestamps, times, words, token, n_tokens = database.rows(
-        f"SELECT count({column}), count(*) FILTER ({column} IN ('true', 'false', 'True', 'False', 'TRUE', 'FALSE')), "
-        f"count(CASE WHEN regexp_full_match({column}, '{day}') THEN TRY_CAST({column} AS DATE) END), "
-        f"count(CASE WHEN regexp_full_match({column}, '{day}([ T]{clock})?') THEN TRY_CAST({column} AS TIMESTAMP) END), "
-        f"count(CASE WHEN regexp_full_match({column}, '{clock}') THEN TRY_CAST({column} AS TIME) END), "
-        f"count(*) FILTER (TRY_CAST({column} AS DOUBLE) IS NULL AND {column} IS NOT NULL "
-        f"AND {column} NOT IN ({tokens})), "
-        f"min({column}) FILTER ({column} IN ({tokens})), count(*) FILTER ({column} IN ({tokens})) FROM {source}",
-        parameters,
-    )[0]
+            return "varchar", column
+        if nans:
+            notes.append(f"column {name!r}: 'nan' is taken as missing")
+        if huge:
+            notes.append(
+                f"column {name!r} holds integers beyond 64 bits; they are rounded to 64-bit floats. "
+                "If they are identifiers, leave the column out"
+            )
+        dtype = "bigint" if integers == n_values and not fractions else "double"
+        return dtype, f"{column}::{dtype}"
     for dtype, matching in (
-        ("BOOLEAN", booleans),
-        ("DATE", dates),
-        ("TIMESTAMP", timestamps),
-        ("TIME", times),
+        ("boolean", booleans),
+        ("date", dates),
+        ("timestamp", timestamps),
+        ("time", times),
     ):
-        if matching == present:
-            return dtype
-    if numbers and n_tokens and not words:
+        if matching == n_values:
+            return dtype, f"{column}::{dtype}"
+    if numbers and n_tokens and numbers + n_tokens == n_values:
         notes.append(
-            f"column {name!r} is text because of {n_tokens:,} value{'s' * (n_tokens > 1)} such as {token!r}; "
-            f"if that means missing, read the file with na_values=({token!r},)"
+            f"column {name!r} is text because of {token_rows:,} value{'s' * (token_rows > 1)} such as "
+            f"{token!r}; if that means missing, read the file with na_values=({token!r},)"
         )
-    return "VARCHAR"
+    return "varchar", column

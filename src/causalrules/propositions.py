@@ -1,4 +1,4 @@
-"""The rule language (paper §3): propositions, their text, their cut points, and the strata of the controls."""
+"""The rule language (paper §3): propositions, their text and cut points, and the strata of the controls."""
 
 from __future__ import annotations
 
