@@ -1,0 +1,160 @@
+"""A RuleSet as text for a terminal and as HTML for a notebook, and the words for what the numbers mean.
+
+Names and values come from strangers: a terminal gets no control characters, a notebook no markup of theirs.
+"""
+
+from __future__ import annotations
+
+import html as markup
+import math
+import shutil
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from causalrules.result import RuleResult, RuleSet
+
+HEADINGS = ("#", "rule", "reliable effect", "effect", "marginal", "coverage", "rows")
+_NARROWEST_RULE = 16
+_MOST_RULE_LINES = 4
+_MOST_SENTENCE_LINES = 20
+_JOINERS = "\u200c\u200d"  # invisible, but part of how some scripts and emoji are written
+
+
+def meaning(rules: RuleSet) -> str:
+    """Say what the effects are. Only an admissible causal graph lets us speak of bringing a rule about."""
+    question = rules.question
+    adjusted = f"adjusted for {_listed(question.control)}" if question.control else "with no controls"
+    if rules.admissibility is not None and rules.admissibility.get("status") == "admissible":
+        return (
+            f"effect: of bringing the rule about on the probability of {question.outcome}, {adjusted}, "
+            "as the causal graph allows"
+        )
+    return f"effect: how much more often {question.outcome} occurs where the rule holds, {adjusted}"
+
+
+def proof(rules: RuleSet) -> str:
+    """Say what is known about rules that are not in the list."""
+    effort = f"{rules.nodes:,} nodes in {rules.seconds:.2f} s"
+    if rules.optimal:
+        return f"proven optimal, {effort}"
+    why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
+    if math.isinf(rules.upper_bound):
+        return f"{why}: nothing is proven yet, {effort}"
+    return f"{why}: no rule can exceed {_number(rules.upper_bound)} (gap {_number(rules.gap)}), {effort}"
+
+
+def warning(rules: RuleSet) -> str | None:
+    """Say so in words where the list should not be taken for a finding."""
+    if not rules:
+        return "No rule satisfies the options: lower min_coverage or add actionable columns."
+    best = rules[0]
+    if best.value > 0:
+        return None
+    if best.estimator == "reliable":
+        return (
+            f"No rule has a reliable effect: even the best one may have none or a negative one "
+            f"({_number(best.value)})."
+        )
+    return f"No rule has a positive value: the best is {_number(best.value)} ({best.estimator})."
+
+
+def text(rules: RuleSet) -> str:
+    """Return the table, then what is proven, a warning if need be, and the notes."""
+    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
+    numbers = [_cells(position, rule) for position, rule in enumerate(rules, 1)]
+    widths = [max(map(len, column)) for column in zip(_numeric(HEADINGS), *numbers, strict=True)]
+    room = max(width - sum(widths) - 2 * len(widths), _NARROWEST_RULE)
+    wrapped = [_wrap(_plain(rule.text), room, _MOST_RULE_LINES) for rule in rules]
+    room = max(_columns(line) for lines in [["rule"], *wrapped] for line in lines)
+    lines = [_row(_numeric(HEADINGS), "rule", widths, room)] if rules else []
+    for cells, rule_lines in zip(numbers, wrapped, strict=True):
+        lines.append(_row(cells, rule_lines[0], widths, room))
+        lines += [" " * (widths[0] + 2) + line for line in rule_lines[1:]]
+    for sentence in _sentences(rules):
+        lines += _wrap(_plain(sentence), width, _MOST_SENTENCE_LINES)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def html(rules: RuleSet) -> str:
+    """Return the same as an HTML table with everything escaped."""
+    head = "".join(f"<th>{heading}</th>" for heading in HEADINGS)
+    body = ""
+    for position, rule in enumerate(rules, 1):
+        first, *others = _cells(position, rule)
+        numbers = "".join(f"<td>{cell}</td>" for cell in others)
+        name = f'<td style="text-align:left"><bdi>{markup.escape(_plain(rule.text))}</bdi></td>'
+        body += f"<tr><td>{first}</td>{name}{numbers}</tr>"
+    below = "".join(f"<p>{markup.escape(_plain(sentence))}</p>" for sentence in _sentences(rules))
+    return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
+
+
+def _sentences(rules: RuleSet) -> list[str]:
+    sentence = warning(rules)
+    return [meaning(rules), proof(rules), *([sentence] if sentence else []), *rules.notes]
+
+
+_STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
+
+
+def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
+    """Every heading but the rule's, whose width is what the others leave."""
+    return (cells[0], *cells[2:])
+
+
+def _cells(position: int, rule: RuleResult) -> tuple[str, ...]:
+    effects = (rule.reliable_effect, rule.effect, rule.marginal_effect)
+    return (str(position), *map(_number, effects), f"{100 * rule.coverage:.1f} %", f"{rule.n_covered:,}")
+
+
+def _row(cells: tuple[str, ...], rule: str, widths: list[int], room: int) -> str:
+    first, *others = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+    return "  ".join([first, rule + " " * (room - _columns(rule)), *others])
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4f}".replace("-", "−")
+
+
+def _listed(names: tuple[str, ...], most: int = 5) -> str:
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _plain(words: str) -> str:
+    """Spell out what a terminal would obey, such as escape codes and changes of direction."""
+    return "".join(
+        letter
+        if letter.isprintable() or letter in _JOINERS
+        else letter.encode("unicode_escape").decode("ascii")
+        for letter in words
+    )
+
+
+def _columns(words: str) -> int:
+    """The columns that words take on a terminal: two for wide letters, none for combining ones."""
+    return sum(
+        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        for letter in words
+    )
+
+
+def _wrap(words: str, room: int, most: int) -> list[str]:
+    """Break words into lines at blanks, or anywhere if there are none; what is far too long ends in "…"."""
+    lines = [""]
+    for word in words.split(" "):
+        if lines[-1] and _columns(lines[-1]) + 1 + _columns(word[:room]) <= room >= len(word):
+            lines[-1] += " " + word
+            continue
+        if lines[-1]:
+            lines.append("")
+        for letter in word:
+            if _columns(lines[-1]) + _columns(letter) > room or len(lines[-1]) > 4 * room:
+                lines.append("")
+            lines[-1] += letter
+            if len(lines) > most:
+                last = lines[most - 1]
+                while _columns(last) > room - 1:
+                    last = last[:-1]
+                return [*lines[: most - 1], last + "…"]
+    return lines

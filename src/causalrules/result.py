@@ -1,0 +1,301 @@
+"""What a search found: a RuleSet of RuleResults, each with its effect in every stratum.
+
+A rule keeps its counts and derives everything else, so that no two of its numbers can disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from causalrules import display, estimators
+from causalrules.data import read, unknown_column
+from causalrules.exceptions import DataError
+from causalrules.propositions import Proposition, describe
+
+_Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class StratumEffect:
+    """One stratum of the controls: a rows are covered and have the outcome, b are covered and have not;
+    c and d likewise are not covered.
+
+    `weight` is the stratum's weight in the reliable effect, (n+4)/(N+4K). A share of no rows is nan.
+    """
+
+    labels: Mapping[str, str] = field(hash=False)
+    a: int
+    b: int
+    c: int
+    d: int
+    beta: float
+    weight: float
+
+    @property
+    def n(self) -> int:
+        """The rows of the stratum."""
+        return self.a + self.b + self.c + self.d
+
+    @property
+    def p_rule(self) -> float:
+        """The share of the covered rows with the outcome."""
+        return self.a / (self.a + self.b) if self.a + self.b else float("nan")
+
+    @property
+    def p_not_rule(self) -> float:
+        """The share of the other rows with the outcome."""
+        return self.c / (self.c + self.d) if self.c + self.d else float("nan")
+
+    @property
+    def difference(self) -> float:
+        """`p_rule` less `p_not_rule`."""
+        return self.p_rule - self.p_not_rule
+
+    @property
+    def reliable_difference(self) -> float:
+        """The Laplace-corrected difference less its confidence terms."""
+        return float(estimators.reliable_difference(self.a, self.b, self.c, self.d, self.beta))
+
+    @property
+    def overlap(self) -> bool:
+        """Whether the rule holds for some rows of the stratum and fails for some."""
+        return self.a + self.b > 0 and self.c + self.d > 0
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """One rule: its conditions, and for each stratum its labels and its counts (a, b, c, d)."""
+
+    conditions: tuple[Proposition, ...]
+    labels: tuple[Mapping[str, str], ...] = field(hash=False, repr=False)
+    counts: tuple[tuple[int, int, int, int], ...] = field(repr=False)
+    beta: float
+    estimator: str
+    p_value: float | None = None
+
+    @classmethod
+    def from_counts(
+        cls,
+        conditions: Iterable[Proposition],
+        a: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+        d: ArrayLike,
+        labels: Sequence[Mapping[str, str]],
+        beta: float,
+        estimator: str,
+    ) -> RuleResult:
+        """Build a rule from its four counts in each stratum."""
+        tables = np.array([a, b, c, d], dtype=np.int64).reshape(4, -1).T.tolist()
+        if len(tables) != len(labels):
+            raise ValueError(f"{len(tables)} strata are counted but {len(labels)} are labelled")
+        ordered = tuple(sorted(conditions, key=lambda condition: condition.text))
+        counts = tuple((a, b, c, d) for a, b, c, d in tables)
+        return cls(ordered, tuple(labels), counts, float(beta), estimator)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @cached_property
+    def text(self) -> str:
+        """The rule in words, such as "class ≤ 2 ∧ sex = female"."""
+        return describe(self.conditions)
+
+    @property
+    def length(self) -> int:
+        """The number of conditions; an interval is two."""
+        return len(self.conditions)
+
+    @cached_property
+    def _tables(self) -> tuple[_Counts, _Counts, _Counts, _Counts]:
+        a, b, c, d = np.array(self.counts, dtype=np.int64).T
+        return a, b, c, d
+
+    @property
+    def n_covered(self) -> int:
+        """The rows that satisfy the rule."""
+        return sum(a + b for a, b, _, _ in self.counts)
+
+    @property
+    def coverage(self) -> float:
+        """The share of the rows that satisfy the rule."""
+        return self.n_covered / sum(map(sum, self.counts))
+
+    @cached_property
+    def value(self) -> float:
+        """The number that the search maximised, by `estimator`."""
+        return estimators.objective(self.estimator, *self._tables, self.beta)
+
+    @cached_property
+    def reliable_effect(self) -> float:
+        """What the effect is at the least, with the confidence that beta asks for."""
+        return estimators.reliable_effect(*self._tables, self.beta)
+
+    @cached_property
+    def effect(self) -> float:
+        """The effect adjusted for the controls, over the strata with overlap; nan without any."""
+        return estimators.effect(*self._tables)
+
+    @cached_property
+    def marginal_effect(self) -> float:
+        """The difference without adjusting for the controls."""
+        return estimators.marginal_effect(*self._tables)
+
+    @cached_property
+    def p_do_rule(self) -> float:
+        """The adjusted probability of the outcome where the rule holds."""
+        return estimators.p_do_rule(*self._tables)
+
+    @cached_property
+    def p_do_not_rule(self) -> float:
+        """The adjusted probability of the outcome where the rule does not hold."""
+        return estimators.p_do_not_rule(*self._tables)
+
+    @cached_property
+    def overlap(self) -> float:
+        """The share of the rows in strata where the rule holds for some and fails for some."""
+        return estimators.overlap(*self._tables)
+
+    @cached_property
+    def standard_error(self) -> float:
+        """The binomial standard error of `effect`."""
+        return estimators.standard_error(*self._tables)
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the two-sided interval of `effect` at a confidence level."""
+        return estimators.interval(*self._tables, level)
+
+    @cached_property
+    def strata(self) -> tuple[StratumEffect, ...]:
+        """The effect in each stratum of the controls."""
+        weights = estimators.reliable_weights(*self._tables).tolist()
+        return tuple(
+            StratumEffect(labels, *table, beta=self.beta, weight=weight)
+            for labels, table, weight in zip(self.labels, self.counts, weights, strict=True)
+        )
+
+    def covers(self, new_data: Any) -> NDArray[np.bool_]:
+        """Return for each row of a table whether it satisfies the rule; a missing value satisfies nothing."""
+        table = read(new_data)
+        covered = np.ones(table.n_rows, dtype=np.bool_)
+        for condition in self.conditions:
+            if condition.column not in table.names:
+                raise DataError(f"the rule {self.text!r}: {unknown_column(condition.column, table.names)}")
+            satisfied = condition.holds(table.histogram(condition.column).values)
+            covered &= table.select(condition.column, satisfied)
+        return covered
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was asked: the roles and options of the search."""
+
+    target: str
+    outcome: str
+    actionable: tuple[str, ...]
+    control: tuple[str, ...]
+    k: int
+    beta: float
+    alpha: float
+    max_length: int | None
+    min_coverage: float
+    max_bins: int
+    estimator: str
+    redundant: bool
+    source: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class RuleSet(Sequence[RuleResult]):
+    """The best rules, best first, with what was asked and what is proven about them.
+
+    `upper_bound` is what no rule can exceed, `gap` how far that is above what was found; `stopped` is
+    "optimal", "time limit" or "interrupted"; `admissibility` is the verdict on the causal graph, if any.
+    """
+
+    rules: tuple[RuleResult, ...]
+    question: Question
+    optimal: bool
+    upper_bound: float
+    gap: float
+    stopped: str
+    n_rows: int
+    n_dropped: int
+    n_strata: int
+    n_propositions: int
+    nodes: int
+    seconds: float
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    admissibility: Mapping[str, Any] | None = field(default=None, hash=False)
+    library: str = field(default="dict", compare=False)
+
+    @overload
+    def __getitem__(self, index: int) -> RuleResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[RuleResult, ...]: ...
+    def __getitem__(self, index: int | slice) -> RuleResult | tuple[RuleResult, ...]:
+        return self.rules[index]
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __iter__(self) -> Iterator[RuleResult]:
+        return iter(self.rules)
+
+    def __str__(self) -> str:
+        return display.text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return display.html(self)
+
+    def to_frame(self) -> Any:
+        """Return one row per rule in the data frame library that the data came in."""
+        columns: dict[str, list[Any]] = {
+            "rule": [rule.text for rule in self],
+            **{name: [getattr(rule, name) for rule in self] for name in _NUMBERS},
+            "interval_low": [rule.interval()[0] for rule in self],
+            "interval_high": [rule.interval()[1] for rule in self],
+        }
+        if self.library == "dict":
+            return columns
+        import narwhals as nw
+
+        return nw.from_dict(columns, backend=self.library).to_native()
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """Return the result as JSON, and write it to a file if a path is given."""
+        from causalrules import result_json
+
+        return result_json.write(self, path)
+
+    @classmethod
+    def from_json(cls, source: str | PathLike[str]) -> RuleSet:
+        """Read a result from JSON text or from a file."""
+        from causalrules import result_json
+
+        return result_json.read(source)
+
+
+_NUMBERS = (
+    "reliable_effect",
+    "effect",
+    "marginal_effect",
+    "coverage",
+    "n_covered",
+    "p_do_rule",
+    "p_do_not_rule",
+    "overlap",
+    "standard_error",
+    "length",
+    "value",
+)

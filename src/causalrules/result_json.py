@@ -1,0 +1,250 @@
+"""Results as JSON, schema "causalrules/1".
+
+What a search found is apart from how long it took ("run"), so that two results can be compared. Of a rule,
+only the conditions, the counts and the p-value are read back: the other numbers follow from them and are
+there for readers in other languages. A number that is undefined or infinite is null: JSON has no other way.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from causalrules.estimators import ESTIMATORS
+from causalrules.exceptions import DataError
+from causalrules.propositions import Proposition
+from causalrules.result import Question, RuleResult, RuleSet, StratumEffect
+
+SCHEMA = "causalrules/1"
+_RULE_NUMBERS = (
+    "value",
+    "reliable_effect",
+    "effect",
+    "marginal_effect",
+    "coverage",
+    "n_covered",
+    "p_do_rule",
+    "p_do_not_rule",
+    "overlap",
+    "standard_error",
+    "p_value",
+)
+_STRATUM_NUMBERS = (
+    "n",
+    "a",
+    "b",
+    "c",
+    "d",
+    "p_rule",
+    "p_not_rule",
+    "difference",
+    "reliable_difference",
+    "weight",
+    "overlap",
+)
+_LARGEST_COUNT = 2**53
+
+T = TypeVar("T")
+
+
+def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
+    """Return a RuleSet as JSON; a file is replaced as a whole or not at all."""
+    payload = {
+        "schema": SCHEMA,
+        "question": asdict(rules.question),
+        "rules": [_rule(rule) for rule in rules],
+        "proof": {
+            "optimal": rules.optimal,
+            "upper_bound": _finite(rules.upper_bound),
+            "gap": _finite(rules.gap),
+            "stopped": rules.stopped,
+        },
+        "n_rows": rules.n_rows,
+        "n_dropped": rules.n_dropped,
+        "n_strata": rules.n_strata,
+        "n_propositions": rules.n_propositions,
+        "notes": list(rules.notes),
+        "admissibility": None if rules.admissibility is None else dict(rules.admissibility),
+        "versions": dict(rules.versions),
+        "run": {"nodes": rules.nodes, "seconds": rules.seconds},
+    }
+    text = json.dumps(payload, indent=1, allow_nan=False)
+    if path is not None:
+        _replace(Path(path), text + "\n")
+    return text
+
+
+def read(source: str | os.PathLike[str]) -> RuleSet:
+    """Return the RuleSet of a JSON text or file."""
+    text, place = _text(source)
+    try:
+        payload = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place} is not JSON: {error}; pass what to_json() wrote") from error
+    if not isinstance(payload, dict) or payload.get("schema") != SCHEMA:
+        found = payload.get("schema") if isinstance(payload, dict) else None
+        raise DataError(f"{place} has the schema {found!r}; this version reads {SCHEMA!r}")
+    question = _question(_take(payload, "question", dict))
+    proof, run = _take(payload, "proof", dict), _take(payload, "run", dict)
+    admissibility = payload.get("admissibility")
+    return RuleSet(
+        rules=tuple(_read_rule(rule, question) for rule in _take(payload, "rules", list)),
+        question=question,
+        optimal=_take(proof, "optimal", bool),
+        upper_bound=_unbounded(proof, "upper_bound"),
+        gap=_unbounded(proof, "gap"),
+        stopped=_take(proof, "stopped", str),
+        n_rows=_take(payload, "n_rows", int),
+        n_dropped=_take(payload, "n_dropped", int),
+        n_strata=_take(payload, "n_strata", int),
+        n_propositions=_take(payload, "n_propositions", int),
+        nodes=_take(run, "nodes", int),
+        seconds=_number(run, "seconds"),
+        notes=_strings(payload, "notes"),
+        versions={str(key): str(value) for key, value in _take(payload, "versions", dict).items()},
+        admissibility=None if admissibility is None else _take(payload, "admissibility", dict),
+    )
+
+
+def _rule(rule: RuleResult) -> dict[str, Any]:
+    return {
+        "rule": rule.text,
+        "conditions": [condition.to_dict() for condition in rule.conditions],
+        **{name: _finite(getattr(rule, name)) for name in _RULE_NUMBERS},
+        "interval": [_finite(end) for end in rule.interval()],
+        "strata": [_stratum(stratum) for stratum in rule.strata],
+    }
+
+
+def _stratum(stratum: StratumEffect) -> dict[str, Any]:
+    numbers = {name: _finite(getattr(stratum, name)) for name in _STRATUM_NUMBERS}
+    return {"labels": dict(stratum.labels), **numbers}
+
+
+def _read_rule(payload: Any, question: Question) -> RuleResult:
+    if not isinstance(payload, dict):
+        raise DataError(f"a rule of the result is {type(payload).__name__}, not an object")
+    strata = _take(payload, "strata", list)
+    labels, counts = [], []
+    for stratum in strata:
+        if not isinstance(stratum, dict):
+            raise DataError(f"a stratum of the result is {type(stratum).__name__}, not an object")
+        labels.append({str(key): str(value) for key, value in _take(stratum, "labels", dict).items()})
+        a, b, c, d = (_count(stratum, name) for name in "abcd")
+        counts.append((a, b, c, d))
+    if not sum(map(sum, counts)):
+        raise DataError("a rule of the result has no rows in its strata")
+    return RuleResult(
+        conditions=tuple(map(_condition, _take(payload, "conditions", list))),
+        labels=tuple(labels),
+        counts=tuple(counts),
+        beta=question.beta,
+        estimator=question.estimator,
+        p_value=None if payload.get("p_value") is None else _number(payload, "p_value"),
+    )
+
+
+def _condition(payload: Any) -> Proposition:
+    try:
+        return Proposition.from_dict(payload)
+    except OverflowError as error:
+        raise DataError(f"a condition of the result is out of range: {error}") from error
+
+
+def _question(payload: dict[str, Any]) -> Question:
+    if payload.get("estimator") not in ESTIMATORS:
+        raise DataError(
+            f"the result's 'estimator' is {payload.get('estimator')!r:.40}, which is not known here"
+        )
+    return Question(
+        target=_take(payload, "target", str),
+        outcome=_take(payload, "outcome", str),
+        actionable=_strings(payload, "actionable"),
+        control=_strings(payload, "control"),
+        k=_take(payload, "k", int),
+        beta=_number(payload, "beta"),
+        alpha=_number(payload, "alpha"),
+        max_length=None if payload.get("max_length") is None else _take(payload, "max_length", int),
+        min_coverage=_number(payload, "min_coverage"),
+        max_bins=_take(payload, "max_bins", int),
+        estimator=_take(payload, "estimator", str),
+        redundant=_take(payload, "redundant", bool),
+        source=None if payload.get("source") is None else _take(payload, "source", str),
+    )
+
+
+def _take(payload: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    value = payload.get(key)
+    # a bool is an int in Python, but not in a result
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise DataError(f"the result's {key!r} is {type(value).__name__}, not {kind.__name__}")
+    return value
+
+
+def _number(payload: Mapping[str, Any], key: str) -> float:
+    value = payload.get(key)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_COUNT:
+        value = float(value)
+    if not isinstance(value, float) or not math.isfinite(value):
+        raise DataError(f"the result's {key!r} is {value!r:.40}, not a finite number")
+    return value
+
+
+def _unbounded(payload: Mapping[str, Any], key: str) -> float:
+    return math.inf if payload.get(key) is None else _number(payload, key)
+
+
+def _count(payload: Mapping[str, Any], key: str) -> int:
+    count = _take(payload, key, int)
+    if not 0 <= count < _LARGEST_COUNT:
+        raise DataError(f"the result counts {key!r} as {count!r:.40}; a count is 0 or more")
+    return count
+
+
+def _strings(payload: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    values = _take(payload, key, list)
+    if not all(isinstance(value, str) for value in values):
+        raise DataError(f"the result's {key!r} holds something that is not text")
+    return tuple(values)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _text(source: str | os.PathLike[str]) -> tuple[str, str]:
+    if isinstance(source, str) and source.lstrip().startswith(("{", "[")):
+        return source, "the text"
+    try:
+        return Path(source).read_text(encoding="utf-8"), f"the file {os.fspath(source)!r:.200}"
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"cannot read a result from {os.fspath(source)!r:.200} ({error}); pass JSON text or a file's path"
+        ) from error
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file and then move, so that a reader never finds half of it."""
+    try:
+        path = path.resolve()
+        if path.exists() and not path.is_file():  # a pipe or a terminal cannot be moved onto
+            path.write_text(text, encoding="utf-8")
+            return
+        beside = path.with_name(f".{secrets.token_hex(8)}.partial")
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot write the result to {str(path)!r:.200}: {error.strerror}") from error

@@ -1,0 +1,482 @@
+"""Results: their numbers, their words, and their way through JSON, with names and values from strangers."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import json
+import math
+import operator
+import unicodedata
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from causalrules import estimators
+from causalrules.exceptions import DataError, InputError
+from causalrules.propositions import Proposition
+from causalrules.result import Question, RuleResult, RuleSet
+from strategies import VALUES, SmallTable, small_tables
+
+QUESTION = Question(
+    target="survived",
+    outcome="survived = 1",
+    actionable=("class", "sex"),
+    control=(),
+    k=2,
+    beta=2.0,
+    alpha=1.0,
+    max_length=4,
+    min_coverage=0.0,
+    max_bins=8,
+    estimator="reliable",
+    redundant=True,
+    source="titanic.csv",
+)
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "'\"; DROP TABLE rules; --",
+    "\x1b[31mred\x07",
+    "\u202edesrever",
+    "line\nbreak\ttab",
+    "日本語の列",
+    "👩‍👩‍👧",
+    "עברית",
+    "x" * 5000,
+    "\ud800",
+    "</td></table>&amp;",
+    " ∧ ",
+    "",
+]
+
+
+def women_of_two_classes(estimator: str = "reliable") -> RuleResult:
+    conditions = [Proposition("sex", "=", "female"), Proposition("class", "<=", 2)]
+    return RuleResult.from_counts(conditions, 161, 9, 181, 540, [{}], 2.0, estimator)
+
+
+def rule_set(*rules: RuleResult, **changes: Any) -> RuleSet:
+    plain = RuleSet(
+        rules=rules,
+        question=QUESTION,
+        optimal=True,
+        upper_bound=rules[0].value if rules else 0.0,
+        gap=0.0,
+        stopped="optimal",
+        n_rows=891,
+        n_dropped=0,
+        n_strata=1,
+        n_propositions=20,
+        nodes=185,
+        seconds=0.0213,
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+COUNT = st.integers(0, 50)
+# a few letters of each sort: drawing from all of Unicode costs hypothesis seconds of preparation
+TEXT = st.text(st.sampled_from("abB1 _-\"'\\<>&;{}%$∧≤≥=é日本ا\u0301\t\n\r\0\x1b\u202e\u2028👩"), max_size=12)
+VALUE = (
+    st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT
+    | st.sampled_from(HOSTILE)
+    | st.booleans()
+    | st.dates()
+    | st.datetimes()
+    | st.timedeltas()
+)
+NAME = TEXT | st.sampled_from(HOSTILE)
+CONDITION = st.builds(Proposition, NAME, st.sampled_from(["=", "<=", ">="]), VALUE)
+
+
+@st.composite
+def rule_results(draw: st.DrawFn, n_strata: int, estimator: str = "reliable") -> RuleResult:
+    tables = draw(
+        st.lists(st.tuples(COUNT, COUNT, COUNT, COUNT), min_size=n_strata, max_size=n_strata).filter(
+            lambda tables: sum(map(sum, tables)) > 0
+        )
+    )
+    control = draw(NAME)
+    labels = [{control: draw(NAME)} for _ in tables]
+    conditions = draw(st.lists(CONDITION, min_size=1, max_size=3))
+    rule = RuleResult.from_counts(
+        conditions, *zip(*tables, strict=True), labels=labels, beta=2.0, estimator=estimator
+    )
+    return dataclasses.replace(rule, p_value=draw(st.none() | st.floats(0, 1)))
+
+
+@st.composite
+def rule_sets(draw: st.DrawFn) -> RuleSet:
+    n_strata = draw(st.integers(1, 3))
+    return rule_set(
+        *draw(st.lists(rule_results(n_strata), max_size=3)),
+        question=dataclasses.replace(
+            QUESTION,
+            target=draw(NAME),
+            outcome=draw(NAME),
+            control=tuple(draw(st.lists(NAME, max_size=8))),
+            max_length=draw(st.none() | st.integers(1, 9)),
+        ),
+        optimal=draw(st.booleans()),
+        upper_bound=draw(st.floats(-1, 1) | st.just(math.inf)),
+        gap=draw(st.floats(0, 1) | st.just(math.inf)),
+        stopped=draw(st.sampled_from(["optimal", "time limit", "interrupted"])),
+        notes=tuple(draw(st.lists(NAME, max_size=2))),
+        admissibility=draw(st.none() | st.sampled_from([{"status": "violated"}, {"status": "admissible"}])),
+    )
+
+
+# --- numbers
+
+
+@given(rule_results(3), st.sampled_from(estimators.ESTIMATORS))
+def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> None:
+    rule = dataclasses.replace(rule, estimator=estimator)
+    strata = rule.strata
+    rows = sum(stratum.n for stratum in strata)
+    assert rule.n_covered == sum(stratum.a + stratum.b for stratum in strata)
+    assert rule.coverage == pytest.approx(rule.n_covered / rows)
+    total = sum(stratum.weight * stratum.reliable_difference for stratum in strata)
+    assert rule.reliable_effect == pytest.approx(total, abs=1e-12)
+    inside = [stratum for stratum in strata if stratum.overlap]
+    assert rule.overlap == pytest.approx(sum(stratum.n for stratum in inside) / rows)
+    if inside:
+        weighted = sum(stratum.n * stratum.difference for stratum in inside)
+        assert rule.effect == pytest.approx(weighted / (rule.overlap * rows), abs=1e-12)
+        assert rule.effect == pytest.approx(rule.p_do_rule - rule.p_do_not_rule, abs=1e-12)
+        low, high = rule.interval()
+        assert low <= rule.effect + 1e-12
+        assert rule.effect <= high + 1e-12
+    else:
+        assert math.isnan(rule.effect)
+    counts = np.array(rule.counts).T
+    assert rule.value == pytest.approx(estimators.objective(estimator, *counts, 2.0), nan_ok=True)
+
+
+def test_titanic_numbers() -> None:
+    rule = women_of_two_classes()
+    assert str(rule) == "class ≤ 2 ∧ sex = female"
+    assert rule.value == rule.reliable_effect == pytest.approx(0.57669, abs=5e-6)
+    assert rule.coverage == pytest.approx(0.19080, abs=5e-6)
+    assert (rule.n_covered, rule.length) == (170, 2)
+    assert rule.effect == rule.marginal_effect == pytest.approx(161 / 170 - 181 / 721)
+
+
+def test_the_order_of_conditions_does_not_matter() -> None:
+    rule = women_of_two_classes()
+    reverse = RuleResult.from_counts(reversed(rule.conditions), 161, 9, 181, 540, [{}], 2.0, "reliable")
+    assert reverse == rule
+    assert hash(reverse) == hash(rule)
+    other = RuleResult.from_counts(rule.conditions, 161, 9, 181, 541, [{}], 2.0, "reliable")
+    assert other != rule
+
+
+def test_strata_need_a_label_each() -> None:
+    with pytest.raises(ValueError, match="2 strata are counted but 1 are labelled"):
+        RuleResult.from_counts([], [1, 1], [1, 1], [1, 1], [1, 1], [{}], 2.0, "reliable")
+
+
+# --- covers
+
+COMPARE = {"=": operator.eq, "<=": operator.le, ">=": operator.ge}
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(small_tables(), st.data())
+def test_covers_exactly_the_rows_that_satisfy_every_condition(table: SmallTable, data: st.DataObject) -> None:
+    conditions = []
+    for column, kind in table.actionable.items():
+        if kind == "number":
+            value, sign = data.draw(VALUES[kind]), data.draw(st.sampled_from(["<=", ">="]))
+        else:
+            value, sign = data.draw(VALUES[kind]), "="
+        # an empty column has no kind, so that nothing can be asked of it
+        if any(row[column] is not None for row in table.rows) and data.draw(st.booleans()):
+            conditions.append(Proposition(column, sign, value))
+    rule = RuleResult.from_counts(conditions, 1, 1, 1, 1, [{}], 2.0, "reliable")
+    expected = [
+        all(
+            row[condition.column] is not None
+            and COMPARE[condition.operator](row[condition.column], condition.value)
+            for condition in conditions
+        )
+        for row in table.rows
+    ]
+    columns = table.columns()
+    for frame in (columns, pd.DataFrame(columns), pl.DataFrame(columns, strict=False)):
+        covered = rule.covers(frame)
+        assert covered.dtype == np.bool_
+        assert covered.tolist() == expected
+
+
+def test_covers_names_a_column_that_is_not_there() -> None:
+    with pytest.raises(
+        DataError, match=r"'class ≤ 2 ∧ sex = female': no column 'sex'; did you mean 'sexx'\?"
+    ):
+        women_of_two_classes().covers({"class": [1, 2], "sexx": ["female", "male"]})
+
+
+# --- words
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rules=rule_sets())
+def test_text_fits_the_terminal_and_commands_it_nothing(
+    width: int, rules: RuleSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for line in str(rules).split("\n"):
+        assert all(letter.isprintable() or letter in "\u200c\u200d" for letter in line)
+        wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in line)
+        combining = sum(unicodedata.combining(letter) > 0 for letter in line)
+        # six columns of numbers and the narrowest rule take 78
+        assert len(line) + wide - combining <= max(width, 80)
+
+
+def test_the_table_shows_each_rule_with_its_numbers() -> None:
+    lines = str(rule_set(women_of_two_classes(), notes=("age is missing in 177 rows",))).split("\n")
+    assert lines[0].split() == ["#", "rule", "reliable", "effect", "effect", "marginal", "coverage", "rows"]
+    assert lines[1] == "1  class ≤ 2 ∧ sex = female           0.5767  0.6960    0.6960    19.1 %   170"
+    assert (
+        lines[2] == "effect: how much more often survived = 1 occurs where the rule holds, with no controls"
+    )
+    assert lines[3] == "proven optimal, 185 nodes in 0.02 s"
+    assert lines[4:] == ["age is missing in 177 rows"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"stopped": "time limit"}, "stopped at the time limit: no rule can exceed 0.6100 (gap 0.0333)"),
+        ({"stopped": "interrupted"}, "interrupted: no rule can exceed 0.6100 (gap 0.0333)"),
+        ({"stopped": "optimal"}, "not proven optimal: no rule can exceed 0.6100 (gap 0.0333)"),
+        ({"stopped": "time limit", "upper_bound": math.inf, "gap": math.inf}, "nothing is proven yet"),
+    ],
+)
+def test_an_unfinished_search_says_what_is_proven(changes: dict[str, Any], words: str) -> None:
+    unfinished = {"optimal": False, "upper_bound": 0.61, "gap": 0.0333, **changes}
+    text = str(rule_set(women_of_two_classes(), **unfinished))
+    assert words in text
+    assert "proven optimal, " not in text
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [("reliable", "No rule has a reliable effect"), ("plugin", "No rule has a positive value")],
+)
+def test_a_best_rule_without_effect_is_said_in_words(estimator: str, words: str) -> None:
+    none = RuleResult.from_counts([Proposition("x", "=", "a")], 5, 5, 5, 5, [{}], 2.0, estimator)
+    for shown in (str(rule_set(none)), rule_set(none)._repr_html_()):
+        assert words in shown
+    assert "No rule" not in str(rule_set(women_of_two_classes(estimator)))
+
+
+def test_an_empty_list_says_so() -> None:
+    assert "No rule satisfies the options" in str(rule_set())
+
+
+@given(rule_sets())
+def test_causal_words_need_an_admissible_graph(rules: RuleSet) -> None:
+    plain = dataclasses.replace(
+        rules,
+        rules=(women_of_two_classes(),),
+        notes=(),
+        question=dataclasses.replace(QUESTION, control=("sex",)),
+    )
+    admissible = (plain.admissibility or {}).get("status") == "admissible"
+    for shown in (str(plain), plain._repr_html_()):
+        assert ("causal" in shown) == ("bringing" in shown) == admissible
+        assert "adjusted for sex" in shown
+
+
+class Tags(HTMLParser):
+    """The tags and the text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.data = ""
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.add(tag)
+        assert attrs in ([], [("style", "text-align:left")])
+
+    def handle_data(self, data: str) -> None:
+        self.data += data
+
+
+@given(rule_sets())
+def test_html_holds_no_markup_but_ours(rules: RuleSet) -> None:
+    page = Tags()
+    page.feed(rules._repr_html_())
+    assert page.tags <= {"div", "table", "thead", "tbody", "tr", "th", "td", "bdi", "p"}
+    for rule in rules:
+        if rule.text.isprintable():
+            assert rule.text in page.data
+
+
+# --- frames
+
+
+@pytest.mark.parametrize(
+    ("library", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("dict", dict)]
+)
+def test_frames_come_in_the_callers_library(library: str, kind: type) -> None:
+    frame = rule_set(women_of_two_classes(), library=library).to_frame()
+    assert isinstance(frame, kind)
+    assert list(frame["rule"]) == ["class ≤ 2 ∧ sex = female"]
+    assert list(frame["reliable_effect"]) == [women_of_two_classes().reliable_effect]
+    assert list(frame["n_covered"]) == [170]
+    assert [*frame["interval_low"], *frame["interval_high"]] == list(women_of_two_classes().interval())
+    assert len(rule_set(library=library).to_frame()["rule"]) == 0
+
+
+def test_a_rule_set_is_a_sequence_that_cannot_be_changed() -> None:
+    rule = women_of_two_classes()
+    rules = rule_set(rule)
+    assert (len(rules), list(rules), rules[0], rules[-1], rules[:1]) == (1, [rule], rule, rule, (rule,))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rules.optimal = False  # type: ignore[misc]
+
+
+# --- JSON
+
+
+def strict(text: str) -> Any:
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@given(rule_sets())
+def test_json_brings_back_an_equal_result(rules: RuleSet) -> None:
+    text = rules.to_json()
+    again = RuleSet.from_json(text)
+    assert again == rules
+    assert again.to_json() == text
+    assert [rule.text for rule in again] == [rule.text for rule in rules]
+    payload = strict(text)
+    assert payload["schema"] == "causalrules/1"
+    for rule, written in zip(rules, payload["rules"], strict=True):
+        assert written["effect"] == (None if math.isnan(rule.effect) else rule.effect)
+        assert written["reliable_effect"] == rule.reliable_effect
+
+
+def test_json_differs_only_in_run_when_only_the_effort_differs() -> None:
+    rule = women_of_two_classes()
+    slow = strict(rule_set(rule, nodes=9, seconds=8.0).to_json())
+    quick = strict(rule_set(rule, nodes=7, seconds=0.5).to_json())
+    assert slow["run"] != quick["run"]
+    assert {**slow, "run": None} == {**quick, "run": None}
+
+
+def test_json_written_to_a_file_can_be_read_from_it(tmp_path: Path) -> None:
+    rules = rule_set(women_of_two_classes())
+    path = tmp_path / "rules.json"
+    path.write_text("old")
+    assert rules.to_json(path) == path.read_text(encoding="utf-8").rstrip("\n")
+    assert RuleSet.from_json(path) == RuleSet.from_json(str(path)) == rules
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rules.json"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rules.json"
+    path.write_text("old")
+
+    def full(self: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(DataError, match=r"rules\.json': No space left on device"):
+        rule_set(women_of_two_classes()).to_json(path)
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("rules.json", "old")]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot write the result to .*nowhere/rules\.json'"):
+        rule_set(women_of_two_classes()).to_json(tmp_path / "nowhere" / "rules.json")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{", "the text is not JSON"),
+        ("[" * 100_000, "the text is not JSON"),
+        ('{"schema": NaN}', "NaN is not a number of JSON"),
+        ("{}", "the schema None; this version reads 'causalrules/1'"),
+        ('{"schema": "causalrules/2"}', "the schema 'causalrules/2'"),
+        ('{"schema": "causalrules/1"}', "the result's 'question' is NoneType, not dict"),
+        ("[]", "the schema None"),
+        ("no/such/file.json", "cannot read a result from 'no/such/file.json'"),
+        ("nul\0byte", "cannot read a result from"),
+        ("", "cannot read a result from ''"),
+    ],
+)
+def test_what_is_no_result_is_refused(source: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        RuleSet.from_json(source)
+
+
+def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "junk.json"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match="cannot read a result from"):
+        RuleSet.from_json(path)
+
+
+def places(payload: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a JSON document."""
+    items = (
+        payload.items()
+        if isinstance(payload, dict)
+        else enumerate(payload)
+        if isinstance(payload, list)
+        else ()
+    )
+    return [place for key, value in items for place in [(*path, key), *places(value, (*path, key))]]
+
+
+def changed(payload: Any, place: tuple[Any, ...], value: Any) -> Any:
+    copy = json.loads(json.dumps(payload))
+    parent = copy
+    for key in place[:-1]:
+        parent = parent[key]
+    parent[place[-1]] = value
+    return copy
+
+
+RULE = RuleResult.from_counts(
+    [Proposition("day", "<=", dt.date(2020, 2, 29)), Proposition("wait", ">=", dt.timedelta(hours=1))],
+    [1, 2],
+    [3, 4],
+    [5, 6],
+    [7, 8],
+    [{"z": "1"}, {"z": "2"}],
+    2.0,
+    "reliable",
+)
+DOCUMENT = json.loads(rule_set(RULE, notes=("a note",), versions={"causalrules": "1"}).to_json())
+JUNK = [None, True, -1, 10**400, 1e308, "x", "", [], {}, [None], {"x": []}, [[1]]]
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(places(DOCUMENT)), st.sampled_from(JUNK))
+def test_a_spoilt_document_is_refused_or_read_but_never_crashes(place: tuple[Any, ...], junk: Any) -> None:
+    try:
+        rules = RuleSet.from_json(json.dumps(changed(DOCUMENT, place, junk)))
+    except InputError:
+        pass
+    else:
+        assert str(rules)
+        assert rules._repr_html_()
+        strict(rules.to_json())
