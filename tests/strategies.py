@@ -14,8 +14,8 @@ TARGET = "y"
 class SmallTable:
     """Rows with the target "y" (0, 1 or missing), and the kind of each actionable and control column.
 
-    Both outcomes happen and the boolean "x0" takes both its values where the target is known; any other
-    actionable column may be constant, empty or all different: such a table suits actionable=None.
+    Both outcomes happen, and the boolean "x0" and the controls take two values or more where the target is
+    known. Any other actionable column may be constant, empty or all different, as suits actionable=None.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -56,9 +56,10 @@ def small_tables(draw: st.DrawFn, max_rows: int = 40, max_actionable: int = 4) -
     # At most six combinations: up to 6 values, or 2 of one times 3 of the other, a missing value being one.
     for name, size in draw(st.sampled_from([(), (("z", 6),), (("z1", 2), ("z2", 3))])):
         kind = draw(st.sampled_from(["number", "text"]))
-        missing = draw(st.booleans())
+        missing = size > 2 and draw(st.booleans())
         levels = [1, 2, 3, 4, 5, 6] if kind == "number" else ["p", "q", "r", "s", "t", "u"]
-        columns[name] = column(st.sampled_from(levels[: size - missing]), missing)
+        drawn = column(st.sampled_from(levels[: size - missing]), missing)
+        columns[name] = [*levels[:2], *drawn[2:]]
         control[name] = kind
 
     rows = tuple({name: values[i] for name, values in columns.items()} for i in range(n))

@@ -6,11 +6,13 @@ import itertools
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
+from causalrules import data, propositions, roles
 from strategies import TARGET, SmallTable, questions, small_tables
 
 
@@ -188,3 +190,30 @@ def test_rules_cover_some_rows_but_not_all_and_are_distinct(
     assert len({rule.rows for rule in rules}) == len(rules) <= options["k"]
     assert all(0 < len(rule.rows) < n_observed for rule in rules)
     assert all(earlier.value >= later.value - 1e-11 for earlier, later in itertools.pairwise(rules))
+
+
+@settings(deadline=None, max_examples=100)
+@given(small_tables(), st.integers(2, 8))
+def test_the_package_has_the_oracles_conditions_and_strata(table: SmallTable, max_bins: int) -> None:
+    whole = data.read(table.columns())
+    assigned = roles.resolve(whole, target=TARGET, outcome=1, control=tuple(table.control))
+    observed = {i: row for i, row in enumerate(table.rows) if row[TARGET] is not None}
+    ids, everything = np.array(list(observed)), frozenset(observed)
+
+    kept = whole.observed(TARGET)
+    built = propositions.build(kept, assigned.actionable, max_bins=max_bins)
+    actual = set()
+    for condition in built.propositions:
+        held = kept.select(condition.column, condition.holds(kept.histogram(condition.column).values))
+        actual.add(oracle.Proposition(condition.text, frozenset(ids[held].tolist())))
+    expected = set(oracle.propositions(observed, table.actionable, max_bins))
+    # a condition that holds always changes no rule, so that a constant column may be left out
+    assert {it for it in actual if it.rows != everything} == {it for it in expected if it.rows != everything}
+
+    strata = propositions.strata(kept, assigned.control, max_bins=max_bins)
+    if table.control:
+        (codes,) = kept.batches(strata.ends)
+        index = strata.index(codes).tolist()
+        labels = oracle.strata(observed, table.control, max_bins)
+        pairs = set(zip(index, (labels[i] for i in observed), strict=True))
+        assert len(pairs) == len(set(index)) == len(set(labels.values())) == strata.n_strata

@@ -456,7 +456,11 @@ def changed(payload: Any, place: tuple[Any, ...], value: Any) -> Any:
 
 
 RULE = RuleResult.from_counts(
-    [Proposition("day", "<=", dt.date(2020, 2, 29)), Proposition("wait", ">=", dt.timedelta(hours=1))],
+    [
+        Proposition("day", "<=", dt.date(2020, 2, 29)),
+        Proposition("wait", ">=", dt.timedelta(hours=1)),
+        Proposition("x", "<=", 0.5),
+    ],
     [1, 2],
     [3, 4],
     [5, 6],
@@ -469,14 +473,17 @@ DOCUMENT = json.loads(rule_set(RULE, notes=("a note",), versions={"causalrules":
 JUNK = [None, True, -1, 10**400, 1e308, "x", "", [], {}, [None], {"x": []}, [[1]]]
 
 
-@settings(max_examples=300)
-@given(st.sampled_from(places(DOCUMENT)), st.sampled_from(JUNK))
-def test_a_spoilt_document_is_refused_or_read_but_never_crashes(place: tuple[Any, ...], junk: Any) -> None:
-    try:
-        rules = RuleSet.from_json(json.dumps(changed(DOCUMENT, place, junk)))
-    except InputError:
-        pass
-    else:
+@pytest.mark.parametrize("junk", JUNK, ids=lambda junk: repr(junk)[:20])
+def test_a_spoilt_document_is_refused_or_read_but_never_crashes(junk: Any) -> None:
+    n_read = 0
+    for place in places(DOCUMENT):
+        try:
+            rules = RuleSet.from_json(json.dumps(changed(DOCUMENT, place, junk)))
+        except InputError:
+            continue
+        n_read += 1
         assert str(rules)
         assert rules._repr_html_()
         strict(rules.to_json())
+    # the derived numbers, at least, are not read back
+    assert n_read > 20
