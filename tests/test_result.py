@@ -487,3 +487,10 @@ def test_a_spoilt_document_is_refused_or_read_but_never_crashes(junk: Any) -> No
         strict(rules.to_json())
     # the derived numbers, at least, are not read back
     assert n_read > 20
+
+
+@pytest.mark.parametrize("count", [True, -1, 2**53, 1.0, "1", None])
+def test_a_count_is_a_whole_number_of_rows(count: Any) -> None:
+    spoilt = changed(DOCUMENT, ("rules", 0, "strata", 1, "c"), count)
+    with pytest.raises(DataError, match="'c'"):
+        RuleSet.from_json(json.dumps(spoilt))

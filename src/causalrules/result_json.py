@@ -141,20 +141,13 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
     if not sum(map(sum, counts)):
         raise DataError("a rule of the result has no rows in its strata")
     return RuleResult(
-        conditions=tuple(map(_condition, _take(payload, "conditions", list))),
+        conditions=tuple(map(Proposition.from_dict, _take(payload, "conditions", list))),
         labels=tuple(labels),
         counts=tuple(counts),
         beta=question.beta,
         estimator=question.estimator,
         p_value=None if payload.get("p_value") is None else _number(payload, "p_value"),
     )
-
-
-def _condition(payload: Any) -> Proposition:
-    try:
-        return Proposition.from_dict(payload)
-    except OverflowError as error:
-        raise DataError(f"a condition of the result is out of range: {error}") from error
 
 
 def _question(payload: dict[str, Any]) -> Question:
