@@ -80,6 +80,7 @@ def rule_set(*rules: RuleResult, **changes: Any) -> RuleSet:
     return dataclasses.replace(plain, **changes)
 
 
+VERDICTS = [{"status": "violated", "violations": ({"edge": ("x", "y")},)}, {"status": "admissible"}]
 COUNT = st.integers(0, 50)
 # a few letters of each sort: drawing from all of Unicode costs hypothesis seconds of preparation
 TEXT = st.text(st.sampled_from("abB1 _-\"'\\<>&;{}%$∧≤≥=é日本ا\u0301\t\n\r\0\x1b\u202e\u2028👩"), max_size=12)
@@ -130,7 +131,7 @@ def rule_sets(draw: st.DrawFn) -> RuleSet:
         gap=draw(st.floats(0, 1) | st.just(math.inf)),
         stopped=draw(st.sampled_from(["optimal", "time limit", "interrupted"])),
         notes=tuple(draw(st.lists(NAME, max_size=2))),
-        admissibility=draw(st.none() | st.sampled_from([{"status": "violated"}, {"status": "admissible"}])),
+        admissibility=draw(st.none() | st.sampled_from(VERDICTS)),
     )
 
 

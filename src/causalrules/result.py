@@ -5,6 +5,7 @@ A rule keeps its counts and derives everything else, so that no two of its numbe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -236,6 +237,10 @@ class RuleSet(Sequence[RuleResult]):
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
     admissibility: Mapping[str, Any] | None = field(default=None, hash=False)
     library: str = field(default="dict", compare=False)
+
+    def __post_init__(self) -> None:
+        # The verdict is kept as JSON gives it back, lists and not tuples, so that a result equals its round trip.
+        object.__setattr__(self, "admissibility", json.loads(json.dumps(self.admissibility)))
 
     @overload
     def __getitem__(self, index: int) -> RuleResult: ...
