@@ -239,7 +239,7 @@ class RuleSet(Sequence[RuleResult]):
     library: str = field(default="dict", compare=False)
 
     def __post_init__(self) -> None:
-        # The verdict is kept as JSON gives it back, lists and not tuples, so that a result equals its round trip.
+        # Kept as JSON gives it back, with lists and not tuples, so that a result equals its round trip.
         object.__setattr__(self, "admissibility", json.loads(json.dumps(self.admissibility)))
 
     @overload
