@@ -344,6 +344,11 @@ def moments(microseconds: NDArray[np.int64], missing: NDArray[np.bool_], form: s
     return Column(microseconds, missing, _MOMENTS[form])
 
 
+def finer_than_microseconds(name: str) -> str:
+    """The note on times that Python's own types cannot hold."""
+    return f"column {name!r} has times finer than a microsecond; they are taken to the microsecond"
+
+
 def _moment(convert: Callable[[int], Scalar]) -> Callable[[int], Scalar]:
     def scalar(value: int) -> Scalar:
         try:

@@ -18,7 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from causalrules.data import Column, Kind, check_names, coded, default_library, moments, number, shorten
+from causalrules.data import (
+    Column,
+    Kind,
+    check_names,
+    coded,
+    default_library,
+    finer_than_microseconds,
+    moments,
+    number,
+    shorten,
+)
 from causalrules.exceptions import DataError, OptionError
 
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
@@ -99,10 +109,8 @@ class _DuckDBSource:
         elif kind in _MOMENTS:
             form, expression = _MOMENTS[kind]
             self.kinds[name], self._fetch[name] = Kind.DATE, (form, expression.format(column))
-            if kind == "timestamp_ns":
-                self.notes.append(
-                    f"column {name!r} has times in nanoseconds; they are taken to the microsecond"
-                )
+            if kind == "timestamp_ns" and self._any(f"epoch_ns({column}) % 1000 <> 0"):
+                self.notes.append(finer_than_microseconds(name))
         elif kind == '"null"':
             self.kinds[name], self._fetch[name] = Kind.TEXT, ("text", f"{column}::VARCHAR")
         else:
@@ -113,14 +121,17 @@ class _DuckDBSource:
     def _exact(self, name: str, column: str, kind: str) -> str:
         if kind != "decimal":
             lost = f"{column} IS NOT NULL AND TRY_CAST({column} AS BIGINT) IS NULL"
-            if not self._database.rows(f"SELECT count(*) FROM data WHERE {lost}")[0][0]:
+            if not self._any(lost):
                 return f"{column}::BIGINT"
         lost = f"TRY_CAST({column}::DOUBLE::VARCHAR AS DECIMAL(38, 18)) <> {column}"
-        if self._database.rows(f"SELECT count(*) FROM data WHERE {lost}")[0][0]:
+        if self._any(lost):
             self.notes.append(
                 f"column {name!r} holds numbers that are not exact as 64-bit floats; they are rounded to them"
             )
         return f"{column}::DOUBLE"
+
+    def _any(self, condition: str) -> bool:
+        return bool(self._database.rows(f"SELECT count(*) FROM data WHERE {condition}")[0][0])
 
     def column(self, name: str) -> Column:
         form, expression = self._fetch[name]
@@ -309,8 +320,10 @@ def _header(place: Path, delimiters: str, compressed: bool) -> tuple[list[str], 
     except UnicodeDecodeError as error:
         line = head.count(b"\n", 0, error.start) + 1
         raise _not_utf8(f"{str(place)!r}, line {line:,}") from error
-    first_line = re.sub(r'"[^"]*"', "", start.splitlines()[0])
-    delimiter = max(delimiters, key=first_line.count)
+    # A delimiter stands in the header and in the line after it; a name alone may hold any character.
+    header, following = (re.sub(r'"[^"]*"', "", line) for line in (*start.split("\n", 2), "", "")[:2])
+    likely = [sign for sign in delimiters if sign in following or not following.strip()]
+    delimiter = max(likely or delimiters[:1], key=header.count)
     try:
         names = next(csv.reader(start.splitlines(keepends=True), delimiter=delimiter))
     except csv.Error as error:
@@ -331,7 +344,6 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
             n_values,
             numbers,
             integers,
-            fractions,
             leading_zeros,
             underscores,
             nans,
@@ -345,7 +357,8 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
             token_rows,
         ),
     ) = database.rows(
-        "SELECT count(*), count(number), count(integer), count(*) FILTER (number <> integer), "
+        "SELECT count(*), count(number), "
+        r"count(integer) FILTER (regexp_full_match(value, '\s*[+-]?[0-9]+(\.0*)?\s*')), "
         "count(*) FILTER (value >= '00' AND value < '0:'), count(*) FILTER (contains(value, '_')), "
         "count(*) FILTER (isnan(number)), "
         "count(*) FILTER (abs(number) >= 2::DOUBLE ** 63 AND regexp_full_match(value, '[+-]?[0-9]+')), "
@@ -375,7 +388,7 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
                 f"column {name!r} holds integers beyond 64 bits; they are rounded to 64-bit floats. "
                 "If they are identifiers, leave the column out"
             )
-        dtype = "bigint" if integers == n_values and not fractions else "double"
+        dtype = "bigint" if integers == n_values else "double"
         return dtype, f"{column}::{dtype}"
     for dtype, matching in (
         ("boolean", booleans),

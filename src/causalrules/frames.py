@@ -23,6 +23,7 @@ from causalrules.data import (
     coded,
     default_library,
     duplicates,
+    finer_than_microseconds,
     moments,
     number,
     repeated_names,
@@ -52,6 +53,8 @@ class _Frame:
         kind = _array_kind(raw) if isinstance(raw, np.ndarray) else _series_kind(raw)
         if kind is not None:
             self.kinds[name] = kind
+            if kind is Kind.DATE and _has_nanoseconds(raw):
+                self.notes.append(finer_than_microseconds(name))
             return
         column = _from_objects(name, raw, self.notes)
         if isinstance(column, str):
@@ -88,14 +91,16 @@ def read_object(data: Any) -> Source:
 
         return files.read_relation(data)
     try:
-        frame = nw.from_native(data)
+        frame = nw.from_native(data, allow_series=True)
     except TypeError:
         raise DataError(
             f"cannot read a table from {type(data).__name__}; pass a pandas, Polars or Arrow table, a DuckDB "
             "relation, a dict of columns, or a path to a CSV, TSV or Parquet file"
         ) from None
     except Exception as error:  # pandas refuses duplicate names through narwhals with an error of its own
-        repeated = duplicates([str(name) for name in getattr(data, "columns", ())])
+        repeated = duplicates(
+            [str(name) for name in getattr(data, "column_names", getattr(data, "columns", ()))]
+        )
         if repeated:
             raise DataError(repeated_names(repeated)) from error
         raise DataError(f"cannot read the {type(data).__name__}: {error}") from error
@@ -147,6 +152,17 @@ def _series_kind(series: nw.Series[Any]) -> Kind | None:
         nw.Categorical: Kind.TEXT,
         nw.Enum: Kind.ORDERED,
     }.get(type(dtype))
+
+
+def _has_nanoseconds(raw: Any) -> bool:
+    if not isinstance(raw, np.ndarray):
+        if getattr(raw.dtype, "time_unit", None) != "ns":
+            return False
+        raw = raw.to_numpy()
+    if np.datetime_data(raw.dtype)[0] not in ("ns", "ps", "fs", "as"):
+        return False
+    kept = raw.astype(f"{raw.dtype.kind}8[us]")
+    return bool(np.any((kept != raw) & ~np.isnat(raw)))
 
 
 def _series_column(series: nw.Series[Any], kind: Kind) -> Column:

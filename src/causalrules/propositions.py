@@ -99,7 +99,7 @@ class Proposition:
             return cls(str(column), operator, _TYPES[kind][2](value))
         except OptionError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"not a proposition: {shorten([data], width=200)} ({error})") from error
 
 
@@ -112,14 +112,16 @@ def _exactly(kind: type) -> Callable[[Any], Any]:
     return check
 
 
+def _finite(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise TypeError(f"{value!r} is not a finite number")
+    return float(value)
+
+
 _TYPES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Scalar]]] = {
     "bool": (bool, bool, _exactly(bool)),
     "int": (int, int, _exactly(int)),
-    "float": (
-        float,
-        float,
-        lambda value: float(value) if not isinstance(value, str) else _exactly(float)(value),
-    ),
+    "float": (float, float, _finite),
     "str": (str, str, _exactly(str)),
     "datetime": (dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
     "date": (dt.date, dt.date.isoformat, dt.date.fromisoformat),

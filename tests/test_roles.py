@@ -1,0 +1,196 @@
+import datetime as dt
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from causalrules.data import read
+from causalrules.exceptions import DataError, RoleError
+from causalrules.roles import resolve
+
+DATA = {
+    "survived": [1, 0, 0, 1],
+    "sex": ["f", "m", "m", "f"],
+    "age": [10, 20, 30, None],
+    "pay": ["<=50K", ">50K", ">50K", "<=50K"],
+    "alive": [True, False, False, True],
+    "same": [7, 7, 7, 7],
+    "void": [None, None, None, None],
+    "half": [5, 5, None, 5],
+    "day": [dt.date(2020, 1, number) for number in (1, 2, 3, 4)],
+}
+
+
+def satisfied_values(table, roles):
+    values = list(table.observed(roles.target).histogram(roles.target).values)
+    return [value for value, yes in zip(values, roles.outcome.satisfied, strict=True) if yes]
+
+
+@pytest.mark.parametrize(
+    ("target", "outcome", "text", "values"),
+    [
+        ("survived", None, "survived = 1", [1]),
+        ("survived", 1, "survived = 1", [1]),
+        ("survived", "0", "survived = 0", [0]),
+        ("survived", 1.0, "survived = 1", [1]),
+        ("survived", np.int64(1), "survived = 1", [1]),
+        ("survived", True, "survived = 1", [1]),
+        ("alive", None, "alive = True", [True]),
+        ("alive", "False", "alive = False", [False]),
+        ("alive", 0, "alive = False", [False]),
+        ("pay", ">50K", "pay = >50K", [">50K"]),
+        ("pay", "!= >50K", "pay ≠ >50K", ["<=50K"]),
+        ("sex", "≠ f", "sex ≠ f", ["m"]),
+        ("age", ">= 20", "age ≥ 20", [20, 30]),
+        ("age", "≥20", "age ≥ 20", [20, 30]),
+        ("age", "> 20", "age > 20", [30]),
+        ("age", "<= 15.5", "age ≤ 15.5", [10]),
+        ("age", " < 20 ", "age < 20", [10]),
+        ("age", "≤ 2e1", "age ≤ 20", [10, 20]),
+        ("age", "!= 20", "age ≠ 20", [10, 30]),
+        ("day", ">= 2020-01-03", "day ≥ 2020-01-03", [dt.date(2020, 1, 3), dt.date(2020, 1, 4)]),
+        ("day", "2020-01-03", "day = 2020-01-03", [dt.date(2020, 1, 3)]),
+        ("day", dt.date(2020, 1, 3), "day = 2020-01-03", [dt.date(2020, 1, 3)]),
+    ],
+)
+def test_outcomes(target, outcome, text, values):
+    table = read(DATA)
+    roles = resolve(table, target, outcome)
+    assert roles.outcome.text == text
+    assert satisfied_values(table, roles) == values
+
+
+def test_outcome_on_an_ordered_category():
+    sizes = pd.Categorical(["s", "l", "m", "s"], categories=["s", "m", "l"], ordered=True)
+    table = read(pd.DataFrame({"size": sizes, "x": [1, 2, 3, 4]}))
+    assert satisfied_values(table, resolve(table, "size", ">= m")) == ["m", "l"]
+    with pytest.raises(RoleError, match="no category 'xl'"):
+        resolve(table, "size", ">= xl")
+
+
+def test_an_exact_value_wins_over_one_with_the_same_text():
+    table = read({"y": ["1", "1 ", " 1"], "x": [1, 2, 3]})
+    assert satisfied_values(table, resolve(table, "y", "1 ")) == ["1 "]
+
+
+@given(
+    st.lists(st.integers(-3, 3), min_size=2, max_size=9),
+    st.sampled_from([">=", ">", "<=", "<", "!="]),
+    st.integers(-3, 3),
+)
+def test_conditions_compare_each_value(values, sign, operand):
+    compare = {
+        ">=": lambda value: value >= operand,
+        ">": lambda value: value > operand,
+        "<=": lambda value: value <= operand,
+        "<": lambda value: value < operand,
+        "!=": lambda value: value != operand,
+    }[sign]
+    table = read({"y": values, "x": list(range(len(values)))})
+    expected = sorted({value for value in values if compare(value)})
+    if len(expected) in (0, len(set(values))):
+        with pytest.raises(RoleError, match=r"always happens|never happens|is not a value"):
+            resolve(table, "y", f"{sign} {operand}")
+    else:
+        assert satisfied_values(table, resolve(table, "y", f"{sign} {operand}")) == expected
+
+
+def test_defaults_take_every_other_column_that_varies():
+    roles = resolve(read(DATA), "survived", control="sex")
+    assert roles.actionable == ("age", "alive", "day", "pay")
+    assert roles.control == ("sex",)
+    assert [note.split("'")[1] for note in roles.notes] == ["same", "void", "half"]
+
+
+def test_roles_do_not_depend_on_the_order_of_the_caller():
+    one = resolve(read(DATA), "survived", actionable=["age", "pay"], control=["sex", "alive"])
+    other = resolve(read(DATA), "survived", actionable=["pay", "age"], control=["alive", "sex"])
+    assert (one.actionable, one.control) == (other.actionable, other.control)
+
+
+def test_rows_without_a_target_are_said():
+    roles = resolve(read({"y": [0, 1, None], "x": [1, 2, 3]}), "y")
+    assert roles.notes == ("1 of 3 rows are left out: the target 'y' is missing there",)
+
+
+def test_constancy_is_judged_where_the_target_is_present():
+    with pytest.raises(RoleError, match="'x' has one value only, 1"):
+        resolve(read({"y": [0, 1, None], "x": [1, 1, 2]}), "y", actionable="x")
+
+
+def test_weights_take_no_other_role():
+    data = {"y": [0, 1, 1], "x": [1, 2, 3], "w": [2, 0, 1]}
+    assert resolve(read(data), "y", weights="w").actionable == ("x",)
+    with pytest.raises(RoleError, match="'w' is the weights and actionable"):
+        resolve(read(data), "y", actionable=["x", "w"], weights="w")
+    with pytest.raises(DataError, match="no row has a weight above zero in column 'w'"):
+        resolve(read({**data, "w": [0, 0, 0]}), "y", weights="w")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": "survivd"}, "target: no column 'survivd'; did you mean 'survived'"),
+        ({"target": "zzz"}, "no column 'zzz'; the columns are 'survived'"),
+        ({"target": 3}, "target: a column is named by its text, not by 3"),
+        ({"control": "sexx"}, "control: no column 'sexx'; did you mean 'sex'"),
+        ({"actionable": ["Age"]}, "actionable: no column 'Age'; did you mean 'age'"),
+        ({"weights": "ag"}, "weights: no column 'ag'; did you mean 'age'"),
+        ({"actionable": ["sex"], "control": ["sex"]}, "'sex' is a control and actionable"),
+        ({"actionable": ["survived"]}, "'survived' is the target and actionable"),
+        ({"control": ["survived"]}, "'survived' is the target and a control"),
+        ({"control": ["sex", "sex"]}, "control: named more than once: 'sex'"),
+        ({"actionable": ["same"]}, "actionable column 'same' has one value only, 7"),
+        ({"actionable": ["half"]}, "actionable column 'half' has one value only, 5"),
+        ({"actionable": ["void"]}, "actionable column 'void' has no values"),
+        ({"control": ["same"]}, "control 'same' has one value only, 7"),
+        ({"control": ["void"]}, "control 'void' has no values"),
+        ({"actionable": []}, "no actionable column is left"),
+        ({"outcome": 2}, "2 is not a value of 'survived'; its values are 0, 1"),
+        ({"outcome": "yes"}, "'yes' is not a value of 'survived'"),
+        ({"outcome": ">= 0"}, "'survived ≥ 0' always happens: all 4 rows"),
+        ({"outcome": "> 1"}, "'survived > 1' never happens; the values of 'survived' are 0, 1"),
+        ({"outcome": ">= many"}, "'many' cannot be compared"),
+        ({"outcome": ["1"]}, "is not a value of 'survived'"),
+        ({"outcome": math.nan}, "nan is not a value of 'survived'"),
+        ({"target": "sex"}, "which outcome of 'sex' is the desired one.* 'f', 'm'"),
+        ({"target": "age"}, "which outcome of 'age' is the desired one.*10, 20, 30, or a condition"),
+        ({"target": "sex", "outcome": ">= f"}, "the text values of 'sex' have no order"),
+        ({"target": "same", "outcome": 7}, "'same = 7' always happens"),
+    ],
+)
+def test_every_mistake_has_its_own_message(arguments, message):
+    with pytest.raises(RoleError, match=message):
+        resolve(read(DATA), **{"target": "survived", **arguments})
+
+
+def test_a_half_missing_control_has_two_strata_and_is_taken():
+    assert resolve(read(DATA), "survived", control="half").control == ("half",)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"y": [], "x": []}, "the table has no rows"),
+        ({"y": [None, None], "x": [1, 2]}, "no row has a value in column 'y'"),
+    ],
+)
+def test_empty_tables(data, message):
+    with pytest.raises(DataError, match=message):
+        resolve(read(data), "y", 1)
+
+
+def test_long_lists_of_values_are_shortened():
+    table = read({"y": [f"{number:03}" + "x" * 100 for number in range(50)], "x": list(range(50))})
+    with pytest.raises(RoleError) as caught:
+        resolve(table, "y", "nothing")
+    assert len(str(caught.value)) < 600
+    assert "(50 in all)" in str(caught.value)
+
+
+def test_nested_columns_are_refused_by_name():
+    with pytest.raises(RoleError, match="actionable: column 'l' holds"):
+        resolve(read({"y": [0, 1], "l": [[1], [2]], "x": [1, 2]}), "y", actionable="l")
