@@ -171,6 +171,17 @@ def test_missing_targets_are_dropped_and_counted():
     assert table.codes("x", np.arange(2)).tolist() == [0, 1]
 
 
+def test_rows_can_be_dropped_for_two_columns_in_turn():
+    data = {"y": [None, 1, 2, 3], "x": [1, None, 3, 4], "row": [0, 1, 2, 3]}
+    table = read(data).observed("y").observed("x")
+    assert (list(table.histogram("row").values), table.n_dropped) == ([2, 3], 2)
+
+
+def test_zero_has_one_sign():
+    for zeros in ([-0.0, 0.0], [0.0, -0.0], [-0.0]):
+        assert [repr(value) for value in read({"x": zeros}).histogram("x").values] == ["0.0"]
+
+
 # --- Columns ---------------------------------------------------------------------------------------------
 
 
@@ -538,6 +549,19 @@ def test_hostile_values_stay_values(tmp_path):
     hostile = ["'; DROP TABLE data; --", "$1", "\\", "a\0b", "{{x}}", "\u202e", "NULL", "a'b"]
     path = as_parquet({"x'; --": hostile}, tmp_path / "t.parquet")
     assert list(read(path).histogram("x'; --").values) == sorted(hostile)
+
+
+def test_sources_that_fail_when_they_are_evaluated(tmp_path):
+    connection = duckdb.connect()
+    with pytest.raises(DataError, match="cannot read the relation"):
+        read(connection.sql("SELECT 'a' || i AS x FROM range(3) r(i)").project("x::INTEGER AS y"))
+    with pytest.raises(DataError, match="cannot collect the LazyFrame"):
+        read(pl.LazyFrame({"a": ["x"]}).select(pl.col("a").cast(pl.Int64)))
+    path = as_parquet({"a": [1, 2]}, tmp_path / "t.parquet")
+    table = read(path)
+    path.unlink()
+    with pytest.raises(DataError, match="column 'a' cannot be read"):
+        table.histogram("a")
 
 
 def test_columns_of_parquet_types(tmp_path):

@@ -159,6 +159,7 @@ def test_weights_take_no_other_role():
         ({"target": "sex"}, "which outcome of 'sex' is the desired one.* 'f', 'm'"),
         ({"target": "age"}, "which outcome of 'age' is the desired one.*10, 20, 30, or a condition"),
         ({"target": "sex", "outcome": ">= f"}, "the text values of 'sex' have no order"),
+        ({"target": "day", "outcome": True}, "True is not a value of 'day'"),
         ({"target": "same", "outcome": 7}, "'same = 7' always happens"),
     ],
 )

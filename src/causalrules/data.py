@@ -24,6 +24,9 @@ EPOCH = dt.datetime(1970, 1, 1)
 MICROSECOND = dt.timedelta(microseconds=1)
 
 
+_COUNTABLE_RANGE = 1 << 20
+
+
 class Kind(StrEnum):
     """What the values of a column are, which decides the conditions that can be put on it."""
 
@@ -248,10 +251,12 @@ class Table:
             dropped = int(frequencies[~kept].sum())
             kept &= frequencies > 0
             new_weights = (name, frequencies[kept])
-        rows = kept
-        if self._rows is not None:
-            rows = self._rows.copy()
-            rows[self._rows] = kept
+        rows = self._rows
+        if rows is not None:
+            rows = rows.copy()
+            rows[rows] = kept
+        elif not kept.all():
+            rows = kept
         return Table(self._source, rows, new_weights, self.n_dropped + dropped)
 
     def _frequencies(self, name: str) -> NDArray[np.int64]:
@@ -369,10 +374,12 @@ _MOMENTS: dict[str, Callable[[Any], Scalar]] = {
 
 
 def _distinct(present: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    if present.dtype == np.int32 and len(present):
-        counts = np.bincount(present)
-        positions = np.flatnonzero(counts)
-        return positions.astype(np.int32), counts[positions]
+    if present.dtype.kind == "i" and len(present):
+        least = int(present.min())
+        if int(present.max()) - least < _COUNTABLE_RANGE:  # counting is an order faster than sorting
+            counts = np.bincount(present - least)
+            positions = np.flatnonzero(counts)
+            return (positions + least).astype(present.dtype), counts[positions]
     return np.unique(present, return_counts=True)
 
 

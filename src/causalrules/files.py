@@ -134,7 +134,14 @@ class _DuckDBSource:
         return bool(self._database.rows(f"SELECT count(*) FROM data WHERE {condition}")[0][0])
 
     def column(self, name: str) -> Column:
-        form, expression = self._fetch[name]
+        import duckdb
+
+        try:
+            return self._column(*self._fetch[name])
+        except duckdb.Error as error:
+            raise DataError(f"column {name!r} cannot be read: {str(error).splitlines()[0]}") from error
+
+    def _column(self, form: str, expression: str) -> Column:
         if form == "text":
             return self._text(expression)
         fetched = self._numpy(f"SELECT {expression} FROM data")
@@ -170,10 +177,15 @@ def read_relation(relation: Any) -> _DuckDBSource:
     """A DuckDB relation, evaluated once: a second evaluation may give the rows in another order."""
     names = [str(name) for name in relation.columns]
     check_names(names)
+    import duckdb
+
     database = _Database()
     path = database.folder / "relation.parquet"
-    relation.to_parquet(str(path))
-    return _from_parquet(database, path, names)
+    try:
+        relation.to_parquet(str(path))
+        return _from_parquet(database, path, names)
+    except duckdb.Error as error:
+        raise DataError(f"cannot read the relation: {str(error).splitlines()[0]}") from error
 
 
 def read_path(path: str | os.PathLike[str], na_values: tuple[str, ...]) -> _DuckDBSource:

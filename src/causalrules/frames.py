@@ -105,7 +105,10 @@ def read_object(data: Any) -> Source:
             raise DataError(repeated_names(repeated)) from error
         raise DataError(f"cannot read the {type(data).__name__}: {error}") from error
     if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
+        try:
+            frame = frame.collect()
+        except Exception as error:  # whatever the library raises for a query that cannot run
+            raise DataError(f"cannot collect the {type(data).__name__}: {error}") from error
     if not isinstance(frame, nw.DataFrame):
         raise DataError(f"a {type(data).__name__} is one column, not a table; pass the whole dataframe")
     names = [str(name) for name in frame.columns]

@@ -177,7 +177,7 @@ def _satisfied(
     kind: Kind, target: str, outcome: Any, histogram: Histogram
 ) -> tuple[NDArray[np.bool_], str, str]:
     """Which values satisfy the outcome, and how to show it. A value wins over a condition."""
-    match = _value_position(outcome, histogram)
+    match = _value_position(kind, outcome, histogram)
     if match is not None:
         satisfied = np.zeros(len(histogram.values), np.bool_)
         satisfied[match] = True
@@ -189,7 +189,7 @@ def _satisfied(
         )
     sign, operand = _SIGNS.get(condition[1], condition[1]), condition[2]
     if sign == "≠":
-        match = _value_position(operand, histogram)
+        match = _value_position(kind, operand, histogram)
         if match is None:
             raise RoleError(
                 f"{operand!r} is not a value of {target!r}; its values are {shorten(histogram.values)}"
@@ -212,9 +212,19 @@ def _satisfied(
     return satisfied, sign, format_value(value)
 
 
-def _value_position(outcome: Any, histogram: Histogram) -> int | None:
+def _value_position(kind: Kind, outcome: Any, histogram: Histogram) -> int | None:
     if isinstance(outcome, np.generic):
         outcome = outcome.item()
+    if kind in (
+        Kind.NUMBER,
+        Kind.DATE,
+    ):  # there may be millions of values: look it up instead of going through
+        try:
+            value = int(outcome) if isinstance(outcome, bool) else comparable(outcome, histogram.values, "")
+            first, last = positions(histogram.values, value, "")
+        except DataError:
+            return None
+        return first if first < last else None
     text = outcome if isinstance(outcome, str) else None
     by_text = None
     for position, value in enumerate(histogram.values):
