@@ -280,6 +280,13 @@ def test_nested_parquet_columns_are_left_out(tmp_path):
         table.histogram("s")
 
 
+def test_a_parquet_column_of_nulls_alone_is_all_missing(tmp_path):
+    path = tmp_path / "nulls.parquet"
+    pq.write_table(pa.table({"n": pa.nulls(2), "y": [1, 2]}), path)
+    histogram = read(path).histogram("n")
+    assert (len(histogram.values), histogram.n_missing) == (0, 2)
+
+
 def test_decimals_that_are_rounded_are_said(tmp_path):
     exact, inexact = Decimal("0.1"), Decimal("0.12345678901234567890")
     assert read({"x": [exact]}).notes == ()

@@ -104,15 +104,13 @@ class _DuckDBSource:
             self.kinds[name], self._fetch[name] = Kind.NUMBER, ("number", self._exact(name, column, kind))
         elif kind == "boolean":
             self.kinds[name], self._fetch[name] = Kind.BOOLEAN, ("boolean", f"{column}::INTEGER")
-        elif kind in ("varchar", "uuid", "enum"):
+        elif kind in ("varchar", "uuid", "enum", "null", '"null"'):
             self.kinds[name], self._fetch[name] = Kind.TEXT, ("text", f"{column}::VARCHAR")
         elif kind in _MOMENTS:
             form, expression = _MOMENTS[kind]
             self.kinds[name], self._fetch[name] = Kind.DATE, (form, expression.format(column))
             if kind == "timestamp_ns" and self._any(f"epoch_ns({column}) % 1000 <> 0"):
                 self.notes.append(finer_than_microseconds(name))
-        elif kind == '"null"':
-            self.kinds[name], self._fetch[name] = Kind.TEXT, ("text", f"{column}::VARCHAR")
         else:
             reason = f"holds {kind} values, which are not single values; take them apart into columns"
             self.unusable[name] = reason
