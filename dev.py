@@ -64,7 +64,17 @@ def lint() -> None:
     """Formatting, lint and types."""
     setup()
     run("cargo", "fmt", "--check", cwd=ROOT / "native")
-    run("cargo", "clippy", "--release", "--all-targets", "--quiet", "--", "-D", "warnings", cwd=ROOT / "native")
+    run(
+        "cargo",
+        "clippy",
+        "--release",
+        "--all-targets",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+        cwd=ROOT / "native",
+    )
     run(PYTHON, "-m", "ruff", "check", ".")
     run(PYTHON, "-m", "ruff", "format", "--check", ".")
     run(PYTHON, "-m", "mypy")
@@ -74,6 +84,9 @@ CHORES = {"setup": setup, "demo": demo, "test": test, "lint": lint}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in CHORES:
-        lines = (f"  {name:8}{(chore.__doc__ or 'Make the environment and build.').strip()}" for name, chore in CHORES.items())
+        lines = (
+            f"  {name:8}{(chore.__doc__ or 'Make the environment and build.').strip()}"
+            for name, chore in CHORES.items()
+        )
         sys.exit("usage: python3 dev.py CHORE\n" + "\n".join(lines))
     CHORES[sys.argv[1]](*sys.argv[2:])

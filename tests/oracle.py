@@ -213,23 +213,15 @@ def top_k(
 
     found = []
     everything = frozenset(observed)
-    for covered, texts in language(
-        everything, propositions(observed, actionable, max_bins), max_length
-    ).items():
+    for covered, texts in language(everything, propositions(observed, actionable, max_bins), max_length).items():
         a = [len(covered & ids & positive) for ids in members.values()]
         b = [len((covered & ids) - positive) for ids in members.values()]
         found.append((covered, objective(estimator, a, b, n1, n0, beta), texts))
 
     kept = [rule for rule in found if len(rule[0]) / len(observed) >= min_coverage]
     if not redundant:
-        kept = [
-            rule
-            for rule in kept
-            if not any(rule[0] < other[0] and other[1] >= rule[1] - TIED for other in found)
-        ]
-    return [
-        Rule(covered, value, len(texts), " ∧ ".join(texts)) for covered, value, texts in _ordered(kept)[:k]
-    ]
+        kept = [rule for rule in kept if not any(rule[0] < other[0] and other[1] >= rule[1] - TIED for other in found)]
+    return [Rule(covered, value, len(texts), " ∧ ".join(texts)) for covered, value, texts in _ordered(kept)[:k]]
 
 
 def _ordered(

@@ -78,9 +78,7 @@ def as_parquet(data, path):
     return path
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20, phases=PHASES
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20, phases=PHASES)
 @given(tables)
 def test_every_source_gives_the_same_table(tmp_path, data):
     sources = {
@@ -110,9 +108,7 @@ def test_every_source_gives_the_same_table(tmp_path, data):
             assert codes.tolist() == [-1 if value is None else order.index(value) for value in values]
             satisfied = np.arange(len(order)) % 2 == 0
             selected = table.select(name, satisfied)
-            assert selected.tolist() == [
-                value is not None and order.index(value) % 2 == 0 for value in values
-            ]
+            assert selected.tolist() == [value is not None and order.index(value) % 2 == 0 for value in values]
 
 
 @given(optional(st.integers(0, 9)), st.data())
@@ -122,8 +118,7 @@ def test_codes_are_the_bins_that_the_ends_say(values, draw):
     inner = draw.draw(st.sets(st.integers(0, max(len(distinct) - 2, 0))))
     ends = sorted(inner | {len(distinct) - 1}) if distinct else []
     expected = [
-        -1 if value is None else next(b for b, end in enumerate(ends) if value <= distinct[end])
-        for value in values
+        -1 if value is None else next(b for b, end in enumerate(ends) if value <= distinct[end]) for value in values
     ]
     assert table.codes("x", np.array(ends, int)).tolist() == expected
     batches = list(table.batches({"x": np.array(ends, int)}, size=3))
@@ -543,9 +538,7 @@ def test_gzipped_parquet(tmp_path):
 
 def test_reading_leaves_no_files_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    path = write(
-        tmp_path / "t.parquet.gz", gzip.compress(as_parquet({"a": [1]}, tmp_path / "t.parquet").read_bytes())
-    )
+    path = write(tmp_path / "t.parquet.gz", gzip.compress(as_parquet({"a": [1]}, tmp_path / "t.parquet").read_bytes()))
     table = read(path)
     assert list(table.histogram("a").values) == [1]
     del table

@@ -25,8 +25,7 @@ POPULATION = datasets.paper_population()
 def count_tables(columns: dict[str, list[Any]], rule: tuple[str, Any], control: str, target: str) -> Any:
     """The four counts a, b, c, d in each stratum of the control."""
     counted = Counter(
-        (z, x == rule[1], y)
-        for z, x, y in zip(columns[control], columns[rule[0]], columns[target], strict=True)
+        (z, x == rule[1], y) for z, x, y in zip(columns[control], columns[rule[0]], columns[target], strict=True)
     )
     strata = sorted(set(columns[control]))
     return [[counted[z, x, y] for z in strata] for x, y in ((True, 1), (True, 0), (False, 1), (False, 0))]

@@ -59,8 +59,7 @@ def test_the_reliable_effect_is_its_differences_times_their_weights(tables: Tabl
     weights = estimators.reliable_weights(*counts(tables))
     assert weights.sum() == pytest.approx(1)
     total = sum(
-        estimators.reliable_difference(*table, beta) * weight
-        for table, weight in zip(tables, weights, strict=True)
+        estimators.reliable_difference(*table, beta) * weight for table, weight in zip(tables, weights, strict=True)
     )
     assert estimators.reliable_effect(*counts(tables), beta) == pytest.approx(total, abs=1e-12)
 

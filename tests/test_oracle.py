@@ -170,9 +170,7 @@ def test_the_answer_does_not_depend_on_the_order_of_rows_or_columns(
 ) -> None:
     order = list(range(len(table.rows)))
     random.shuffle(order)
-    shuffled = SmallTable(
-        tuple(table.rows[i] for i in order), dict(reversed(table.actionable.items())), table.control
-    )
+    shuffled = SmallTable(tuple(table.rows[i] for i in order), dict(reversed(table.actionable.items())), table.control)
     expected = answer(table, **options)
     actual = answer(shuffled, **options)
     assert [rule.text for rule in actual] == [rule.text for rule in expected]
@@ -182,9 +180,7 @@ def test_the_answer_does_not_depend_on_the_order_of_rows_or_columns(
 
 @settings(deadline=None, max_examples=60)
 @given(small_tables(), questions())
-def test_rules_cover_some_rows_but_not_all_and_are_distinct(
-    table: SmallTable, options: dict[str, Any]
-) -> None:
+def test_rules_cover_some_rows_but_not_all_and_are_distinct(table: SmallTable, options: dict[str, Any]) -> None:
     n_observed = sum(row[TARGET] is not None for row in table.rows)
     rules = answer(table, **options)
     assert len({rule.rows for rule in rules}) == len(rules) <= options["k"]

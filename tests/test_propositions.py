@@ -21,8 +21,7 @@ def literal_cut_ends(counts, max_bins):
         fullest = max(sum(counts[first : last + 1]) for first, last in candidates)
         first, last = min(b for b in candidates if sum(counts[b[0] : b[1] + 1]) == fullest)
         imbalance = [
-            (abs(sum(counts[first : cut + 1]) - sum(counts[cut + 1 : last + 1])), cut)
-            for cut in range(first, last)
+            (abs(sum(counts[first : cut + 1]) - sum(counts[cut + 1 : last + 1])), cut) for cut in range(first, last)
         ]
         cut = min(imbalance)[1]
         bins.remove((first, last))
@@ -126,9 +125,7 @@ text_rules = st.dictionaries(
 
 @given(text_rules, text_rules)
 def test_two_different_rules_never_print_alike(left, right):
-    texts = [
-        describe(Proposition(column, "=", value) for column, value in rule.items()) for rule in (left, right)
-    ]
+    texts = [describe(Proposition(column, "=", value) for column, value in rule.items()) for rule in (left, right)]
     assert (texts[0] == texts[1]) == (left == right)
     assert "\n" not in texts[0]
 
@@ -222,9 +219,7 @@ def test_cuts_of_the_user_are_shown_as_given_and_select_the_same_rows():
     for number, proposition in enumerate(language.propositions):
         codes = table.codes("age", language.ends["age"])
         inside = (codes >= language.low[number]) & (codes <= language.high[number])
-        assert (
-            table.select("age", proposition.holds(table.histogram("age").values)).tolist() == inside.tolist()
-        )
+        assert table.select("age", proposition.holds(table.histogram("age").values)).tolist() == inside.tolist()
 
 
 def test_cuts_that_separate_nothing_are_said():
@@ -316,9 +311,7 @@ def test_strata_are_labelled_by_value_and_missing_comes_last():
 def test_long_numeric_controls_are_binned_and_said():
     result = strata(read({"age": list(range(100))}), ("age",))
     assert [label["age"] for label in result.labels] == ["0 to 24", "25 to 49", "50 to 74", "75 to 99"]
-    assert result.notes == (
-        "control 'age' has 100 values, binned into 4: 0 to 24, 25 to 49, 50 to 74, 75 to 99",
-    )
+    assert result.notes == ("control 'age' has 100 values, binned into 4: 0 to 24, 25 to 49, 50 to 74, 75 to 99",)
     told = strata(read({"age": list(range(100))}), ("age",), cuts={"age": [9]})
     assert [label["age"] for label in told.labels] == ["0 to 9", "10 to 99"]
 

@@ -108,9 +108,7 @@ def rule_results(draw: st.DrawFn, n_strata: int, estimator: str = "reliable") ->
     control = draw(NAME)
     labels = [{control: draw(NAME)} for _ in tables]
     conditions = draw(st.lists(CONDITION, min_size=1, max_size=3))
-    rule = RuleResult.from_counts(
-        conditions, *zip(*tables, strict=True), labels=labels, beta=2.0, estimator=estimator
-    )
+    rule = RuleResult.from_counts(conditions, *zip(*tables, strict=True), labels=labels, beta=2.0, estimator=estimator)
     return dataclasses.replace(rule, p_value=draw(st.none() | st.floats(0, 1)))
 
 
@@ -205,8 +203,7 @@ def test_covers_exactly_the_rows_that_satisfy_every_condition(table: SmallTable,
     rule = RuleResult.from_counts(conditions, 1, 1, 1, 1, [{}], 2.0, "reliable")
     expected = [
         all(
-            row[condition.column] is not None
-            and COMPARE[condition.operator](row[condition.column], condition.value)
+            row[condition.column] is not None and COMPARE[condition.operator](row[condition.column], condition.value)
             for condition in conditions
         )
         for row in table.rows
@@ -219,9 +216,7 @@ def test_covers_exactly_the_rows_that_satisfy_every_condition(table: SmallTable,
 
 
 def test_covers_names_a_column_that_is_not_there() -> None:
-    with pytest.raises(
-        DataError, match=r"'class ≤ 2 ∧ sex = female': no column 'sex'; did you mean 'sexx'\?"
-    ):
+    with pytest.raises(DataError, match=r"'class ≤ 2 ∧ sex = female': no column 'sex'; did you mean 'sexx'\?"):
         women_of_two_classes().covers({"class": [1, 2], "sexx": ["female", "male"]})
 
 
@@ -247,9 +242,7 @@ def test_the_table_shows_each_rule_with_its_numbers() -> None:
     lines = str(rule_set(women_of_two_classes(), notes=("age is missing in 177 rows",))).split("\n")
     assert lines[0].split() == ["#", "rule", "reliable", "effect", "effect", "marginal", "coverage", "rows"]
     assert lines[1] == "1  class ≤ 2 ∧ sex = female           0.5767  0.6960    0.6960    19.1 %   170"
-    assert (
-        lines[2] == "effect: how much more often survived = 1 occurs where the rule holds, with no controls"
-    )
+    assert lines[2] == "effect: how much more often survived = 1 occurs where the rule holds, with no controls"
     assert lines[3] == "proven optimal, 185 nodes in 0.02 s"
     assert lines[4:] == ["age is missing in 177 rows"]
 
@@ -328,9 +321,7 @@ def test_html_holds_no_markup_but_ours(rules: RuleSet) -> None:
 # --- frames
 
 
-@pytest.mark.parametrize(
-    ("library", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("dict", dict)]
-)
+@pytest.mark.parametrize(("library", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("dict", dict)])
 def test_frames_come_in_the_callers_library(library: str, kind: type) -> None:
     frame = rule_set(women_of_two_classes(), library=library).to_frame()
     assert isinstance(frame, kind)
@@ -437,13 +428,7 @@ def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
 
 def places(payload: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a JSON document."""
-    items = (
-        payload.items()
-        if isinstance(payload, dict)
-        else enumerate(payload)
-        if isinstance(payload, list)
-        else ()
-    )
+    items = payload.items() if isinstance(payload, dict) else enumerate(payload) if isinstance(payload, list) else ()
     return [place for key, value in items for place in [(*path, key), *places(value, (*path, key))]]
 
 

@@ -1,15 +1,12 @@
 //! The shortest way to say which rows a rule covers.
 //!
-//! Every condition that holds on all of the rows may be used; together they must exclude every other row.
-//! That is a set cover, solved exactly: begin with the greedy answer, then look for a shorter one, and among
-//! the shortest for the first in the order of the propositions.
+//! Every condition that holds on all of the rows may be used; together they must exclude every other row. Each
+//! other row thus demands one of the conditions that exclude it: a hitting set. Few of the rows matter, so they
+//! are taken up one by one: meet the demands so far, look for a row that is still not excluded, take up its
+//! demand too, until there is none. What is shortest for some of the rows and right for all is shortest for all.
 
-use crate::bitset::{is_subset, size};
+use crate::bitset::{intersect, is_empty, is_subset};
 use crate::table::Table;
-
-/// Covers with many conditions can take exponential time; after this many steps the best one so far stands.
-/// The steps do not depend on the order of the rows, so neither does the answer.
-const MOST_STEPS: usize = 100_000;
 
 /// The shortest conjunction of `usable` propositions that covers exactly `rows`, the first among the shortest.
 pub fn shortest(table: &Table, usable: &[u32], rows: &[u64]) -> Vec<u32> {
@@ -17,91 +14,175 @@ pub fn shortest(table: &Table, usable: &[u32], rows: &[u64]) -> Vec<u32> {
     let implied: Vec<u32> = implied
         .filter(|&p| is_subset(rows, table.proposition(p as usize)))
         .collect();
-    let others: Vec<u64> = table.all.iter().zip(rows).map(|(a, r)| a & !r).collect();
-    let mut cover = Cover {
-        rest: table.project(&others, &implied),
-        chosen: Vec::new(),
-        best: Vec::new(),
+    let mut demands = Demands {
+        n_conditions: implied.len(),
+        all: Vec::new(),
+        slots: 0,
         steps: 0,
     };
-    cover.best = cover.greedy();
-    let everything = cover.rest.all.clone();
-    cover.improve(&everything);
-    cover.best.iter().map(|&local| implied[local]).collect()
+    loop {
+        let solution = demands.first_shortest();
+        let chosen: Vec<u32> = solution.iter().map(|&local| implied[local]).collect();
+        let mut surplus = table.extension(&chosen);
+        for (surplus, rows) in surplus.iter_mut().zip(rows) {
+            *surplus &= !rows;
+        }
+        if is_empty(&surplus) {
+            return chosen;
+        }
+        demands.all.push(smallest_demand(table, &implied, surplus));
+    }
 }
 
-struct Cover {
-    /// The rows to exclude, and where each usable proposition holds among them.
-    rest: Table,
-    chosen: Vec<usize>,
-    best: Vec<usize>,
+/// A set of conditions, as bits.
+type Conditions = Vec<u64>;
+
+fn contains(conditions: &Conditions, condition: usize) -> bool {
+    conditions[condition / 64] >> (condition % 64) & 1 == 1
+}
+
+fn meet(x: &Conditions, y: &Conditions) -> bool {
+    x.iter().zip(y).any(|(x, y)| x & y != 0)
+}
+
+/// The conditions that exclude one of the surplus rows, a row that as few as possible exclude. Which one it is
+/// does not depend on the order of the rows.
+fn smallest_demand(table: &Table, implied: &[u32], mut surplus: Vec<u64>) -> Conditions {
+    let mut demand = vec![0; implied.len().div_ceil(64)];
+    for (local, &condition) in implied.iter().enumerate() {
+        let mut kept = surplus.clone();
+        intersect(&mut kept, table.proposition(condition as usize));
+        if is_empty(&kept) {
+            demand[local / 64] |= 1 << (local % 64);
+        } else {
+            surplus = kept;
+        }
+    }
+    demand
+}
+
+struct Demands {
+    n_conditions: usize,
+    all: Vec<Conditions>,
+    /// No fewer conditions than this can meet them all.
+    slots: usize,
     steps: usize,
 }
 
-impl Cover {
-    fn without(&self, left: &[u64], proposition: usize) -> Vec<u64> {
-        let holds = self.rest.proposition(proposition);
-        left.iter().zip(holds).map(|(l, h)| l & h).collect()
-    }
+/// Rules of a dozen interchangeable conditions could take exponential time. From here on a greedy choice has to
+/// do: the description stays right, but need no longer be the shortest.
+const MOST_STEPS: usize = 100_000;
 
-    fn excluded_by(&self, left: &[u64], proposition: usize) -> u64 {
-        let holds = self.rest.proposition(proposition);
-        let words = left.iter().zip(holds);
-        words.map(|(l, h)| u64::from((l & !h).count_ones())).sum()
-    }
-
-    fn greedy(&self) -> Vec<usize> {
-        let mut left = self.rest.all.clone();
+impl Demands {
+    /// The shortest set of conditions that meets all demands, and the first of those in order.
+    fn first_shortest(&mut self) -> Vec<usize> {
+        let all = std::mem::take(&mut self.all);
+        let mut left: Vec<&Conditions> = all.iter().collect();
+        let mut allowed = vec![u64::MAX; self.n_conditions.div_ceil(64)];
+        while self.steps < MOST_STEPS && !self.can_be_met(&left, &mut allowed, self.slots) {
+            self.slots += 1;
+        }
+        let mut slots = self.slots;
         let mut chosen = Vec::new();
-        while left.iter().any(|&word| word != 0) {
-            let candidates = 0..self.rest.propositions.len();
-            let gain = |&p: &usize| (self.excluded_by(&left, p), std::cmp::Reverse(p));
-            let Some(best) = candidates.max_by_key(gain) else {
-                break;
-            };
-            if self.excluded_by(&left, best) == 0 {
+        for condition in 0..self.n_conditions {
+            if left.is_empty() || self.steps >= MOST_STEPS {
                 break;
             }
-            left = self.without(&left, best);
-            chosen.push(best);
+            // With this one in and only later ones after it, can the rest still be met?
+            allowed[condition / 64] &= !(1 << (condition % 64));
+            let rest = without(&left, condition);
+            if rest.len() < left.len() && self.can_be_met(&rest, &mut allowed, slots - 1) {
+                chosen.push(condition);
+                left = rest;
+                slots -= 1;
+            }
         }
-        chosen.sort_unstable();
+        if self.steps >= MOST_STEPS {
+            chosen = greedy(&all, self.n_conditions);
+        }
+        self.all = all;
         chosen
     }
 
-    /// Replaces `best` by anything shorter, or equally short and earlier, that begins with `chosen`.
-    fn improve(&mut self, left: &[u64]) {
+    fn can_be_met(
+        &mut self,
+        demands: &[&Conditions],
+        allowed: &mut Conditions,
+        slots: usize,
+    ) -> bool {
         self.steps += 1;
-        let Some(word) = left.iter().position(|&word| word != 0) else {
-            let mut found = self.chosen.clone();
-            found.sort_unstable();
-            if (found.len(), &found) < (self.best.len(), &self.best) {
-                self.best = found;
-            }
-            return;
+        if demands.is_empty() {
+            return true;
+        }
+        if self.steps >= MOST_STEPS || needed(demands, allowed) > slots {
+            return false;
+        }
+        let choices = |demand: &Conditions| -> u32 {
+            let words = demand.iter().zip(allowed.iter());
+            words.map(|(d, a)| (d & a).count_ones()).sum()
         };
-        let slots = self.best.len() - self.chosen.len().min(self.best.len());
-        if slots == 0 || self.steps > MOST_STEPS {
-            return;
+        let tightest = demands.iter().min_by_key(|demand| choices(demand));
+        let tightest = tightest.expect("there are demands");
+        let before = allowed.clone();
+        let mut met = false;
+        for condition in 0..self.n_conditions {
+            if contains(tightest, condition) && contains(&before, condition) {
+                // Whatever contains this condition is tried here; no need to try it again with the next ones.
+                allowed[condition / 64] &= !(1 << (condition % 64));
+                met = self.can_be_met(&without(demands, condition), allowed, slots - 1);
+                if met {
+                    break;
+                }
+            }
         }
-        let mut gains: Vec<u64> = (0..self.rest.propositions.len())
-            .map(|p| self.excluded_by(left, p))
-            .collect();
-        let to_exclude = size(left);
-        let row = 1 << left[word].trailing_zeros();
-        // One of the propositions that exclude this row has to be in any cover.
-        let branches: Vec<usize> = (0..gains.len())
-            .filter(|&p| self.rest.proposition(p)[word] & row == 0)
-            .collect();
-        gains.sort_unstable_by(|x, y| y.cmp(x));
-        if gains.iter().take(slots).sum::<u64>() < to_exclude {
-            return;
+        *allowed = before;
+        met
+    }
+}
+
+fn without<'a>(demands: &[&'a Conditions], condition: usize) -> Vec<&'a Conditions> {
+    let demands = demands.iter().copied();
+    demands.filter(|d| !contains(d, condition)).collect()
+}
+
+/// Demands that have no condition in common need one condition each.
+fn needed(demands: &[&Conditions], allowed: &Conditions) -> usize {
+    let mut used = vec![0; allowed.len()];
+    let mut count = 0;
+    for demand in demands {
+        let wanted: Conditions = demand.iter().zip(allowed).map(|(d, a)| d & a).collect();
+        if is_empty(&wanted) {
+            return usize::MAX;
         }
-        for proposition in branches {
-            self.chosen.push(proposition);
-            let left = self.without(left, proposition);
-            self.improve(&left);
-            self.chosen.pop();
+        if !meet(&wanted, &used) {
+            for (used, wanted) in used.iter_mut().zip(&wanted) {
+                *used |= wanted;
+            }
+            count += 1;
         }
     }
+    count
+}
+
+/// Always the condition that meets most of the demands left, then without those that the others make needless.
+fn greedy(demands: &[Conditions], n_conditions: usize) -> Vec<usize> {
+    let mut left: Vec<&Conditions> = demands.iter().collect();
+    let mut chosen = Vec::new();
+    while !left.is_empty() {
+        let met = |&condition: &usize| left.iter().filter(|d| contains(d, condition)).count();
+        let best = (0..n_conditions).rev().max_by_key(met);
+        chosen.push(best.expect("a demand names a condition"));
+        left = without(&left, chosen[chosen.len() - 1]);
+    }
+    for condition in chosen.clone() {
+        let others: Vec<usize> = chosen.iter().copied().filter(|&c| c != condition).collect();
+        if demands
+            .iter()
+            .all(|d| others.iter().any(|&c| contains(d, c)))
+        {
+            chosen = others;
+        }
+    }
+    chosen.sort_unstable();
+    chosen
 }

@@ -18,7 +18,22 @@ pub struct Rulebook {
     pub irredundant: bool,
 }
 
+/// Values are compared to 2⁻³⁶: sums that are equal on paper may differ in their last bits, and are ties all the same.
+const TIED: Score = 1 << 16;
+
+fn settle(score: Score) -> Score {
+    (score + TIED / 2) & !(TIED - 1)
+}
+
 impl Rulebook {
+    pub fn value(&self, counts: &[Counts]) -> Score {
+        settle(self.estimator.value(counts))
+    }
+
+    pub fn bound(&self, low: &[Counts], high: &[Counts]) -> Score {
+        settle(self.estimator.bound(low, high))
+    }
+
     pub fn is_limited(&self) -> bool {
         self.max_length != usize::MAX
     }
@@ -152,8 +167,75 @@ impl View {
 pub trait Judge {
     /// Is a branch in which nothing exceeds this bound not worth entering?
     fn is_hopeless(&self, bound: Score) -> bool;
+    /// Is the best that a branch can reach, `bound`, a tie with a rule that is known already, and is that rule the
+    /// only one in the branch that reaches it? The branch's counts lie between `low` and `high`.
+    fn is_known(&self, branch: &Branch) -> bool;
     /// A rule with its value; it covers at least one row and not all.
     fn offer(&mut self, value: Score, conditions: &[u32]);
+}
+
+/// What can be reached from a node: rules that cover all rows of its core and only rows of its own.
+pub struct Branch<'a> {
+    pub book: &'a Rulebook,
+    pub bound: Score,
+    pub low: &'a [Counts],
+    pub high: &'a [Counts],
+    pub conditions: &'a [u32],
+    pub last: u32,
+    pub candidates: &'a [u32],
+}
+
+impl Branch<'_> {
+    /// Is this rule, with these counts, the only one in the branch that could be worth as much as the bound?
+    pub fn leads_only_to(&self, counts: &[Counts], rows: &[u64]) -> bool {
+        let corner = self.low.iter().zip(self.high).zip(counts);
+        let mut corner = corner.map(|((low, high), counts)| {
+            counts.positive == high.positive && counts.negative == low.negative
+        });
+        if !corner.all(|same| same) {
+            return false;
+        }
+        let table = &self.book.table;
+        let proposition = |index: &u32| table.proposition(*index as usize);
+        let mut conditions = self.conditions.iter().chain([&self.last]);
+        if !conditions.all(|condition| is_subset(rows, proposition(condition))) {
+            return false;
+        }
+        let conditions: Vec<&[u64]> = self.conditions.iter().map(proposition).collect();
+        let candidates: Vec<&[u64]> = self.candidates.iter().map(proposition).collect();
+        let last = proposition(&self.last);
+        let core_inside = (0..table.words).all(|word| {
+            let mut core = last[word] & !rows[word];
+            for rows in conditions.iter().chain(&candidates) {
+                if core == 0 {
+                    break;
+                }
+                core &= rows[word];
+            }
+            core == 0
+        });
+        core_inside && self.has_one_maximiser()
+    }
+
+    /// Does every step away from all the positives and the fewest negatives cost more than a tie?
+    fn has_one_maximiser(&self) -> bool {
+        let (mut low, mut high) = (self.low.to_vec(), self.high.to_vec());
+        (0..low.len()).all(|stratum| {
+            let (lowest, highest) = (self.low[stratum], self.high[stratum]);
+            let mut falls = true;
+            if highest.positive > lowest.positive {
+                high[stratum].positive -= 1;
+                falls &= settle(self.book.estimator.bound(&low, &high)) < settle(self.bound);
+                high[stratum] = highest;
+            }
+            if lowest.negative < highest.negative {
+                low[stratum].negative += 1;
+                falls &= settle(self.book.estimator.bound(&low, &high)) < settle(self.bound);
+                low[stratum] = lowest;
+            }
+            falls
+        })
+    }
 }
 
 struct Child {
@@ -206,7 +288,7 @@ impl Expander {
         let best = if length == 0 || !book.irredundant {
             Score::MIN
         } else {
-            node.family.best.max(book.estimator.value(&own))
+            node.family.best.max(book.value(&own))
         };
         let useless = |bound: Score, judge: &dyn Judge| {
             judge.is_hopeless(bound) || (book.irredundant && bound <= best)
@@ -237,11 +319,11 @@ impl Expander {
             if size == covered || size < book.min_rows {
                 continue;
             }
-            let bound = book.estimator.bound(&self.low, counts).min(node.bound);
+            let bound = book.bound(&self.low, counts).min(node.bound);
             if useless(bound, judge) {
                 continue;
             }
-            let value = book.estimator.value(counts);
+            let value = book.value(counts);
             if !book.irredundant || value > best {
                 conditions.push(proposition);
                 judge.offer(value, &conditions);
@@ -301,8 +383,19 @@ impl Expander {
                             .max(counts.negative.saturating_sub(most(&losses.negative)));
                     }
                 }
-                let bound = book.estimator.bound(&self.low, counts).min(child.bound);
-                if !useless(bound, judge) {
+                let bound = book.bound(&self.low, counts).min(child.bound);
+                let known = || {
+                    judge.is_known(&Branch {
+                        book,
+                        bound,
+                        low: &self.low,
+                        high: counts,
+                        conditions: &family.conditions,
+                        last: child.proposition,
+                        candidates: &family.order[index + 1..],
+                    })
+                };
+                if !useless(bound, judge) && !known() {
                     let node = Node {
                         bound,
                         family: family.clone(),
@@ -360,7 +453,7 @@ impl Expander {
             let before = children.len();
             children.retain_mut(|child| {
                 let counts = &self.counts[child.slot * n_strata..(child.slot + 1) * n_strata];
-                let bound = book.estimator.bound(&self.low, counts).min(node.bound);
+                let bound = book.bound(&self.low, counts).min(node.bound);
                 child.bound = child.bound.min(bound);
                 !useless(child.bound)
             });

@@ -5,13 +5,13 @@
 //! branch be packed once for all that is below it. Then it returns what is left to the queue. So the search
 //! can stop at any time, and the best bound in the queue says what may have been missed.
 
-use crate::bitset::{intersect, is_subset, size};
+use crate::bitset::{intersect, is_subset, size, total, Counts};
 use crate::estimator::{Estimator, Score};
-use crate::expand::{Expander, Judge, Node, Rulebook, View};
+use crate::expand::{Branch, Expander, Judge, Node, Rulebook, View};
 use crate::table::Table;
 use crate::top::Top;
 use std::collections::{BinaryHeap, HashMap};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -53,6 +53,7 @@ pub struct Search {
     /// The highest bound of a branch that only alpha left out.
     left_out: AtomicI64,
     nodes: AtomicU64,
+    has_looked_ahead: AtomicBool,
 }
 
 struct Queue {
@@ -67,6 +68,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// How many rules a worker expands depth-first before it looks again for the best branch of all.
 const DIVE: usize = 200;
+/// How many rules the look ahead carries from one length to the next.
+const BEAM: usize = 16;
 /// Rows are packed anew when a branch covers less than this share of them …
 const THIN: f64 = 0.4;
 /// … and has at least this many conditions to try on them.
@@ -98,6 +101,7 @@ impl Search {
             threshold: AtomicI64::new(options.floor),
             left_out: AtomicI64::new(Score::MIN),
             nodes: AtomicU64::new(0),
+            has_looked_ahead: AtomicBool::new(false),
             options,
         }
     }
@@ -105,6 +109,9 @@ impl Search {
     /// Goes on for about the given time on the given number of threads.
     pub fn step(&self, time: Duration, threads: usize) -> Status {
         let deadline = Instant::now() + time;
+        if !self.has_looked_ahead.swap(true, Ordering::Relaxed) {
+            self.look_ahead(deadline);
+        }
         self.work(deadline.min(Instant::now() + ALONE), 1);
         if !lock(&self.queue).open.is_empty() && Instant::now() < deadline {
             std::thread::scope(|scope| {
@@ -138,6 +145,47 @@ impl Search {
     /// The rules found so far, best first, each in its shortest form.
     pub fn rules(&self) -> Vec<(Score, Vec<u32>)> {
         lock(&self.top).sorted(&self.book.table, &self.book.usable)
+    }
+
+    /// A quick look for good rules, so that the search has something to beat from the beginning: add one condition
+    /// at a time to the few best rules, as long as that makes the best better.
+    fn look_ahead(&self, deadline: Instant) {
+        let book = &self.book;
+        let mut keeper = Keeper(self);
+        let mut counts = vec![Counts::default(); book.table.strata.len()];
+        let mut beam: Vec<Vec<u32>> = vec![Vec::new()];
+        let mut best = Score::MIN;
+        for _ in 0..book.max_length {
+            let mut longer: Vec<(Score, Vec<u32>)> = Vec::new();
+            for rule in &beam {
+                let rows = book.table.extension(rule);
+                for &proposition in &book.usable {
+                    if Instant::now() >= deadline {
+                        return;
+                    }
+                    let holds = book.table.proposition(proposition as usize);
+                    book.table.count(&rows, holds, &mut counts);
+                    if total(&counts) < book.min_rows || rule.contains(&proposition) {
+                        continue;
+                    }
+                    let mut rule = rule.clone();
+                    rule.push(proposition);
+                    longer.push((book.value(&counts), rule));
+                }
+            }
+            longer.sort_by(|x, y| y.cmp(x));
+            // Rules of equal value are mostly the same rows said differently.
+            longer.dedup_by_key(|(value, _)| *value);
+            longer.truncate(BEAM);
+            for (value, rule) in &longer {
+                keeper.offer(*value, rule);
+            }
+            match longer.first() {
+                Some((value, _)) if *value > best => best = *value,
+                _ => return,
+            }
+            beam = longer.into_iter().map(|(_, rule)| rule).collect();
+        }
     }
 
     fn work(&self, deadline: Instant, threads: usize) {
@@ -177,9 +225,12 @@ impl Search {
     fn is_redundant(&self, book: &Rulebook, value: Score, rows: &[u64]) -> bool {
         let holds = |&p: &u32| is_subset(rows, book.table.proposition(p as usize));
         let implied: Vec<u32> = book.usable.iter().copied().filter(holds).collect();
+        let mut counts = vec![Counts::default(); book.table.strata.len()];
+        book.table.count(rows, rows, &mut counts);
         let mut rival = Rival {
             book,
             value,
+            counts,
             rows,
             found: false,
         };
@@ -291,7 +342,7 @@ impl Judge for Keeper<'_> {
     fn is_hopeless(&self, bound: Score) -> bool {
         let threshold = self.0.threshold.load(Ordering::Relaxed);
         let alpha = self.0.options.alpha;
-        if bound < threshold {
+        if bound <= threshold {
             return true;
         }
         let relaxed = alpha < 1.0 && bound > 0 && alpha * bound as f64 <= threshold as f64;
@@ -299,6 +350,15 @@ impl Judge for Keeper<'_> {
             self.0.left_out.fetch_max(bound, Ordering::Relaxed);
         }
         relaxed
+    }
+
+    fn is_known(&self, branch: &Branch) -> bool {
+        if branch.bound != self.0.threshold.load(Ordering::Relaxed) {
+            return false;
+        }
+        let top = lock(&self.0.top);
+        let mut tied = top.with_value(branch.bound);
+        tied.any(|entry| branch.leads_only_to(&entry.counts, &entry.rows))
     }
 
     fn offer(&mut self, value: Score, conditions: &[u32]) {
@@ -331,6 +391,7 @@ impl Judge for Keeper<'_> {
 struct Rival<'a> {
     book: &'a Rulebook,
     value: Score,
+    counts: Vec<Counts>,
     rows: &'a [u64],
     found: bool,
 }
@@ -338,6 +399,10 @@ struct Rival<'a> {
 impl Judge for Rival<'_> {
     fn is_hopeless(&self, bound: Score) -> bool {
         self.found || bound < self.value
+    }
+
+    fn is_known(&self, branch: &Branch) -> bool {
+        branch.bound == self.value && branch.leads_only_to(&self.counts, self.rows)
     }
 
     fn offer(&mut self, value: Score, conditions: &[u32]) {

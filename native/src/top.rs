@@ -1,12 +1,14 @@
 //! The k best rules seen so far: distinct sets of rows, ties decided by the shortest description.
 
+use crate::bitset::Counts;
 use crate::describe::shortest;
 use crate::estimator::Score;
 use crate::table::Table;
 
 pub struct Entry {
     pub value: Score,
-    rows: Vec<u64>,
+    pub counts: Vec<Counts>,
+    pub rows: Vec<u64>,
     /// Looked up when a tie or the end of the search asks for it.
     description: Option<Vec<u32>>,
 }
@@ -55,10 +57,18 @@ impl Top {
         entries.any(|entry| entry.value == value && entry.rows == rows)
     }
 
+    pub fn with_value(&self, value: Score) -> impl Iterator<Item = &Entry> {
+        let entries = self.entries.iter();
+        entries.filter(move |entry| entry.value == value)
+    }
+
     /// Takes in a set of rows that is not among the entries yet, and lets the worst go if there are too many.
     pub fn insert(&mut self, value: Score, rows: Vec<u64>, table: &Table, usable: &[u32]) {
+        let mut counts = vec![Counts::default(); table.strata.len()];
+        table.count(&rows, &rows, &mut counts);
         self.entries.push(Entry {
             value,
+            counts,
             rows,
             description: None,
         });

@@ -1,1 +1,40 @@
-"""x."""
+"""Which conditions, if we brought them about, would cause the outcome we want, and by how much at the least?
+
+>>> import causalrules as cr
+>>> rules = cr.discover(cr.datasets.titanic(), target="survived", actionable=["class", "sex"], k=1)
+>>> print(rules[0])
+class ≤ 2 ∧ sex = female
+"""
+
+from causalrules import datasets
+from causalrules.admissibility import InadmissibleError, check
+from causalrules.discover import discover
+from causalrules.exceptions import (
+    CausalRulesError,
+    CausalRulesWarning,
+    DataError,
+    GraphError,
+    InputError,
+    OptionError,
+    RoleError,
+)
+from causalrules.result import RuleResult, RuleSet, StratumEffect
+from causalrules.suggestions import suggest
+
+__all__ = [
+    "CausalRulesError",
+    "CausalRulesWarning",
+    "DataError",
+    "GraphError",
+    "InadmissibleError",
+    "InputError",
+    "OptionError",
+    "RoleError",
+    "RuleResult",
+    "RuleSet",
+    "StratumEffect",
+    "check",
+    "datasets",
+    "discover",
+    "suggest",
+]

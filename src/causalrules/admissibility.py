@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from causalrules.backdoor import (
@@ -24,6 +25,7 @@ from causalrules.backdoor import (
     identify_rule,
     open_paths,
     path_to,
+    readings,
     refuse_bad_roles,
     written,
 )
@@ -335,24 +337,14 @@ def _reason(offence: _Offence, role: Mapping[str, Role], harmless: bool) -> str:
 def _unknown_edges(view: View, role: Mapping[str, Role]) -> Iterator[Unknown]:
     """The unknown edges that break a criterion in some reading.
 
-    For criterion e each edge is judged by itself: where only the readings of several together exclude a path
-    from the target to a control, the answer is still that it cannot be told.
+    For criterion e, where there are too many readings to try, each edge is judged by itself: if only several
+    together exclude a path from the target to a control, the answer is still that it cannot be told.
     """
     graph = view.graph
     if not graph.unknown:
         return
     (target,) = [name for name, its_role in role.items() if its_role == "target"]
-    # What affects the target cannot also be its effect: that would be a cycle.
-    causes = ancestors(view.certain, [target]) - {target}
-    roleless = {name for name in graph.nodes if name not in role and name not in causes}
-    after = effects(view.possible, target, through=roleless, but=causes)
-    before = {name for name, its_role in role.items() if its_role == "control"} - causes
-    waiting = list(before)
-    while waiting:
-        for other, near, far, _ in view.possible[waiting.pop()]:
-            if near == HEAD and far == TAIL and other in roleless and other not in before:
-                before.add(other)
-                waiting.append(other)
+    on_the_way = _ways_to_controls(view, role, target)
     for edge in graph.unknown:
         roles = {role.get(name): name for name in edge}
         x = roles.get("actionable")
@@ -360,12 +352,38 @@ def _unknown_edges(view: View, role: Mapping[str, Role]) -> Iterator[Unknown]:
             yield Unknown(("a", "d"), edge, _question(edge, f"{plain(x)} causes {plain(target)}"))
         elif x is not None and "control" in roles:
             yield Unknown(("b", "d"), edge, _question(edge, f"{plain(roles['control'])} causes {plain(x)}"))
-        elif x is None:
+        else:
             for a, b in (edge, edge[::-1]):
-                if (a == target or (a in after and a in roleless)) and b in before:
-                    what = f"{plain(a)} does not cause {plain(b)}"
-                    yield Unknown(("e",), edge, _question(edge, what))
+                if (a, b) in on_the_way:
+                    yield Unknown(("e",), edge, _question(edge, f"{plain(a)} does not cause {plain(b)}"))
                     break
+
+
+def _ways_to_controls(view: View, role: Mapping[str, Role], target: str) -> set[Edge]:
+    """The unknown edges, in the direction in which the target may by them affect a control (criterion e)."""
+    controls = {name for name, its_role in role.items() if its_role == "control"}
+    unknown = {edge for pair in view.graph.unknown for edge in (pair, pair[::-1])}
+    if view.has_few_readings:
+        found: set[Edge] = set()
+        roleless = {name for name in view.graph.nodes if name not in role}
+        for reading in readings(view.graph):
+            came = effects(View(reading).certain, target, through=roleless)
+            for control in controls.intersection(came):
+                names = path_to(came, control)[::2]
+                found.update(edge for edge in pairwise(names) if edge in unknown)
+        return found
+    # What affects the target cannot also be its effect: that would be a cycle.
+    causes = ancestors(view.certain, [target]) - {target}
+    roleless = {name for name in view.graph.nodes if name not in role and name not in causes}
+    after = effects(view.possible, target, through=roleless, but=causes)
+    before = controls - causes
+    waiting = list(before)
+    while waiting:
+        for other, here, there, _ in view.possible[waiting.pop()]:
+            if here == HEAD and there == TAIL and other in roleless and other not in before:
+                before.add(other)
+                waiting.append(other)
+    return {(a, b) for a, b in unknown if (a == target or (a in after and a in roleless)) and b in before}
 
 
 def _question(edge: Edge, wanted: str) -> str:

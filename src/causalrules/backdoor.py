@@ -17,7 +17,8 @@ from causalrules.names import listed, nearest, plain, quoted
 
 TAIL, HEAD, CIRCLE = 0, 1, 2
 _TURNED = {"->": "<-", "<-": "->", "<->": "<->", "--": "--"}
-_FEW_UNKNOWN_EDGES = 6
+# So many readings times nodes and edges can be tried one by one in the blink of an eye.
+_FEW_READINGS = 100_000
 
 # A neighbour, the mark at this end, the mark at the neighbour's end, and the arrow from here to there.
 Link = tuple[str, int, int, str]
@@ -58,9 +59,10 @@ def identify_rule(
     refuse_bad_roles(known, target, x, z, absent)
     if absent:
         return RuleVerdict(None, (), f"the graph does not contain {listed(absent)}")
-    verdict = _back_door(View(known), target, x, z)
+    view = View(known)
+    verdict = _back_door(view, target, x, z)
     # The bounds of _back_door may leave open what trying every reading of a few unknown edges settles.
-    if verdict.identified is None and len(known.unknown) <= _FEW_UNKNOWN_EDGES:
+    if verdict.identified is None and view.has_few_readings:
         answers = {_back_door(View(reading), target, x, z).identified for reading in readings(known)}
         if answers == {True}:
             return RuleVerdict(True, (), _blocked(z))
@@ -95,6 +97,10 @@ class View:
     def __init__(self, graph: CausalGraph) -> None:
         self.graph = graph
         self.size = len(graph.nodes) + len(graph.directed) + len(graph.bidirected) + len(graph.unknown)
+        # Three readings for each unknown edge; more than 20 are never few, and their power could be huge.
+        self.has_few_readings = (
+            len(graph.unknown) < 20 and 3 ** len(graph.unknown) * self.size <= _FEW_READINGS
+        )
         self.certain: dict[str, list[Link]] = {name: [] for name in graph.nodes}
         for a, b in graph.directed:
             _add(self.certain, a, b, TAIL, HEAD, "->")

@@ -221,9 +221,7 @@ class Table:
         codes[column.missing] = -1
         return codes
 
-    def batches(
-        self, ends: Mapping[str, Ends], size: int = 1_000_000
-    ) -> Iterator[dict[str, NDArray[np.int32]]]:
+    def batches(self, ends: Mapping[str, Ends], size: int = 1_000_000) -> Iterator[dict[str, NDArray[np.int32]]]:
         """The codes of several columns, in batches of `size` stored rows (aligned with `weights_array`)."""
         codes = {name: self.codes(name, column_ends) for name, column_ends in ends.items()}
         for start in range(0, self.n_records, size):

@@ -53,8 +53,7 @@ def warning(rules: RuleSet) -> str | None:
         return None
     if best.estimator == "reliable":
         return (
-            f"No rule has a reliable effect: even the best one may have none or a negative one "
-            f"({_number(best.value)})."
+            f"No rule has a reliable effect: even the best one may have none or a negative one ({_number(best.value)})."
         )
     return f"No rule has a positive value: the best is {_number(best.value)} ({best.estimator})."
 
@@ -124,9 +123,7 @@ def _listed(names: tuple[str, ...], most: int = 5) -> str:
 def _plain(words: str) -> str:
     """Spell out what a terminal would obey, such as escape codes and changes of direction."""
     return "".join(
-        letter
-        if letter.isprintable() or letter in _JOINERS
-        else letter.encode("unicode_escape").decode("ascii")
+        letter if letter.isprintable() or letter in _JOINERS else letter.encode("unicode_escape").decode("ascii")
         for letter in words
     )
 

@@ -63,12 +63,7 @@ def reliable_difference(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, 
     """
     a, b, c, d = (np.asarray(count, dtype=np.float64) for count in (a, b, c, d))
     covered, uncovered = a + b + 2, c + d + 2
-    return (
-        (a + 1) / covered
-        - (c + 1) / uncovered
-        - beta / (2 * np.sqrt(covered))
-        - beta / (2 * np.sqrt(uncovered))
-    )
+    return (a + 1) / covered - (c + 1) / uncovered - beta / (2 * np.sqrt(covered)) - beta / (2 * np.sqrt(uncovered))
 
 
 def reliable_weights(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Floats:
@@ -198,9 +193,7 @@ def wracc(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, *, laplace: bo
     return _ratio(a - _ratio((a + b) * (a + c), n), n)
 
 
-def objective(
-    estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0
-) -> float:
+def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> float:
     """Return the number that the search maximises under the name of an estimator.
 
     "reliable" is `reliable_effect`, "plugin" `plugin_effect`, "wracc" `wracc`, "association" `association`.
@@ -238,9 +231,7 @@ def standard_error(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> fl
     return float(np.sqrt(np.sum((rows / np.sum(rows)) ** 2 * variance)))
 
 
-def interval(
-    a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, level: float = 0.95
-) -> tuple[float, float]:
+def interval(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Return the two-sided normal interval of `effect`, kept within [−1, 1].
 
     effect ± β(level) · standard_error

@@ -84,9 +84,7 @@ def _close(connection: Any, folder: Path) -> None:
 class _DuckDBSource:
     """The relation `data` of a database, whose columns c0, c1, … have these names."""
 
-    def __init__(
-        self, database: _Database, names: list[str], types: list[tuple[str, str]], notes: list[str]
-    ) -> None:
+    def __init__(self, database: _Database, names: list[str], types: list[tuple[str, str]], notes: list[str]) -> None:
         self._database = database
         self.notes = notes
         self.library = default_library()
@@ -159,9 +157,7 @@ class _DuckDBSource:
 
     def _text(self, expression: str) -> Column:
         # An enumeration gives each distinct string once to Python, and integers for the rows.
-        distinct = (
-            f"SELECT DISTINCT {expression} AS value FROM data WHERE {expression} IS NOT NULL ORDER BY value"
-        )
+        distinct = f"SELECT DISTINCT {expression} AS value FROM data WHERE {expression} IS NOT NULL ORDER BY value"
         labels = tuple(value for (value,) in self._database.rows(distinct))
         if not labels:
             return coded(np.full(self.n_rows, -1, np.int32), ())
@@ -237,9 +233,7 @@ def _explain(place: Path, error: Exception) -> DataError:
     if "not utf-8" in message or "Invalid unicode" in message or "not valid utf" in message.lower():
         return _not_utf8(where)
     if counts := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
-        return DataError(
-            f"{where}: {counts[2]} fields where the header has {counts[1]}; mend or quote that line"
-        )
+        return DataError(f"{where}: {counts[2]} fields where the header has {counts[1]}; mend or quote that line")
     if "unterminated quote" in message:
         return DataError(f"{where}: a quote is opened and never closed; close it or double it")
     return DataError(f"cannot read {where}: {message.splitlines()[0]}")
@@ -387,9 +381,7 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
         return "varchar", column
     if numbers == n_values and not underscores:
         if leading_zeros:
-            notes.append(
-                f"column {name!r} is kept as text: some of its numbers begin with a zero, as codes do"
-            )
+            notes.append(f"column {name!r} is kept as text: some of its numbers begin with a zero, as codes do")
             return "varchar", column
         if nans:
             notes.append(f"column {name!r}: 'nan' is taken as missing")

@@ -98,9 +98,7 @@ def read_object(data: Any) -> Source:
             "relation, a dict of columns, or a path to a CSV, TSV or Parquet file"
         ) from None
     except Exception as error:  # pandas refuses duplicate names through narwhals with an error of its own
-        repeated = duplicates(
-            [str(name) for name in getattr(data, "column_names", getattr(data, "columns", ()))]
-        )
+        repeated = duplicates([str(name) for name in getattr(data, "column_names", getattr(data, "columns", ()))])
         if repeated:
             raise DataError(repeated_names(repeated)) from error
         raise DataError(f"cannot read the {type(data).__name__}: {error}") from error
@@ -281,9 +279,7 @@ def _from_objects(name: str, raw: Any, notes: list[str]) -> tuple[Kind, Column] 
 _SCALARS = {bool, int, float, str, Decimal, dt.date, dt.datetime, dt.time, dt.timedelta}
 
 
-def _numbers(
-    name: str, values: list[Any], missing: NDArray[np.bool_], types: set[type], notes: list[str]
-) -> Column:
+def _numbers(name: str, values: list[Any], missing: NDArray[np.bool_], types: set[type], notes: list[str]) -> Column:
     if types == {int}:
         present = [value for value in values if value is not None]
         for dtype in (np.int64, np.uint64):
@@ -299,9 +295,7 @@ def _numbers(
         for value, rounded in zip(values, floats.tolist(), strict=True)
     )
     if not exact:
-        notes.append(
-            f"column {name!r} holds numbers that are not exact as 64-bit floats; they are rounded to them"
-        )
+        notes.append(f"column {name!r} holds numbers that are not exact as 64-bit floats; they are rounded to them")
     return number(floats, missing)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import GraphError
@@ -280,7 +279,8 @@ def _from_text_or_file(source: str | os.PathLike[str]) -> CausalGraph:
         raise GraphError(f"the path {quoted(name)} is not text")
     if os.path.isfile(name):
         try:
-            text = Path(name).read_text(encoding="utf-8-sig")
+            with open(name, encoding="utf-8-sig", newline="") as file:
+                text = file.read()
         except (OSError, UnicodeDecodeError) as error:
             raise GraphError(f"cannot read the graph file {quoted(name)}: {error}") from None
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
@@ -18,6 +19,7 @@ from causalrules.names import quoted
 # A few bytes such as `{a b …} -> {c d …}` can stand for a product of edges that fits no memory.
 _MOST_EDGES = 2_000_000
 _ARROW_OF_DIR = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}
+_REFERENCES = re.compile(r"&(?:#(\d{1,7})|\w{1,32});")
 _BLANKS, _ANGLES = re.compile(r"\s*+"), re.compile("[<>]")
 _YES, _NO = {"true", "1", "yes"}, {"false", "0", "no"}
 
@@ -320,6 +322,14 @@ class DotReader(TextReader):
         self.edges += [(a, kind, b, arrow.position) for a in causes for b in effects]
 
 
+def _referred(reference: re.Match[str]) -> str:
+    # Not html.unescape for numbers: it turns those of control characters into something else.
+    if reference[1] is None:
+        return html.unescape(reference[0])
+    number = int(reference[1])
+    return chr(number) if number <= sys.maxunicode else reference[0]
+
+
 class GmlReader(TextReader):
     """GML: `graph [ directed 1 node [ id 0 label "a" ] edge [ source 0 target 1 ] ]`, and keys not ours."""
 
@@ -331,7 +341,7 @@ class GmlReader(TextReader):
 
     def value(self, raw: str) -> str:
         """Without quotes, and with `&quot;` and its like resolved."""
-        return html.unescape(raw[1:-1]) if "&" in raw else raw[1:-1]
+        return _REFERENCES.sub(_referred, raw[1:-1]) if "&" in raw else raw[1:-1]
 
     def unreadable(self, position: int) -> str:
         """An open end, or what is not GML."""

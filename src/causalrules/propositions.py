@@ -145,13 +145,9 @@ def positions(values: Sequence[Scalar], value: Scalar, column: str) -> tuple[int
     """Where `value` begins and ends among the ascending `values`: those before are less, those after more."""
     if isinstance(values, Values) and values.order is not None:
         if value not in values.order:
-            raise DataError(
-                f"column {column!r} has no category {value!r}; its categories are {shorten(values.order)}"
-            )
+            raise DataError(f"column {column!r} has no category {value!r}; its categories are {shorten(values.order)}")
         rank = values.order.index(value)
-        return int(np.searchsorted(values.sortable, rank)), int(
-            np.searchsorted(values.sortable, rank, side="right")
-        )
+        return int(np.searchsorted(values.sortable, rank)), int(np.searchsorted(values.sortable, rank, side="right"))
     sample: Any = values[0]
     if type(sample) is dt.date and isinstance(value, dt.datetime) and value.tzinfo is None:
         key: Callable[[Any], Any] | None = lambda day: dt.datetime.combine(day, dt.time())  # noqa: E731
@@ -212,11 +208,7 @@ def cut_ends(counts: NDArray[np.int64], max_bins: int) -> Ends:
         upper = int(np.searchsorted(before[first + 1 : last + 1] * 2, middle)) + first
         upper = min(upper, last - 1)
         lower = max(upper - 1, first)
-        cut = (
-            lower
-            if abs(int(before[lower + 1]) * 2 - middle) <= abs(int(before[upper + 1]) * 2 - middle)
-            else upper
-        )
+        cut = lower if abs(int(before[lower + 1]) * 2 - middle) <= abs(int(before[upper + 1]) * 2 - middle) else upper
         ends.append(cut)
         for low, high in ((first, cut), (cut + 1, last)):
             if high > low:
@@ -260,16 +252,12 @@ def build(
                 found.append((Proposition(column, "<=", upper[code]), column, 0, code))
                 found.append((Proposition(column, ">=", least), column, code + 1, last))
             if last < 1:
-                notes.append(
-                    f"column {column!r} has fewer than two values to compare; no condition is put on it"
-                )
+                notes.append(f"column {column!r} has fewer than two values to compare; no condition is put on it")
                 continue
         else:
             n_values = len(histogram.values)
             if n_values > 1 and table.kinds[column] is Kind.TEXT and histogram.counts.max() == 1:
-                notes.append(
-                    f"column {column!r} is left out: its {n_values:,} values are all different (identifier)"
-                )
+                notes.append(f"column {column!r} is left out: its {n_values:,} values are all different (identifier)")
                 continue
             if n_values > _MANY_VALUES:
                 notes.append(
@@ -278,8 +266,7 @@ def build(
                 )
             column_ends = np.arange(n_values, dtype=np.intp)
             found.extend(
-                (Proposition(column, "=", value), column, code, code)
-                for code, value in enumerate(histogram.values)
+                (Proposition(column, "=", value), column, code, code) for code, value in enumerate(histogram.values)
             )
         ends[column] = column_ends
     found.sort(key=lambda item: _canonical(item[0]))
@@ -314,9 +301,7 @@ def _bins(
         end = (positions(values, value, column)[1] if len(values) else 0) - 1
         if end < 0 or end >= len(values) - 1:
             side = "below" if end < 0 else "above"
-            notes.append(
-                f"cut {format_value(value)} of column {column!r} is left out: no value lies {side} it"
-            )
+            notes.append(f"cut {format_value(value)} of column {column!r} is left out: no value lies {side} it")
         elif end in shown:
             notes.append(
                 f"cut {format_value(value)} of column {column!r} is left out: no value lies between it "
@@ -335,8 +320,7 @@ def _check_cuts(table: Table, cuts: Mapping[str, Sequence[Any]] | None) -> None:
             raise OptionError(f"cuts: {unknown_column(column, table.names)}")
         if not table.kinds[column].ordered:
             raise OptionError(
-                f"cuts: column {column!r} holds {table.kinds[column]} values, which have no order; "
-                "leave it out of cuts"
+                f"cuts: column {column!r} holds {table.kinds[column]} values, which have no order; leave it out of cuts"
             )
         if isinstance(points, str) or not isinstance(points, (Sequence, np.ndarray)):
             raise OptionError(f"cuts: {column!r} needs a list of values such as [18, 65], not {points!r}")
@@ -349,8 +333,7 @@ def _check_cuts(table: Table, cuts: Mapping[str, Sequence[Any]] | None) -> None:
         for place in range(1, len(ranks)):
             if not ranks[place - 1] < ranks[place]:
                 raise OptionError(
-                    f"cuts: those of {column!r} must increase, "
-                    f"but {points[place]!r} follows {points[place - 1]!r}"
+                    f"cuts: those of {column!r} must increase, but {points[place]!r} follows {points[place - 1]!r}"
                 )
 
 
@@ -369,17 +352,11 @@ def comparable(value: Any, values: Values, column: str) -> Scalar:
         for category in values.order:
             if category == value or format_value(category) == value:
                 return category
-        raise DataError(
-            f"column {column!r} has no category {value!r}; its categories are {shorten(values.order)}"
-        )
+        raise DataError(f"column {column!r} has no category {value!r}; its categories are {shorten(values.order)}")
     sample = values[0]
     try:
         if isinstance(value, str):
-            value = (
-                _TYPES[_type_name(sample)][2](value)
-                if not isinstance(sample, (int, float))
-                else _number(value)
-            )
+            value = _TYPES[_type_name(sample)][2](value) if not isinstance(sample, (int, float)) else _number(value)
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError
         if type(value) is bool and not isinstance(sample, bool):

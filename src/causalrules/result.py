@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,10 @@ from causalrules import display, estimators
 from causalrules.data import read, unknown_column
 from causalrules.exceptions import DataError
 from causalrules.propositions import Proposition, describe
+
+if TYPE_CHECKING:
+    from causalrules.problem import Problem
+    from causalrules.search import Progress
 
 _Counts = NDArray[np.int64]
 
@@ -237,6 +241,10 @@ class RuleSet(Sequence[RuleResult]):
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
     admissibility: Mapping[str, Any] | None = field(default=None, hash=False)
     library: str = field(default="dict", compare=False)
+    history: tuple[Progress, ...] = field(default=(), compare=False)
+    """How the search came along: one entry a step."""
+    problem: Problem | None = field(default=None, compare=False)
+    """The coded table that was searched; None for a result that was read from a file."""
 
     def __post_init__(self) -> None:
         # Kept as JSON gives it back, with lists and not tuples, so that a result equals its round trip.

@@ -152,9 +152,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
 
 def _question(payload: dict[str, Any]) -> Question:
     if payload.get("estimator") not in ESTIMATORS:
-        raise DataError(
-            f"the result's 'estimator' is {payload.get('estimator')!r:.40}, which is not known here"
-        )
+        raise DataError(f"the result's 'estimator' is {payload.get('estimator')!r:.40}, which is not known here")
     return Question(
         target=_take(payload, "target", str),
         outcome=_take(payload, "outcome", str),

@@ -59,9 +59,7 @@ def resolve(
     observed = table.observed(target, weights)
     if observed.n_rows == 0:
         reason = "weight above zero" if observed.n_dropped == 0 else "value"
-        raise DataError(
-            f"no row has a {reason} in column {(weights if observed.n_dropped == 0 else target)!r}"
-        )
+        raise DataError(f"no row has a {reason} in column {(weights if observed.n_dropped == 0 else target)!r}")
     notes: list[str] = []
     if observed.n_dropped:
         notes.append(
@@ -77,9 +75,7 @@ def resolve(
     else:
         for name in chosen:
             if fault := _constant(observed, name, missing_counts=not table.kinds[name].ordered):
-                raise RoleError(
-                    f"actionable column {name!r} {fault}, so no condition can be put on it; leave it out"
-                )
+                raise RoleError(f"actionable column {name!r} {fault}, so no condition can be put on it; leave it out")
     if not chosen:
         raise RoleError(
             "no actionable column is left; name at least one column, other than the target "
@@ -155,9 +151,7 @@ def _outcome(table: Table, target: str, outcome: Any) -> Outcome:
             f"{target!r} are {shorten(histogram.values)}"
         )
     if not satisfied.any():
-        raise RoleError(
-            f"the outcome {text!r} never happens; the values of {target!r} are {shorten(histogram.values)}"
-        )
+        raise RoleError(f"the outcome {text!r} never happens; the values of {target!r} are {shorten(histogram.values)}")
     return Outcome(target, text, satisfied)
 
 
@@ -168,14 +162,11 @@ def _default_outcome(table: Table, target: str, histogram: Histogram) -> bool | 
         return 1
     raise RoleError(
         f"which outcome of {target!r} is the desired one? Give outcome= one of its values: "
-        f"{shorten(histogram.values)}"
-        + (", or a condition such as '>= 10'" if table.kinds[target].ordered else "")
+        f"{shorten(histogram.values)}" + (", or a condition such as '>= 10'" if table.kinds[target].ordered else "")
     )
 
 
-def _satisfied(
-    kind: Kind, target: str, outcome: Any, histogram: Histogram
-) -> tuple[NDArray[np.bool_], str, str]:
+def _satisfied(kind: Kind, target: str, outcome: Any, histogram: Histogram) -> tuple[NDArray[np.bool_], str, str]:
     """Which values satisfy the outcome, and how to show it. A value wins over a condition."""
     match = _value_position(kind, outcome, histogram)
     if match is not None:
@@ -184,16 +175,12 @@ def _satisfied(
         return satisfied, "=", format_value(histogram.values[match])
     condition = _CONDITION.fullmatch(outcome) if isinstance(outcome, str) else None
     if condition is None:
-        raise RoleError(
-            f"{outcome!r} is not a value of {target!r}; its values are {shorten(histogram.values)}"
-        )
+        raise RoleError(f"{outcome!r} is not a value of {target!r}; its values are {shorten(histogram.values)}")
     sign, operand = _SIGNS.get(condition[1], condition[1]), condition[2]
     if sign == "≠":
         match = _value_position(kind, operand, histogram)
         if match is None:
-            raise RoleError(
-                f"{operand!r} is not a value of {target!r}; its values are {shorten(histogram.values)}"
-            )
+            raise RoleError(f"{operand!r} is not a value of {target!r}; its values are {shorten(histogram.values)}")
         satisfied = np.ones(len(histogram.values), np.bool_)
         satisfied[match] = False
         return satisfied, "≠", format_value(histogram.values[match])
@@ -242,6 +229,4 @@ def _equal(value: Any, outcome: Any) -> bool:
             return value == format_value(outcome)
         except (TypeError, ValueError):
             return False
-    return (
-        bool(value == outcome) if isinstance(outcome, (int, float)) or type(value) is type(outcome) else False
-    )
+    return bool(value == outcome) if isinstance(outcome, (int, float)) or type(value) is type(outcome) else False

@@ -22,6 +22,7 @@ from causalrules.backdoor import (
     as_names,
     effects,
     identify_rule,
+    readings,
     refuse_bad_roles,
 )
 from causalrules.graph import CausalGraph
@@ -97,8 +98,7 @@ def suggest(graph: object, target: str, actionable_candidates: Iterable[str] | N
     refuse_bad_roles(known, target, tuple(candidates), (), ())
 
     view = View(known)
-    causes = ancestors(view.certain, [target]) - {target}
-    affected = effects(view.possible, target, but=causes).keys()
+    affected = _perhaps_affected(view, target)
     actionable, left_out = [], []
     for name in candidates:
         obstacle = _obstacle(view, name, target, affected)
@@ -113,11 +113,19 @@ def suggest(graph: object, target: str, actionable_candidates: Iterable[str] | N
     return Suggestions(target, (choice,) if actionable else (), tuple(left_out))
 
 
+def _perhaps_affected(view: View, target: str) -> set[str]:
+    """What the target affects in some reading of the unknown edges; where these are many, perhaps more."""
+    if view.has_few_readings:
+        return {name for reading in readings(view.graph) for name in effects(View(reading).certain, target)}
+    causes = ancestors(view.certain, [target]) - {target}
+    return set(effects(view.possible, target, but=causes))
+
+
 def _causes(view: View, name: str) -> list[str]:
     return [other for other, here, there, _ in view.certain[name] if here == HEAD and there == TAIL]
 
 
-def _obstacle(view: View, name: str, target: str, affected: Iterable[str]) -> str | None:
+def _obstacle(view: View, name: str, target: str, affected: set[str]) -> str | None:
     """What keeps this variable from being actionable in any admissible input."""
     this = plain(name)
     for other, _, _, arrow in view.certain[name]:

@@ -104,9 +104,7 @@ def paper_population() -> PaperPopulation:
     return PaperPopulation()
 
 
-def _people(
-    names: tuple[str, str, str], counts: dict[tuple[str, str], tuple[int, int]]
-) -> dict[str, list[Any]]:
+def _people(names: tuple[str, str, str], counts: dict[tuple[str, str], tuple[int, int]]) -> dict[str, list[Any]]:
     """Write published counts out as one row per person."""
     rows = [
         (group, choice, outcome)

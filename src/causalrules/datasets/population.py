@@ -87,16 +87,12 @@ class PaperPopulation:
         conditions = (("x1", 1),)
         return TrueRule(conditions, self.effect(conditions))
 
-    def _checked(
-        self, conditions: Mapping[str, int] | Iterable[tuple[str, int]]
-    ) -> tuple[tuple[int, int], ...]:
+    def _checked(self, conditions: Mapping[str, int] | Iterable[tuple[str, int]]) -> tuple[tuple[int, int], ...]:
         pairs = conditions.items() if isinstance(conditions, Mapping) else conditions
         wanted = []
         for variable, value in pairs:
             if variable not in self.actionable:
-                raise RoleError(
-                    f"no actionable variable {variable!r}; use one of {', '.join(self.actionable)}"
-                )
+                raise RoleError(f"no actionable variable {variable!r}; use one of {', '.join(self.actionable)}")
             if value not in (0, 1):
                 raise OptionError(f"{variable} is never {value!r}; its values are 0 and 1")
             wanted.append((self.actionable.index(variable), int(value)))

@@ -1,0 +1,234 @@
+"""The compiled core, in Python's terms: arrays in, numbers out, every argument checked before it crosses over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from causalrules._core import ffi, lib
+from causalrules.exceptions import CausalRulesError
+
+ESTIMATORS = {"reliable": 0, "plugin": 1, "wracc": 2, "association": 3}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows: their stratum, whether the outcome happened, their weight, and the code of each column."""
+
+    strata: NDArray[np.int32]
+    outcomes: NDArray[np.uint8]
+    weights: NDArray[np.uint64] | None
+    columns: Sequence[NDArray[np.int32]]
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a search has come; `unexplored` is what no rule that was not looked at can exceed."""
+
+    done: bool
+    n_rules: int
+    best: float | None
+    kth: float | None
+    unexplored: float | None
+    nodes: int
+    open: int
+
+
+def _failure() -> CausalRulesError:
+    return CausalRulesError(ffi.string(lib.cr_error()).decode("utf-8", "replace"))
+
+
+def _array(values: ArrayLike, dtype: Any) -> NDArray[Any]:
+    return np.ascontiguousarray(values, dtype=dtype)
+
+
+def _pointer(kind: str, array: NDArray[Any] | None) -> Any:
+    return ffi.NULL if array is None else ffi.cast(kind, ffi.from_buffer(array))
+
+
+class PackedTable:
+    """The rows as bits: one set of rows for each proposition, packed by stratum and outcome."""
+
+    def __init__(
+        self,
+        column_index: ArrayLike,
+        low: ArrayLike,
+        high: ArrayLike,
+        n_columns: int,
+        n_strata: int,
+        batches: Iterable[Batch] | Sequence[Batch],
+        max_weight: int = 1,
+    ) -> None:
+        columns, low, high = _array(column_index, np.uint32), _array(low, np.int32), _array(high, np.int32)
+        if not len(columns) == len(low) == len(high):
+            raise ValueError("every proposition needs a column, a low and a high code")
+        self.n_propositions, self.n_strata = len(columns), n_strata
+        builder = lib.cr_builder_new(
+            len(columns),
+            _pointer("uint32_t *", columns),
+            _pointer("int32_t *", low),
+            _pointer("int32_t *", high),
+            n_columns,
+            n_strata,
+            max(1, int(max_weight).bit_length()),
+        )
+        if not builder:
+            raise _failure()
+        try:
+            for batch in batches:
+                self._pass(builder, batch, n_columns, fill=False)
+            for batch in batches:
+                self._pass(builder, batch, n_columns, fill=True)
+        except BaseException:
+            lib.cr_builder_free(builder)
+            raise
+        table = lib.cr_builder_finish(builder)
+        if not table:
+            raise _failure()
+        self._handle = ffi.gc(table, lib.cr_table_free)
+
+    @staticmethod
+    def _pass(builder: Any, batch: Batch, n_columns: int, fill: bool) -> None:
+        strata, outcomes = _array(batch.strata, np.int32), _array(batch.outcomes, np.uint8)
+        weights = None if batch.weights is None else _array(batch.weights, np.uint64)
+        columns = [_array(column, np.int32) for column in batch.columns]
+        n_rows = len(strata)
+        lengths = {len(outcomes), *(len(column) for column in columns)} | (set() if weights is None else {len(weights)})
+        if lengths != {n_rows} or len(columns) != n_columns:
+            raise ValueError(f"a batch of {n_rows} rows has arrays of lengths {sorted(lengths)}")
+        arguments = [
+            builder,
+            n_rows,
+            _pointer("int32_t *", strata),
+            _pointer("uint8_t *", outcomes),
+            _pointer("uint64_t *", weights),
+        ]
+        if fill:
+            pointers = ffi.new("int32_t *[]", [_pointer("int32_t *", column) for column in columns])
+            code = lib.cr_builder_fill(*arguments, ffi.cast("const int32_t *const *", pointers))
+        else:
+            code = lib.cr_builder_size(*arguments)
+        if code:
+            raise _failure()
+
+    def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows with and without the outcome, by stratum, that satisfy all the conditions."""
+        chosen = _array(conditions, np.uint32)
+        positive, negative = np.zeros(self.n_strata, np.uint64), np.zeros(self.n_strata, np.uint64)
+        code = lib.cr_table_count(
+            self._handle,
+            len(chosen),
+            _pointer("uint32_t *", chosen),
+            _pointer("uint64_t *", positive),
+            _pointer("uint64_t *", negative),
+        )
+        if code:
+            raise _failure()
+        return positive.astype(np.int64), negative.astype(np.int64)
+
+
+class NativeSearch:
+    """One search over a packed table, a step at a time."""
+
+    def __init__(
+        self,
+        table: PackedTable,
+        *,
+        estimator: str,
+        beta: float,
+        k: int,
+        alpha: float = 1.0,
+        max_length: int | None = None,
+        min_rows: int = 0,
+        redundant: bool = True,
+        floor: float = -math.inf,
+    ) -> None:
+        self._k = k
+        search = lib.cr_search_new(
+            table._handle,
+            ESTIMATORS[estimator],
+            beta,
+            k,
+            alpha,
+            max_length or 0,
+            min_rows,
+            not redundant,
+            floor,
+        )
+        if not search:
+            raise _failure()
+        self._handle = ffi.gc(search, lib.cr_search_free)
+
+    def step(self, seconds: float, threads: int) -> Status:
+        """Go on for about this long; other Python threads run meanwhile."""
+        status = ffi.new("Status *")
+        if lib.cr_search_step(self._handle, seconds, threads, status):
+            raise _failure()
+
+        def number(value: float) -> float | None:
+            return None if math.isnan(value) else value
+
+        return Status(
+            done=bool(status.done),
+            n_rules=status.rules,
+            best=number(status.best),
+            kth=number(status.kth),
+            unexplored=number(status.unexplored),
+            nodes=status.nodes,
+            open=status.open,
+        )
+
+    def rules(self) -> list[tuple[float, tuple[int, ...]]]:
+        """The best rules so far, best first: value and conditions."""
+        values = np.zeros(self._k, np.float64)
+        lengths = np.zeros(self._k, np.uintp)
+        conditions = np.zeros(16 * self._k, np.uint32)
+        while True:
+            found = lib.cr_search_rules(
+                self._handle,
+                _pointer("double *", values),
+                _pointer("size_t *", lengths),
+                _pointer("uint32_t *", conditions),
+                len(conditions),
+            )
+            if found == -(2**63):
+                raise _failure()
+            if found >= 0:
+                break
+            conditions = np.zeros(-found, np.uint32)
+        ends = np.cumsum(lengths[:found]).astype(int)
+        parts = np.split(conditions[: ends[-1] if found else 0], ends[:-1]) if found else []
+        return [(float(value), tuple(part.tolist())) for value, part in zip(values[:found], parts, strict=True)]
+
+
+def _counts(*arrays: ArrayLike) -> list[NDArray[np.uint64]]:
+    counts = [_array(np.atleast_1d(np.asarray(array)), np.uint64) for array in arrays]
+    if len({len(array) for array in counts}) != 1:
+        raise ValueError("every array needs one count for each stratum")
+    return counts
+
+
+def value(estimator: str, beta: float, n1: ArrayLike, n0: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
+    """What the core takes a rule with these counts to be worth."""
+    counts = _counts(n1, n0, a, b)
+    pointers = [_pointer("uint64_t *", array) for array in counts]
+    return float(lib.cr_value(ESTIMATORS[estimator], beta, len(counts[0]), *pointers))
+
+
+def bound(
+    estimator: str,
+    beta: float,
+    n1: ArrayLike,
+    n0: ArrayLike,
+    low: tuple[ArrayLike, ArrayLike],
+    high: tuple[ArrayLike, ArrayLike],
+) -> float:
+    """What the core takes as an upper bound on the value of all counts between low and high."""
+    counts = _counts(n1, n0, *low, *high)
+    pointers = [_pointer("uint64_t *", array) for array in counts]
+    return float(lib.cr_bound(ESTIMATORS[estimator], beta, len(counts[0]), *pointers))

@@ -1,0 +1,156 @@
+"""discover(): the whole way from a table to its rules, on one screen."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from causalrules import estimators, search
+from causalrules._native import PackedTable
+from causalrules.data import read
+from causalrules.exceptions import OptionError
+from causalrules.problem import Problem, prepare
+from causalrules.progress import watching
+from causalrules.result import Question, RuleResult, RuleSet
+from causalrules.roles import resolve
+from causalrules.search import Found, Progress, SearchOptions
+
+
+def discover(
+    data: Any,
+    target: str,
+    outcome: Any = None,
+    control: str | Sequence[str] | None = None,
+    actionable: str | Sequence[str] | None = None,
+    *,
+    k: int = 10,
+    beta: float = 2.0,
+    confidence: float | None = None,
+    alpha: float = 1.0,
+    max_length: int | None = 4,
+    min_coverage: float = 0.0,
+    max_bins: int = 8,
+    cuts: Mapping[str, Sequence[Any]] | None = None,
+    estimator: str = "reliable",
+    redundant: bool = True,
+    weights: str | None = None,
+    na_values: Sequence[str] = (),
+    n_jobs: int = -1,
+    time_limit: float | None = None,
+    progress: bool | Callable[[Progress], None] | None = None,
+    seed: int = 0,
+) -> RuleSet:
+    """Find the k rules with the highest reliable effect on the outcome, adjusted for the controls.
+
+    Parameters
+    ----------
+    data
+        A pandas, Polars or Arrow table, a DuckDB relation, a dict of columns, or a path to a CSV, TSV or
+        Parquet file (also gzipped).
+    target, outcome
+        The target column, and the outcome that is wanted: one of its values, or a condition such as ">= 50000".
+        May be left out for a boolean or 0/1 target.
+    control
+        The columns to adjust for: those that may influence both the target and the actionable columns.
+    actionable
+        The columns that conditions are put on; every other column by default.
+    k
+        How many rules.
+    beta, confidence
+        How conservative the reliable effect is: β, or the two-sided confidence level it stands for (0.9545 is β = 2).
+    alpha
+        Below 1, a branch is given up when alpha times its bound is no better than the k-th rule: faster, and the
+        result says how much better a rule might have been missed (`gap`).
+    max_length
+        The most conditions a rule may have (an interval is two); None for no limit.
+    min_coverage
+        The least share of the rows that a rule must cover.
+    max_bins, cuts
+        The most bins of a column with an order; or its cut points, as in cuts={"age": [18, 65]}.
+    estimator
+        What is maximised: "reliable", "plugin", "wracc", or "association" (plug-in without controls).
+    redundant
+        False: only rules that are better than each of their generalisations.
+    weights
+        A column that says how often each row counts.
+    na_values
+        What else stands for a missing value in a text file.
+    n_jobs, time_limit, progress
+        Threads (−1: all cores), seconds after which the best so far is returned, and whether progress is shown
+        (None: on a terminal, when it takes longer than a second) or a function that is called with it.
+    """
+    if confidence is not None:
+        beta = estimators.beta_of_confidence(confidence)
+    options = SearchOptions(k, beta, alpha, max_length, min_coverage, estimator, redundant, n_jobs, time_limit)
+    if isinstance(max_bins, bool) or not isinstance(max_bins, int) or max_bins < 2:
+        raise OptionError(f"max_bins = {max_bins!r}: give a whole number of at least 2")
+    table = read(data, na_values)
+    roles = resolve(table, target, outcome, actionable, control, weights)
+    problem = prepare(table, roles, weights=weights, max_bins=max_bins, cuts=cuts)
+    packed = problem.pack()
+    with watching(progress) as watch:
+        found = search.run(packed, options, problem.n_rows, watch=watch)
+    return assemble(problem, packed, options, found, max_bins=max_bins, source=source_name(data))
+
+
+def assemble(
+    problem: Problem,
+    packed: PackedTable,
+    options: SearchOptions,
+    found: Found,
+    *,
+    max_bins: int,
+    source: str | None,
+) -> RuleSet:
+    """The rules in words and numbers."""
+    all_positive, all_negative = packed.count()
+    rules = []
+    for _, conditions in found.rules:
+        a, b = packed.count(conditions)
+        propositions = [problem.language.propositions[index] for index in conditions]
+        c, d = all_positive - a, all_negative - b
+        rules.append(
+            RuleResult.from_counts(propositions, a, b, c, d, problem.strata.labels, options.beta, options.estimator)
+        )
+    roles = problem.roles
+    return RuleSet(
+        rules=tuple(rules),
+        question=Question(
+            target=roles.target,
+            outcome=roles.outcome.text,
+            actionable=roles.actionable,
+            control=roles.control,
+            k=options.k,
+            beta=options.beta,
+            alpha=options.alpha,
+            max_length=options.max_length,
+            min_coverage=options.min_coverage,
+            max_bins=max_bins,
+            estimator=options.estimator,
+            redundant=options.redundant,
+            source=source,
+        ),
+        optimal=found.optimal,
+        upper_bound=found.progress.upper_bound,
+        gap=found.progress.gap,
+        stopped=found.stopped,
+        n_rows=problem.n_rows,
+        n_dropped=problem.n_dropped,
+        n_strata=problem.strata.n_strata,
+        n_propositions=len(problem.language.propositions),
+        nodes=found.progress.nodes,
+        seconds=found.progress.seconds,
+        notes=problem.notes,
+        versions={"causalrules": version("causalrules"), "python": platform.python_version()},
+        library=problem.library,
+        history=found.history,
+        problem=problem,
+    )
+
+
+def source_name(data: Any) -> str | None:
+    """The file's name, where the data came from a file."""
+    return os.path.basename(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None

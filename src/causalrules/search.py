@@ -1,0 +1,169 @@
+"""The search (paper §4), driven from here: options in, steps of the core, and what is proven when it ends."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from causalrules import estimators
+from causalrules._native import NativeSearch, PackedTable, Status
+from causalrules.data import shorten
+from causalrules.exceptions import OptionError
+
+_FIRST_STEP = 0.02
+_LATER_STEP = 0.1
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What to look for and how long."""
+
+    k: int = 10
+    beta: float = 2.0
+    alpha: float = 1.0
+    max_length: int | None = 4
+    min_coverage: float = 0.0
+    estimator: str = "reliable"
+    redundant: bool = True
+    n_jobs: int = -1
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        _whole("k", self.k, least=1, most=1_000_000)
+        _number("beta", self.beta, 0, 1000)
+        _number("alpha", self.alpha, 0, 1, above=True)
+        if self.max_length is not None:
+            _whole("max_length", self.max_length, least=1)
+        _number("min_coverage", self.min_coverage, 0, 1)
+        if self.estimator not in estimators.ESTIMATORS:
+            raise OptionError(
+                f"no estimator {self.estimator!r}; the estimators are {shorten(list(estimators.ESTIMATORS))}"
+            )
+        if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or self.n_jobs == 0:
+            raise OptionError(f"n_jobs = {self.n_jobs!r}: give a number of threads, or -1 for all cores")
+        if self.time_limit is not None:
+            _number("time_limit", self.time_limit, 0, math.inf, above=True)
+
+    @property
+    def threads(self) -> int:
+        """The number of threads that n_jobs asks for: −1 is all cores, −2 all but one, as elsewhere."""
+        if self.n_jobs > 0:
+            return self.n_jobs
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return max(1, cores + 1 + self.n_jobs)
+
+    def min_rows(self, n_rows: int) -> int:
+        """The fewest rows a rule may cover: the least n with n/n_rows ≥ min_coverage."""
+        least = math.ceil(self.min_coverage * n_rows)
+        while least > 0 and (least - 1) / n_rows >= self.min_coverage:
+            least -= 1
+        return max(1, least)
+
+
+def _whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        allowed = f"of at least {least}" if most is None else f"from {least} to {most:,}"
+        raise OptionError(f"{name} = {value!r}: give a whole number {allowed}")
+
+
+def _number(name: str, value: Any, least: float, most: float, above: bool = False) -> None:
+    try:
+        inside = not isinstance(value, (bool, str)) and (least < value if above else least <= value) and value <= most
+    except TypeError:
+        inside = False
+    if not inside:
+        allowed = f"above {least:g}" if above else f"of at least {least:g}"
+        raise OptionError(
+            f"{name} = {value!r}: give a number {allowed}" + (f" and at most {most:g}" if most < math.inf else "")
+        )
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search has come: `best` is None before the first rule, `upper_bound` inf before the first bound."""
+
+    seconds: float
+    best: float | None
+    upper_bound: float
+    gap: float
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rules as conditions' numbers, best first, and what is proven about them."""
+
+    rules: tuple[tuple[float, tuple[int, ...]], ...]
+    progress: Progress
+    optimal: bool
+    stopped: str
+    history: tuple[Progress, ...]
+
+
+def run(
+    table: PackedTable,
+    options: SearchOptions,
+    n_rows: int,
+    *,
+    floor: float = -math.inf,
+    watch: Callable[[Progress], None] | None = None,
+) -> Found:
+    """Search until it is done, the time is up, or the user interrupts; the best so far is returned in any case."""
+    search = NativeSearch(
+        table,
+        estimator=options.estimator,
+        beta=options.beta,
+        k=options.k,
+        alpha=options.alpha,
+        max_length=options.max_length,
+        min_rows=options.min_rows(n_rows),
+        redundant=options.redundant,
+        floor=floor,
+    )
+    start = time.perf_counter()
+    history: list[Progress] = []
+    stopped = "optimal"
+    step = _FIRST_STEP
+    while True:
+        try:
+            left = math.inf if options.time_limit is None else options.time_limit - (time.perf_counter() - start)
+            status = search.step(max(0.0, min(step, left)), options.threads)
+            history.append(_progress(status, time.perf_counter() - start))
+            if watch is not None:
+                watch(history[-1])
+        except KeyboardInterrupt:
+            status = search.step(0.0, 1)
+            history.append(_progress(status, time.perf_counter() - start))
+            stopped = "interrupted"
+            break
+        if status.done:
+            break
+        if options.time_limit is not None and history[-1].seconds >= options.time_limit:
+            stopped = "time limit"
+            break
+        step = _LATER_STEP
+    return Found(
+        rules=tuple(search.rules()),
+        progress=history[-1],
+        optimal=status.done and history[-1].gap == 0,
+        stopped=stopped,
+        history=tuple(history),
+    )
+
+
+def _progress(status: Status, seconds: float) -> Progress:
+    unexplored = status.unexplored
+    best = -math.inf if status.best is None else status.best
+    if unexplored is None:
+        upper_bound, gap = best, 0.0
+    else:
+        # Before anything was expanded the core knows no bound; no effect is above 1.
+        unexplored = min(unexplored, 1.0)
+        upper_bound = max(best, unexplored)
+        gap = math.inf if status.kth is None else max(0.0, unexplored - status.kth)
+    return Progress(seconds, status.best, upper_bound, gap, status.nodes)

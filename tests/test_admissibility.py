@@ -1,0 +1,502 @@
+"""Admissibility against the definition written out anew, networkx's d-separation, and brute force."""
+
+import itertools
+import json
+from collections.abc import Iterator
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from causalrules.admissibility import InadmissibleError, Verdict, assumptions, check, identify_rule
+from causalrules.exceptions import InputError, RoleError
+from causalrules.graph import CausalGraph
+from causalrules.suggestions import suggest
+
+Roles = dict[str, str]
+
+
+@st.composite
+def graphs_with_roles(
+    draw: st.DrawFn, most: int = 7, unknown: int = 0, arrows: tuple[str, ...] = ("", "", "->", "<->", "both")
+) -> tuple[CausalGraph, Roles]:
+    """A random graph over up to `most` variables and their roles: t(arget), x, z, - for none, h for latent."""
+    n = draw(st.integers(2, most))
+    names = [f"v{number}" for number in range(n)]
+    directed, bidirected, undecided = [], [], []
+    kinds = draw(st.lists(st.sampled_from(arrows), min_size=n * n, max_size=n * n))
+    for kind, (a, b) in zip(kinds, itertools.combinations(names, 2), strict=False):
+        if kind in ("->", "both"):
+            directed.append((a, b))
+        if kind in ("<->", "both"):
+            bidirected.append((a, b))
+        if kind == "--" and len(undecided) < unknown:
+            undecided.append((a, b))
+    target = draw(st.sampled_from(names))
+    given_roles = draw(st.lists(st.sampled_from("xxxzz-h"), min_size=n, max_size=n))
+    role = {name: "t" if name == target else letter for name, letter in zip(names, given_roles, strict=True)}
+    order = draw(st.permutations(names))
+    latent = frozenset(name for name, letter in role.items() if letter == "h")
+    graph = CausalGraph(tuple(order), tuple(directed), tuple(bidirected), tuple(undecided), latent)
+    return graph, role
+
+
+def of(role: Roles, letter: str) -> list[str]:
+    return [name for name, its_letter in role.items() if its_letter == letter]
+
+
+def judge(graph: CausalGraph, role: Roles) -> Verdict:
+    (target,) = of(role, "t")
+    return check(graph, target=target, actionable=of(role, "x"), control=of(role, "z"))
+
+
+def broken_edges(graph: CausalGraph, role: Roles) -> set[tuple[str, frozenset[str]]]:
+    """Definition 1 and criterion e, word by word, for a graph without unknown edges."""
+    (target,) = of(role, "t")
+    x, z, hidden = set(of(role, "x")), set(of(role, "z")), set(of(role, "-") + of(role, "h"))
+    found = set()
+    for a, b in graph.directed:
+        if a == target and b in x:
+            found.add(("a", frozenset((a, b))))
+        if a in x and b in z:
+            found.add(("b", frozenset((a, b))))
+        if a in x and b in x:
+            found.add(("c", frozenset((a, b))))
+        if (a in x and b in hidden) or (b in x and a in hidden):
+            found.add(("d", frozenset((a, b))))
+    for a, b in graph.bidirected:
+        if a in x or b in x:
+            found.add(("d", frozenset((a, b))))
+    for control in z:
+        reduced = nx.DiGraph(graph.directed).subgraph(hidden | {target, control})
+        if target in reduced and control in reduced and nx.has_path(reduced, target, control):
+            found.add(("e", frozenset((control,))))
+    return found
+
+
+def with_explicit_latents(graph: CausalGraph) -> nx.DiGraph:
+    explicit = nx.DiGraph(graph.directed)
+    explicit.add_nodes_from(graph.nodes)
+    for number, (a, b) in enumerate(graph.bidirected):
+        explicit.add_edges_from([(f"latent {number}", a), (f"latent {number}", b)])
+    return explicit
+
+
+def back_door(graph: CausalGraph, target: str, variables: set[str], control: set[str]) -> bool:
+    """Pearl's back-door criterion with networkx as the judge."""
+    explicit = with_explicit_latents(graph)
+    if any(nx.descendants(explicit, name) & control for name in variables):
+        return False
+    explicit.remove_edges_from([(a, b) for a, b in explicit.edges if a in variables])
+    return bool(nx.is_d_separator(explicit, variables, {target}, control))
+
+
+def subsets(names: list[str]) -> Iterator[set[str]]:
+    for size in range(1, len(names) + 1):
+        yield from map(set, itertools.combinations(names, size))
+
+
+def readings(graph: CausalGraph) -> Iterator[CausalGraph]:
+    for arrows in itertools.product(("->", "<-", "<->"), repeat=len(graph.unknown)):
+        directed, bidirected = list(graph.directed), list(graph.bidirected)
+        for (a, b), arrow in zip(graph.unknown, arrows, strict=True):
+            if arrow == "<->":
+                bidirected.append((a, b))
+            else:
+                directed.append((a, b) if arrow == "->" else (b, a))
+        if nx.is_directed_acyclic_graph(nx.DiGraph(directed)):
+            yield CausalGraph(graph.nodes, tuple(directed), tuple(bidirected), (), graph.latent)
+
+
+@settings(max_examples=700, deadline=None)
+@given(graphs_with_roles())
+def test_every_edge_that_breaks_a_criterion_is_reported_under_its_letter(
+    case: tuple[CausalGraph, Roles],
+) -> None:
+    graph, role = case
+    verdict = judge(graph, role)
+    found = {
+        (v.criterion, frozenset(v.edge if v.criterion != "e" else v.path[-1:])) for v in verdict.violations
+    }
+    assert found == broken_edges(graph, role)
+    assert bool(verdict) == (not found) == (verdict.status == "admissible")
+    for violation in verdict.violations:
+        assert violation.path[-1] == violation.edge[1]
+        assert all(name in graph.nodes for name in violation.path[::2])
+        if violation.criterion == "e":
+            assert all(edge in graph.directed for edge in itertools.pairwise(violation.path[::2]))
+
+
+@st.composite
+def admissible(draw: st.DrawFn) -> tuple[CausalGraph, Roles]:
+    """A random graph, with the edges taken out that Definition 1 and criterion e forbid for its roles."""
+    graph, role = draw(graphs_with_roles(most=7, arrows=("", "->", "->", "<->", "both")))
+    (target,) = of(role, "t")
+
+    def allowed(a: str, b: str) -> bool:
+        pair = role[a] + role[b]
+        return pair in ("zx", "xt", "zt", "-t", "ht") or ("x" not in pair and a != target)
+
+    directed = tuple(edge for edge in graph.directed if allowed(*edge))
+    bidirected = tuple((a, b) for a, b in graph.bidirected if "x" not in role[a] + role[b])
+    return CausalGraph(graph.nodes, directed, bidirected, latent=graph.latent), role
+
+
+@settings(max_examples=2000, deadline=None)
+@given(admissible())
+def test_proposition_1_admissible_controls_block_every_spurious_path(case: tuple[CausalGraph, Roles]) -> None:
+    graph, role = case
+    (target,), control = of(role, "t"), set(of(role, "z"))
+    verdict = judge(graph, role)
+    assert verdict
+    assert verdict.identified is True
+    for variables in subsets(of(role, "x")):
+        assert back_door(graph, target, variables, control)
+
+
+@settings(max_examples=600, deadline=None)
+@given(admissible(), st.data())
+def test_one_edge_more_is_reported_if_and_only_if_it_breaks_a_criterion(
+    case: tuple[CausalGraph, Roles], data: st.DataObject
+) -> None:
+    graph, role = case
+    a, b = data.draw(st.permutations(graph.nodes).map(lambda names: names[:2]))
+    bidirected = data.draw(st.booleans())
+    ends = (*graph.directed, *((a, b),)) if not bidirected else graph.directed
+    if not nx.is_directed_acyclic_graph(nx.DiGraph(ends)):
+        return
+    more = CausalGraph(graph.nodes, ends, (*graph.bidirected, (a, b)) if bidirected else graph.bidirected)
+    letters = {violation.criterion for violation in judge(more, role).violations}
+    pair = role[a] + role[b]
+    if bidirected:
+        expected = {"d"} if "x" in pair else set()
+    elif "x" in pair:
+        expected = {{"tx": "a", "xz": "b", "xx": "c", "xt": "", "zx": ""}.get(pair, "d")} - {""}
+    else:
+        expected = {letter for letter, _ in broken_edges(more, role)}
+        assert expected <= {"e"}
+    assert letters == expected
+
+
+@settings(max_examples=700, deadline=None)
+@given(graphs_with_roles(most=6))
+def test_identified_is_the_back_door_criterion_for_every_subset(case: tuple[CausalGraph, Roles]) -> None:
+    graph, role = case
+    (target,), control = of(role, "t"), set(of(role, "z"))
+    verdict = judge(graph, role)
+    assert verdict.identified == all(
+        back_door(graph, target, variables, control) for variables in subsets(of(role, "x"))
+    )
+    assert verdict.identified == all(violation.harmless for violation in verdict.violations)
+    for violation in verdict.violations:
+        assert violation.harmless == ("by the back-door test the effect stays identified" in violation.reason)
+        assert violation.remedies
+
+
+def is_open(path: tuple[str, ...], graph: CausalGraph, control: set[str]) -> bool:
+    """Whether a path of names and arrows is in the graph, leaves its start backwards and is not blocked."""
+    names, arrows = path[::2], path[1::2]
+    explicit = nx.DiGraph(graph.directed)
+    explicit.add_nodes_from(graph.nodes)
+    for (a, b), arrow in zip(itertools.pairwise(names), arrows, strict=True):
+        assert arrow in ("->", "<-", "<->")
+        assert {"->": (a, b) in graph.directed, "<-": (b, a) in graph.directed}.get(
+            arrow, bool({(a, b), (b, a)} & set(graph.bidirected))
+        )
+    for name, arriving, leaving in zip(names[1:], arrows, arrows[1:], strict=False):
+        if arriving.endswith(">") and leaving.startswith("<"):
+            if not ({name} | nx.descendants(explicit, name)) & control:
+                return False
+        elif name in control:
+            return False
+    return arrows[0].startswith("<")
+
+
+@settings(max_examples=700, deadline=None)
+@given(graphs_with_roles(most=6, arrows=("", "->", "->", "<->")))
+def test_a_rule_is_identified_by_the_back_door_criterion_or_its_open_path_is_named(
+    case: tuple[CausalGraph, Roles],
+) -> None:
+    graph, role = case
+    (target,), variables, control = of(role, "t"), of(role, "x"), set(of(role, "z"))
+    verdict = identify_rule(graph, target=target, variables=variables, control=control)
+    assert verdict.identified == back_door(graph, target, set(variables), control)
+    if verdict:
+        assert verdict.open_path == ()
+    else:
+        path = verdict.open_path
+        assert path[0] in variables
+        if path[-1] in control:
+            assert all(edge in graph.directed for edge in itertools.pairwise(path[::2]))
+        else:
+            assert path[-1] == target
+            assert is_open(path, graph, control)
+
+
+@settings(max_examples=400, deadline=None)
+@given(graphs_with_roles(most=5, unknown=3, arrows=("", "->", "--", "--", "<->")))
+def test_what_is_partly_known_is_judged_by_all_its_readings(case: tuple[CausalGraph, Roles]) -> None:
+    graph, role = case
+    (target,), control = of(role, "t"), set(of(role, "z"))
+    each = [not broken_edges(reading, role) for reading in readings(graph)]
+    verdict = judge(graph, role)
+    assert verdict.status == ("admissible" if all(each) else "unknown" if any(each) else "violated")
+    asked = {letter for unknown in verdict.unknowns for letter in unknown.criteria}
+    if verdict.status == "unknown":
+        assert asked == {letter for reading in readings(graph) for letter, _ in broken_edges(reading, role)}
+        assert {unknown.edge for unknown in verdict.unknowns} <= set(graph.unknown)
+
+    variables = of(role, "x")
+    answers = {back_door(reading, target, set(variables), control) for reading in readings(graph)}
+    expected = answers.pop() if len(answers) == 1 else None
+    assert identify_rule(graph, target=target, variables=variables, control=control).identified == expected
+
+
+@settings(max_examples=250, deadline=None)
+@given(graphs_with_roles(most=5, unknown=3, arrows=("", "->", "--", "--", "<->")))
+def test_with_too_many_readings_to_try_nothing_certain_is_claimed_wrongly(
+    case: tuple[CausalGraph, Roles],
+) -> None:
+    graph, role = case
+    (target,), variables, control = of(role, "t"), of(role, "x"), set(of(role, "z"))
+    # Far-away unknown edges make the readings too many to try without changing any answer.
+    far = [(f"far {number}", f"far {number + 1}") for number in range(0, 40, 2)]
+    large = CausalGraph(
+        (*graph.nodes, *itertools.chain(*far)),
+        graph.directed,
+        graph.bidirected,
+        (*graph.unknown, *far),
+        graph.latent,
+    )
+    status = judge(large, role).status
+    exact = judge(graph, role).status
+    assert status == exact or (status, exact) == ("unknown", "admissible")
+    rule = identify_rule(large, target=target, variables=variables, control=control).identified
+    assert rule in (
+        None,
+        identify_rule(graph, target=target, variables=variables, control=control).identified,
+    )
+
+
+def admissible_assignments(
+    graph: CausalGraph, target: str, names: list[str]
+) -> dict[frozenset[str], list[set[str]]]:
+    """Every admissible choice of actionable variables with every choice of controls, by trying all."""
+    found: dict[frozenset[str], list[set[str]]] = {}
+    for letters in itertools.product("xz-", repeat=len(names)):
+        role = dict(zip(names, letters, strict=True)) | {target: "t"} | dict.fromkeys(graph.latent, "h")
+        if not any(broken_edges(reading, role) for reading in readings(graph)):
+            found.setdefault(frozenset(of(role, "x")), []).append(set(of(role, "z")))
+    return found
+
+
+def assert_complete(graph: CausalGraph, target: str, candidates: list[str] | None) -> None:
+    names = [name for name in graph.nodes if name != target and name not in graph.latent]
+    by_actionable = admissible_assignments(graph, target, names)
+    allowed = [x for x in by_actionable if x and (candidates is None or x <= set(candidates))]
+    maximal = [x for x in allowed if not any(x < other for other in allowed)]
+    suggestions = suggest(graph, target, candidates)
+    assert [frozenset(choice.actionable) for choice in suggestions.choices] == maximal
+    for choice in suggestions.choices:
+        needed, extra = set(choice.control), list(choice.optional_control)
+        expected = [needed | more for more in [set(), *subsets(extra)]]
+        controls = by_actionable[frozenset(choice.actionable)]
+        assert sorted(map(sorted, controls)) == sorted(map(sorted, expected))
+        assert check(graph, target=target, actionable=choice.actionable, control=choice.control)
+    mentioned = [left_out.name for left_out in suggestions.left_out]
+    chosen = [name for choice in suggestions.choices for name in choice.actionable]
+    assert sorted(mentioned + chosen) == sorted(names if candidates is None else candidates)
+    for left_out in suggestions.left_out:
+        if left_out.identified_with is not None:
+            assert all(
+                back_door(reading, target, {left_out.name}, set(left_out.identified_with))
+                for reading in readings(graph)
+            )
+
+
+@settings(max_examples=120, deadline=None)
+@given(graphs_with_roles(most=5, unknown=2, arrows=("", "", "->", "->", "--", "<->")), st.booleans())
+def test_suggestions_are_what_trying_every_role_finds(
+    case: tuple[CausalGraph, Roles], restricted: bool
+) -> None:
+    graph, role = case
+    (target,) = of(role, "t")
+    assert_complete(graph, target, of(role, "x") if restricted else None)
+
+
+@settings(max_examples=8, deadline=None)
+@given(graphs_with_roles(most=8, arrows=("", "", "", "->")))
+def test_suggestions_are_complete_for_eight_variables(case: tuple[CausalGraph, Roles]) -> None:
+    graph, role = case
+    (target,) = of(role, "t")
+    assert_complete(graph, target, None)
+
+
+def letters(verdict: Verdict) -> list[str]:
+    return [violation.criterion for violation in verdict.violations]
+
+
+def test_smoking_and_tar_cannot_both_be_actionable() -> None:
+    graph = "smoking -> tar -> cancer; smoking -> cancer"
+    verdict = check(graph, target="cancer", actionable=["smoking", "tar"])
+    (violation,) = verdict.violations
+    assert not verdict
+    assert (violation.criterion, violation.edge) == ("c", ("smoking", "tar"))
+    assert violation.reason == (
+        "smoking causes tar: with both actionable, the effect of tar is confounded by smoking."
+    )
+    assert violation.remedies[0] == "make smoking a control"
+    assert check(graph, target="cancer", actionable=["tar"], control=["smoking"])
+    # Leaving tar out is enough in practice: a mediator without a role breaks (d), and does no harm.
+    left_out = check(graph, target="cancer", actionable=["smoking"])
+    assert (letters(left_out), left_out.violations[0].harmless, left_out.identified) == (["d"], True, True)
+
+
+def test_blood_pressure_is_no_control_for_smoking() -> None:
+    graph = 'smoking -> "blood pressure"; {smoking "blood pressure"} -> cancer'
+    verdict = check(graph, target="cancer", actionable=["smoking"], control=["blood pressure"])
+    assert letters(verdict) == ["b"]
+    assert verdict.violations[0].edge == ("smoking", "blood pressure")
+    assert any(
+        "leave blood pressure out of the controls" in remedy for remedy in verdict.violations[0].remedies
+    )
+
+
+def test_titanic_keeps_sex_without_title_and_class_without_fare() -> None:
+    graph = "sex -> title; fare -> class; {sex title class age} -> survived"
+    everything = check(graph, target="survived", actionable=["sex", "title", "class", "fare", "age"])
+    assert [(v.criterion, v.edge) for v in everything.violations] == [
+        ("c", ("sex", "title")),
+        ("c", ("fare", "class")),
+    ]
+    papers = check(graph, target="survived", actionable=["sex", "class", "age"])
+    assert papers.identified is True
+    assert all(violation.harmless for violation in papers.violations)
+    assert check("{sex class age} -> survived", target="survived", actionable=["sex", "class", "age"])
+
+
+def test_a_common_cause_biases_the_rule_on_its_effect_alone() -> None:
+    graph = "X1 <- X2 -> Y"
+    verdict = check(graph, target="Y", actionable=["X1", "X2"])
+    assert [(v.criterion, v.edge, v.harmless) for v in verdict.violations] == [("c", ("X2", "X1"), False)]
+    assert identify_rule(graph, target="Y", variables=["X1"]).open_path == ("X1", "<-", "X2", "->", "Y")
+    assert identify_rule(graph, target="Y", variables=["X2"])
+    assert identify_rule(graph, target="Y", variables=["X1", "X2"])
+    assert check(graph, target="Y", actionable=["X1"], control=["X2"])
+
+
+def test_an_effect_of_the_target_is_no_control() -> None:
+    for graph, path in (("X -> Y -> Z", ("Y", "->", "Z")), ("X -> Y -> L -> Z", ("Y", "->", "L", "->", "Z"))):
+        verdict = check(graph, target="Y", actionable=["X"], control=["Z"])
+        (violation,) = verdict.violations
+        assert (violation.criterion, violation.path, violation.harmless) == ("e", path, False)
+        assert violation.remedies == ("leave Z out of the controls",)
+
+
+def test_remedies_mend_what_they_are_for() -> None:
+    graph = "u [latent]; u -> {a y}; b -> a; {a b c} -> y; c -> z; y -> w"
+    verdict = check(graph, target="y", actionable=["a", "b", "c"], control=["z", "w"])
+    assert letters(verdict) == ["b", "c", "d", "e"]
+    remedies = {violation.criterion: violation.remedies for violation in verdict.violations}
+    assert remedies["d"] == ("leave a out of the actionable variables",)
+    assert remedies["e"] == ("leave w out of the controls",)
+    assert remedies["b"][0] == "leave c out of the actionable variables"
+    assert remedies["c"][0] == "make b a control"
+    assert check(graph, target="y", actionable=["b"], control=["z"]).violations[0].criterion == "d"
+    pair = check("a <-> b; {a b} -> y", target="y", actionable=["a", "b"])
+    assert pair.violations[0].remedies == (
+        "leave a out of the actionable variables and leave b out of the actionable variables",
+    )
+
+
+def test_a_column_that_cannot_be_observed_is_not_proposed_as_a_control() -> None:
+    graph = "w -> {x y}; x -> y"
+    proposed = check(graph, target="y", actionable=["x"]).violations[0].remedies
+    assert proposed[0] == "make w a control"
+    without_w = check(graph, target="y", actionable=["x"], columns=["x", "y"]).violations[0].remedies
+    assert without_w == ("leave x out of the actionable variables",)
+    assert check(graph, target="y", actionable=["x"], latent=["w"]).violations[0].remedies == without_w
+
+
+def test_columns_outside_the_graph_are_named_and_leave_the_verdict_open() -> None:
+    verdict = check("x -> y", target="y", actionable=["x", "new"], columns=["x", "y", "new", "old"])
+    assert verdict.status == "unknown"
+    assert not verdict
+    assert verdict.identified is None
+    assert verdict.missing_columns == ("new", "old")
+    assert "new" in verdict.unknowns[0].question
+    assert check("x -> y", target="y", actionable=["x"], columns=["x", "y", "old"]).missing_columns == (
+        "old",
+    )
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        ({"target": "survvied", "actionable": ["sex"]}, "did you mean 'survived'?"),
+        ({"target": "survived", "actionable": ["sexx"]}, "did you mean 'sex'?"),
+        ({"target": "survived", "actionable": ["sex"], "control": ["sex"]}, "'sex' has two roles"),
+        ({"target": "survived", "actionable": ["survived"]}, "'survived' has two roles"),
+        ({"target": "survived", "actionable": ["u"]}, "'u' is latent"),
+        ({"target": "survived", "actionable": ["sex"], "latent": ["sex"]}, "'sex' is latent"),
+        (
+            {"target": "survived", "actionable": ["sex"], "latent": ["w"]},
+            "latent variable 'w' is not in the graph",
+        ),
+    ],
+)
+def test_wrong_roles_are_refused_with_the_name(roles: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=r"^[^\n]*$") as caught:
+        check("u [latent]; u -> survived; sex -> survived", **roles)  # type: ignore[arg-type]
+    assert message in str(caught.value)
+
+
+@settings(max_examples=100, deadline=None)
+@given(graphs_with_roles(most=5, unknown=2, arrows=("", "->", "--", "<->")))
+def test_a_verdict_survives_json(case: tuple[CausalGraph, Roles]) -> None:
+    verdict = judge(*case)
+    assert Verdict.from_dict(json.loads(json.dumps(verdict.to_dict()))) == verdict
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_names_from_strangers_are_escaped_and_stay_on_one_line(first: str, second: str) -> None:
+    hostile = f"<script>{first}"
+    if second == hostile:
+        return
+    graph = CausalGraph((hostile, second), directed=((hostile, second),))
+    verdict = check(graph, target=hostile, actionable=[second])
+    assert letters(verdict) == ["a"]
+    assert "<script>" not in verdict._repr_html_()
+    # A heading, the reason, and the remedies: no name may add a line of its own.
+    assert len(verdict.summary().splitlines()) == 2 + len(verdict.violations[0].remedies)
+    assert "\n" not in verdict.violations[0].reason
+
+
+def test_the_error_carries_the_verdict() -> None:
+    verdict = check("x <-> y", target="y", actionable=["x"])
+    error = InadmissibleError(verdict)
+    assert isinstance(error, RoleError)
+    assert error.verdict is verdict
+    assert verdict.violations[0].reason in str(error)
+
+
+def test_assumptions_are_stated_with_the_names() -> None:
+    assert assumptions("survived", ["class", "age"], ["sex"]) == (
+        "(a) no effect of survived on class or age",
+        "(b) no effect of class or age on sex",
+        "(c) no effect of class or age on one another",
+        "(d) nothing unobserved is a cause or an effect of class or age",
+        "(e) no effect of survived on sex, direct or indirect",
+    )
+    assert [text[:3] for text in assumptions("y", ["x"])] == ["(a)", "(d)"]
+    assert all(len(text) < 200 for text in assumptions("y", [f"column {n}" for n in range(1000)], ["z"]))
+
+
+def test_a_huge_input_with_a_violation_at_every_edge_is_judged() -> None:
+    names = [f"x{number}" for number in range(20_000)]
+    edges = [("hub", name) for name in names] + [(name, "y") for name in names]
+    verdict = check(edges, target="y", actionable=names)
+    assert letters(verdict) == ["d"] * 20_000
+    assert verdict.identified is False
+    assert check(edges, target="y", actionable=names, control=["hub"])
