@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +19,7 @@ from causalrules.estimators import ESTIMATORS
 from causalrules.exceptions import DataError
 from causalrules.propositions import Proposition
 from causalrules.result import Question, RuleResult, RuleSet, StratumEffect
+from causalrules.writing import replace_file
 
 SCHEMA = "causalrules/1"
 _RULE_NUMBERS = (
@@ -76,7 +76,7 @@ def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
     }
     text = json.dumps(payload, indent=1, allow_nan=False)
     if path is not None:
-        _replace(Path(path), text + "\n")
+        replace_file(Path(path), text + "\n")
     return text
 
 
@@ -222,20 +222,3 @@ def _text(source: str | os.PathLike[str]) -> tuple[str, str]:
         raise DataError(
             f"cannot read a result from {os.fspath(source)!r:.200} ({error}); pass JSON text or a file's path"
         ) from error
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write beside the file and then move, so that a reader never finds half of it."""
-    try:
-        path = path.resolve()
-        if path.exists() and not path.is_file():  # a pipe or a terminal cannot be moved onto
-            path.write_text(text, encoding="utf-8")
-            return
-        beside = path.with_name(f".{secrets.token_hex(8)}.partial")
-        try:
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot write the result to {str(path)!r:.200}: {error.strerror}") from error

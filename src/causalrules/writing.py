@@ -1,0 +1,25 @@
+"""Writing a result to a file: as a whole or not at all."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from causalrules.exceptions import DataError
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write beside the file and then move, so that a reader never finds half of it."""
+    try:
+        path = path.resolve()
+        if path.exists() and not path.is_file():  # a pipe or a terminal cannot be moved onto
+            path.write_text(text, encoding="utf-8")
+            return
+        beside = path.with_name(f".{secrets.token_hex(8)}.partial")
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot write the result to {str(path)!r:.200}: {error.strerror}") from error
