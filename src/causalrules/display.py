@@ -46,6 +46,8 @@ def proof(rules: RuleSet) -> str:
 
 def warning(rules: RuleSet) -> str | None:
     """Say so in words where the list should not be taken for a finding."""
+    if not rules and rules.stopped != "optimal":
+        return "No rule was found in that time: give it more."
     if not rules:
         return "No rule satisfies the options: lower min_coverage or add actionable columns."
     best = rules[0]
@@ -64,14 +66,14 @@ def text(rules: RuleSet) -> str:
     numbers = [_cells(position, rule) for position, rule in enumerate(rules, 1)]
     widths = [max(map(len, column)) for column in zip(_numeric(HEADINGS), *numbers, strict=True)]
     room = max(width - sum(widths) - 2 * len(widths), _NARROWEST_RULE)
-    wrapped = [_wrap(_plain(rule.text), room, _MOST_RULE_LINES) for rule in rules]
+    wrapped = [_wrap(printable(rule.text), room, _MOST_RULE_LINES) for rule in rules]
     room = max(_columns(line) for lines in [["rule"], *wrapped] for line in lines)
     lines = [_row(_numeric(HEADINGS), "rule", widths, room)] if rules else []
     for cells, rule_lines in zip(numbers, wrapped, strict=True):
         lines.append(_row(cells, rule_lines[0], widths, room))
         lines += [" " * (widths[0] + 2) + line for line in rule_lines[1:]]
-    for sentence in _sentences(rules):
-        lines += _wrap(_plain(sentence), width, _MOST_SENTENCE_LINES)
+    for sentence in sentences(rules):
+        lines += _wrap(printable(sentence), width, _MOST_SENTENCE_LINES)
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -82,13 +84,14 @@ def html(rules: RuleSet) -> str:
     for position, rule in enumerate(rules, 1):
         first, *others = _cells(position, rule)
         numbers = "".join(f"<td>{cell}</td>" for cell in others)
-        name = f'<td style="text-align:left"><bdi>{markup.escape(_plain(rule.text))}</bdi></td>'
+        name = f'<td style="text-align:left"><bdi>{markup.escape(printable(rule.text))}</bdi></td>'
         body += f"<tr><td>{first}</td>{name}{numbers}</tr>"
-    below = "".join(f"<p>{markup.escape(_plain(sentence))}</p>" for sentence in _sentences(rules))
+    below = "".join(f"<p>{markup.escape(printable(sentence))}</p>" for sentence in sentences(rules))
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
 
 
-def _sentences(rules: RuleSet) -> list[str]:
+def sentences(rules: RuleSet) -> list[str]:
+    """Return what a reader of the bare numbers would miss."""
     sentence = warning(rules)
     return [meaning(rules), proof(rules), *([sentence] if sentence else []), *rules.notes]
 
@@ -120,7 +123,7 @@ def _listed(names: tuple[str, ...], most: int = 5) -> str:
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _plain(words: str) -> str:
+def printable(words: str) -> str:
     """Spell out what a terminal would obey, such as escape codes and changes of direction."""
     return "".join(
         letter if letter.isprintable() or letter in _JOINERS else letter.encode("unicode_escape").decode("ascii")
