@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// What is the same for every step of one search.
+#[derive(Clone)]
 pub struct Rulebook {
     pub table: Arc<Table>,
     pub estimator: Arc<dyn Estimator>,

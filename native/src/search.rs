@@ -12,7 +12,7 @@ use crate::table::Table;
 use crate::top::Top;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 pub struct Options {
@@ -41,14 +41,23 @@ pub struct Status {
     pub open: usize,
 }
 
+/// The search has two parts. The first looks for anything better than the k-th best rule, and leaves out branches
+/// that can only tie with it. If there were such branches, the second part goes through the rules that are short
+/// enough to win a tie, so that the answer does not depend on the order in which things were found.
 pub struct Search {
     book: Rulebook,
+    /// The rulebook of the second part, once it has begun.
+    ties: OnceLock<Rulebook>,
+    /// The highest bound of a branch that could only tie.
+    left_tied: AtomicI64,
     /// The same without regard to redundancy: for looking for rules that make another one redundant.
     lenient: Option<Rulebook>,
     whole: Arc<View>,
     options: Options,
     queue: Mutex<Queue>,
     top: Mutex<Top>,
+    /// What a rule must be worth to be taken in, and what a branch must promise to be entered.
+    entrance: AtomicI64,
     threshold: AtomicI64,
     /// The highest bound of a branch that only alpha left out.
     left_out: AtomicI64,
@@ -91,6 +100,8 @@ impl Search {
         let root = Node::root(&usable);
         Search {
             book: book(options.irredundant),
+            ties: OnceLock::new(),
+            left_tied: AtomicI64::new(Score::MIN),
             lenient: options.irredundant.then(|| book(false)),
             whole: Arc::new(View::whole(&table)),
             queue: Mutex::new(Queue {
@@ -98,6 +109,7 @@ impl Search {
                 busy: 0,
             }),
             top: Mutex::new(Top::new(options.k)),
+            entrance: AtomicI64::new(options.floor),
             threshold: AtomicI64::new(options.floor),
             left_out: AtomicI64::new(Score::MIN),
             nodes: AtomicU64::new(0),
@@ -112,22 +124,49 @@ impl Search {
         if !self.has_looked_ahead.swap(true, Ordering::Relaxed) {
             self.look_ahead(deadline);
         }
-        self.work(deadline.min(Instant::now() + ALONE), 1);
-        if !lock(&self.queue).open.is_empty() && Instant::now() < deadline {
-            std::thread::scope(|scope| {
-                for _ in 1..threads {
-                    scope.spawn(|| self.work(deadline, threads));
-                }
-                self.work(deadline, threads);
-            });
+        loop {
+            self.work(deadline.min(Instant::now() + ALONE), 1);
+            if !lock(&self.queue).open.is_empty() && Instant::now() < deadline {
+                std::thread::scope(|scope| {
+                    for _ in 1..threads {
+                        scope.spawn(|| self.work(deadline, threads));
+                    }
+                    self.work(deadline, threads);
+                });
+            }
+            if !lock(&self.queue).open.is_empty() || !self.begins_with_ties() {
+                return self.status();
+            }
         }
-        self.status()
+    }
+
+    /// At the end of the first part: is a second needed? Then it is set up.
+    fn begins_with_ties(&self) -> bool {
+        let mut top = lock(&self.top);
+        let (Some(kth), None) = (top.threshold(), self.ties.get()) else {
+            return false;
+        };
+        if self.left_tied.load(Ordering::Relaxed) != kth {
+            return false;
+        }
+        let longest = top.longest_description(kth, &self.book.table, &self.book.usable);
+        self.ties.get_or_init(|| Rulebook {
+            max_length: longest.min(self.book.max_length),
+            ..self.book.clone()
+        });
+        self.threshold.store(kth, Ordering::Relaxed);
+        lock(&self.queue).open.push(Node::root(&self.book.usable));
+        true
+    }
+
+    fn book(&self) -> &Rulebook {
+        self.ties.get().unwrap_or(&self.book)
     }
 
     pub fn status(&self) -> Status {
         let top = lock(&self.top);
         let queue = lock(&self.queue);
-        let threshold = self.threshold.load(Ordering::Relaxed);
+        let threshold = self.entrance.load(Ordering::Relaxed);
         let open = queue.open.peek().map(|node| node.bound);
         let open = open.filter(|&bound| bound >= threshold);
         let left_out = self.left_out.load(Ordering::Relaxed);
@@ -303,7 +342,7 @@ impl Worker<'_> {
         let (view, rows) = cover(&node, view, parent);
         let nodes = self
             .expander
-            .expand(&self.search.book, &node, &view, &rows, &mut judge);
+            .expand(self.search.book(), &node, &view, &rows, &mut judge);
         // The children come strongest first; the strongest is to be on top of the stack.
         self.stack.extend(nodes.into_iter().rev().map(|node| Entry {
             node,
@@ -342,7 +381,10 @@ impl Judge for Keeper<'_> {
     fn is_hopeless(&self, bound: Score) -> bool {
         let threshold = self.0.threshold.load(Ordering::Relaxed);
         let alpha = self.0.options.alpha;
-        if bound <= threshold {
+        if bound < threshold {
+            if bound + 1 == threshold {
+                self.0.left_tied.fetch_max(bound, Ordering::Relaxed);
+            }
             return true;
         }
         let relaxed = alpha < 1.0 && bound > 0 && alpha * bound as f64 <= threshold as f64;
@@ -353,7 +395,7 @@ impl Judge for Keeper<'_> {
     }
 
     fn is_known(&self, branch: &Branch) -> bool {
-        if branch.bound != self.0.threshold.load(Ordering::Relaxed) {
+        if branch.bound != self.0.entrance.load(Ordering::Relaxed) {
             return false;
         }
         let top = lock(&self.0.top);
@@ -363,7 +405,7 @@ impl Judge for Keeper<'_> {
 
     fn offer(&mut self, value: Score, conditions: &[u32]) {
         let search = self.0;
-        if value < search.threshold.load(Ordering::Relaxed) {
+        if value < search.entrance.load(Ordering::Relaxed) {
             return;
         }
         let rows = search.book.table.extension(conditions);
@@ -377,12 +419,16 @@ impl Judge for Keeper<'_> {
         }
         let mut top = lock(&search.top);
         // Another worker may have been faster.
-        if value < search.threshold.load(Ordering::Relaxed) || top.contains(value, &rows) {
+        if value < search.entrance.load(Ordering::Relaxed) || top.contains(value, &rows) {
             return;
         }
         top.insert(value, rows, &search.book.table, &search.book.usable);
-        if let Some(threshold) = top.threshold() {
-            search.threshold.fetch_max(threshold, Ordering::Relaxed);
+        if let Some(kth) = top.threshold() {
+            search.entrance.fetch_max(kth, Ordering::Relaxed);
+            let wins_ties = search.ties.get().is_some();
+            search
+                .threshold
+                .fetch_max(if wins_ties { kth } else { kth + 1 }, Ordering::Relaxed);
         }
     }
 }

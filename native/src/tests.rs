@@ -1,1 +1,405 @@
+//! Properties of the parts that the search rests on, over random inputs from a fixed seed. The search itself is
+//! checked against a brute force that shares no code with it, from Python.
 
+use crate::bitset::{Counts, Kernel, Segment};
+use crate::describe::shortest;
+use crate::estimator::{create, to_number};
+use crate::ffi::fastest;
+use crate::search::{Options, Search};
+use crate::table::{Batch, Builder, Proposition, Table};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A small generator of its own (splitmix64): std has none.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    fn words(&mut self, n: usize) -> Vec<u64> {
+        // Every third word empty, so that thin sets are among them.
+        (0..n)
+            .map(|_| {
+                if self.below(3) == 0 {
+                    0
+                } else {
+                    self.next() & self.next()
+                }
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn vector_and_plain_kernels_agree() {
+    let mut random = Random(1);
+    for _ in 0..300 {
+        let n = 1 + random.below(40) as usize;
+        let (x, y) = (random.words(n), random.words(n));
+        let cut = random.below(n as u64 + 1) as usize;
+        let segment = |stratum, positive, multiplier, start, end| Segment {
+            stratum,
+            positive,
+            multiplier,
+            start,
+            end,
+        };
+        let segments = [segment(0, true, 1, 0, cut), segment(1, false, 4, cut, n)];
+        let mut plain = vec![Counts::default(); 2];
+        let mut fast = plain.clone();
+        (Kernel::PLAIN.count_and)(&x, &y, &segments, &mut plain);
+        (fastest().count_and)(&x, &y, &segments, &mut fast);
+        let by_hand = |range: std::ops::Range<usize>| -> u64 {
+            range.map(|w| u64::from((x[w] & y[w]).count_ones())).sum()
+        };
+        assert_eq!(plain, fast);
+        assert_eq!(plain[0].positive, by_hand(0..cut));
+        assert_eq!(plain[1].negative, 4 * by_hand(cut..n));
+
+        let (mut gathered, mut again) = (vec![0; n], vec![0; n]);
+        (Kernel::PLAIN.gather)(&x, &y, &mut gathered);
+        (fastest().gather)(&x, &y, &mut again);
+        assert_eq!(gathered, again);
+        let bit = |words: &[u64], place: usize| words[place / 64] >> (place % 64) & 1;
+        let kept: Vec<u64> = (0..n * 64)
+            .filter(|&p| bit(&y, p) == 1)
+            .map(|p| bit(&x, p))
+            .collect();
+        assert!(kept
+            .iter()
+            .enumerate()
+            .all(|(place, &b)| bit(&gathered, place) == b));
+    }
+}
+
+/// Random strata and a box of counts in each; strata without a positive or a negative row included.
+fn random_box(random: &mut Random) -> (Vec<Counts>, Vec<Counts>, Vec<Counts>) {
+    let n_strata = 1 + random.below(3) as usize;
+    let most = [3, 12, 40][random.below(3) as usize];
+    let mut all = Vec::new();
+    let (mut low, mut high) = (Vec::new(), Vec::new());
+    for _ in 0..n_strata {
+        let mut side = || {
+            let n = if random.below(4) == 0 {
+                0
+            } else {
+                random.below(most)
+            };
+            let high = random.below(n + 1);
+            let low = if random.below(2) == 0 {
+                0
+            } else {
+                random.below(high + 1)
+            };
+            (n, low, high)
+        };
+        let (positive, negative) = (side(), side());
+        let counts = |positive, negative| Counts { positive, negative };
+        all.push(counts(positive.0, negative.0));
+        low.push(counts(positive.1, negative.1));
+        high.push(counts(positive.2, negative.2));
+    }
+    (all, low, high)
+}
+
+#[test]
+fn no_value_in_a_box_exceeds_its_bound() {
+    let mut random = Random(2);
+    for round in 0..4000 {
+        let beta = [0.0, 0.5, 1.0, 2.0, 2.58, 5.0, 12.0, 100.0][round % 8];
+        let (all, low, high) = random_box(&mut random);
+        for kind in 0..4 {
+            let estimator = create(kind, beta, &all).unwrap();
+            let bound = estimator.bound(&low, &high);
+            for _ in 0..60 {
+                let inside = low.iter().zip(&high).map(|(low, high)| Counts {
+                    positive: low.positive + random.below(high.positive - low.positive + 1),
+                    negative: low.negative + random.below(high.negative - low.negative + 1),
+                });
+                let inside: Vec<Counts> = inside.collect();
+                let value = estimator.value(&inside);
+                assert!(value <= bound, "estimator {kind}, β = {beta}: {inside:?} of {all:?} is worth {value} > {bound} over {low:?}..{high:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_bound_over_all_subsets_is_reached() {
+    // With nothing that must stay, the bound of one stratum is the exact maximum: not only safe but tight.
+    let mut random = Random(3);
+    for round in 0..2000 {
+        let beta = [0.0, 1.0, 2.0, 2.58, 5.0][round % 5];
+        let all = Counts {
+            positive: random.below(15),
+            negative: random.below(120),
+        };
+        let high = Counts {
+            positive: random.below(all.positive + 1),
+            negative: random.below(all.negative + 1),
+        };
+        let estimator = create(0, beta, &[all]).unwrap();
+        let values = (0..=high.positive).flat_map(|positive| {
+            let below = 0..=high.negative;
+            below.map(move |negative| Counts { positive, negative })
+        });
+        let best = values
+            .map(|counts| estimator.value(&[counts]))
+            .max()
+            .unwrap();
+        let bound = estimator.bound(&[Counts::default()], &[high]);
+        let excess = to_number(bound - best);
+        assert!(
+            (0.0..1e-13).contains(&excess),
+            "β = {beta}, {high:?} of {all:?}: {excess}"
+        );
+    }
+}
+
+#[test]
+fn the_bound_of_the_paper_fails_where_ours_holds() {
+    // Proposition 3 takes b' = 0 for the best. A stratum without a positive row, β = 2:
+    let all = [Counts {
+        positive: 0,
+        negative: 200,
+    }];
+    let estimator = create(0, 2.0, &all).unwrap();
+    let value = |negative| {
+        to_number(estimator.value(&[Counts {
+            positive: 0,
+            negative,
+        }]))
+    };
+    assert!((value(0) - -0.282).abs() < 5e-4 && (value(86) - -0.197).abs() < 5e-4);
+    let bound = estimator.bound(&[Counts::default()], &all);
+    assert!(to_number(bound) >= value(86));
+}
+
+/// A table of random rows over a few columns, with weights.
+struct Rows {
+    strata: Vec<i32>,
+    outcomes: Vec<u8>,
+    weights: Vec<u64>,
+    columns: Vec<Vec<i32>>,
+}
+
+const N_STRATA: usize = 3;
+
+fn random_rows(random: &mut Random, n: usize) -> Rows {
+    let mut column =
+        |size: u64| -> Vec<i32> { (0..n).map(|_| random.below(size) as i32 - 1).collect() };
+    let columns = vec![column(4), column(3), column(5)];
+    Rows {
+        strata: (0..n)
+            .map(|_| random.below(N_STRATA as u64) as i32)
+            .collect(),
+        outcomes: (0..n).map(|_| random.below(2) as u8).collect(),
+        weights: (0..n).map(|_| random.below(7)).collect(),
+        columns,
+    }
+}
+
+fn propositions() -> Vec<Proposition> {
+    let intervals = [
+        (0, 0, 0),
+        (0, 1, 2),
+        (1, 0, 0),
+        (1, 1, 1),
+        (2, 0, 1),
+        (2, 2, 3),
+        (2, 0, 2),
+    ];
+    let propositions =
+        intervals
+            .iter()
+            .map(|&(column, low, high)| Proposition { column, low, high });
+    propositions.collect()
+}
+
+fn build(rows: &Rows, weighted: bool, parts: usize) -> Table {
+    let mut builder = Builder::new(fastest(), propositions(), 3, N_STRATA, 3);
+    let n = rows.strata.len();
+    let size = n.div_ceil(parts).max(1);
+    for fill in [false, true] {
+        for start in (0..n).step_by(size) {
+            let part = start..(start + size).min(n);
+            let batch = Batch {
+                strata: &rows.strata[part.clone()],
+                outcomes: &rows.outcomes[part.clone()],
+                weights: weighted.then_some(&rows.weights[part.clone()]),
+                columns: rows
+                    .columns
+                    .iter()
+                    .map(|column| &column[part.clone()])
+                    .collect(),
+            };
+            let result = if fill {
+                builder.fill(&batch)
+            } else {
+                builder.size(&batch)
+            };
+            result.unwrap();
+        }
+    }
+    builder.finish().unwrap()
+}
+
+fn expand(rows: &Rows) -> Rows {
+    let times: Vec<usize> = (0..rows.strata.len())
+        .flat_map(|row| std::iter::repeat_n(row, rows.weights[row] as usize))
+        .collect();
+    Rows {
+        strata: times.iter().map(|&row| rows.strata[row]).collect(),
+        outcomes: times.iter().map(|&row| rows.outcomes[row]).collect(),
+        weights: vec![1; times.len()],
+        columns: rows
+            .columns
+            .iter()
+            .map(|column| times.iter().map(|&row| column[row]).collect())
+            .collect(),
+    }
+}
+
+fn counts_of(table: &Table, conditions: &[u32]) -> Vec<Counts> {
+    let rows = table.extension(conditions);
+    let mut counts = vec![Counts::default(); N_STRATA];
+    table.count(&rows, &rows, &mut counts);
+    counts
+}
+
+#[test]
+fn weighted_rows_count_as_often_as_their_weight_says() {
+    let mut random = Random(4);
+    for _ in 0..200 {
+        let n = random.below(200) as usize;
+        let rows = random_rows(&mut random, n);
+        let weighted = build(&rows, true, 1 + random.below(3) as usize);
+        let expanded = build(&expand(&rows), false, 1);
+        assert_eq!(weighted.strata, expanded.strata);
+        for conditions in [&[][..], &[1], &[1, 3], &[4, 2, 0], &[6]] {
+            assert_eq!(
+                counts_of(&weighted, conditions),
+                counts_of(&expanded, conditions)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_projection_counts_like_the_whole() {
+    let mut random = Random(5);
+    for _ in 0..200 {
+        let table = {
+            let n = random.below(300) as usize;
+            build(&random_rows(&mut random, n), true, 1)
+        };
+        let part = table.project(&table.extension(&[1]), &[2, 4, 6]);
+        for (whole, local) in [
+            (vec![1, 2], vec![0]),
+            (vec![1, 4, 6], vec![1, 2]),
+            (vec![1], vec![]),
+        ] {
+            assert_eq!(counts_of(&table, &whole), counts_of(&part, &local));
+        }
+    }
+}
+
+#[test]
+fn descriptions_are_right_and_none_is_shorter() {
+    let mut random = Random(6);
+    for _ in 0..300 {
+        let n = 1 + random.below(60) as usize;
+        let table = build(&random_rows(&mut random, n), false, 1);
+        let usable: Vec<u32> = (0..table.propositions.len() as u32).collect();
+        let some: Vec<u32> = usable
+            .iter()
+            .copied()
+            .filter(|_| random.below(2) == 0)
+            .collect();
+        let rows = table.extension(&some);
+        let found = shortest(&table, &usable, &rows);
+        let subsets = (0u32..1 << usable.len()).map(|bits| -> Vec<u32> {
+            usable
+                .iter()
+                .copied()
+                .filter(|p| bits >> p & 1 == 1)
+                .collect()
+        });
+        let right = subsets.filter(|subset| table.extension(subset) == rows);
+        assert_eq!(
+            found,
+            right
+                .min_by_key(|subset| (subset.len(), subset.clone()))
+                .unwrap()
+        );
+    }
+}
+
+fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, Vec<u32>)> {
+    let estimator = Arc::from(create(0, 1.0, &table.strata).unwrap());
+    let options = Options {
+        k: 5,
+        alpha: 1.0,
+        max_length: usize::MAX,
+        min_rows: 1,
+        irredundant: false,
+        floor: i64::MIN,
+    };
+    let search = Search::new(table.clone(), estimator, options);
+    for _ in 0..1_000_000 {
+        if search.step(steps_of, threads).done {
+            return search.rules();
+        }
+    }
+    panic!("the search does not end");
+}
+
+#[test]
+fn threads_and_interruptions_do_not_change_the_answer() {
+    let mut random = Random(7);
+    for _ in 0..50 {
+        let table = Arc::new(build(&random_rows(&mut random, 400), false, 1));
+        let alone = search(&table, 1, Duration::from_secs(60));
+        assert_eq!(alone, search(&table, 3, Duration::from_secs(60)));
+        assert_eq!(alone, search(&table, 2, Duration::from_micros(20)));
+    }
+}
+
+#[test]
+fn what_is_left_out_is_bounded_at_any_time() {
+    let mut random = Random(8);
+    for _ in 0..50 {
+        let table = Arc::new(build(&random_rows(&mut random, 300), false, 1));
+        let best = search(&table, 1, Duration::from_secs(60))[0].0;
+        let estimator = Arc::from(create(0, 1.0, &table.strata).unwrap());
+        let options = Options {
+            k: 1,
+            alpha: 0.5,
+            max_length: usize::MAX,
+            min_rows: 1,
+            irredundant: false,
+            floor: i64::MIN,
+        };
+        let search = Search::new(table.clone(), estimator, options);
+        for _ in 0..1_000_000 {
+            let status = search.step(Duration::from_micros(5), 1);
+            let reach = status.best.max(status.unexplored).unwrap();
+            assert!(reach >= best, "{status:?} does not reach {best}");
+            if status.done {
+                let found = status.best.unwrap();
+                assert!(found >= best || found as f64 >= 0.5 * best as f64);
+                break;
+            }
+        }
+    }
+}

@@ -94,6 +94,14 @@ impl Top {
         self.entries.swap_remove(worst);
     }
 
+    /// The most conditions that an entry of this value has.
+    pub fn longest_description(&mut self, value: Score, table: &Table, usable: &[u32]) -> usize {
+        let entries = self.entries.iter_mut();
+        let tied = entries.filter(|entry| entry.value == value);
+        let lengths = tied.map(|entry| entry.description(table, usable).len());
+        lengths.max().unwrap_or(0)
+    }
+
     /// The rules, best first.
     pub fn sorted(&mut self, table: &Table, usable: &[u32]) -> Vec<(Score, Vec<u32>)> {
         let described = self.entries.iter_mut().map(|entry| {

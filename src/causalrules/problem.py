@@ -118,10 +118,14 @@ def _smallest(codes: NDArray[np.int32]) -> NDArray[Any]:
     return codes.astype(np.int8 if highest < 2**7 else np.int16 if highest < 2**15 else np.int32)
 
 
+def _all_columns(batch: Batch) -> list[NDArray[Any]]:
+    return [batch.strata, batch.outcomes, *batch.columns]
+
+
 def _keys(batch: Batch, rows: slice | NDArray[Any]) -> NDArray[np.uint64]:
     """A number for each row that is the same for rows that agree everywhere."""
     key = np.zeros(len(batch.strata[rows]), np.uint64)
-    for column in (batch.strata, batch.outcomes, *batch.columns):
+    for column in _all_columns(batch):
         key ^= column[rows].astype(np.int64).astype(np.uint64)
         key *= np.uint64(0x9E3779B97F4A7C15)
         key ^= key >> np.uint64(29)
@@ -137,14 +141,11 @@ def _merge(batch: Batch) -> Batch:
     if len(np.unique(_keys(batch, sample))) > _WORTH_MERGING * _SAMPLE:
         return batch
     _, first, place = np.unique(_keys(batch, slice(None)), return_index=True, return_inverse=True)
-    columns = [column[first] for column in batch.columns]
-    strata, outcomes = batch.strata[first], batch.outcomes[first]
-    pairs = zip((batch.strata, batch.outcomes, *batch.columns), (strata, outcomes, *columns), strict=True)
-    if not all(np.array_equal(whole, part[place]) for whole, part in pairs):
+    if not all(np.array_equal(column, column[first][place]) for column in _all_columns(batch)):
         return batch  # two different rows share a key: once in 2**64 / rows² tables
     if batch.weights is None:
         weights = np.bincount(place, minlength=len(first)).astype(np.uint64)
     else:
         weights = np.zeros(len(first), np.uint64)
         np.add.at(weights, place, batch.weights)
-    return Batch(strata, outcomes, weights, columns)
+    return Batch(batch.strata[first], batch.outcomes[first], weights, [column[first] for column in batch.columns])

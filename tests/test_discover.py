@@ -1,0 +1,233 @@
+"""From a table to its rules: the paper's numbers, and equality with brute force on random tables."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import causalrules as cr
+import oracle
+from strategies import TARGET, SmallTable, questions, small_tables
+
+TITANIC = ["class", "sex", "age", "sibsp", "parch", "embarked"]
+
+
+def test_the_papers_three_rules() -> None:
+    rules = cr.discover(cr.datasets.titanic(), target="survived", outcome=1, actionable=TITANIC, k=3)
+    assert [str(rule) for rule in rules] == [
+        "class ≤ 2 ∧ sex = female",
+        "class ≤ 2 ∧ parch ≤ 2 ∧ sex = female",
+        "class ≤ 2 ∧ sex = female ∧ sibsp ≤ 2",
+    ]
+    assert [rule.reliable_effect for rule in rules] == pytest.approx([0.57669, 0.57355, 0.57197], abs=1e-5)
+    assert [rule.coverage for rule in rules] == pytest.approx([0.19080, 0.18855, 0.18743], abs=1e-5)
+    assert rules.optimal
+    assert rules.gap == 0
+
+
+def test_simpson_in_kidney_stones() -> None:
+    rules = cr.discover(cr.datasets.kidney_stones(), target="success", control="size")
+    a = next(rule for rule in rules if str(rule) == "treatment = A")
+    assert a.marginal_effect == pytest.approx(273 / 350 - 289 / 350)
+    assert a.marginal_effect < 0 < a.effect
+    small, large = (81 / 87 - 234 / 270) * 357 / 700, (192 / 263 - 55 / 80) * 343 / 700
+    assert a.effect == pytest.approx(small + large)
+
+
+def test_simpson_in_berkeley() -> None:
+    rules = cr.discover(cr.datasets.berkeley(), target="admitted", control="department")
+    female = next(rule for rule in rules if str(rule) == "gender = female")
+    assert female.marginal_effect < 0 < female.effect
+    assert female.marginal_effect == pytest.approx(557 / 1835 - 1198 / 2691)
+
+
+def answers(rules: cr.RuleSet, table: Any) -> list[tuple[frozenset[int], float, int, str]]:
+    """What the oracle gives, from what discover gave."""
+    return [
+        (
+            frozenset(np.flatnonzero(rule.covers(table)).tolist()),
+            rule.value,
+            rule.length,
+            " ∧ ".join(sorted(c.text for c in rule.conditions)),
+        )
+        for rule in rules
+    ]
+
+
+def discover(small: SmallTable, columns: dict[str, list[Any]] | None = None, **question: Any) -> cr.RuleSet:
+    return cr.discover(
+        columns or small.columns(), target=TARGET, outcome=1, control=list(small.control), progress=False, **question
+    )
+
+
+@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(small_tables(), questions())
+def test_equal_to_brute_force(small: SmallTable, question: dict[str, Any]) -> None:
+    found = discover(small, **question)
+    expected = oracle.top_k(small.rows, TARGET, lambda y: y == 1, small.actionable, small.control, **question)
+    observed = {i for i, row in enumerate(small.rows) if row[TARGET] is not None}
+    actual = [(rows & observed, value, length, text) for rows, value, length, text in answers(found, small.columns())]
+    assert [rule[0] for rule in actual] == [rule.rows for rule in expected]
+    assert [rule[1] for rule in actual] == pytest.approx([rule.value for rule in expected], abs=1e-10)
+    assert [rule[2:] for rule in actual] == [(rule.length, rule.text) for rule in expected]
+    assert found.optimal
+
+
+@settings(max_examples=150, deadline=None)
+@given(small_tables(max_rows=80, max_actionable=6), questions(), st.randoms(use_true_random=False))
+def test_the_answer_does_not_depend_on_order_or_threads(
+    small: SmallTable, question: dict[str, Any], shuffle: random.Random
+) -> None:
+    def report(rules: cr.RuleSet) -> Any:
+        document = json.loads(rules.to_json())
+        del document["run"]
+        return document
+
+    columns = small.columns()
+    first = report(discover(small, columns, n_jobs=1, **question))
+    rows = list(range(len(small.rows)))
+    shuffle.shuffle(rows)
+    names = list(columns)
+    shuffle.shuffle(names)
+    shuffled = {name: [columns[name][row] for row in rows] for name in names}
+    assert report(discover(small, shuffled, n_jobs=2, **question)) == first
+
+
+@settings(max_examples=100, deadline=None)
+@given(small_tables(), questions(), st.data())
+def test_a_count_table_answers_like_the_expanded_one(
+    small: SmallTable, question: dict[str, Any], data: st.DataObject
+) -> None:
+    columns = small.columns()
+    n = len(small.rows)
+    weights = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
+    weights[:2] = [max(1, weight) for weight in weights[:2]]
+    times = [row for row in range(n) for _ in range(weights[row])]
+    expanded = {name: [values[row] for row in times] for name, values in columns.items()}
+    weighted = discover(small, {**columns, "times": weights}, weights="times", **question)
+    plain = discover(small, expanded, **question)
+    assert weighted.rules == plain.rules
+    assert weighted.n_rows == plain.n_rows
+    assert weighted.n_dropped == plain.n_dropped
+
+
+def counter_example() -> dict[str, list[Any]]:
+    """Where the bound of the paper's Proposition 3 prunes the best rule.
+
+    Stratum 1 has no positive row. In stratum 2 the rules A and B each cover all positives and one half of the
+    negatives each, so that A ∧ B is perfect; C covers the same rows and two negatives more.
+    """
+    rows: list[dict[str, Any]] = []
+    rows += [{"z": 1, "y": 0, "a": i < 86, "b": i < 86, "c": i < 86} for i in range(200)]
+    rows += [{"z": 2, "y": 1, "a": True, "b": True, "c": True} for _ in range(100)]
+    rows += [{"z": 2, "y": 0, "a": i < 50, "b": i >= 50, "c": i in (0, 99)} for i in range(100)]
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def papers_bound(a: list[int], n1: list[int], n0: list[int], beta: float) -> float:
+    """Proposition 3 as printed: the best over a' ≤ a with b' = 0 in each stratum."""
+    total = sum(n1) + sum(n0) + 4 * len(n1)
+    return sum(
+        (p + n + 4)
+        / total
+        * max(
+            (x + 1) / (x + 2) - (p - x + 1) / (p + n - x + 2) - beta / 2 * ((x + 2) ** -0.5 + (p + n - x + 2) ** -0.5)
+            for x in range(most + 1)
+        )
+        for most, p, n in zip(a, n1, n0, strict=True)
+    )
+
+
+def test_the_best_rule_is_found_where_the_papers_bound_loses_it() -> None:
+    table = counter_example()
+    rules = cr.discover(table, target="y", control="z", max_length=None)
+    assert str(rules[0]) == "a = True ∧ b = True"
+    second = next(rule for rule in rules if str(rule) == "c = True")
+    # A, B and C each cover no positive of the first stratum and all of the second: the paper's bound for all three
+    assert papers_bound([0, 100], [0, 100], [200, 100], 2.0) < second.reliable_effect < rules[0].reliable_effect
+
+
+def noise(n: int = 1500, n_columns: int = 8, seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    columns = {f"x{i}": rng.random(n) for i in range(n_columns)}
+    return {**columns, "z": rng.integers(0, 2, n), "y": rng.integers(0, 2, n)}
+
+
+def test_stopped_early_it_still_bounds_what_was_missed() -> None:
+    table = noise()
+    best = cr.discover(table, target="y", control="z", max_length=2, k=1)
+    hurried = cr.discover(table, target="y", control="z", max_length=2, k=1, time_limit=1e-9)
+    assert hurried.stopped == "time limit"
+    assert not hurried.optimal
+    assert hurried.upper_bound >= best[0].value
+    assert len(hurried) == 0 or hurried[0].value + hurried.gap >= best[0].value - 1e-10
+    assert "time limit" in str(hurried)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.7, 0.95])
+def test_alpha_gives_up_no_more_than_it_says(alpha: float) -> None:
+    table = noise(seed=1)
+    exact = cr.discover(table, target="y", control="z", max_length=3, k=2)
+    rough = cr.discover(table, target="y", control="z", max_length=3, k=2, alpha=alpha)
+    assert exact[0].value > 0
+    assert exact[0].value <= rough.upper_bound + 1e-10
+    assert rough[1].value >= alpha * exact[1].value - 1e-10
+    assert rough[1].value + rough.gap >= exact[1].value - 1e-10
+    assert rough.optimal == (rough.gap == 0)
+
+
+def test_alpha_does_not_relax_negative_bounds() -> None:
+    table = {"y": [1, 0, 1, 0], "x": ["a", "a", "b", "c"]}
+    assert cr.discover(table, target="y", k=5).rules == cr.discover(table, target="y", k=5, alpha=0.01).rules
+
+
+def test_no_rule_with_a_reliable_effect_is_said_in_words() -> None:
+    rules = cr.discover({"y": [1, 0, 1, 0], "x": ["a", "a", "b", "c"]}, target="y")
+    assert rules[0].reliable_effect < 0
+    assert "No rule has a reliable effect" in str(rules)
+
+
+def test_progress_is_reported_to_a_function() -> None:
+    seen: list[Any] = []
+    rules = cr.discover(noise(), target="y", control="z", max_length=2, k=1, progress=seen.append)
+    assert seen[-1].best == pytest.approx(rules[0].value)
+    assert seen[-1].gap == 0
+    assert [step.upper_bound for step in seen] == sorted((step.upper_bound for step in seen), reverse=True)
+
+
+def test_confidence_is_another_way_to_say_beta() -> None:
+    by_beta = cr.discover(cr.datasets.titanic(), target="survived", beta=1.959963984540054)
+    by_confidence = cr.discover(cr.datasets.titanic(), target="survived", confidence=0.95)
+    assert [rule.value for rule in by_confidence] == pytest.approx([rule.value for rule in by_beta])
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"k": 0}, "k = 0"),
+        ({"k": 2.5}, "k = 2.5"),
+        ({"beta": -1}, "beta = -1"),
+        ({"beta": math.nan}, "beta = nan"),
+        ({"beta": "high"}, "beta = 'high'"),
+        ({"confidence": 1.5}, "1.5"),
+        ({"alpha": 0}, "alpha = 0"),
+        ({"alpha": 1.01}, "alpha = 1.01"),
+        ({"max_length": 0}, "max_length = 0"),
+        ({"min_coverage": 1.2}, "min_coverage = 1.2"),
+        ({"max_bins": 1}, "max_bins = 1"),
+        ({"estimator": "best"}, "'best'"),
+        ({"n_jobs": 0}, "n_jobs = 0"),
+        ({"time_limit": -3}, "time_limit = -3"),
+        ({"cuts": {"survived": [1]}}, "survived"),
+    ],
+)
+def test_every_option_is_checked(option: dict[str, Any], words: str) -> None:
+    with pytest.raises(cr.InputError, match=words.replace("(", r"\(")):
+        cr.discover(cr.datasets.titanic(), target="survived", **option)
