@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from causalrules.search import Progress
+
+if TYPE_CHECKING:
+    import rich.progress
 
 _PATIENCE = 1.0
 
@@ -15,39 +20,72 @@ _PATIENCE = 1.0
 def watching(
     progress: bool | Callable[[Progress], None] | None,
 ) -> Iterator[Callable[[Progress], None] | None]:
-    """What to call with the progress of a search: the caller's function, a line on the terminal, or nothing."""
+    """What to call with the progress of a search: the caller's function, a bar on the terminal, or nothing."""
     if callable(progress):
         yield progress
         return
     if progress is False or (progress is None and not sys.stderr.isatty()):
         yield None
         return
-    line = _Line()
+    bar = _Bar()
     try:
-        yield line.show
+        yield bar.show
     finally:
-        line.clear()
+        bar.stop()
 
 
-class _Line:
-    """One line on the terminal that is overwritten."""
+class _Bar:
+    """A bar that is full when the gap is closed, and the numbers behind it."""
 
     def __init__(self) -> None:
-        self._width = 0
+        self._bar: rich.progress.Progress | None = None
 
     def show(self, progress: Progress) -> None:
         if progress.seconds < _PATIENCE:
             return
-        best = "none yet" if progress.best is None else f"{progress.best:.4f}"
-        text = (
-            f"{progress.seconds:6.1f} s  best {best}  at most {progress.upper_bound:.4f}  "
-            f"gap {progress.gap:.4f}  {progress.nodes:,} nodes"
+        if self._bar is None:
+            self._bar = _start()
+        closed = progress.gap < math.inf and progress.upper_bound > 0
+        self._bar.update(
+            self._bar.task_ids[0],
+            total=progress.upper_bound if closed else None,
+            completed=max(0.0, progress.upper_bound - progress.gap) if closed else 0.0,
+            numbers=numbers(progress),
+            refresh=True,
         )
-        sys.stderr.write("\r" + text.ljust(self._width))
-        sys.stderr.flush()
-        self._width = len(text)
 
-    def clear(self) -> None:
-        if self._width:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()
+    def stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def numbers(progress: Progress) -> str:
+    """How far a search has come, in words.
+
+    >>> numbers(Progress(seconds=3.21, best=0.5, upper_bound=0.75, gap=0.25, nodes=12345))
+    'best 0.5000 · at most 0.7500 · gap 0.2500 · 12,345 nodes · 3 s'
+    """
+    best = "none yet" if progress.best is None else f"{progress.best:.4f}"
+    gap = "unknown" if math.isinf(progress.gap) else f"{progress.gap:.4f}"
+    return (
+        f"best {best} · at most {progress.upper_bound:.4f} · gap {gap} · "
+        f"{progress.nodes:,} nodes · {progress.seconds:.0f} s"
+    )
+
+
+def _start() -> rich.progress.Progress:
+    # A search that is over within the second never pays for the import.
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Display
+
+    display = Display(
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[numbers]}", markup=False),
+        console=Console(stderr=True),
+        auto_refresh=False,  # each step of the search refreshes it; a thread would compete with the search
+        transient=True,
+    )
+    display.add_task("", total=None, numbers="")
+    display.start()
+    return display
