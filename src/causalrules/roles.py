@@ -129,7 +129,7 @@ def _constant(table: Table, name: str, missing_counts: bool) -> str | None:
 
 def _default_actionable(table: Table, taken: set[str | None], notes: list[str]) -> tuple[str, ...]:
     chosen = []
-    for name in table.names:
+    for name in sorted(table.names):
         if name in taken:
             continue
         if reason := _constant(table, name, missing_counts=not table.kinds[name].ordered):
