@@ -21,7 +21,7 @@ Roles = dict[str, str]
 def graphs_with_roles(
     draw: st.DrawFn, most: int = 7, unknown: int = 0, arrows: tuple[str, ...] = ("", "", "->", "<->", "both")
 ) -> tuple[CausalGraph, Roles]:
-    """A random graph over up to `most` variables and their roles: t(arget), x, z, - for none, h for latent."""
+    """A random graph over up to `most` variables, and roles: t(arget), x, z, - for none, h for latent."""
     n = draw(st.integers(2, most))
     names = [f"v{number}" for number in range(n)]
     directed, bidirected, undecided = [], [], []
@@ -116,9 +116,7 @@ def test_every_edge_that_breaks_a_criterion_is_reported_under_its_letter(
 ) -> None:
     graph, role = case
     verdict = judge(graph, role)
-    found = {
-        (v.criterion, frozenset(v.edge if v.criterion != "e" else v.path[-1:])) for v in verdict.violations
-    }
+    found = {(v.criterion, frozenset(v.edge if v.criterion != "e" else v.path[-1:])) for v in verdict.violations}
     assert found == broken_edges(graph, role)
     assert bool(verdict) == (not found) == (verdict.status == "admissible")
     for violation in verdict.violations:
@@ -242,10 +240,12 @@ def test_what_is_partly_known_is_judged_by_all_its_readings(case: tuple[CausalGr
     each = [not broken_edges(reading, role) for reading in readings(graph)]
     verdict = judge(graph, role)
     assert verdict.status == ("admissible" if all(each) else "unknown" if any(each) else "violated")
-    asked = {letter for unknown in verdict.unknowns for letter in unknown.criteria}
     if verdict.status == "unknown":
-        assert asked == {letter for reading in readings(graph) for letter, _ in broken_edges(reading, role)}
-        assert {unknown.edge for unknown in verdict.unknowns} <= set(graph.unknown)
+        broken = {letter for reading in readings(graph) for letter, _ in broken_edges(reading, role)}
+        assert broken <= {letter for unknown in verdict.unknowns for letter in unknown.criteria}
+        for unknown in verdict.unknowns:
+            assert unknown.edge in graph.unknown
+            assert broken & set(unknown.criteria)
 
     variables = of(role, "x")
     answers = {back_door(reading, target, set(variables), control) for reading in readings(graph)}
@@ -279,9 +279,7 @@ def test_with_too_many_readings_to_try_nothing_certain_is_claimed_wrongly(
     )
 
 
-def admissible_assignments(
-    graph: CausalGraph, target: str, names: list[str]
-) -> dict[frozenset[str], list[set[str]]]:
+def admissible_assignments(graph: CausalGraph, target: str, names: list[str]) -> dict[frozenset[str], list[set[str]]]:
     """Every admissible choice of actionable variables with every choice of controls, by trying all."""
     found: dict[frozenset[str], list[set[str]]] = {}
     for letters in itertools.product("xz-", repeat=len(names)):
@@ -317,15 +315,13 @@ def assert_complete(graph: CausalGraph, target: str, candidates: list[str] | Non
 
 @settings(max_examples=120, deadline=None)
 @given(graphs_with_roles(most=5, unknown=2, arrows=("", "", "->", "->", "--", "<->")), st.booleans())
-def test_suggestions_are_what_trying_every_role_finds(
-    case: tuple[CausalGraph, Roles], restricted: bool
-) -> None:
+def test_suggestions_are_what_trying_every_role_finds(case: tuple[CausalGraph, Roles], restricted: bool) -> None:
     graph, role = case
     (target,) = of(role, "t")
     assert_complete(graph, target, of(role, "x") if restricted else None)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(graphs_with_roles(most=8, arrows=("", "", "", "->")))
 def test_suggestions_are_complete_for_eight_variables(case: tuple[CausalGraph, Roles]) -> None:
     graph, role = case
@@ -343,9 +339,7 @@ def test_smoking_and_tar_cannot_both_be_actionable() -> None:
     (violation,) = verdict.violations
     assert not verdict
     assert (violation.criterion, violation.edge) == ("c", ("smoking", "tar"))
-    assert violation.reason == (
-        "smoking causes tar: with both actionable, the effect of tar is confounded by smoking."
-    )
+    assert violation.reason == ("smoking causes tar: with both actionable, the effect of tar is confounded by smoking.")
     assert violation.remedies[0] == "make smoking a control"
     assert check(graph, target="cancer", actionable=["tar"], control=["smoking"])
     # Leaving tar out is enough in practice: a mediator without a role breaks (d), and does no harm.
@@ -358,9 +352,7 @@ def test_blood_pressure_is_no_control_for_smoking() -> None:
     verdict = check(graph, target="cancer", actionable=["smoking"], control=["blood pressure"])
     assert letters(verdict) == ["b"]
     assert verdict.violations[0].edge == ("smoking", "blood pressure")
-    assert any(
-        "leave blood pressure out of the controls" in remedy for remedy in verdict.violations[0].remedies
-    )
+    assert any("leave blood pressure out of the controls" in remedy for remedy in verdict.violations[0].remedies)
 
 
 def test_titanic_keeps_sex_without_title_and_class_without_fare() -> None:
@@ -426,9 +418,7 @@ def test_columns_outside_the_graph_are_named_and_leave_the_verdict_open() -> Non
     assert verdict.identified is None
     assert verdict.missing_columns == ("new", "old")
     assert "new" in verdict.unknowns[0].question
-    assert check("x -> y", target="y", actionable=["x"], columns=["x", "y", "old"]).missing_columns == (
-        "old",
-    )
+    assert check("x -> y", target="y", actionable=["x"], columns=["x", "y", "old"]).missing_columns == ("old",)
 
 
 @pytest.mark.parametrize(
@@ -494,9 +484,10 @@ def test_assumptions_are_stated_with_the_names() -> None:
 
 
 def test_a_huge_input_with_a_violation_at_every_edge_is_judged() -> None:
-    names = [f"x{number}" for number in range(20_000)]
+    names = [f"x{number}" for number in range(5_000)]
     edges = [("hub", name) for name in names] + [(name, "y") for name in names]
     verdict = check(edges, target="y", actionable=names)
-    assert letters(verdict) == ["d"] * 20_000
+    assert letters(verdict) == ["d"] * 5_000
+    assert len(verdict.summary()) < 10_000
     assert verdict.identified is False
     assert check(edges, target="y", actionable=names, control=["hub"])

@@ -1,34 +1,14 @@
-"""Is the input admissible to causal rule discovery, and what would make it so? (Definition 1, §3.1)
-
-For actionable variables X, target Y and controls Z, where a variable without a role counts as unobserved:
-(a) no edge from Y to X, (b) no edge from X to Z, (c) no edge between actionable variables,
-(d) no edge between an unobserved variable and X, and, added to the paper's list because Theorem 1 needs it,
-(e) no control is an effect of Y, directly or through variables without a role.
-"""
+"""Is the input admissible to causal rule discovery, and what would make it so? (Definition 1, §3.1)"""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from causalrules.backdoor import (
-    HEAD,
-    TAIL,
-    RuleVerdict,
-    View,
-    ancestors,
-    as_names,
-    effects,
-    identify_rule,
-    open_paths,
-    path_to,
-    readings,
-    refuse_bad_roles,
-    written,
-)
+from causalrules.backdoor import RuleVerdict, View, as_names, identify_rule, refuse_bad_roles, written
+from causalrules.criteria import WORK, Finding, Offence, Role, assess, ways_to_controls
 from causalrules.exceptions import RoleError
 from causalrules.graph import CausalGraph, Edge
 from causalrules.names import listed, plain
@@ -45,12 +25,8 @@ __all__ = [
 ]
 
 Status = Literal["admissible", "violated", "unknown"]
-Role = Literal["target", "actionable", "control"]
-Key = tuple[str, ...]  # what makes two offences the same: the edge, or for criterion e the control
 
-# The back-door test is run for each suspicious variable, and remedies are tried by checking again. On a graph
-# where this would take more than some seconds the rest stays untested: nothing is then called harmless.
-_WORK = 1_000_000
+_MOST_SHOWN = 20
 _HARMLESS = "It does no harm here: by the back-door test the effect stays identified."
 
 
@@ -104,10 +80,14 @@ class Verdict:
         heading = {"admissible": "Admissible", "violated": "Not admissible", "unknown": "Cannot be told"}
         roles = f"target {plain(self.target)}; actionable {listed(self.actionable)}"
         lines = [f"{heading[self.status]}: {roles}; control {listed(self.control)}."]
-        for violation in self.violations:
+        for violation in self.violations[:_MOST_SHOWN]:
             lines.append(f"  ({violation.criterion}) {violation.reason}")
             lines += [f"      remedy: {remedy}" for remedy in violation.remedies]
-        lines += [f"  ({', '.join(unknown.criteria)}?) {unknown.question}" for unknown in self.unknowns]
+        for unknown in self.unknowns[:_MOST_SHOWN]:
+            lines.append(f"  ({', '.join(unknown.criteria)}?) {unknown.question}")
+        for what, found in (("violations", self.violations), ("questions", self.unknowns)):
+            if len(found) > _MOST_SHOWN:
+                lines.append(f"  and {len(found) - _MOST_SHOWN:,} more {what}.")
         if self.missing_columns:
             lines.append(f"  Columns that are not in the graph: {listed(self.missing_columns)}.")
         if self.status == "admissible":
@@ -173,7 +153,7 @@ def check(
     role |= {name: "control" for name in z if name in nodes}
 
     view = View(known)
-    finding = _assess(view, role)
+    finding = assess(view, role)
     unknowns = [*_unknown_edges(view, role), *_unknown_variables(nodes, x, z)]
     observable = nodes - known.latent if columns is None else nodes.intersection(data) - known.latent
     remedies = _Remedies(view, role, finding, observable)
@@ -213,98 +193,7 @@ def assumptions(target: str, actionable: Sequence[str], control: Sequence[str] =
     return tuple(said)
 
 
-class _Offence(NamedTuple):
-    criterion: str
-    edge: Edge
-    path: tuple[str, ...]
-    key: Key
-
-
-class _Finding(NamedTuple):
-    offences: dict[Key, _Offence]
-    harmful: set[Key]  # or not shown to be harmless
-    identified: bool | None
-
-
-def _offences(view: View, role: Mapping[str, Role]) -> Iterator[_Offence]:
-    """Everything that breaks a criterion however the unknown edges are read.
-
-    Nothing else does so in all readings: with the other unknown edges read as X → Y, Z → X or as a latent
-    common cause away from X, no directed path is added that leads back, and no criterion is broken.
-    """
-    graph = view.graph
-    (target,) = [name for name, its_role in role.items() if its_role == "target"]
-    for arrow, edges in (("->", graph.directed), ("<->", graph.bidirected), ("--", graph.unknown)):
-        for a, b in edges:
-            roles = (role.get(a), role.get(b))
-            if "actionable" not in roles:
-                continue
-            if arrow == "<->" or None in roles:
-                criterion = "d"
-            elif roles == ("actionable", "actionable"):
-                criterion = "c"
-            elif arrow == "--" or roles[1] == "target" or roles[0] == "control":
-                continue
-            else:
-                criterion = "a" if roles[0] == "target" else "b"
-            yield _Offence(criterion, (a, b), (a, arrow, b), (a, arrow, b))
-    roleless = {name for name in graph.nodes if name not in role}
-    came = effects(view.certain, target, through=roleless)
-    for name in came:
-        if role.get(name) == "control":
-            path = path_to(came, name)
-            yield _Offence("e", (path[-3], name), path, ("e", name))
-
-
-def _assess(view: View, role: Mapping[str, Role]) -> _Finding:
-    """The offences, and by the back-door test whether they matter.
-
-    It is enough to test one actionable variable at a time: a path that is open for several of them together
-    is open for the one it begins at. And every open path begins with an offending (or unknown) edge, since
-    one that begins at a control is blocked there.
-    """
-    offences = {
-        offence.key: offence for offence in sorted(_offences(view, role), key=lambda one: one.criterion)
-    }
-    controls = {name for name, its_role in role.items() if its_role == "control"}
-    (target,) = [name for name, its_role in role.items() if its_role == "target"]
-    surely, perhaps = ancestors(view.certain, controls), ancestors(view.possible, controls)
-    actionable = [name for name, its_role in role.items() if its_role == "actionable"]
-    broken = any(name in surely for name in actionable)
-    doubtful = any(name in perhaps for name in actionable)
-
-    at: dict[str, list[_Offence]] = {}
-    for offence in offences.values():
-        if offence.criterion != "e":
-            for name in offence.edge:
-                if role.get(name) == "actionable":
-                    at.setdefault(name, []).append(offence)
-    unknown = {name for edge in view.graph.unknown for name in edge if role.get(name) == "actionable"}
-    suspects = list(dict.fromkeys([*at, *(name for name in actionable if name in unknown)]))
-    harmful: set[Key] = set()
-    work = 0
-    for name in suspects:
-        work += view.size
-        if work > _WORK:
-            doubtful = True
-            harmful.update(offence.key for offence in at.get(name, ()))
-            continue
-        entries = {edge[0] for edge, _ in open_paths(view.possible, target, {name}, controls, perhaps)}
-        outwards = {other for other, here, _, _ in view.possible[name] if here == TAIL}
-        doubtful |= bool(entries)
-        if entries and not broken:
-            broken = any(True for _ in open_paths(view.certain, target, {name}, controls, surely))
-        for offence in at.get(name, ()):
-            other = offence.edge[1] if offence.edge[0] == name else offence.edge[0]
-            if other in entries or (other in outwards and other in perhaps):
-                harmful.add(offence.key)
-    identified = False if broken else None if doubtful else True
-    if not identified:
-        harmful.update(key for key, offence in offences.items() if offence.criterion == "e")
-    return _Finding(offences, harmful, identified)
-
-
-def _reason(offence: _Offence, role: Mapping[str, Role], harmless: bool) -> str:
+def _reason(offence: Offence, role: Mapping[str, Role], harmless: bool) -> str:
     """One sentence: the fact, and what goes wrong because of it."""
     a, b = (plain(name) for name in offence.edge)
     fact = f"{a} causes {b}"
@@ -344,7 +233,7 @@ def _unknown_edges(view: View, role: Mapping[str, Role]) -> Iterator[Unknown]:
     if not graph.unknown:
         return
     (target,) = [name for name, its_role in role.items() if its_role == "target"]
-    on_the_way = _ways_to_controls(view, role, target)
+    on_the_way = ways_to_controls(view, role, target)
     for edge in graph.unknown:
         roles = {role.get(name): name for name in edge}
         x = roles.get("actionable")
@@ -359,48 +248,15 @@ def _unknown_edges(view: View, role: Mapping[str, Role]) -> Iterator[Unknown]:
                     break
 
 
-def _ways_to_controls(view: View, role: Mapping[str, Role], target: str) -> set[Edge]:
-    """The unknown edges, in the direction in which the target may by them affect a control (criterion e)."""
-    controls = {name for name, its_role in role.items() if its_role == "control"}
-    unknown = {edge for pair in view.graph.unknown for edge in (pair, pair[::-1])}
-    if view.has_few_readings:
-        found: set[Edge] = set()
-        roleless = {name for name in view.graph.nodes if name not in role}
-        for reading in readings(view.graph):
-            came = effects(View(reading).certain, target, through=roleless)
-            for control in controls.intersection(came):
-                names = path_to(came, control)[::2]
-                found.update(edge for edge in pairwise(names) if edge in unknown)
-        return found
-    # What affects the target cannot also be its effect: that would be a cycle.
-    causes = ancestors(view.certain, [target]) - {target}
-    roleless = {name for name in view.graph.nodes if name not in role and name not in causes}
-    after = effects(view.possible, target, through=roleless, but=causes)
-    before = controls - causes
-    waiting = list(before)
-    while waiting:
-        for other, here, there, _ in view.possible[waiting.pop()]:
-            if here == HEAD and there == TAIL and other in roleless and other not in before:
-                before.add(other)
-                waiting.append(other)
-    return {(a, b) for a, b in unknown if (a == target or (a in after and a in roleless)) and b in before}
-
-
 def _question(edge: Edge, wanted: str) -> str:
-    return (
-        f"How are {plain(edge[0])} and {plain(edge[1])} connected? The input is admissible only if {wanted}."
-    )
+    return f"How are {plain(edge[0])} and {plain(edge[1])} connected? The input is admissible only if {wanted}."
 
 
-def _unknown_variables(
-    nodes: set[str], actionable: Sequence[str], control: Sequence[str]
-) -> Iterator[Unknown]:
+def _unknown_variables(nodes: set[str], actionable: Sequence[str], control: Sequence[str]) -> Iterator[Unknown]:
     for names, criteria in ((actionable, ("a", "b", "c", "d")), (control, ("b", "e"))):
         for name in names:
             if name not in nodes:
-                question = (
-                    f"What are the causes and effects of {plain(name)}? It is not in the graph; add it."
-                )
+                question = f"What are the causes and effects of {plain(name)}? It is not in the graph; add it."
                 yield Unknown(criteria, None, question)
 
 
@@ -418,19 +274,19 @@ class _Change(NamedTuple):
 class _Remedies:
     """The smallest changes of roles that mend an offence, each tried out by checking again."""
 
-    def __init__(self, view: View, role: Mapping[str, Role], finding: _Finding, observable: set[str]) -> None:
+    def __init__(self, view: View, role: Mapping[str, Role], finding: Finding, observable: set[str]) -> None:
         self.view, self.role, self.finding, self.observable = view, role, finding, observable
-        self.tried: dict[tuple[_Change, ...], _Finding | None] = {}
+        self.tried: dict[tuple[_Change, ...], Finding | None] = {}
         self.work = 0
 
-    def for_offence(self, offence: _Offence) -> tuple[str, ...]:
+    def for_offence(self, offence: Offence) -> tuple[str, ...]:
         singles = [(change,) for change in self._candidates(offence)]
         found = self._that_mend(offence, singles)
         if not found and offence.key in self.finding.harmful:
             found = self._that_mend(offence, self._pairs(offence, singles))
         return tuple(found) or (f"{singles[-1][0].text(self.role)}, and check again",)
 
-    def _candidates(self, offence: _Offence) -> list[_Change]:
+    def _candidates(self, offence: Offence) -> list[_Change]:
         """The role changes that can touch this offence, the one that always ends it last."""
         a, b = offence.edge
         if offence.criterion == "e":
@@ -443,7 +299,7 @@ class _Remedies:
             changes.append(_Change(b, None))
         return changes + [_Change(name, None) for name in reversed(actionable)]
 
-    def _pairs(self, offence: _Offence, singles: list[tuple[_Change]]) -> list[tuple[_Change, ...]]:
+    def _pairs(self, offence: Offence, singles: list[tuple[_Change]]) -> list[tuple[_Change, ...]]:
         pairs: dict[tuple[_Change, ...], None] = {}
         for (first,) in singles:
             after = self._after((first,))
@@ -455,7 +311,7 @@ class _Remedies:
                         pairs[tuple(sorted((first, second), key=lambda change: change.name))] = None
         return list(pairs)
 
-    def _that_mend(self, offence: _Offence, trials: Iterable[tuple[_Change, ...]]) -> list[str]:
+    def _that_mend(self, offence: Offence, trials: Iterable[tuple[_Change, ...]]) -> list[str]:
         clean, harmless = [], []
         for changes in trials:
             after = self._after(changes)
@@ -472,14 +328,17 @@ class _Remedies:
                 harmless.append(f"{text} (what remains of this does no harm: the effect is then identified)")
         return clean + harmless
 
-    def _after(self, changes: tuple[_Change, ...]) -> _Finding | None:
+    def _after(self, changes: tuple[_Change, ...]) -> Finding | None:
         """What a check would find after these changes; None once too much work would have been done."""
         if changes not in self.tried:
             self.work += self.view.size * (1 + min(len(self.finding.offences), len(self.role)))
-            role = dict(self.role)
-            for change in changes:
-                role.pop(change.name, None)
-                if change.role is not None:
-                    role[change.name] = change.role
-            self.tried[changes] = _assess(self.view, role) if self.work <= _WORK else None
+            self.tried[changes] = assess(self.view, self._changed(changes)) if self.work <= WORK else None
         return self.tried[changes]
+
+    def _changed(self, changes: tuple[_Change, ...]) -> dict[str, Role]:
+        role = dict(self.role)
+        for change in changes:
+            role.pop(change.name, None)
+            if change.role is not None:
+                role[change.name] = change.role
+        return role

@@ -42,9 +42,7 @@ class RuleVerdict:
         return self.identified is True
 
 
-def identify_rule(
-    graph: object, *, target: str, variables: Iterable[str], control: Iterable[str] = ()
-) -> RuleVerdict:
+def identify_rule(graph: object, *, target: str, variables: Iterable[str], control: Iterable[str] = ()) -> RuleVerdict:
     """Apply the back-door criterion to just the variables of one rule.
 
     >>> identify_rule("a <- b -> y; a -> y", target="y", variables=["a"]).open_path
@@ -98,9 +96,7 @@ class View:
         self.graph = graph
         self.size = len(graph.nodes) + len(graph.directed) + len(graph.bidirected) + len(graph.unknown)
         # Three readings for each unknown edge; more than 20 are never few, and their power could be huge.
-        self.has_few_readings = (
-            len(graph.unknown) < 20 and 3 ** len(graph.unknown) * self.size <= _FEW_READINGS
-        )
+        self.has_few_readings = len(graph.unknown) < 20 and 3 ** len(graph.unknown) * self.size <= _FEW_READINGS
         self.certain: dict[str, list[Link]] = {name: [] for name in graph.nodes}
         for a, b in graph.directed:
             _add(self.certain, a, b, TAIL, HEAD, "->")
@@ -263,6 +259,4 @@ def refuse_bad_roles(
         if name in graph.latent:
             raise RoleError(f"{quoted(name)} is latent in the graph; a variable with a role must be observed")
         if (name in actionable_set) + (name in controls) + (name == target) > 1:
-            raise RoleError(
-                f"{quoted(name)} has two roles; leave it in one of target, actionable and control"
-            )
+            raise RoleError(f"{quoted(name)} has two roles; leave it in one of target, actionable and control")

@@ -78,9 +78,7 @@ class CausalGraph:
         known = {*undirected(self.directed), *self.bidirected}
         for a, b in self.unknown:
             if (a, b) in known:
-                said = (
-                    f"the edge between {quoted(a)} and {quoted(b)} is given as known and as unknown; keep one"
-                )
+                said = f"the edge between {quoted(a)} and {quoted(b)} is given as known and as unknown; keep one"
                 raise _EdgeError(said, [(a, b)])
         cycle = _cycle(nodes, self.directed)
         if cycle:
@@ -134,9 +132,7 @@ class CausalGraph:
             hidden = " latent 1" if name in self.latent else ""
             lines.append(f'  node [ id {position} label "{_gml_escape(name)}"{hidden} ]')
         for (a, b), kind in self._single_slots():
-            lines.append(
-                f"  edge [ source {place[a]} target {place[b]}" + (f' dir "{kind}" ]' if kind else " ]")
-            )
+            lines.append(f"  edge [ source {place[a]} target {place[b]}" + (f' dir "{kind}" ]' if kind else " ]"))
         return "\n".join([*lines, "]\n"])
 
     def to_networkx(self) -> networkx.DiGraph:
@@ -282,19 +278,17 @@ def _from_text_or_file(source: str | os.PathLike[str]) -> CausalGraph:
             with open(name, encoding="utf-8-sig", newline="") as file:
                 text = file.read()
         except (OSError, UnicodeDecodeError) as error:
-            raise GraphError(f"cannot read the graph file {quoted(name)}: {error}") from None
+            raise GraphError(f"cannot read the graph file {name!r}: {error}") from None
         try:
             return _from_text(text, name.lower().endswith(".gml") or _looks_like_gml(text))
         except GraphError as error:
-            raise GraphError(f"{quoted(name)}, {error}") from None
+            raise GraphError(f"{name!r}, {error}") from None
     is_gml = _looks_like_gml(name)
     if isinstance(source, str) and (is_gml or "{" in name or "->" in name or "\n" in name):
         return _from_text(name, is_gml)
     if not isinstance(source, str):
-        raise GraphError(f"no graph file {quoted(name)}")
-    raise GraphError(
-        f"{quoted(name)} is neither an existing file nor the text of a graph such as 'dag {{ a -> b }}'"
-    )
+        raise GraphError(f"no graph file {name!r}")
+    raise GraphError(f"{quoted(name)} is neither an existing file nor the text of a graph such as 'dag {{ a -> b }}'")
 
 
 def _looks_like_gml(text: str) -> bool:

@@ -17,7 +17,7 @@ from causalrules.exceptions import GraphError
 from causalrules.names import quoted
 
 # A few bytes such as `{a b …} -> {c d …}` can stand for a product of edges that fits no memory.
-_MOST_EDGES = 2_000_000
+_MOST_EDGES = 1_000_000
 _ARROW_OF_DIR = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}
 _REFERENCES = re.compile(r"&(?:#(\d{1,7})|\w{1,32});")
 _BLANKS, _ANGLES = re.compile(r"\s*+"), re.compile("[<>]")
@@ -27,9 +27,7 @@ _YES, _NO = {"true", "1", "yes"}, {"false", "0", "no"}
 def is_latent(attributes: Mapping[str, Any], complain: Callable[[str], str]) -> bool:
     """Whether a node's attributes mark it as unobserved; `complain` puts the place in front of a message."""
     if "selected" in attributes and attributes["selected"] is None:
-        raise GraphError(
-            complain("dagitty's [selected] is not supported: these criteria assume no selection")
-        )
+        raise GraphError(complain("dagitty's [selected] is not supported: these criteria assume no selection"))
     latent = any(key in attributes and attributes[key] is None for key in ("latent", "unobserved", "l", "u"))
     for key, meaning in (("latent", True), ("observed", False)):
         value = attributes.get(key)
@@ -309,9 +307,7 @@ class DotReader(TextReader):
 
     def _connect(self, mentions: list[str], left: range, arrow: _Token, right: range) -> None:
         if not left or not right:
-            raise GraphError(
-                self.complain(arrow.position, "there is an empty group on one side of this arrow")
-            )
+            raise GraphError(self.complain(arrow.position, "there is an empty group on one side of this arrow"))
         self.expanded += len(left) * len(right)
         if self.expanded > _MOST_EDGES:
             said = f"with these groups the graph has more than {_MOST_EDGES:,} edges"

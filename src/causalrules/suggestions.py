@@ -70,16 +70,12 @@ class Suggestions:
         lines = [f"No variable can be actionable for the target {plain(self.target)}."] * (not self.choices)
         for choice in self.choices:
             lines.append(f"For the target {plain(self.target)}: actionable {listed(choice.actionable)}")
-            lines.append(
-                f"  with control {listed(choice.control)}; may be added: {listed(choice.optional_control)}."
-            )
+            lines.append(f"  with control {listed(choice.control)}; may be added: {listed(choice.optional_control)}.")
         for left_out in self.left_out:
             lines.append(f"  Not {plain(left_out.name)}: {left_out.reason}.")
             if left_out.identified_with is not None:
                 controls = listed(left_out.identified_with)
-                lines.append(
-                    f"    On its own, with control {controls}, its effect is identified all the same."
-                )
+                lines.append(f"    On its own, with control {controls}, its effect is identified all the same.")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
