@@ -1,4 +1,4 @@
-"""A RuleSet as text for a terminal and as HTML for a notebook, and the words for what the numbers mean.
+"""A RuleSet as text for a terminal and as HTML for a notebook.
 
 Names and values come from strangers: a terminal gets no control characters, a notebook no markup of theirs.
 """
@@ -6,10 +6,11 @@ Names and values come from strangers: a terminal gets no control characters, a n
 from __future__ import annotations
 
 import html as markup
-import math
 import shutil
 import unicodedata
 from typing import TYPE_CHECKING
+
+from causalrules.wording import meaning, number, proof, warning
 
 if TYPE_CHECKING:
     from causalrules.result import RuleResult, RuleSet
@@ -19,45 +20,6 @@ _NARROWEST_RULE = 16
 _MOST_RULE_LINES = 4
 _MOST_SENTENCE_LINES = 20
 _JOINERS = "\u200c\u200d"  # invisible, but part of how some scripts and emoji are written
-
-
-def meaning(rules: RuleSet) -> str:
-    """Say what the effects are. Only an admissible causal graph lets us speak of bringing a rule about."""
-    question = rules.question
-    adjusted = f"adjusted for {_listed(question.control)}" if question.control else "with no controls"
-    if rules.admissibility is not None and rules.admissibility.get("status") == "admissible":
-        return (
-            f"effect: of bringing the rule about on the probability of {question.outcome}, {adjusted}, "
-            "as the causal graph allows"
-        )
-    return f"effect: how much more often {question.outcome} occurs where the rule holds, {adjusted}"
-
-
-def proof(rules: RuleSet) -> str:
-    """Say what is known about rules that are not in the list."""
-    effort = f"{rules.nodes:,} nodes in {rules.seconds:.2f} s"
-    if rules.optimal:
-        return f"proven optimal, {effort}"
-    why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
-    if math.isinf(rules.upper_bound):
-        return f"{why}: nothing is proven yet, {effort}"
-    return f"{why}: no rule can exceed {_number(rules.upper_bound)} (gap {_number(rules.gap)}), {effort}"
-
-
-def warning(rules: RuleSet) -> str | None:
-    """Say so in words where the list should not be taken for a finding."""
-    if not rules and rules.stopped != "optimal":
-        return "No rule was found in that time: give it more."
-    if not rules:
-        return "No rule satisfies the options: lower min_coverage or add actionable columns."
-    best = rules[0]
-    if best.value > 0:
-        return None
-    if best.estimator == "reliable":
-        return (
-            f"No rule has a reliable effect: even the best one may have none or a negative one ({_number(best.value)})."
-        )
-    return f"No rule has a positive value: the best is {_number(best.value)} ({best.estimator})."
 
 
 def text(rules: RuleSet) -> str:
@@ -96,9 +58,6 @@ def sentences(rules: RuleSet) -> list[str]:
     return [meaning(rules), proof(rules), *([sentence] if sentence else []), *rules.notes]
 
 
-_STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
-
-
 def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
     """Every heading but the rule's, whose width is what the others leave."""
     return (cells[0], *cells[2:])
@@ -106,21 +65,12 @@ def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
 
 def _cells(position: int, rule: RuleResult) -> tuple[str, ...]:
     effects = (rule.reliable_effect, rule.effect, rule.marginal_effect)
-    return (str(position), *map(_number, effects), f"{100 * rule.coverage:.1f} %", f"{rule.n_covered:,}")
+    return (str(position), *map(number, effects), f"{100 * rule.coverage:.1f} %", f"{rule.n_covered:,}")
 
 
 def _row(cells: tuple[str, ...], rule: str, widths: list[int], room: int) -> str:
     first, *others = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
     return "  ".join([first, rule + " " * (room - _columns(rule)), *others])
-
-
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4f}".replace("-", "−")
-
-
-def _listed(names: tuple[str, ...], most: int = 5) -> str:
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def printable(words: str) -> str:

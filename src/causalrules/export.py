@@ -1,0 +1,274 @@
+"""Rules for other systems: conditions in SQL and Python, tables in LaTeX and Markdown.
+
+Names and values come from strangers: each is written as a quoted identifier or literal, never as code.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from causalrules import wording
+from causalrules.data import Scalar, shorten
+from causalrules.exceptions import OptionError
+from causalrules.propositions import Proposition, describe
+
+if TYPE_CHECKING:
+    from causalrules.result import RuleResult, RuleSet
+
+DIALECTS = ("duckdb", "postgres", "sqlite")
+HEADINGS = ("#", "rule", "reliable effect", "effect", "95 % interval", "marginal", "coverage", "rows")
+
+Categories = Mapping[str, Sequence[Scalar]]
+
+# SQLite promises to read no more digits than these as the nearest double.
+_SAFE_DIGITS = 15
+_LARGEST_INTEGER = 2**63
+_LARGEST_POWER = 62
+
+
+def sql(rules: Iterable[Sequence[Proposition]], dialect: str = "duckdb", categories: Categories | None = None) -> str:
+    """A condition for WHERE that is true on the rows that one of the rules covers, and never on the others.
+
+    A missing value (NULL, and NaN among floats) satisfies no condition. `categories` gives the order of columns
+    of ordered text, which SQL does not know.
+
+    >>> print(sql([[Proposition("sex", "=", "female"), Proposition("class", "<=", 2)]]))
+    "class" <= 2 AND "sex" = 'female'
+    """
+    if dialect not in DIALECTS:
+        raise OptionError(f"no dialect {dialect!r}; the dialects are {shorten(DIALECTS)}")
+    clauses = [_sql_rule(conditions, dialect, categories or {}) for conditions in rules]
+    return "\n OR ".join(f"({clause})" for clause in clauses) if len(clauses) > 1 else (clauses or ["FALSE"])[0]
+
+
+def python(conditions: Sequence[Proposition], name: str = "covers", categories: Categories | None = None) -> str:
+    """The source of a function that says whether a row (a mapping of names to values) satisfies the conditions.
+
+    None and nan are missing and satisfy nothing. The function needs no package but Python's own.
+
+    >>> print(python([Proposition("sex", "=", "female"), Proposition("class", "<=", 2)]))
+    def covers(row):
+        return all(
+            value is not None and value == value and satisfied(value)
+            for value, satisfied in [
+                (row['class'], lambda value: value <= 2),
+                (row['sex'], lambda value: value == 'female'),
+            ]
+        )
+    """
+    if not name.isidentifier():
+        raise OptionError(f"name = {name!r} cannot be the name of a function; use letters, digits and _")
+    lines = []
+    for condition in sorted(conditions, key=str):
+        chosen = _categories(condition, categories or {})
+        if chosen is not None:
+            test = f"in {chosen!r}"
+        else:
+            test = f"{'==' if condition.operator == '=' else condition.operator} {condition.value!r}"
+        lines.append(f"            (row[{condition.column!r}], lambda value: value {test}),\n")
+    dated = any(isinstance(condition.value, (dt.date, dt.time, dt.timedelta)) for condition in conditions)
+    return (
+        ("import datetime\n\n\n" if dated else "") + f"def {name}(row):\n"
+        "    return all(\n"
+        "        value is not None and value == value and satisfied(value)\n"
+        "        for value, satisfied in [\n" + "".join(lines) + "        ]\n    )"
+    )
+
+
+def latex(rules: RuleSet) -> str:
+    """A table for LaTeX with booktabs; what the numbers mean is its caption."""
+    body = "".join(
+        f"  {' & '.join(map(_latex_text, _cells(place, rule)))} \\\\\n" for place, rule in enumerate(rules, 1)
+    )
+    return (
+        "% needs \\usepackage{booktabs}\n"
+        "\\begin{table}\n  \\centering\n  \\begin{tabular}{rlrrrrrr}\n  \\toprule\n"
+        f"  {' & '.join(map(_latex_text, HEADINGS))} \\\\\n  \\midrule\n{body}"
+        f"  \\bottomrule\n  \\end{{tabular}}\n  \\caption{{{_latex_text(_caption(rules))}}}\n\\end{{table}}\n"
+    )
+
+
+def markdown(rules: RuleSet) -> str:
+    """A table for Markdown, and below it what the numbers mean."""
+    lines = ["| " + " | ".join(HEADINGS) + " |", "|---:|:---|" + "---:|" * (len(HEADINGS) - 2)]
+    lines += ["| " + " | ".join(map(_markdown_text, _cells(place, rule))) + " |" for place, rule in enumerate(rules, 1)]
+    return "\n".join([*lines, "", _markdown_text(_caption(rules))]) + "\n"
+
+
+def _sql_rule(conditions: Sequence[Proposition], dialect: str, categories: Categories) -> str:
+    bounded = {condition.column for condition in conditions if condition.operator == "<="}
+    terms = []
+    for condition in sorted(conditions, key=str):
+        terms.append(_sql_condition(condition, dialect, categories))
+        # NaN is greater than any number there, and missing here; another bound from above excludes it already.
+        nan = isinstance(condition.value, float) and condition.operator == ">=" and condition.column not in bounded
+        if nan and dialect != "sqlite":
+            infinity = "CAST('Infinity' AS DOUBLE PRECISION)"
+            terms.append(f"{_identifier(condition.column, dialect)} <= {infinity}")
+    return " AND ".join(terms)
+
+
+def _sql_condition(condition: Proposition, dialect: str, categories: Categories) -> str:
+    column = _identifier(condition.column, dialect)
+    chosen = _categories(condition, categories)
+    if chosen is not None:
+        literals = [_literal(condition.column, value, dialect) for value in chosen]
+        possible = [literal for literal in literals if literal is not None]
+        return f"{column} IN ({', '.join(possible)})" if possible else "FALSE"
+    literal = _literal(condition.column, condition.value, dialect)
+    return "FALSE" if literal is None else f"{column} {condition.operator} {literal}"
+
+
+def _categories(condition: Proposition, categories: Categories) -> tuple[Scalar, ...] | None:
+    """The categories that satisfy a condition on ordered text; None where the values have an order of their own."""
+    if condition.operator == "=":
+        return None
+    order = tuple(categories.get(condition.column, ()))
+    if not order:
+        if isinstance(condition.value, (str, bool)):
+            raise OptionError(
+                f"{condition.text!r:.200} compares by the order of the categories of {condition.column!r:.60}, which "
+                f"only the data know; give it as categories={{{condition.column!r:.60}: [lowest, …, highest]}}"
+            )
+        return None
+    if condition.value not in order:
+        raise OptionError(
+            f"categories: {condition.value!r:.60} of {condition.text!r:.200} is not among those of "
+            f"{condition.column!r:.60}: {shorten(order)}"
+        )
+    place = order.index(condition.value)
+    return order[: place + 1] if condition.operator == "<=" else order[place:]
+
+
+def _identifier(name: str, dialect: str) -> str:
+    if not name or "\0" in name or not _encodable(name):
+        raise OptionError(f"no SQL can name the column {name!r:.60}; rename it")
+    # SQLite takes "x" for the text 'x' where there is no such column, and would then find no rows in silence.
+    mark = "`" if dialect == "sqlite" else '"'
+    return mark + name.replace(mark, mark * 2) + mark
+
+
+def _literal(column: str, value: Scalar, dialect: str) -> str | None:
+    """The value in SQL; None for text that no database of this dialect can hold."""
+    if isinstance(value, bool):
+        return str(int(value)) if dialect == "sqlite" else str(value).upper()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float(value, dialect)
+    if isinstance(value, str):
+        return _text(value, dialect)
+    if isinstance(value, dt.timedelta):
+        if dialect == "sqlite":
+            raise OptionError(f"column {column!r:.60} holds durations, which SQLite does not have; make it a number")
+        microseconds = value // dt.timedelta(microseconds=1)
+        return f"to_microseconds({microseconds})" if dialect == "duckdb" else f"INTERVAL '{microseconds} microseconds'"
+    if isinstance(value, dt.datetime):
+        kind, text = "TIMESTAMPTZ" if value.tzinfo else "TIMESTAMP", value.isoformat(sep=" ")
+    else:
+        kind, text = "DATE" if isinstance(value, dt.date) else "TIME", value.isoformat()
+    # SQLite keeps dates and times as text in this form.
+    return f"'{text}'" if dialect == "sqlite" else f"{kind} '{text}'"
+
+
+def _float(value: float, dialect: str) -> str:
+    """A literal that is exactly this double; whole numbers as such, so that integer columns compare exactly too."""
+    if value.is_integer() and abs(value) < _LARGEST_INTEGER:
+        return str(int(value))
+    digits = repr(value)
+    if dialect == "duckdb":
+        return digits if "e" in digits else f"{digits}e0"  # without an exponent it would be a decimal number
+    if dialect == "sqlite" and sum(map(str.isdigit, digits.partition("e")[0])) > _SAFE_DIGITS:
+        return _as_division(value)
+    return digits
+
+
+def _as_division(value: float) -> str:
+    """The double as an integer divided or multiplied by powers of two, which is exact everywhere."""
+    numerator, denominator = value.as_integer_ratio()
+    sign, power = "/", denominator.bit_length() - 1
+    if denominator == 1:
+        power = max(0, numerator.bit_length() - 53)
+        sign, numerator = "*", numerator >> power
+    text = str(numerator)
+    while power > 0:
+        text += f" {sign} CAST({2 ** min(power, _LARGEST_POWER)} AS REAL)"
+        power -= _LARGEST_POWER
+    return f"({text})"
+
+
+def _text(value: str, dialect: str) -> str | None:
+    if not _encodable(value) or ("\0" in value and dialect == "postgres"):
+        return None
+    if dialect == "postgres" and "\\" in value:
+        # Read alike whether or not the server takes backslashes in plain strings for escapes.
+        return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+    # The text of a statement ends at a NUL, wherever it stands.
+    null = "' || char(0) || '" if dialect == "sqlite" else "' || chr(0) || '"
+    quoted = "'" + value.replace("'", "''").replace("\0", null) + "'"
+    quoted = f"({quoted})" if "\0" in value else quoted
+    # A column may have been declared to ignore the case of letters.
+    return f"{quoted} COLLATE BINARY" if dialect == "sqlite" else quoted
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _cells(place: int, rule: RuleResult) -> tuple[str, ...]:
+    low, high = rule.interval()
+    between = "–" if math.isnan(low) else f"{wording.number(low)} to {wording.number(high)}"
+    effects = (rule.reliable_effect, rule.effect, rule.marginal_effect)
+    reliable, effect, marginal = map(wording.number, effects)
+    coverage, rows = f"{100 * rule.coverage:.1f} %", f"{rule.n_covered:,}"
+    return str(place), describe(rule.conditions), reliable, effect, between, marginal, coverage, rows
+
+
+def _caption(rules: RuleSet) -> str:
+    sentence = wording.warning(rules)
+    said = [wording.meaning(rules), wording.proof(rules), *([sentence] if sentence else [])]
+    return " ".join(part if part.endswith(".") else f"{part}." for part in said)
+
+
+_LATEX = {
+    **{sign: "\\" + sign for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    '"': r"\symbol{34}",
+    "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}",
+    "|": r"\textbar{}",
+    "-": "{-}",
+    "–": "--",
+    "−": "$-$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "≠": r"$\ne$",
+    "∧": r"$\wedge$",
+    "β": r"$\beta$",
+}
+
+
+def _latex_text(text: str) -> str:
+    return _escaped(text, _LATEX.get)
+
+
+def _markdown_text(text: str) -> str:
+    return _escaped(text, {"<": "&lt;", ">": "&gt;", "&": "&amp;", **{s: "\\" + s for s in "\\`*_[]#|~$!"}}.get)
+
+
+def _escaped(text: str, spelling: Callable[[str], str | None]) -> str:
+    return "".join(
+        spelling(letter) or (letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii"))
+        for letter in text
+    )

@@ -1,0 +1,176 @@
+"""The words for what a result means. They follow the verdict on the causal graph and go no further.
+
+Only an admissible graph lets us speak of bringing a rule about; otherwise an effect is a difference between the rows
+where the rule holds and the others, and the words say no more than that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from causalrules import estimators
+from causalrules.propositions import AND
+
+if TYPE_CHECKING:
+    from causalrules.result import RuleResult, RuleSet
+
+_STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
+# Below this many points, adjusting is not worth a sentence.
+_CHANGED = 0.005
+
+
+def causal(rules: RuleSet) -> bool:
+    """Whether the result may be spoken of as cause and effect."""
+    return rules.admissibility is not None and rules.admissibility.get("status") == "admissible"
+
+
+def meaning(rules: RuleSet) -> str:
+    """Say what the effects are."""
+    question = rules.question
+    adjusted = adjustment(question.control)
+    if causal(rules):
+        return (
+            f"effect: of bringing the rule about on the probability of {question.outcome}, {adjusted}, "
+            "as the causal graph allows"
+        )
+    return f"effect: how much more often {question.outcome} occurs where the rule holds, {adjusted}"
+
+
+def verdict(rules: RuleSet) -> str:
+    """Say how far the graph, or the lack of one, lets the reader go."""
+    if rules.admissibility is None:
+        return (
+            "No causal graph was checked. The numbers are differences between rows, adjusted for the controls; "
+            "they tell what would happen if a rule were brought about only under the assumptions listed here."
+        )
+    status = rules.admissibility.get("status")
+    if status == "admissible":
+        return (
+            "The causal graph is admissible: if it is right, the effects are those of bringing a rule about. Within "
+            "each stratum, values that satisfy the rule are then given as they occur there among rows that satisfy it."
+        )
+    if status == "violated":
+        return (
+            "The causal graph is not admissible for these roles. The numbers are differences between rows, adjusted "
+            "for the controls, and no more than that."
+        )
+    return (
+        "The causal graph leaves open whether these roles are admissible. The numbers are differences between rows, "
+        "adjusted for the controls, and no more than that."
+    )
+
+
+def proof(rules: RuleSet) -> str:
+    """Say what is known about rules that are not in the list."""
+    effort = f"{rules.nodes:,} nodes in {rules.seconds:.2f} s"
+    if rules.optimal:
+        return f"proven optimal, {effort}"
+    why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
+    if math.isinf(rules.upper_bound):
+        return f"{why}: nothing is proven yet, {effort}"
+    return f"{why}: no rule can exceed {number(rules.upper_bound)} (gap {number(rules.gap)}), {effort}"
+
+
+def warning(rules: RuleSet) -> str | None:
+    """Say so in words where the list should not be taken for a finding."""
+    if not rules and rules.stopped != "optimal":
+        return "No rule was found in that time: give it more."
+    if not rules:
+        return "No rule satisfies the options: lower min_coverage or add actionable columns."
+    best = rules[0]
+    if best.value > 0:
+        return None
+    if best.estimator == "reliable":
+        return (
+            f"No rule has a reliable effect: even the best one may have none or a negative one ({number(best.value)})."
+        )
+    return f"No rule has a positive value: the best is {number(best.value)} ({best.estimator})."
+
+
+def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
+    """Say in sentences what a rule's numbers mean, and what adjusting for the controls did to them."""
+    question, outcome = rules.question, rules.question.outcome
+    confidence = f"{100 * estimators.confidence_of_beta(rule.beta):.1f} %"
+    conditions = rule.text.replace(AND, " and ")
+    adjusted = adjustment(question.control)
+    least = rule.reliable_effect
+    if causal(rules):
+        if least > 0:
+            first = (
+                f"Bringing about {conditions} is estimated to raise the probability of {outcome} by at least "
+                f"{points(least)} (β = {rule.beta:g}, {confidence}), {adjusted}."
+            )
+        else:
+            first = (
+                f"It cannot be said with β = {rule.beta:g} ({confidence}) that bringing about {conditions} would raise "
+                f"the probability of {outcome}, {adjusted}: the cautious estimate is {points(least)}."
+            )
+    elif least > 0:
+        first = (
+            f"Where {conditions}, {outcome} occurs more often by at least {points(least)} "
+            f"(β = {rule.beta:g}, {confidence}), {adjusted}."
+        )
+    else:
+        first = (
+            f"It cannot be said with β = {rule.beta:g} ({confidence}) that {outcome} occurs more often where "
+            f"{conditions}, {adjusted}: the cautious estimate is {points(least)}."
+        )
+    return first, _plain_estimate(rule), *_adjusting(rule, question.control), *_overlap(rule)
+
+
+def adjustment(control: Sequence[str], most: int = 5) -> str:
+    """Name the controls that were adjusted for."""
+    if not control:
+        return "with no controls"
+    rest = len(control) - most
+    return f"adjusted for {', '.join(control[:most])}" + (f" and {rest} more" if rest > 0 else "")
+
+
+def number(value: float) -> str:
+    """A number to four places with a real minus sign; "–" where there is none."""
+    return "–" if math.isnan(value) else f"{value:.4f}".replace("-", "−")
+
+
+def percent(value: float) -> str:
+    """A share in percent, to one place."""
+    return "–" if math.isnan(value) else f"{100 * value:.1f} %".replace("-", "−")
+
+
+def points(value: float) -> str:
+    """A difference of two probabilities in percentage points."""
+    return "no number" if math.isnan(value) else f"{100 * value:.1f} points".replace("-", "−")
+
+
+def _plain_estimate(rule: RuleResult) -> str:
+    if math.isnan(rule.effect):
+        return "No stratum has rows on both sides of the rule, so there is no plain estimate of the difference."
+    low, high = rule.interval()
+    return (
+        f"The plain estimate is {points(rule.effect)} (95 % interval {points(low)} to {points(high)}): "
+        f"{percent(rule.p_do_rule)} where the rule holds against {percent(rule.p_do_not_rule)} where it does not. "
+        f"The rule holds for {rule.n_covered:,} rows, {percent(rule.coverage)}."
+    )
+
+
+def _adjusting(rule: RuleResult, control: Sequence[str]) -> tuple[str, ...]:
+    without, adjusted = rule.marginal_effect, rule.effect
+    if not control or math.isnan(adjusted) or math.isnan(without) or abs(adjusted - without) < _CHANGED:
+        return ()
+    if adjusted * without < 0:
+        return (f"Without adjusting it would seem to be {points(without)}, of the opposite sign (Simpson's paradox).",)
+    less_or_more = "less" if abs(adjusted) < abs(without) else "more"
+    return (f"Without adjusting it would seem to be {points(without)}; adjusting makes it {less_or_more}.",)
+
+
+def _overlap(rule: RuleResult) -> tuple[str, ...]:
+    outside = [stratum for stratum in rule.strata if not stratum.overlap]
+    if not outside:
+        return ()
+    rows, strata = sum(stratum.n for stratum in outside), len(outside)
+    one = strata == 1
+    return (
+        f"{strata:,} {'stratum' if one else 'strata'} ({rows:,} rows) {'has' if one else 'have'} rows on one side of "
+        "the rule only and say nothing about the difference there; the plain estimate leaves them out.",
+    )
