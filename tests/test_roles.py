@@ -102,7 +102,7 @@ def test_defaults_take_every_other_column_that_varies():
     roles = resolve(read(DATA), "survived", control="sex")
     assert roles.actionable == ("age", "alive", "day", "pay")
     assert roles.control == ("sex",)
-    assert [note.split("'")[1] for note in roles.notes] == ["same", "void", "half"]
+    assert [note.split("'")[1] for note in roles.notes] == ["half", "same", "void"]
 
 
 def test_roles_do_not_depend_on_the_order_of_the_caller():
