@@ -234,7 +234,7 @@ def _cells(place: int, rule: RuleResult) -> tuple[str, ...]:
 def _caption(rules: RuleSet) -> str:
     sentence = wording.warning(rules)
     said = [wording.meaning(rules), wording.proof(rules), *([sentence] if sentence else [])]
-    return " ".join(part if part.endswith(".") else f"{part}." for part in said)
+    return " ".join(part[0].upper() + part[1:] + "." * (not part.endswith(".")) for part in said)
 
 
 _LATEX = {

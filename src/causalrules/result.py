@@ -19,8 +19,10 @@ from causalrules import display, estimators
 from causalrules.data import read, unknown_column
 from causalrules.exceptions import DataError
 from causalrules.propositions import Proposition, describe
+from causalrules.trust.evidence import RuleEvidence, SearchEvidence
 
 if TYPE_CHECKING:
+    from causalrules.grouping import Group
     from causalrules.problem import Problem
     from causalrules.search import Progress
 
@@ -84,6 +86,8 @@ class RuleResult:
     beta: float
     estimator: str
     p_value: float | None = None
+    evidence: RuleEvidence | None = field(default=None, repr=False)
+    """How far the rule can be trusted, as far as that was asked."""
 
     @classmethod
     def from_counts(
@@ -197,6 +201,27 @@ class RuleResult:
             covered &= table.select(condition.column, satisfied)
         return covered
 
+    def to_sql(self, dialect: str = "duckdb", categories: Mapping[str, Sequence[Any]] | None = None) -> str:
+        """Return a condition for WHERE that holds on the rows of `covers`; "duckdb", "postgres" or "sqlite".
+
+        `categories` gives the order of a column of ordered text, lowest first, which SQL does not know.
+        """
+        from causalrules import export
+
+        return export.sql([self.conditions], dialect, categories)
+
+    def to_python(self, name: str = "covers", categories: Mapping[str, Sequence[Any]] | None = None) -> str:
+        """Return the source of a function that says whether a row, a mapping, satisfies the rule."""
+        from causalrules import export
+
+        return export.python(self.conditions, name, categories)
+
+    def plot_strata(self, ax: Any = None) -> Any:
+        """Plot how often the outcome occurs in each stratum where the rule holds and where not; return the Axes."""
+        from causalrules.report import plots
+
+        return plots.strata(self, ax)
+
 
 @dataclass(frozen=True)
 class Question:
@@ -240,6 +265,8 @@ class RuleSet(Sequence[RuleResult]):
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
     admissibility: Mapping[str, Any] | None = field(default=None, hash=False)
+    evidence: SearchEvidence | None = None
+    """How the evidence on how far the rules can be trusted was obtained."""
     library: str = field(default="dict", compare=False)
     history: tuple[Progress, ...] = field(default=(), compare=False)
     """How the search came along: one entry a step."""
@@ -285,11 +312,62 @@ class RuleSet(Sequence[RuleResult]):
 
         return nw.from_dict(columns, backend=self.library).to_native()
 
+    def significance(self, permutations: int = 999, seed: int = 0, **options: Any) -> RuleSet:
+        """Return the rules with `p_value`, adjusted for the search: `trust.permutation.significance`."""
+        from causalrules.trust.permutation import significance
+
+        return significance(self, permutations, seed, **options)
+
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the result as JSON, and write it to a file if a path is given."""
         from causalrules import result_json
 
         return result_json.write(self, path)
+
+    def to_sql(self, dialect: str = "duckdb", categories: Mapping[str, Sequence[Any]] | None = None) -> str:
+        """Return a condition for WHERE that holds on the rows that at least one of the rules covers."""
+        from causalrules import export
+
+        return export.sql([rule.conditions for rule in self], dialect, categories)
+
+    def to_latex(self) -> str:
+        """Return the rules as a table for LaTeX (booktabs)."""
+        from causalrules import export
+
+        return export.latex(self)
+
+    def to_markdown(self) -> str:
+        """Return the rules as a table for Markdown."""
+        from causalrules import export
+
+        return export.markdown(self)
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """Return a report as one HTML page that needs no network, and write it to a file if a path is given."""
+        from causalrules.report import html
+
+        return html.write(self, path)
+
+    def plot(self, kind: str = "effects", ax: Any = None) -> Any:
+        """Plot the rules and return the Axes: "effects", "coverage", "overlap" or "convergence"."""
+        from causalrules.report import plots
+
+        return plots.plot(self, kind, ax)
+
+    def groups(self, similarity: float = 0.5, data: Any = None) -> tuple[Group, ...]:
+        """Return the rules with near-duplicates, by the share of rows in common, under the strongest of them.
+
+        The rows are those that were searched; give `data` for a result that was read from a file.
+        """
+        from causalrules import grouping
+
+        return grouping.groups(self, similarity, data)
+
+    def ideas(self, k: int | None = None, similarity: float = 0.5, time_limit: float | None = None) -> RuleSet:
+        """Search on until there are k rules of which none is a near-duplicate of a stronger one."""
+        from causalrules import grouping
+
+        return grouping.ideas(self, k, similarity, time_limit)
 
     @classmethod
     def from_json(cls, source: str | PathLike[str]) -> RuleSet:

@@ -1,0 +1,199 @@
+"""A list worth reading: near-duplicates under their strongest rule, and which rules a more general one replaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules.exceptions import OptionError
+from causalrules.propositions import Proposition
+
+if TYPE_CHECKING:
+    from causalrules.problem import Problem
+    from causalrules.result import RuleResult, RuleSet
+
+_Rows = NDArray[np.uint8]
+
+# A list of ideas is looked for in lists of rules up to this many times as long.
+_FARTHEST = 256
+
+
+@dataclass(frozen=True)
+class Group:
+    """The strongest rule of several that hold for nearly the same rows, and its variants, strongest first.
+
+    `shared` says for each variant how much of the rows that it or the leader covers both cover.
+    """
+
+    leader: RuleResult
+    variants: tuple[RuleResult, ...]
+    shared: tuple[float, ...]
+
+
+def groups(rules: RuleSet, similarity: float = 0.5, data: Any = None) -> tuple[Group, ...]:
+    """Put each rule under the first stronger leader with which it shares `similarity` of their rows, or make it one.
+
+    The rows are those that were searched; give `data` for a result that was read from a file.
+    """
+    if isinstance(similarity, bool) or not isinstance(similarity, (int, float)) or not 0 < similarity <= 1:
+        raise OptionError(f"similarity = {similarity!r}: give a number above 0 and at most 1")
+    coverage = _Coverage(rules, data)
+    leaders: list[int] = []
+    variants: dict[int, list[tuple[int, float]]] = {}
+    for place in range(len(rules)):
+        for leader in leaders:
+            shared = coverage.shared(leader, place)
+            if shared >= similarity:
+                variants[leader].append((place, shared))
+                break
+        else:
+            leaders.append(place)
+            variants[place] = []
+    return tuple(
+        Group(
+            rules[leader],
+            tuple(rules[place] for place, _ in variants[leader]),
+            tuple(shared for _, shared in variants[leader]),
+        )
+        for leader in leaders
+    )
+
+
+def shared_rows(rules: RuleSet, data: Any = None) -> NDArray[np.float64]:
+    """For each two rules, how much of the rows that one of them covers both cover."""
+    coverage = _Coverage(rules, data)
+    matrix = np.ones((len(rules), len(rules)))
+    for i in range(len(rules)):
+        for j in range(i):
+            matrix[i, j] = matrix[j, i] = coverage.shared(i, j)
+    return matrix
+
+
+def redundant(rules: RuleSet) -> tuple[bool, ...]:
+    """For each rule, whether a more general rule in the list (all its rows and more) has at least its value."""
+    if rules.problem is None:
+        return tuple(
+            any(other.value >= rule.value and _more_general(other, rule) for other in rules if other is not rule)
+            for rule in rules
+        )
+    coverage = _Coverage(rules, None)
+    places = range(len(rules))
+    return tuple(
+        any(rules[other].value >= rules[place].value and coverage.within(place, other) for other in places)
+        for place in places
+    )
+
+
+def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_limit: float | None = None) -> RuleSet:
+    """Search on until there are k rules of which none is a near-duplicate of a stronger one.
+
+    The list is exact where it is proven optimal: the leaders of the best rules do not change as more rules follow.
+    """
+    from causalrules import search
+    from causalrules.discover import assemble
+
+    problem, question = _searched(rules), rules.question
+    k = question.k if k is None else k
+    wanted = search.SearchOptions(
+        k,
+        question.beta,
+        question.alpha,
+        question.max_length,
+        question.min_coverage,
+        question.estimator,
+        question.redundant,
+        time_limit=time_limit,
+    )
+    packed = problem.pack()
+    length = k
+    while True:
+        options = replace(wanted, k=length)
+        found = search.run(packed, options, problem.n_rows)
+        listed = assemble(problem, packed, options, found, max_bins=question.max_bins, source=question.source)
+        leaders = [group.leader for group in groups(listed, similarity)][:k]
+        exhausted = len(listed) < length or found.stopped != "optimal"
+        if len(leaders) == k or exhausted or length >= k * _FARTHEST:
+            break
+        length *= 4
+    notes = [*rules.notes, f"near-duplicates (at least {similarity:.0%} of their rows shared) are left out"]
+    if len(leaders) < k and not exhausted:
+        notes.append(f"the best {length:,} rules hold {len(leaders):,} different ideas; more were not looked for")
+    return replace(
+        rules,
+        rules=tuple(leaders),
+        question=replace(question, k=k),
+        optimal=listed.optimal,
+        upper_bound=listed.upper_bound,
+        gap=listed.gap,
+        stopped=listed.stopped,
+        nodes=listed.nodes,
+        seconds=listed.seconds,
+        history=listed.history,
+        notes=tuple(notes),
+    )
+
+
+class _Coverage:
+    """The rows of each rule, one bit each."""
+
+    def __init__(self, rules: RuleSet, data: Any) -> None:
+        if data is None:
+            problem = _searched(rules)
+            self._weights = None if problem.weights is None else problem.weights.astype(np.int64)
+            self._rows = [np.packbits(_covered(problem, rule)) for rule in rules]
+        else:
+            self._weights = None
+            self._rows = [np.packbits(rule.covers(data)) for rule in rules]
+        self._sizes = [self._count(rows) for rows in self._rows]
+
+    def _count(self, rows: _Rows) -> int:
+        if self._weights is None:
+            return int(np.bitwise_count(rows).sum(dtype=np.int64))
+        return int(self._weights[np.unpackbits(rows, count=len(self._weights)).astype(np.bool_)].sum())
+
+    def shared(self, one: int, other: int) -> float:
+        both = self._count(self._rows[one] & self._rows[other])
+        either = self._sizes[one] + self._sizes[other] - both
+        return both / either if either else 1.0
+
+    def within(self, one: int, other: int) -> bool:
+        """Whether the other rule covers all rows of this one, and more."""
+        return self._sizes[one] < self._sizes[other] and not np.any(self._rows[one] & ~self._rows[other])
+
+
+def _searched(rules: RuleSet) -> Problem:
+    if rules.problem is None:
+        raise OptionError("this result was read from a file, without the rows that were searched; pass data=")
+    return rules.problem
+
+
+def _covered(problem: Problem, rule: RuleResult) -> NDArray[np.bool_]:
+    language = problem.language
+    covered = np.ones(len(problem.outcome), np.bool_)
+    for condition in rule.conditions:
+        index = language.propositions.index(condition)
+        codes = problem.columns[language.column_index[index]]
+        covered &= (codes >= language.low[index]) & (codes <= language.high[index])
+    return covered
+
+
+def _more_general(general: RuleResult, special: RuleResult) -> bool:
+    """Whether the conditions alone show that one rule holds wherever the other does, and in more rows."""
+    return general.n_covered > special.n_covered and all(
+        any(_implied(wanted, given) for given in special.conditions) for wanted in general.conditions
+    )
+
+
+def _implied(wanted: Proposition, given: Proposition) -> bool:
+    if wanted == given:
+        return True
+    ordered: Any = (wanted.value, given.value)
+    # Text that is compared by ≤ or ≥ has an order of its own, which only the data know.
+    if wanted.column != given.column or wanted.operator != given.operator or isinstance(ordered[0], str):
+        return False
+    if wanted.operator == "=" or type(ordered[0]) is not type(ordered[1]):
+        return False
+    return bool(ordered[0] >= ordered[1] if wanted.operator == "<=" else ordered[0] <= ordered[1])
