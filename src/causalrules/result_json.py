@@ -19,6 +19,7 @@ from causalrules.estimators import ESTIMATORS
 from causalrules.exceptions import DataError
 from causalrules.propositions import Proposition
 from causalrules.result import Question, RuleResult, RuleSet, StratumEffect
+from causalrules.trust.evidence import RuleEvidence, SearchEvidence, from_dict, to_dict
 from causalrules.writing import replace_file
 
 SCHEMA = "causalrules/1"
@@ -71,6 +72,7 @@ def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
         "n_propositions": rules.n_propositions,
         "notes": list(rules.notes),
         "admissibility": None if rules.admissibility is None else dict(rules.admissibility),
+        "evidence": to_dict(rules.evidence),
         "versions": dict(rules.versions),
         "run": {"nodes": rules.nodes, "seconds": rules.seconds},
     }
@@ -109,6 +111,7 @@ def read(source: str | os.PathLike[str]) -> RuleSet:
         notes=_strings(payload, "notes"),
         versions={str(key): str(value) for key, value in _take(payload, "versions", dict).items()},
         admissibility=None if admissibility is None else _take(payload, "admissibility", dict),
+        evidence=None if payload.get("evidence") is None else from_dict(SearchEvidence, payload["evidence"]),
     )
 
 
@@ -119,6 +122,7 @@ def _rule(rule: RuleResult) -> dict[str, Any]:
         **{name: _finite(getattr(rule, name)) for name in _RULE_NUMBERS},
         "interval": [_finite(end) for end in rule.interval()],
         "strata": [_stratum(stratum) for stratum in rule.strata],
+        "evidence": to_dict(rule.evidence),
     }
 
 
@@ -147,6 +151,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         beta=question.beta,
         estimator=question.estimator,
         p_value=None if payload.get("p_value") is None else _number(payload, "p_value"),
+        evidence=None if payload.get("evidence") is None else from_dict(RuleEvidence, payload["evidence"]),
     )
 
 

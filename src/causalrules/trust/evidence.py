@@ -1,0 +1,249 @@
+"""What is known about how far rules can be trusted, kept with them and through JSON. An undefined number is None."""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from causalrules.exceptions import DataError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Significance:
+    """Adjusted p-values of one rule: how often the best rule of permuted data is as good as this one.
+
+    `single_step` compares with the best of all rules, `step_down` with the best of all but the better rules of the
+    list; `exceedances` of `permutations` were as good, in the comparison that gave the rule's `p_value`.
+    """
+
+    single_step: float
+    step_down: float | None
+    exceedances: int
+    permutations: int
+
+
+@dataclass(frozen=True)
+class HonestEffect:
+    """A rule's effect on rows that had no part in finding it; `p_value` is one-sided, Holm's over the rules.
+
+    Of `splits` divisions of the rows, `found` led to the rule, and the counts (a, b, c, d) of each stratum are those
+    of the rows left out there.
+    """
+
+    counts: tuple[tuple[int, int, int, int], ...] = field(repr=False)
+    effect: float | None
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    found: int
+    splits: int
+
+    @property
+    def n_rows(self) -> int:
+        """The rows the effect was measured on."""
+        return sum(map(sum, self.counts))
+
+
+@dataclass(frozen=True)
+class ConditionStability:
+    """How often the search on other samples has this condition; for ≤ and ≥, where its cut points lay."""
+
+    condition: str
+    share: float
+    low: str | None
+    high: str | None
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How often the rule, or one that covers nearly the same rows, returned among the best of other samples."""
+
+    returned: float
+    nearly: float
+    conditions: tuple[ConditionStability, ...]
+
+
+@dataclass(frozen=True)
+class ControlStrength:
+    """A measured control as the yardstick for an unmeasured one, and what the effect is without it.
+
+    Risk ratios: `with_rule` of its values between rows with and without the rule, `with_outcome` of the outcome
+    between its values. `strength` is the strength that a confounder with both ratios alike would need for its bias.
+    """
+
+    control: str
+    with_rule: float
+    with_outcome: float
+    strength: float
+    effect_without: float | None
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """E-values: how strongly a confounder must go with rule and outcome to explain the effect away.
+
+    `risk_ratio` is p_do_rule / p_do_not_rule, `limit` the end of its interval nearer to 1.
+    """
+
+    risk_ratio: float
+    limit: float
+    e_value: float
+    e_value_limit: float
+    controls: tuple[ControlStrength, ...]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The strata where the rule always or never holds, so that its rows have no counterpart.
+
+    `effect` is without them, `effect_with` counts them as no difference, and the effect on all rows lies between
+    `low` and `high` whatever would happen there.
+    """
+
+    n_strata: int
+    n_rows: int
+    share: float
+    effect: float | None
+    effect_with: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One word, "strong", "suggestive" or "not supported", and why: what speaks for the rule, and against it."""
+
+    word: str
+    supports: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RuleEvidence:
+    """What is known about one rule; None where it was not looked at."""
+
+    significance: Significance | None = None
+    honest: HonestEffect | None = None
+    stability: Stability | None = None
+    sensitivity: Sensitivity | None = None
+    overlap: Overlap | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class PermutationRun:
+    """How the p-values were made; `exact` where every arrangement of the outcome was tried."""
+
+    permutations: int
+    asked: int
+    level: float
+    method: str
+    exact: bool
+    seed: int
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The smallest β for which the best rule of permuted data is at most 0 with probability `confidence`.
+
+    `value` is the best reliable effect of the data with it, `usual_value` with `usual_beta`: the price.
+    """
+
+    beta: float
+    confidence: float
+    permutations: int
+    seed: int
+    value: float | None
+    usual_beta: float
+    usual_value: float | None
+
+
+@dataclass(frozen=True)
+class HonestRun:
+    """How honest effects were measured: "holdout", "second table" or "cross-fitting".
+
+    `best` is the mean effect, over the splits, of the best rule that was found, on the rows left out, with its
+    interval: what to expect of the best rule.
+    """
+
+    source: str
+    n_discovery: int
+    n_estimation: int
+    splits: int
+    level: float
+    seed: int | None
+    best: float | None
+    best_low: float | None
+    best_high: float | None
+
+
+@dataclass(frozen=True)
+class StabilityRun:
+    """How stability was measured, and how often each condition was in one of the best rules."""
+
+    method: str
+    replicates: int
+    share: float
+    seed: int
+    conditions: tuple[ConditionStability, ...]
+
+
+@dataclass(frozen=True)
+class SearchEvidence:
+    """How the evidence was obtained; None for what was not done."""
+
+    permutation: PermutationRun | None = None
+    calibration: Calibration | None = None
+    honest: HonestRun | None = None
+    stability: StabilityRun | None = None
+
+
+def to_dict(evidence: Any) -> Any:
+    """The evidence for JSON."""
+    if is_dataclass(evidence):
+        return {item.name: to_dict(getattr(evidence, item.name)) for item in fields(evidence)}
+    return [to_dict(item) for item in evidence] if isinstance(evidence, tuple) else evidence
+
+
+def from_dict(kind: type[T], payload: Any) -> T:
+    """The evidence that `to_dict` wrote; a DataError names what does not fit."""
+    result: T = _read(kind, payload, "evidence")
+    return result
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _read(kind: Any, payload: Any, place: str) -> Any:
+    if get_origin(kind) in (types.UnionType, Union):
+        inner = next(option for option in get_args(kind) if option is not type(None))
+        return None if payload is None else _read(inner, payload, place)
+    if is_dataclass(kind):
+        if not isinstance(payload, Mapping):
+            raise DataError(f"the result's {place} is {type(payload).__name__}, not an object")
+        values = {name: _read(hint, payload.get(name), f"{place}.{name}") for name, hint in _hints(kind).items()}  # type: ignore[arg-type]
+        return kind(**values)  # type: ignore[operator]
+    if get_origin(kind) is tuple:
+        if not isinstance(payload, (list, tuple)):
+            raise DataError(f"the result's {place} is {type(payload).__name__}, not a list")
+        inner_kinds = get_args(kind)
+        many = len(inner_kinds) == 2 and inner_kinds[1] is Ellipsis
+        if not many and len(payload) != len(inner_kinds):
+            raise DataError(f"the result's {place} has {len(payload)} items, not {len(inner_kinds)}")
+        kinds = [inner_kinds[0]] * len(payload) if many else inner_kinds
+        return tuple(_read(inner, item, place) for inner, item in zip(kinds, payload, strict=True))
+    if kind is float and type(payload) is int and abs(payload) < 2**53:
+        payload = float(payload)
+    if type(payload) is not kind or (kind is float and not math.isfinite(payload)):
+        raise DataError(f"the result's {place} is {payload!r:.40}, not {kind.__name__}")
+    return payload

@@ -1,0 +1,159 @@
+"""Other tables made from a problem's own rows: outcomes dealt anew, splits and samples. The language stays.
+
+The language and the strata come from the actionable and control columns alone, never from the outcome, so that what
+is found on one part of the rows owes nothing to the outcomes of the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules.exceptions import OptionError
+from causalrules.problem import Problem
+
+_MOST_WEIGHTED_ROWS = 10**9  # more than numpy can draw from without replacement
+
+
+def permuted(problem: Problem, rng: np.random.Generator) -> Problem:
+    """The problem with the outcome dealt anew at random within each stratum."""
+    if problem.weights is not None:
+        return _dealt(problem, rng)
+    place = np.argsort(problem.stratum, kind="stable")
+    shuffled = np.lexsort((rng.random(len(place)), problem.stratum))
+    outcome = np.empty_like(problem.outcome)
+    outcome[shuffled] = problem.outcome[place]
+    return replace(problem, outcome=outcome)
+
+
+def arrangements(problem: Problem) -> int | None:
+    """In how many ways the outcome can be dealt within the strata; None for rows with weights."""
+    if problem.weights is not None:
+        return None
+    rows = np.bincount(problem.stratum).tolist()
+    positive = np.bincount(problem.stratum, problem.outcome).astype(int).tolist()
+    return math.prod(math.comb(n, n1) for n, n1 in zip(rows, positive, strict=True))
+
+
+def every_arrangement(problem: Problem) -> Iterator[Problem]:
+    """The problem with its outcome dealt in every way there is."""
+    members = [np.flatnonzero(problem.stratum == stratum) for stratum in np.unique(problem.stratum)]
+    choices = [itertools.combinations(rows.tolist(), int(problem.outcome[rows].sum())) for rows in members]
+    for chosen in itertools.product(*choices):
+        outcome = np.zeros_like(problem.outcome)
+        outcome[list(itertools.chain(*chosen))] = 1
+        yield replace(problem, outcome=outcome)
+
+
+def split(problem: Problem, share: float, rng: np.random.Generator) -> tuple[Problem, Problem]:
+    """The rows in two parts at random, `share` of each stratum in the second.
+
+    The outcome has no say in it: given the strata, the two parts are independent samples.
+    """
+    rows = np.bincount(problem.stratum, problem.weights, minlength=problem.strata.n_strata).astype(np.int64)
+    # Fractions are rounded up or down at random, so that many small strata do not all lean to one side.
+    second = np.floor(rows * share + rng.random(len(rows))).astype(np.int64)
+    chosen = _drawn(problem, second, rng)
+    return reweighted(problem, frequencies(problem) - chosen), reweighted(problem, chosen)
+
+
+def folds(problem: Problem, n_folds: int, rng: np.random.Generator) -> list[tuple[Problem, Problem]]:
+    """Each of n_folds equal parts of every stratum, behind the rows without it."""
+    if problem.weights is not None:
+        raise OptionError("cross-fitting needs one record for each row: leave weights out, or use holdout=")
+    place = np.lexsort((rng.random(len(problem.stratum)), problem.stratum))
+    fold = np.empty(len(place), np.int64)
+    fold[place] = np.arange(len(place)) % n_folds
+    return [(reweighted(problem, fold != index), reweighted(problem, fold == index)) for index in range(n_folds)]
+
+
+def subsample(problem: Problem, share: float, rng: np.random.Generator) -> Problem:
+    """A share of each stratum's rows, drawn without replacement."""
+    return split(problem, share, rng)[1]
+
+
+def bootstrap(problem: Problem, rng: np.random.Generator) -> Problem:
+    """As many rows as there are, drawn with replacement."""
+    weights = frequencies(problem)
+    return reweighted(problem, rng.multinomial(problem.n_rows, weights / weights.sum()))
+
+
+def frequencies(problem: Problem) -> NDArray[np.int64]:
+    """How often each record counts."""
+    if problem.weights is None:
+        return np.ones(len(problem.stratum), np.int64)
+    return problem.weights.astype(np.int64)
+
+
+def reweighted(problem: Problem, counts: NDArray[Any]) -> Problem:
+    """The problem with each record counted this often; strata that lose all their rows are gone."""
+    counts = counts.astype(np.int64)
+    kept = counts > 0
+    n_rows = int(counts.sum())
+    if n_rows == 0:
+        raise OptionError("a part of the table has no rows; choose a larger share or fewer splits")
+    present, stratum = np.unique(problem.stratum[kept], return_inverse=True)
+    return replace(
+        problem,
+        # The labels alone: which stratum a row is in has been settled above.
+        strata=replace(problem.strata, labels=tuple(problem.strata.labels[index] for index in present)),
+        stratum=stratum.astype(np.int32),
+        outcome=problem.outcome[kept],
+        weights=None if np.all(counts[kept] == 1) else counts[kept].astype(np.uint64),
+        columns=tuple(column[kept] for column in problem.columns),
+        n_rows=n_rows,
+    )
+
+
+def covered(problem: Problem, conditions: Sequence[int]) -> NDArray[np.bool_]:
+    """Which records satisfy all the conditions, given by their numbers in the language."""
+    language = problem.language
+    rows = np.ones(len(problem.stratum), np.bool_)
+    for condition in conditions:
+        codes = problem.columns[language.column_index[condition]]
+        rows &= (codes >= language.low[condition]) & (codes <= language.high[condition])
+    return rows
+
+
+def _drawn(problem: Problem, sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """How often each record is drawn when `sizes` rows of each stratum are drawn without replacement."""
+    if problem.weights is None:
+        place = np.lexsort((rng.random(len(problem.stratum)), problem.stratum))
+        ordered = problem.stratum[place]
+        rank = np.arange(len(place)) - np.searchsorted(ordered, ordered)
+        chosen = np.zeros(len(place), np.int64)
+        chosen[place[rank < sizes[ordered]]] = 1
+        return chosen
+    weights = frequencies(problem)
+    if problem.n_rows >= _MOST_WEIGHTED_ROWS:
+        raise OptionError(
+            f"the weights add up to {problem.n_rows:,} rows, and resampling needs fewer than 10⁹: scale them down"
+        )
+    chosen = np.zeros(len(weights), np.int64)
+    for stratum, size in enumerate(sizes.tolist()):
+        rows = np.flatnonzero(problem.stratum == stratum)
+        chosen[rows] = rng.multivariate_hypergeometric(weights[rows], size, method="marginals")
+    return chosen
+
+
+def _dealt(problem: Problem, rng: np.random.Generator) -> Problem:
+    """Each record as two, with and without the outcome, whose weights add up to the record's."""
+    n_strata = problem.strata.n_strata
+    weights = frequencies(problem)
+    positive = np.bincount(problem.stratum, problem.outcome * weights, minlength=n_strata).astype(np.int64)
+    with_outcome = _drawn(problem, positive, rng)
+    both = np.concatenate([with_outcome, weights - with_outcome])
+    kept = both > 0
+    return replace(
+        problem,
+        stratum=np.tile(problem.stratum, 2)[kept],
+        outcome=np.repeat(np.array([1, 0], np.uint8), len(weights))[kept],
+        weights=both[kept].astype(np.uint64),
+        columns=tuple(np.tile(column, 2)[kept] for column in problem.columns),
+    )
