@@ -2,14 +2,15 @@
 
 import itertools
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causalrules.admissibility import InadmissibleError, Verdict, assumptions, check, identify_rule
+from causalrules.admissibility import InadmissibleError, Verdict, Violation, assumptions, check, identify_rule
 from causalrules.exceptions import InputError, RoleError
 from causalrules.graph import CausalGraph
 from causalrules.suggestions import suggest
@@ -190,6 +191,32 @@ def test_identified_is_the_back_door_criterion_for_every_subset(case: tuple[Caus
     for violation in verdict.violations:
         assert violation.harmless == ("by the back-door test the effect stays identified" in violation.reason)
         assert violation.remedies
+
+
+def places(violations: Iterable[Violation]) -> set[tuple[str, ...]]:
+    return {("e", one.path[-1]) if one.criterion == "e" else one.path for one in violations}
+
+
+@settings(max_examples=300, deadline=None)
+@given(graphs_with_roles(most=6))
+def test_every_remedy_mends_its_violation_and_brings_up_no_other(case: tuple[CausalGraph, Roles]) -> None:
+    graph, role = case
+    verdict = judge(graph, role)
+    for violation, remedy in ((one, remedy) for one in verdict.violations for remedy in one.remedies):
+        promoted = dict.fromkeys(re.findall(r"make (v\d) a control", remedy), "z")
+        dropped = dict.fromkeys(re.findall(r"leave (v\d) out of the", remedy), "-")
+        assert promoted | dropped
+        assert not set(promoted) & graph.latent
+        after = judge(graph, role | promoted | dropped).violations
+        if remedy.endswith("check again"):
+            assert places(after) - (places(verdict.violations) - places([violation]))
+        elif "does no harm" in remedy:
+            harmful = places(one for one in after if not one.harmless)
+            assert not harmful & places([violation])
+            assert harmful <= places(one for one in verdict.violations if not one.harmless)
+        else:
+            assert not places(after) & places([violation])
+            assert places(after) <= places(verdict.violations)
 
 
 def is_open(path: tuple[str, ...], graph: CausalGraph, control: set[str]) -> bool:

@@ -282,7 +282,7 @@ class _Remedies:
     def for_offence(self, offence: Offence) -> tuple[str, ...]:
         singles = [(change,) for change in self._candidates(offence)]
         found = self._that_mend(offence, singles)
-        if not found and offence.key in self.finding.harmful:
+        if not found:
             found = self._that_mend(offence, self._pairs(offence, singles))
         return tuple(found) or (f"{singles[-1][0].text(self.role)}, and check again",)
 
@@ -305,7 +305,7 @@ class _Remedies:
             after = self._after((first,))
             if after is None:
                 continue
-            for key in [offence.key, *(key for key in after.harmful if key not in self.finding.harmful)][:8]:
+            for key in [offence.key, *(key for key in after.offences if key not in self.finding.offences)][:8]:
                 for second in self._candidates(after.offences.get(key, offence)):
                     if second.name != first.name:
                         pairs[tuple(sorted((first, second), key=lambda change: change.name))] = None

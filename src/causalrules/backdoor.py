@@ -18,7 +18,7 @@ from causalrules.names import listed, nearest, plain, quoted
 TAIL, HEAD, CIRCLE = 0, 1, 2
 _TURNED = {"->": "<-", "<-": "->", "<->": "<->", "--": "--"}
 # So many readings times nodes and edges can be tried one by one in the blink of an eye.
-_FEW_READINGS = 100_000
+_FEW_READINGS = 20_000
 
 # A neighbour, the mark at this end, the mark at the neighbour's end, and the arrow from here to there.
 Link = tuple[str, int, int, str]
