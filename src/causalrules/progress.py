@@ -44,15 +44,16 @@ class _Bar:
         if progress.seconds < _PATIENCE:
             return
         if self._bar is None:
-            self._bar = _start()
+            self._bar = _bar()
         closed = progress.gap < math.inf and progress.upper_bound > 0
         self._bar.update(
             self._bar.task_ids[0],
             total=progress.upper_bound if closed else None,
             completed=max(0.0, progress.upper_bound - progress.gap) if closed else 0.0,
             numbers=numbers(progress),
-            refresh=True,
         )
+        self._bar.start()
+        self._bar.refresh()
 
     def stop(self) -> None:
         if self._bar is not None:
@@ -73,7 +74,7 @@ def numbers(progress: Progress) -> str:
     )
 
 
-def _start() -> rich.progress.Progress:
+def _bar() -> rich.progress.Progress:
     # A search that is over within the second never pays for the import.
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
@@ -87,5 +88,4 @@ def _start() -> rich.progress.Progress:
         transient=True,
     )
     display.add_task("", total=None, numbers="")
-    display.start()
     return display

@@ -1,0 +1,461 @@
+"""The command line gives what discover() gives, and says in one line what is wrong with its input."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import inspect
+import io
+import os
+import random
+import shlex
+import signal
+import subprocess
+import sys
+import warnings
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+
+import causalrules as cr
+from causalrules.cli import cli
+from causalrules.cli import discover as discover_command
+
+TITANIC = Path(cr.datasets.__file__).with_name("titanic.csv")
+COLUMNS = ["class", "sex", "age", "sibsp", "parch", "embarked"]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments], prog_name="causalrules")
+
+
+def bare(rules: cr.RuleSet) -> tuple[Any, ...]:
+    """What a search found, without how long it took."""
+    return rules.rules, rules.question, rules.optimal, rules.n_rows, rules.n_strata, rules.notes
+
+
+# The same answer as in Python
+
+
+@given(
+    k=st.integers(1, 12),
+    spread=st.one_of(
+        st.floats(0, 5).map(lambda beta: {"beta": beta}), st.floats(0, 0.99).map(lambda level: {"confidence": level})
+    ),
+    control=st.lists(st.sampled_from(["embarked", "parch"]), unique=True),
+    actionable=st.lists(st.sampled_from(["class", "sex", "age", "sibsp"]), unique=True),
+    max_length=st.sampled_from([1, 2, 3, None]),
+    min_coverage=st.floats(0, 0.5),
+    max_bins=st.integers(2, 6),
+    cuts=st.sampled_from([None, [10], [18, 65], [0.5, 40]]),
+    estimator=st.sampled_from(["reliable", "plugin", "wracc", "association"]),
+    redundant=st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_each_option_means_what_it_means_in_python(spread, **options):
+    cuts = options.pop("cuts")
+    if cuts and (not options["actionable"] or "age" in options["actionable"]):
+        options["cuts"] = {"age": cuts}
+    options |= spread
+    options["actionable"] = options["actionable"] or None
+    expected = cr.discover(TITANIC, "survived", 1, **options)
+
+    words = ["discover", TITANIC, "--target", "survived", "--outcome", "1", "--format", "json", "--jobs", "1"]
+    for name in ("control", "actionable"):
+        for column in options[name] or []:
+            words += [f"--{name}", column]
+    for name in ("k", "beta", "confidence", "max_length", "min_coverage", "max_bins", "estimator"):
+        if name in options:
+            words += ["-k" if name == "k" else "--" + name.replace("_", "-"), options[name]]
+    if "cuts" in options:
+        words += ["--cut", "age=" + ",".join(map(str, cuts))]
+    if not options["redundant"]:
+        words.append("--no-redundant")
+    result = run(*words)
+
+    assert result.exit_code == 0, result.stderr
+    assert bare(cr.RuleSet.from_json(result.stdout)) == bare(expected)
+
+
+def test_every_parameter_of_discover_has_an_option_with_its_default():
+    parameters = inspect.signature(cr.discover).parameters
+    options = discover_command.make_context("discover", ["data.csv", "--target", "y"]).params
+    own = {"file", "target", "form", "output", "quiet"}
+    python_only = {"data", "target", "progress", "seed"}
+    assert set(options) - own == set(parameters) - python_only
+    for name in set(options) - own:
+        assert (options[name] or None) == (parameters[name].default or None), name
+
+
+def test_weights_and_na_values(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("a,n,y\n1,5,0\n2,1,1\n3,7,1\n?,2,0\n")
+    words = ["discover", data, "--target", "y", "--weights", "n", "--format", "json"]
+    expected = cr.discover(data, "y", weights="n", na_values=["?"])
+    assert bare(cr.RuleSet.from_json(run(*words, "--na-value", "?").stdout)) == bare(expected)
+    assert bare(cr.RuleSet.from_json(run(*words).stdout)) != bare(expected)
+
+
+def test_a_column_may_have_any_name(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text('"a=b,c",-z,y\n1,p,0\n2,q,1\n3,p,1\n4,q,0\n')
+    result = run("discover", data, "--target=y", "--control=-z", "--cut", "a=b,c=2,3", "--format", "json")
+    expected = cr.discover(data, "y", control=["-z"], cuts={"a=b,c": [2, 3]})
+    assert bare(cr.RuleSet.from_json(result.stdout)) == bare(expected)
+
+
+@pytest.mark.parametrize("text", ["none", "None", "0"])
+def test_no_limit_on_the_length(text):
+    options = discover_command.make_context("discover", ["f", "--target", "y", "--max-length", text]).params
+    assert options["max_length"] is None
+
+
+# What is written, and where
+
+
+def question(*more: object) -> list[object]:
+    return ["discover", TITANIC, "--target", "survived", "-k", 3, *more]
+
+
+def test_the_table_is_what_python_prints():
+    words = [word for column in COLUMNS for word in ("--actionable", column)]
+    result = run(*question(*words))
+    printed = str(cr.discover(TITANIC, "survived", actionable=COLUMNS, k=3))
+    assert result.stdout.splitlines()[:5] == printed.splitlines()[:5]
+    assert "class ≤ 2 ∧ sex = female                       0.5767" in result.stdout
+    assert result.stderr == ""
+
+
+def test_csv_holds_the_numbers_of_to_frame():
+    result = run(*question("--format", "csv"))
+    header, *rows = csv.reader(io.StringIO(result.stdout))
+    frame = cr.discover(TITANIC, "survived", k=3).to_frame()
+    assert header == list(frame)
+    assert [row[0] for row in rows] == list(frame["rule"])
+    for position, name in enumerate(header[1:], 1):
+        assert [float(row[position]) for row in rows] == list(frame[name]), name
+
+
+def test_csv_without_formulas_and_without_nan(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("@SUM(1),z,y\n1,p,0\n1,p,1\n2,q,1\n2,q,0\n2,q,0\n")
+    rows = list(
+        csv.DictReader(io.StringIO(run("discover", data, "--target", "y", "--control", "z", "--format", "csv").stdout))
+    )
+    assert rows
+    assert all(row["rule"].startswith("'@SUM(1)") for row in rows)
+    assert all(row["effect"] == "" for row in rows)  # no stratum has both sides
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_remarks_do_not_mix_with_what_a_program_reads(tmp_path, form):
+    data = tmp_path / "data.csv"
+    data.write_text("a,b,y\n1,,0\n2,,1\n3,,1\n")
+    words = ["discover", data, "--target", "y", "--format", form]
+    talkative, quiet = run(*words), run(*words, "--quiet")
+    assert "column 'b' is left out" in talkative.stderr
+    assert "proven optimal" in talkative.stderr
+    assert "No rule has a reliable effect" in talkative.stderr
+    assert quiet.stderr == ""
+    if form == "csv":
+        assert quiet.stdout == talkative.stdout
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_output_replaces_the_file_and_leaves_nothing_beside_it(tmp_path, form):
+    output = tmp_path / "rules.txt"
+    output.write_text("what was there before, and longer than nothing")
+    result = run(*question("--format", form, "--output", output))
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"3 rules written to '{output}'\n")
+    assert "before" not in output.read_text()
+    assert "class ≤ 2 ∧ sex = female" in output.read_text().encode().decode(
+        "unicode_escape" if form == "json" else "utf-8"
+    )
+    assert os.listdir(tmp_path) == ["rules.txt"]
+
+
+def test_output_is_checked_before_the_search(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("causalrules.discover"), "discover", None)
+    data = tmp_path / "data.csv"
+    data.write_text("a,y\n1,0\n2,1\n")
+    for output, words in [
+        (tmp_path, "is a directory; name a file in it"),
+        (tmp_path / "none" / "rules.csv", "make it first"),
+        (data, "is the data itself; name another file"),
+        (tmp_path / "." / "data.csv", "is the data itself; name another file"),
+    ]:
+        result = run("discover", data, "--target", "y", "--output", output)
+        assert result.exit_code == 1
+        assert words in result.stderr
+    assert data.read_text() == "a,y\n1,0\n2,1\n"
+
+
+# What goes wrong
+
+
+def bad(words: str, *fragments: str, text: str | bytes = "a,b,t,y\n1,2,u,0\n2,3,v,1\n3,4,u,1\n4,1,v,0\n") -> Any:
+    return pytest.param(words, fragments, text.encode() if isinstance(text, str) else text, id=fragments[0][:40])
+
+
+DIRECTORY, ABSENT = b"directory", b"absent"
+
+
+@pytest.mark.parametrize(
+    ("words", "fragments", "content"),
+    [
+        bad("", "no file", "data.csv", text=ABSENT),
+        bad("", "is a directory", "name a file in it", text=DIRECTORY),
+        bad("", "is empty", "data.csv", text=""),
+        bad("", "a header and no rows", "data.csv", text="a,y\n"),
+        bad("", "line 3: 1 fields where the header has 2", "mend or quote that line", text="a,y\n1,0\n2\n3,1\n"),
+        bad("", "line 3: 3 fields where the header has 2", "mend or quote that line", text="a,y\n1,0\n2,1,7\n3,1\n"),
+        bad("", "not UTF-8", "line 2", "save the file as UTF-8", text="a,y\ncafé,1\nx,0\n".encode("latin-1")),
+        bad("", "not a text file", "data.csv", text=bytes(range(256)) * 9),
+        bad("", "used more than once: 'a'", "rename the columns", text="a,a,y\n1,2,0\n3,4,1\n"),
+        bad("--actionable b", "column 'b' has no values: all are missing", "leave it out", text="a,b,y\n1,,0\n2,,1\n"),
+        bad("--control b", "control 'b' has no values: all are missing", "leave it out", text="a,b,y\n1,,0\n2,,1\n"),
+        bad("", "no row has a value in column 'y'", text="a,y\n1,\n2,\n"),
+        bad("", "column 'a' holds 1 infinite value", "row 2", "replace them", text="a,y\n1,0\ninf,1\n3,1\n"),
+        bad("", "the outcome 'y = 1' always happens", "values of 'y' are 1", text="a,y\n1,1\n2,1\n"),
+        bad("", "no actionable column is left", "name at least one column", text="y\n1\n0\n"),
+        bad("--actionable a", "column 'a' has one value only, 7", "leave it out", text="a,y\n7,1\n7,0\n"),
+        bad("-k 0", "k = 0: give a whole number from 1"),
+        bad("-k -3", "k = -3: give a whole number from 1"),
+        bad("--beta -1", "beta = -1.0: give a number of at least 0"),
+        bad("--beta nan", "beta = nan: give a number of at least 0"),
+        bad("--beta inf", "beta = inf: give a number of at least 0"),
+        bad("--confidence 1", "confidence is 1.0", "below 1"),
+        bad("--alpha 0", "alpha = 0.0: give a number above 0 and at most 1"),
+        bad("--alpha 1.5", "alpha = 1.5: give a number above 0 and at most 1"),
+        bad("--alpha nan", "alpha = nan: give a number above 0 and at most 1"),
+        bad("--max-length -1", "max_length = -1: give a whole number"),
+        bad("--min-coverage 2", "min_coverage = 2.0: give a number"),
+        bad("--max-bins 1", "max_bins = 1: give a whole number of at least 2"),
+        bad("--jobs 0", "n_jobs = 0: give a number of threads"),
+        bad("--time-limit 0", "time_limit = 0.0: give a number above 0"),
+        bad("--estimator best", "no estimator 'best'", "'reliable', 'plugin'"),
+        bad("--target yy", "target: no column 'yy'; did you mean 'y'?"),
+        bad("--control tt", "control: no column 'tt'; did you mean 't'?"),
+        bad("--actionable size", "no column 'size'; the columns are 'a', 'b', 't', 'y'"),
+        bad("--control y", "column 'y' is the target and a control"),
+        bad("--control a --actionable a", "column 'a' is a control and actionable"),
+        bad("--control a --control a", "control: named more than once: 'a'"),
+        bad("--outcome 7", "'7' is not a value of 'y'; its values are 0, 1"),
+        bad("--outcome '> 1'", "the outcome 'y > 1' never happens", "0, 1"),
+        bad("--target t", "which outcome of 't' is the desired one?", "'u', 'v'"),
+        bad("--weights t", "weights column 't' holds text values", "whole numbers"),
+        bad("--cut a", "--cut 'a'", "as in --cut age=18,65"),
+        bad("--cut =1", "--cut '=1'", "as in --cut age=18,65"),
+        bad("--cut age=1", "cuts: no column 'age'", "'a', 'b'"),
+        bad("--cut t=1", "column 't' holds text values, which have no order", "leave it out of cuts"),
+        bad("--cut a=one", "column 'a' holds values such as 1; 'one' cannot be compared"),
+        bad("--cut a=", "column 'a' holds values such as 1; '' cannot be compared"),
+        bad("--cut a=3,2", "must increase"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_the_value_and_the_fix(tmp_path, words, fragments, content):
+    data = tmp_path / "data.csv"
+    if content == DIRECTORY:
+        data.mkdir()
+    elif content != ABSENT:
+        data.write_bytes(content)
+    result = run("discover", data, "--target", "y", *shlex.split(words))
+    assert result.exit_code == 1, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    for fragment in fragments:
+        assert fragment in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fragment"),
+    [
+        ("data.parquet", b"\x00\x01 junk", "is not a Parquet file, though its name says so"),
+        ("data.csv.gz", b"\x00\x01 junk", "ot a gzipped file"),
+        ("data.xlsx", b"PK", "it should end in .csv, .tsv, .txt or .parquet"),
+    ],
+)
+def test_files_that_are_not_what_their_name_says(tmp_path, name, content, fragment):
+    (tmp_path / name).write_bytes(content)
+    result = run("discover", tmp_path / name, "--target", "y")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert fragment in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "words", "remark"),
+    [
+        ("a,b,y", lambda i: f"{i % 7},,{i % 2}", "", "column 'b' is left out: it has no values: all are missing"),
+        ("a,t,y", lambda i: f"{i % 7},v{i // 2},{i % 2}", "", "column 't' has 10,000 different values"),
+        ("a,t,y", lambda i: f"{i % 7},v{i},{i % 2}", "", "column 't' is left out"),
+        ("a,t,y", lambda i: f"{i % 7},v{2 * i // 3},{i % 2}", "--control t", "little can be learned"),
+        ("a,y", lambda i: f"{i % 7},{i % 2 if i % 5 else ''}", "", "4,000 of 20,000 rows are left out"),
+    ],
+)
+def test_what_can_be_used_with_a_remark(tmp_path, header, row, words, remark):
+    data = tmp_path / "data.csv"
+    data.write_text("\n".join([header, *map(row, range(20_000))]) + "\n")
+    result = run("discover", data, "--target", "y", "--max-length", 1, *shlex.split(words))
+    assert result.exit_code == 0, result.stderr
+    assert remark in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "discover",
+        "discover data.csv",
+        "discover data.csv --target y --nonsense 1",
+        "discover data.csv --target y -k two",
+        "discover data.csv --target y --max-length two",
+        "discover data.csv --target y --format xml",
+        "discover data.csv --target y --beta 1 --confidence 0.9",
+        "nonsense",
+    ],
+)
+def test_wrong_usage_is_exit_code_2(words):
+    result = run(*shlex.split(words))
+    assert result.exit_code == 2
+    assert "Usage: causalrules" in result.stderr
+    assert result.stdout == ""
+
+
+def test_hostile_names_reach_no_terminal(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text('"\x1b[31mred\x07",y\n1,0\n2,1\n3,1\n')
+    for words in ([], ["--control", "\x1b[2J"], ["--format", "csv"], ["--output", tmp_path / "\x1b[2J.txt"]):
+        result = run("discover", data, "--target", "y", *words)
+        assert "\x1b" not in result.stderr
+        assert "\x07" not in result.output
+        assert "\x1b" not in result.output
+
+
+def test_warnings_are_one_line(monkeypatch):
+    def warn(*_: object, **__: object) -> cr.RuleSet:
+        warnings.warn("the graph is partly known", cr.CausalRulesWarning, stacklevel=2)
+        raise cr.DataError("nothing more")
+
+    monkeypatch.setattr(importlib.import_module("causalrules.discover"), "discover", warn)
+    result = run("discover", "data.csv", "--target", "y")
+    assert result.stderr == "Warning: the graph is partly known\nError: nothing more\n"
+
+
+# Interrupted
+
+
+def test_interrupted_before_the_search(monkeypatch):
+    def interrupt(*_: object, **__: object) -> cr.RuleSet:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib.import_module("causalrules.discover"), "discover", interrupt)
+    result = run("discover", "data.csv", "--target", "y")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", "Interrupted: nothing was found yet\n")
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """Noise in many columns: without a limit on the length, no search ends on it in a test's time."""
+    draw = random.Random(1)
+    names = [f"x{column}" for column in range(30)]
+    rows = [",".join([*(f"{draw.random():.6f}" for _ in names), str(draw.randint(0, 1))]) for _ in range(1500)]
+    data = tmp_path / "noise.csv"
+    data.write_text("\n".join([",".join([*names, "y"]), *rows]) + "\n")
+    words = ["discover", data, "--target", "y", "-k", "3", "--max-length", "none", "--jobs", "1"]
+    return [sys.executable, "-m", "causalrules.cli", *words]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_ctrl_c_prints_the_best_so_far_and_progress_is_on_a_terminal_only(endless):
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(endless, stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    terminal = b""
+    while terminal.count(b" nodes") < 3:  # the bar has come and moved: the search is under way
+        terminal += os.read(ours, 4096)
+    process.send_signal(signal.SIGINT)
+    output = process.communicate(timeout=60)[0].decode()
+    os.close(ours)
+
+    assert process.returncode == 1
+    assert all(word in terminal.decode(errors="replace") for word in ("best 0.", "at most 0.", "gap 0.", " s"))
+    assert b"Traceback" not in terminal
+    assert "\ninterrupted: no rule can exceed 0." in output
+    assert [line[:3] for line in output.splitlines() if line[:1] in "123"] == ["1  ", "2  ", "3  "]
+    assert "\x1b" not in output
+
+
+def test_piped_output_has_no_progress_and_no_escape_codes(endless):
+    finished = subprocess.run([*endless, "--time-limit", "1.5"], capture_output=True, encoding="utf-8")
+    assert finished.returncode == 0
+    assert finished.stderr == ""
+    assert "stopped at the time limit: no rule can exceed" in finished.stdout
+    assert "\x1b" not in finished.stdout
+    assert "\r" not in finished.stdout
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    words = [str(word) for word in question("--format", "json", "-k", 200, "--quiet")]
+    ours, theirs = os.pipe()
+    os.close(ours)
+    finished = subprocess.run(
+        [sys.executable, "-m", "causalrules.cli", *words], stdout=theirs, stderr=subprocess.PIPE, encoding="utf-8"
+    )
+    os.close(theirs)
+    assert (finished.returncode, finished.stderr) == (1, "")
+
+
+def test_a_terminal_without_the_signs_of_rules():
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    words = [str(word) for word in question()]
+    finished = subprocess.run(
+        [sys.executable, "-m", "causalrules.cli", *words], capture_output=True, encoding="latin-1", env=environment
+    )
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert r"class \u2264 2 \u2227 sex = female" in finished.stdout
+
+
+# The demonstration
+
+
+def test_the_demo_prints_code_and_a_command_that_give_what_it_shows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    demo = run("demo").stdout
+    titanic, kidney = demo.split("\n700 patients")
+    for shown in (titanic, kidney):
+        code = "\n".join(
+            line[4:] for line in shown.split("In Python:\n")[1].splitlines()[1:] if line.startswith("    ")
+        )
+        code = code.split("causalrules discover")[0]
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(code, {})
+        assert rules_of(printed.getvalue()) == rules_of(shown)
+        assert len(rules_of(shown)) >= 2
+    command = titanic.split("On the command line:\n\n")[1].split("\n\n")[0]
+    program, *words = shlex.split(command.replace("\\\n", ""))
+    assert program == "causalrules"
+    assert rules_of(run(*words).stdout) == rules_of(titanic)
+    (best,) = [line.split() for line in kidney.splitlines() if "treatment = A" in line]
+    assert best[5:7] == ["0.0537", "−0.0457"]  # Simpson: adjusted up, marginal down
+
+
+def rules_of(printed: str) -> list[str]:
+    return [line for line in printed.splitlines() if line[:3] in ("1  ", "2  ", "3  ")]
+
+
+def test_version_and_help():
+    assert run("--version").stdout == "causalrules 0.1.0\n"
+    for words in (["--help"], ["discover", "--help"], ["demo", "--help"]):
+        result = run(*words)
+        assert result.exit_code == 0
+        assert "Usage: causalrules" in result.stdout
