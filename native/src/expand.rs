@@ -300,6 +300,8 @@ impl Expander {
         let last = conditions
             .last()
             .map(|&p| book.table.propositions[p as usize]);
+        // Children that may take no further condition need no bound.
+        let is_last = length + 1 >= book.max_length;
         let mut children: Vec<Child> = Vec::new();
         for &proposition in node.candidates() {
             if let Some(last) = &last {
@@ -320,8 +322,12 @@ impl Expander {
             if size == covered || size < book.min_rows {
                 continue;
             }
-            let bound = book.bound(&self.low, counts).min(node.bound);
-            if useless(bound, judge) {
+            let bound = if is_last {
+                Score::MAX
+            } else {
+                book.bound(&self.low, counts).min(node.bound)
+            };
+            if !is_last && useless(bound, judge) {
                 continue;
             }
             let value = book.value(counts);
@@ -330,13 +336,15 @@ impl Expander {
                 judge.offer(value, &conditions);
                 conditions.pop();
             }
-            children.push(Child {
-                proposition,
-                bound,
-                slot,
-            });
+            if !is_last {
+                children.push(Child {
+                    proposition,
+                    bound,
+                    slot,
+                });
+            }
         }
-        if length + 1 >= book.max_length {
+        if is_last {
             return Vec::new();
         }
         self.tighten_by_common_core(book, node, view, rows, &mut children, |bound| {

@@ -80,7 +80,7 @@ const DIVE: usize = 200;
 /// How many rules the look ahead carries from one length to the next.
 const BEAM: usize = 16;
 /// Rows are packed anew when a branch covers less than this share of them …
-const THIN: f64 = 0.4;
+const THIN: f64 = 0.7;
 /// … and has at least this many conditions to try on them.
 const WORTH_PACKING: usize = 8;
 /// A search shorter than this is not worth starting threads for.
@@ -339,7 +339,7 @@ impl Worker<'_> {
             return;
         }
         self.search.nodes.fetch_add(1, Ordering::Relaxed);
-        let (view, rows) = cover(&node, view, parent);
+        let (view, rows) = cover(self.search.book(), &node, view, parent);
         let nodes = self
             .expander
             .expand(self.search.book(), &node, &view, &rows, &mut judge);
@@ -353,14 +353,21 @@ impl Worker<'_> {
 }
 
 /// The rows that a node covers, packed anew if they have become few.
-fn cover(node: &Node, view: Arc<View>, parent: Arc<Vec<u64>>) -> (Arc<View>, Arc<Vec<u64>>) {
+fn cover(
+    book: &Rulebook,
+    node: &Node,
+    view: Arc<View>,
+    parent: Arc<Vec<u64>>,
+) -> (Arc<View>, Arc<Vec<u64>>) {
     let Some(&last) = node.family.order.get(node.index) else {
         return (view, parent);
     };
     let mut rows = Arc::unwrap_or_clone(parent);
     intersect(&mut rows, view.proposition(last));
     let thin = (size(&rows) as f64) < THIN * view.n_rows as f64;
-    if !thin || node.candidates().len() < WORTH_PACKING {
+    // Packing costs about as much as looking at every child once: it pays where there are grandchildren.
+    let is_last = node.family.conditions.len() + 2 >= book.max_length;
+    if !thin || is_last || node.candidates().len() < WORTH_PACKING {
         return (view, Arc::new(rows));
     }
     let needed: Vec<u32> = node

@@ -55,9 +55,38 @@ impl RunningMaximum {
     }
 }
 
+/// 1/m and β/(2√m), looked up where m is small enough for a table to stay in the cache.
+struct Terms {
+    half_beta: f64,
+    table: Vec<(f64, f64)>,
+}
+
+const LARGEST_TABLE: u64 = 1 << 16;
+
+impl Terms {
+    fn new(half_beta: f64, largest: u64) -> Terms {
+        let mut terms = Terms {
+            half_beta,
+            table: Vec::new(),
+        };
+        terms.table = (0..=largest.min(LARGEST_TABLE))
+            .map(|m| terms.at(m))
+            .collect();
+        terms
+    }
+
+    #[inline]
+    fn at(&self, m: u64) -> (f64, f64) {
+        match self.table.get(m as usize) {
+            Some(&terms) => terms,
+            None => (1.0 / m as f64, self.half_beta / (m as f64).sqrt()),
+        }
+    }
+}
+
 struct Stratum {
-    n: f64,
-    n1: f64,
+    n: u64,
+    n1: u64,
     weight: f64,
     /// max over a' ≤ a of λ(a', 0)
     no_negative: RunningMaximum,
@@ -71,48 +100,47 @@ struct Stratum {
 const MOST_FEW_POSITIVE: u64 = 32;
 
 impl Stratum {
-    fn covered(&self, half_beta: f64, a: f64, b: f64) -> f64 {
-        let m = a + b + 2.0;
-        (a + 1.0) / m - half_beta / m.sqrt()
+    #[inline]
+    fn covered(&self, terms: &Terms, a: u64, b: u64) -> f64 {
+        let (reciprocal, radius) = terms.at(a + b + 2);
+        (a + 1) as f64 * reciprocal - radius
     }
 
-    fn uncovered(&self, half_beta: f64, a: f64, b: f64) -> f64 {
-        let m = self.n - a - b + 2.0;
-        -(self.n1 - a + 1.0) / m - half_beta / m.sqrt()
+    #[inline]
+    fn uncovered(&self, terms: &Terms, a: u64, b: u64) -> f64 {
+        let (reciprocal, radius) = terms.at(self.n - a - b + 2);
+        -((self.n1 - a + 1) as f64 * reciprocal) - radius
     }
 
-    fn difference(&self, half_beta: f64, a: f64, b: f64) -> f64 {
-        self.covered(half_beta, a, b) + self.uncovered(half_beta, a, b)
+    #[inline]
+    fn difference(&self, terms: &Terms, a: u64, b: u64) -> f64 {
+        self.covered(terms, a, b) + self.uncovered(terms, a, b)
     }
 
-    fn new(counts: Counts, weight: f64, half_beta: f64) -> Stratum {
-        let (n1, n0) = (counts.positive as f64, counts.negative as f64);
+    fn new(counts: Counts, weight: f64, terms: &Terms) -> Stratum {
         let mut stratum = Stratum {
-            n: n1 + n0,
-            n1,
+            n: counts.total(),
+            n1: counts.positive,
             weight,
             no_negative: RunningMaximum::rising(counts.positive),
             few_positive: Vec::new(),
             few_positive_peak: f64::NEG_INFINITY,
         };
         // λ(·, 0) rises where v does, that is where n₀ + 1 ≥ (β/4)√m'.
-        if n0 + 1.0 < half_beta / 2.0 * (stratum.n + 2.0).sqrt() {
-            stratum.no_negative = RunningMaximum::new(counts.positive, |a| {
-                stratum.difference(half_beta, a as f64, 0.0)
-            });
+        let (n, n0) = (counts.total() as f64, counts.negative as f64);
+        if n0 + 1.0 < terms.half_beta / 2.0 * (n + 2.0).sqrt() {
+            stratum.no_negative =
+                RunningMaximum::new(counts.positive, |a| stratum.difference(terms, a, 0));
         }
         for a in 0..=counts
             .positive
-            .min(few_positive(half_beta).saturating_sub(1))
+            .min(few_positive(terms.half_beta).saturating_sub(1))
         {
-            let a = a as f64;
-            if stratum.covered(half_beta, a, 0.0) >= 0.0 {
+            if stratum.covered(terms, a, 0) >= 0.0 {
                 break;
             }
-            let maximum = RunningMaximum::new(counts.negative, |b| {
-                stratum.difference(half_beta, a, b as f64)
-            });
-            let peak = stratum.difference(half_beta, a, maximum.place(counts.negative) as f64);
+            let maximum = RunningMaximum::new(counts.negative, |b| stratum.difference(terms, a, b));
+            let peak = stratum.difference(terms, a, maximum.place(counts.negative));
             stratum.few_positive_peak = stratum.few_positive_peak.max(peak);
             stratum.few_positive.push(maximum);
         }
@@ -120,29 +148,31 @@ impl Stratum {
     }
 
     /// The exact maximum of λ over all a' ≤ a, b' ≤ b.
-    fn tight(&self, half_beta: f64, high: Counts) -> f64 {
-        let a = self.no_negative.place(high.positive) as f64;
-        let mut best = self.difference(half_beta, a, 0.0);
-        if best < self.few_positive_peak {
-            let reachable = self.few_positive.iter().take(high.positive as usize + 1);
-            for (a, maximum) in reachable.enumerate() {
-                let b = maximum.place(high.negative) as f64;
-                best = best.max(self.difference(half_beta, a as f64, b));
-            }
+    #[inline]
+    fn tight(&self, terms: &Terms, high: Counts) -> f64 {
+        let best = self.difference(terms, self.no_negative.place(high.positive), 0);
+        if best >= self.few_positive_peak {
+            return best;
         }
-        best
+        let reachable = self.few_positive.iter().take(high.positive as usize + 1);
+        let values = reachable
+            .enumerate()
+            .map(|(a, maximum)| self.difference(terms, a as u64, maximum.place(high.negative)));
+        values.fold(best, f64::max)
     }
 
     /// At least λ(a', b') for every low ≤ (a', b') ≤ high: the best covered side and the best uncovered side.
-    fn over_box(&self, half_beta: f64, low: Counts, high: Counts) -> f64 {
-        let (a, b) = (high.positive as f64, high.negative as f64);
-        let (a_low, b_low) = (low.positive as f64, low.negative as f64);
+    #[inline]
+    fn over_box(&self, terms: &Terms, low: Counts, high: Counts) -> f64 {
+        let (a, b) = (high.positive, high.negative);
         let covered = self
-            .covered(half_beta, a, b_low)
-            .max(self.covered(half_beta, a, b));
-        let uncovered = self
-            .uncovered(half_beta, a, b_low)
-            .max(self.uncovered(half_beta, a_low, b_low));
+            .covered(terms, a, low.negative)
+            .max(self.covered(terms, a, b));
+        let uncovered = self.uncovered(terms, a, low.negative).max(self.uncovered(
+            terms,
+            low.positive,
+            low.negative,
+        ));
         covered + uncovered
     }
 }
@@ -154,7 +184,7 @@ fn few_positive(half_beta: f64) -> u64 {
 }
 
 pub struct Reliable {
-    half_beta: f64,
+    terms: Terms,
     strata: Vec<Stratum>,
     exact: bool,
     slack: Score,
@@ -166,13 +196,19 @@ impl Reliable {
         let n_rows = crate::bitset::total(strata) as f64;
         let effective = n_rows + 4.0 * strata.len() as f64;
         let exact = few_positive(half_beta) <= MOST_FEW_POSITIVE;
+        let largest = strata.iter().map(|counts| counts.total() + 2).max();
+        let terms = Terms::new(half_beta, largest.unwrap_or(0));
         let strata = strata.iter().map(|&counts| {
             let weight = (counts.total() as f64 + 4.0) / effective * UNIT;
-            Stratum::new(counts, weight, if exact { half_beta } else { 0.0 })
+            if exact {
+                Stratum::new(counts, weight, &terms)
+            } else {
+                Stratum::new(counts, weight, &Terms::new(0.0, 0))
+            }
         });
         Reliable {
-            half_beta,
             strata: strata.collect(),
+            terms,
             exact,
             // The operations of a value and of a bound round differently, by at most a few ulps of 1 + β.
             slack: 4 + (4.0 * beta) as Score,
@@ -183,8 +219,8 @@ impl Reliable {
 impl Estimator for Reliable {
     fn value(&self, counts: &[Counts]) -> Score {
         let terms = self.strata.iter().zip(counts).map(|(stratum, counts)| {
-            let (a, b) = (counts.positive as f64, counts.negative as f64);
-            (stratum.weight * stratum.difference(self.half_beta, a, b)) as Score
+            let difference = stratum.difference(&self.terms, counts.positive, counts.negative);
+            (stratum.weight * difference) as Score
         });
         terms.sum()
     }
@@ -192,14 +228,13 @@ impl Estimator for Reliable {
     fn bound(&self, low: &[Counts], high: &[Counts]) -> Score {
         let boxes = self.strata.iter().zip(low.iter().zip(high));
         let terms = boxes.map(|(stratum, (&low, &high))| {
-            let anything = low.total() == 0;
-            let largest = if anything && self.exact {
-                stratum.tight(self.half_beta, high)
-            } else if self.exact {
-                let over_box = stratum.over_box(self.half_beta, low, high);
-                over_box.min(stratum.tight(self.half_beta, high))
+            let largest = if !self.exact {
+                stratum.over_box(&self.terms, low, high)
+            } else if low.total() == 0 {
+                stratum.tight(&self.terms, high)
             } else {
-                stratum.over_box(self.half_beta, low, high)
+                let over_box = stratum.over_box(&self.terms, low, high);
+                over_box.min(stratum.tight(&self.terms, high))
             };
             (stratum.weight * largest) as Score + self.slack
         });
