@@ -1,4 +1,5 @@
 # Short names for the chores of dev.py.
-.PHONY: demo test lint
-demo test lint:
+CHORES = setup demo test lint paper paper-quick bench
+.PHONY: $(CHORES)
+$(CHORES):
 	python3 dev.py $@

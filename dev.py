@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -38,10 +40,15 @@ def built_from() -> str:
 
 
 def setup() -> None:
+    """Make the environment and build the package, if what it is built from has changed."""
     stamp = VENV / "built-from"
     if stamp.is_file() and stamp.read_text() == built_from():
         return
-    if not PYTHON.exists():
+    if sys.version_info < (3, 11):  # noqa: UP036 -- nothing has checked it yet
+        sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
+    if shutil.which("cargo") is None:
+        sys.exit("cargo is needed to build the core, and is not on the PATH: see https://rustup.rs")
+    if not stamp.is_file():  # also where an earlier try was cut short
         venv.create(VENV, with_pip=True)
     run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", ".[dev]")
     stamp.write_text(built_from())
@@ -64,29 +71,42 @@ def lint() -> None:
     """Formatting, lint and types."""
     setup()
     run("cargo", "fmt", "--check", cwd=ROOT / "native")
-    run(
-        "cargo",
-        "clippy",
-        "--release",
-        "--all-targets",
-        "--quiet",
-        "--",
-        "-D",
-        "warnings",
-        cwd=ROOT / "native",
-    )
+    clippy = "cargo clippy --release --all-targets --quiet -- -D warnings"
+    run(*clippy.split(), cwd=ROOT / "native")
     run(PYTHON, "-m", "ruff", "check", ".")
     run(PYTHON, "-m", "ruff", "format", "--check", ".")
     run(PYTHON, "-m", "mypy")
 
 
-CHORES = {"setup": setup, "demo": demo, "test": test, "lint": lint}
+def paper(*arguments: str) -> None:
+    """Every figure and table of the paper, anew."""
+    setup()
+    run(PYTHON, ROOT / "paper" / "run.py", *arguments)
+
+
+def paper_quick(*arguments: str) -> None:
+    """The same on less data, in minutes."""
+    paper("--quick", *arguments)
+
+
+def bench(*arguments: str) -> None:
+    """How fast it is."""
+    setup()
+    run(PYTHON, ROOT / "benchmarks" / "run.py", *arguments)
+
+
+CHORES: dict[str, Callable[..., None]] = {
+    "setup": setup,
+    "demo": demo,
+    "test": test,
+    "lint": lint,
+    "paper": paper,
+    "paper-quick": paper_quick,
+    "bench": bench,
+}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in CHORES:
-        lines = (
-            f"  {name:8}{(chore.__doc__ or 'Make the environment and build.').strip()}"
-            for name, chore in CHORES.items()
-        )
+        lines = (f"  {name:12}{chore.__doc__}" for name, chore in CHORES.items())
         sys.exit("usage: python3 dev.py CHORE\n" + "\n".join(lines))
     CHORES[sys.argv[1]](*sys.argv[2:])
