@@ -1,0 +1,1 @@
+"""Results to look at: plots, and a report in one HTML file."""
