@@ -318,6 +318,12 @@ class RuleSet(Sequence[RuleResult]):
 
         return significance(self, permutations, seed, **options)
 
+    def cross_fit(self, splits: int = 5, seed: int = 0, **options: Any) -> RuleSet:
+        """Return the rules with honest effects on rows left out of the search: `trust.holdout.cross_fit`."""
+        from causalrules.trust.holdout import cross_fit
+
+        return cross_fit(self, splits, seed, **options)
+
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the result as JSON, and write it to a file if a path is given."""
         from causalrules import result_json

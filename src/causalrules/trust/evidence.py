@@ -30,13 +30,14 @@ class Significance:
 
 @dataclass(frozen=True)
 class HonestEffect:
-    """A rule's effect on rows that had no part in finding it; `p_value` is one-sided, Holm's over the rules.
+    """The effect on rows that had no part in finding the rule; `p_value` is one-sided, Holm's over the rules.
 
-    Of `splits` divisions of the rows, `found` led to the rule, and the counts (a, b, c, d) of each stratum are those
-    of the rows left out there.
+    With a holdout or a second table, `counts` are the rule's (a, b, c, d) in each stratum there. With cross-fitting it
+    is the mean over the splits of what the rule in this place of each split's list does on the rows left out, and
+    `found` of the `splits` lists have this very rule.
     """
 
-    counts: tuple[tuple[int, int, int, int], ...] = field(repr=False)
+    n_rows: int
     effect: float | None
     standard_error: float | None
     low: float | None
@@ -44,11 +45,7 @@ class HonestEffect:
     p_value: float | None
     found: int
     splits: int
-
-    @property
-    def n_rows(self) -> int:
-        """The rows the effect was measured on."""
-        return sum(map(sum, self.counts))
+    counts: tuple[tuple[int, int, int, int], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -168,11 +165,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class HonestRun:
-    """How honest effects were measured: "holdout", "second table" or "cross-fitting".
-
-    `best` is the mean effect, over the splits, of the best rule that was found, on the rows left out, with its
-    interval: what to expect of the best rule.
-    """
+    """How honest effects were measured: "holdout", "second table" or "cross-fitting"."""
 
     source: str
     n_discovery: int
@@ -180,9 +173,6 @@ class HonestRun:
     splits: int
     level: float
     seed: int | None
-    best: float | None
-    best_low: float | None
-    best_high: float | None
 
 
 @dataclass(frozen=True)

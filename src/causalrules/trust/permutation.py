@@ -19,7 +19,7 @@ from causalrules.problem import Problem
 from causalrules.result import Question, RuleSet
 from causalrules.trust import repeat
 from causalrules.trust.evidence import PermutationRun, RuleEvidence, SearchEvidence, Significance
-from causalrules.trust.resample import arrangements, covered, every_arrangement, permuted
+from causalrules.trust.resample import arrangements, covered, every_arrangement, permuted, rule_rows
 
 METHODS = ("step-down", "single-step")
 # The same value computed from the same counts in another order of the strata differs by rounding alone.
@@ -57,8 +57,7 @@ def significance(
     else:
         deal = lambda place: permuted(problem, repeat.generator(seed, place))  # noqa: E731
 
-    number = {proposition: index for index, proposition in enumerate(problem.language.propositions)}
-    rows = [covered(problem, [number[condition] for condition in rule.conditions]).tobytes() for rule in rules]
+    rows = [rule_rows(rule, problem).tobytes() for rule in rules]
     compare = _Comparison(problem, deal, rules.question, np.array([rule.value for rule in rules]), rows, method)
     enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
     tally = _Tally(len(rules), enough)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from causalrules.exceptions import OptionError
 from causalrules.problem import Problem
+from causalrules.result import RuleResult
 
 _MOST_WEIGHTED_ROWS = 10**9  # more than numpy can draw from without replacement
 
@@ -59,18 +60,20 @@ def split(problem: Problem, share: float, rng: np.random.Generator) -> tuple[Pro
     rows = np.bincount(problem.stratum, problem.weights, minlength=problem.strata.n_strata).astype(np.int64)
     # Fractions are rounded up or down at random, so that many small strata do not all lean to one side.
     second = np.floor(rows * share + rng.random(len(rows))).astype(np.int64)
-    chosen = _drawn(problem, second, rng)
+    chosen = _drawn(problem.stratum, frequencies(problem), second, rng)
     return reweighted(problem, frequencies(problem) - chosen), reweighted(problem, chosen)
 
 
-def folds(problem: Problem, n_folds: int, rng: np.random.Generator) -> list[tuple[Problem, Problem]]:
-    """Each of n_folds equal parts of every stratum, behind the rows without it."""
-    if problem.weights is not None:
-        raise OptionError("cross-fitting needs one record for each row: leave weights out, or use holdout=")
-    place = np.lexsort((rng.random(len(problem.stratum)), problem.stratum))
-    fold = np.empty(len(place), np.int64)
-    fold[place] = np.arange(len(place)) % n_folds
-    return [(reweighted(problem, fold != index), reweighted(problem, fold == index)) for index in range(n_folds)]
+def folds(problem: Problem, n_folds: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """The rows in equal parts at random, stratum by stratum: how often each record counts in each part."""
+    left = frequencies(problem)
+    parts = []
+    for remaining in range(n_folds, 0, -1):
+        rows = np.bincount(problem.stratum, left, minlength=problem.strata.n_strata)
+        sizes = np.floor(rows / remaining + (rng.random(len(rows)) if remaining > 1 else 0)).astype(np.int64)
+        parts.append(_drawn(problem.stratum, left, sizes, rng))
+        left = left - parts[-1]
+    return parts
 
 
 def subsample(problem: Problem, share: float, rng: np.random.Generator) -> Problem:
@@ -121,24 +124,42 @@ def covered(problem: Problem, conditions: Sequence[int]) -> NDArray[np.bool_]:
     return rows
 
 
-def _drawn(problem: Problem, sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def rule_rows(rule: RuleResult, problem: Problem) -> NDArray[np.bool_]:
+    """Which records of the problem satisfy the rule that was found in its language."""
+    number = {proposition: index for index, proposition in enumerate(problem.language.propositions)}
+    return covered(problem, [number[condition] for condition in rule.conditions])
+
+
+def contingency(
+    problem: Problem, rows: NDArray[np.bool_], counts: NDArray[np.int64]
+) -> tuple[tuple[int, int, int, int], ...]:
+    """The counts (a, b, c, d) of each stratum for a rule that covers `rows`, each record counted this often."""
+    sides = [rows & (problem.outcome == 1), rows & (problem.outcome == 0)]
+    sides += [~rows & (problem.outcome == 1), ~rows & (problem.outcome == 0)]
+    n_strata = problem.strata.n_strata
+    tables = [np.bincount(problem.stratum[side], counts[side], minlength=n_strata).astype(int) for side in sides]
+    return tuple((a, b, c, d) for a, b, c, d in zip(*(table.tolist() for table in tables), strict=True))
+
+
+def _drawn(
+    strata: NDArray[np.int32], weights: NDArray[np.int64], sizes: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
     """How often each record is drawn when `sizes` rows of each stratum are drawn without replacement."""
-    if problem.weights is None:
-        place = np.lexsort((rng.random(len(problem.stratum)), problem.stratum))
-        ordered = problem.stratum[place]
+    chosen = np.zeros(len(weights), np.int64)
+    if weights.max() == 1:
+        records = np.flatnonzero(weights)
+        place = records[np.lexsort((rng.random(len(records)), strata[records]))]
+        ordered = strata[place]
         rank = np.arange(len(place)) - np.searchsorted(ordered, ordered)
-        chosen = np.zeros(len(place), np.int64)
         chosen[place[rank < sizes[ordered]]] = 1
         return chosen
-    weights = frequencies(problem)
-    if problem.n_rows >= _MOST_WEIGHTED_ROWS:
+    if weights.sum() >= _MOST_WEIGHTED_ROWS:
         raise OptionError(
-            f"the weights add up to {problem.n_rows:,} rows, and resampling needs fewer than 10⁹: scale them down"
+            f"the weights add up to {weights.sum():,} rows, and resampling needs fewer than 10⁹: scale them down"
         )
-    chosen = np.zeros(len(weights), np.int64)
     for stratum, size in enumerate(sizes.tolist()):
-        rows = np.flatnonzero(problem.stratum == stratum)
-        chosen[rows] = rng.multivariate_hypergeometric(weights[rows], size, method="marginals")
+        records = np.flatnonzero(strata == stratum)
+        chosen[records] = rng.multivariate_hypergeometric(weights[records], size, method="marginals")
     return chosen
 
 
@@ -147,7 +168,7 @@ def _dealt(problem: Problem, rng: np.random.Generator) -> Problem:
     n_strata = problem.strata.n_strata
     weights = frequencies(problem)
     positive = np.bincount(problem.stratum, problem.outcome * weights, minlength=n_strata).astype(np.int64)
-    with_outcome = _drawn(problem, positive, rng)
+    with_outcome = _drawn(problem.stratum, weights, positive, rng)
     both = np.concatenate([with_outcome, weights - with_outcome])
     kept = both > 0
     return replace(

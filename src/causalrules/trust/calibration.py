@@ -1,0 +1,87 @@
+"""How conservative must the estimate be, so that noise looks like noise? β from permutations.
+
+At a given β the reliable effect of a rule is r(σ) = p(σ) − β·q(σ), with q > 0. For each permuted table there is a
+smallest β at which no rule is above 0: the largest p/q of any rule. It is found by a few exact searches (Dinkelbach
+1967): search at some β, take the best rule's p/q as the next β, until the best rule is at most 0.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from causalrules import estimators
+from causalrules.exceptions import OptionError
+from causalrules.problem import Problem
+from causalrules.search import SearchOptions
+from causalrules.trust import repeat
+from causalrules.trust.evidence import Calibration
+from causalrules.trust.resample import contingency, covered, frequencies, permuted
+
+USUAL_BETA = 2.0
+
+
+def calibrate(
+    problem: Problem,
+    options: SearchOptions,
+    *,
+    confidence: float = 0.95,
+    permutations: int = 199,
+    seed: int = 0,
+    progress: bool | repeat.Watcher | None = None,
+) -> Calibration:
+    """Return the smallest β for which the best rule of permuted data is at most 0 with this confidence.
+
+    With the outcome independent of the actionable columns within every stratum, the data's own smallest β and those
+    of the permuted tables are exchangeable: it exceeds their m-th smallest, m = ⌈confidence·(permutations + 1)⌉,
+    with a probability of at most 1 − confidence.
+    """
+    if options.estimator != "reliable":
+        raise OptionError(f"beta = 'calibrated' is for the reliable estimator; {options.estimator!r} has no β")
+    confidence, permutations = (
+        repeat.between("confidence", confidence),
+        repeat.whole("permutations", permutations, 1),
+    )
+    # How many of the largest decide: the m-th smallest is the last of them.
+    n_largest = permutations + 1 - math.ceil(confidence * (permutations + 1) - 1e-9)
+    if n_largest < 1:
+        raise OptionError(
+            f"permutations = {permutations}: a confidence of {confidence} needs at least "
+            f"{math.ceil(confidence / (1 - confidence) - 1e-9)}"
+        )
+    one = replace(options, k=1, alpha=1.0, redundant=True, time_limit=None)
+    largest = [0.0] * n_largest  # a heap: its first is the smallest β that can still be the answer
+
+    def work(searcher: repeat.Searcher, place: int) -> float:
+        table = permuted(problem, repeat.generator(seed, place))
+        beta = largest[0]
+        while found := searcher(table, replace(one, beta=beta), 0.0).rules:
+            higher = _zero(table, found[0][1])
+            if higher <= beta:
+                break
+            beta = higher
+        return beta
+
+    for beta in repeat.in_order(work, permutations, options.n_jobs, "calibrating β", progress):
+        heapq.heappushpop(largest, beta)
+    beta = _rounded_up(largest[0])
+    best = {}
+    for candidate in (beta, USUAL_BETA):
+        rules = repeat.Searcher()(problem, replace(one, beta=candidate)).rules
+        best[candidate] = rules[0][0] if rules else None
+    return Calibration(beta, confidence, permutations, seed, best[beta], USUAL_BETA, best[USUAL_BETA])
+
+
+def _zero(problem: Problem, conditions: tuple[int, ...]) -> float:
+    """The β at which the rule's reliable effect is 0: p/q."""
+    a, b, c, d = np.array(contingency(problem, covered(problem, conditions), frequencies(problem))).T
+    at_zero = estimators.reliable_effect(a, b, c, d, beta=0.0)
+    return at_zero / (at_zero - estimators.reliable_effect(a, b, c, d, beta=1.0))
+
+
+def _rounded_up(beta: float) -> float:
+    """Three decimals are enough to read, and rounding up keeps the promise."""
+    return float(np.ceil(beta * 1000 - 1e-6) / 1000)

@@ -1,0 +1,247 @@
+"""Honest effects: a rule found on some rows, its effect measured on others that had no part in finding it."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules import propositions
+from causalrules.data import Kind, Table, Values, read, unknown_column
+from causalrules.estimators import beta_of_confidence
+from causalrules.exceptions import DataError, OptionError
+from causalrules.problem import Problem
+from causalrules.result import RuleResult, RuleSet
+from causalrules.roles import resolve
+from causalrules.trust import repeat
+from causalrules.trust.evidence import HonestEffect, HonestRun, RuleEvidence, SearchEvidence
+from causalrules.trust.resample import contingency, covered, folds, frequencies, reweighted, rule_rows, split
+
+Counts = tuple[tuple[int, int, int, int], ...]
+
+
+def standardised(counts: Counts) -> tuple[float | None, float | None]:
+    """Return the effect of a rule standardised over the strata, and its standard error.
+
+    effect = Σ_z w_z τ_z, with τ_z = a/(a+b) − c/(c+d), w_z = n_z/N′ over the strata with both sides, N′ their rows
+    variance = Σ_z w_z² [p̃(1−p̃)/(a+b) + q̃(1−q̃)/(c+d)] + Σ_z w_z (τ_z − effect)² / N′
+
+    The first term is chance within the strata, with p̃ = (a+1)/(a+b+2) and q̃ likewise, so that a side where the
+    outcome always or never happened is not taken to be certain; the second is chance in how many rows fall into each
+    stratum, because the effect is meant for the population and not for these rows.
+
+    >>> effect, error = standardised(((161, 9, 181, 540),))
+    >>> round(effect, 4), round(error, 4)
+    (0.696, 0.0244)
+    """
+    a, b, c, d = np.array(counts, dtype=np.float64).T
+    inside = (a + b > 0) & (c + d > 0)
+    if not inside.any():
+        return None, None
+    a, b, c, d = a[inside], b[inside], c[inside], d[inside]
+    n, m = a + b, c + d
+    weight = (n + m) / np.sum(n + m)
+    difference = a / n - c / m
+    effect = float(np.sum(weight * difference))
+    p, q = (a + 1) / (n + 2), (c + 1) / (m + 2)
+    within = np.sum(weight**2 * (p * (1 - p) / n + q * (1 - q) / m))
+    between = np.sum(weight * (difference - effect) ** 2) / np.sum(n + m)
+    return effect, float(np.sqrt(within + between))
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return Holm's adjusted p-values (1979): the i-th smallest of m times m − i + 1, never falling, at most 1.
+
+    >>> [round(p, 10) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, place) in enumerate(order):
+        # Rules that cannot be measured were asked about too.
+        largest = max(largest, min(1.0, p * (len(p_values) - rank)))
+        adjusted[place] = largest
+    return adjusted
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    effect: float | None
+    error: float | None
+    n_rows: int
+    found: int
+    counts: Counts = ()
+
+
+def _honest(estimates: Sequence[_Estimate], splits: int, level: float) -> list[HonestEffect]:
+    """The estimates with their intervals, and Holm's p-values over all of them."""
+    reach = beta_of_confidence(level)
+    one_sided = [
+        None if each.effect is None or each.error is None else 0.5 * math.erfc(each.effect / each.error / math.sqrt(2))
+        for each in estimates
+    ]
+    effects = []
+    for each, p in zip(estimates, holm(one_sided), strict=True):
+        low = high = None
+        if each.effect is not None and each.error is not None:
+            low, high = max(-1.0, each.effect - reach * each.error), min(1.0, each.effect + reach * each.error)
+        effects.append(
+            HonestEffect(each.n_rows, each.effect, each.error, low, high, p, each.found, splits, each.counts)
+        )
+    return effects
+
+
+@dataclass(frozen=True, eq=False)
+class Unseen:
+    """Rows kept from the search."""
+
+    source: str
+    n_rows: int
+    seed: int | None
+    counts: Callable[[RuleResult], Counts]
+
+    def measure(self, rules: RuleSet, level: float = 0.95) -> RuleSet:
+        """The rules with their effects on these rows."""
+        tables = [self.counts(rule) for rule in rules]
+        estimates = [_Estimate(*standardised(counts), self.n_rows, 1, counts) for counts in tables]
+        run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, level, self.seed)
+        return _with_effects(rules, _honest(estimates, 1, level), run)
+
+
+def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, Unseen]:
+    """The rows to search, and a share of each stratum kept from it."""
+    share, seed = repeat.between("holdout", share), repeat.whole("seed", seed, 0)
+    shown, hidden = split(problem, share, np.random.default_rng(seed))
+    if shown.outcome.min() == shown.outcome.max():
+        raise OptionError(
+            f"holdout = {share!r} leaves {shown.n_rows:,} rows to search, all with the same outcome; hold out fewer"
+        )
+
+    def counts(rule: RuleResult) -> Counts:
+        return contingency(hidden, rule_rows(rule, hidden), frequencies(hidden))
+
+    return shown, Unseen("holdout", hidden.n_rows, seed, counts)
+
+
+def second_table(table: Table, problem: Problem, outcome: Any, weights: str | None, second: Any) -> Unseen:
+    """Another table with the same columns: its rows in strata with the same cut points as the first one's."""
+    other = read(second)
+    roles = problem.roles
+    for name in (roles.target, *roles.control):
+        if name not in other.names:
+            raise DataError(f"the holdout table lacks a column of the first: {unknown_column(name, other.names)}")
+        if table.kinds[name] is not other.kinds[name]:
+            raise DataError(
+                f"column {name!r} holds {table.kinds[name]} values in the table and {other.kinds[name]} values in the "
+                "holdout table; make them alike"
+            )
+    satisfied = resolve(other, roles.target, outcome, None, None, weights).outcome.satisfied
+    first, rows = table.observed(roles.target, weights), other.observed(roles.target, weights)
+    happened = rows.select(roles.target, satisfied)
+    stratum = _strata(first, rows, problem.strata)
+    weight = np.ones(rows.n_records, np.int64) if rows.weights_array is None else rows.weights_array
+
+    def counts(rule: RuleResult) -> Counts:
+        holds = np.ones(rows.n_records, np.bool_)
+        for condition in rule.conditions:
+            if condition.column not in rows.names:
+                raise DataError(
+                    f"the rule {rule.text!r} on the holdout table: {unknown_column(condition.column, rows.names)}"
+                )
+            holds &= rows.select(condition.column, condition.holds(rows.histogram(condition.column).values))
+        sides = (holds & happened, holds & ~happened, ~holds & happened, ~holds & ~happened)
+        n_strata = int(stratum.max()) + 1
+        a, b, c, d = (np.bincount(stratum[side], weight[side], n_strata).astype(int).tolist() for side in sides)
+        return tuple(zip(a, b, c, d, strict=True))
+
+    return Unseen("second table", rows.n_rows, None, counts)
+
+
+def cross_fit(
+    rules: RuleSet,
+    splits: int = 5,
+    seed: int = 0,
+    *,
+    level: float = 0.95,
+    n_jobs: int = -1,
+    progress: bool | repeat.Watcher | None = None,
+) -> RuleSet:
+    """Return the rules with what the rule in each place of such a list is worth on rows the search has not seen.
+
+    The search runs on all rows but one part, each part in turn, and every rule it finds is measured on the part left
+    out. The effect of the j-th rule is the mean, over the parts, of the j-th rule found without them. (Measuring the
+    rules of the whole table on its parts would not be honest: the parts had a say in choosing them.)
+    """
+    splits, seed = repeat.whole("splits", splits, 2), repeat.whole("seed", seed, 0)
+    level = repeat.between("level", level)
+    problem = repeat.settled(rules, "cross_fit")
+    if splits > problem.n_rows:
+        raise OptionError(f"splits = {splits}: the table has only {problem.n_rows:,} rows")
+    parts = folds(problem, splits, np.random.default_rng(seed))
+    everything = frequencies(problem)
+    options = repeat.options_of(rules.question)
+
+    def work(searcher: repeat.Searcher, place: int) -> list[NDArray[np.bool_]]:
+        found = searcher(reweighted(problem, everything - parts[place]), options)
+        return [covered(problem, conditions) for _, conditions in found.rules]
+
+    lists = list(repeat.in_order(work, splits, n_jobs, "splits", progress))
+    estimates = []
+    for place, rule in enumerate(rules):
+        rows = rule_rows(rule, problem)
+        measured = [
+            standardised(contingency(problem, masks[place], part))
+            for part, masks in zip(parts, lists, strict=True)
+            if place < len(masks)
+        ]
+        known = [(effect, error) for effect, error in measured if effect is not None and error is not None]
+        found = sum(any(np.array_equal(rows, mask) for mask in masks) for masks in lists)
+        effect = float(np.mean([effect for effect, _ in known])) if known else None
+        error = float(np.sqrt(np.sum([error**2 for _, error in known]))) / len(known) if known else None
+        estimates.append(_Estimate(effect, error, problem.n_rows, found))
+    n_estimation = problem.n_rows // splits
+    run = HonestRun("cross-fitting", problem.n_rows - n_estimation, n_estimation, splits, level, seed)
+    return _with_effects(rules, _honest(estimates, splits, level), run)
+
+
+def _with_effects(rules: RuleSet, effects: Sequence[HonestEffect], run: HonestRun) -> RuleSet:
+    measured = tuple(
+        replace(rule, evidence=replace(rule.evidence or RuleEvidence(), honest=effect))
+        for rule, effect in zip(rules, effects, strict=True)
+    )
+    return replace(rules, rules=measured, evidence=replace(rules.evidence or SearchEvidence(), honest=run))
+
+
+def _strata(first: Table, rows: Table, groups: propositions.Strata) -> NDArray[np.int64]:
+    """The stratum of each row: numbered anew, but with the bins of the first table."""
+    stratum = np.zeros(rows.n_records, np.int64)
+    for name in groups.columns:
+        values = rows.histogram(name).values
+        bins = np.arange(len(values))
+        if rows.kinds[name].ordered:
+            bins = _bins(name, first.histogram(name).values, groups.ends[name], values, rows.kinds[name])
+        level = np.append(bins, -1)[rows.codes(name, np.arange(len(values)))] + 1
+        _, stratum = np.unique(stratum * (int(level.max(initial=0)) + 1) + level, return_inverse=True)
+    return stratum
+
+
+def _bins(name: str, known: Values, ends: NDArray[np.intp], values: Values, kind: Kind) -> NDArray[np.intp]:
+    """The bin of each value, where `ends` are the positions of each bin's last value among the known ones."""
+    if kind is Kind.NUMBER:
+        return np.searchsorted(known.sortable[ends[:-1]], values.sortable)
+    lasts: list[Any] = [known[int(end)] for end in ends[:-1]]
+    try:
+        if known.order is not None:
+            lasts = [known.order.index(last) for last in lasts]
+            return np.array([bisect_left(lasts, known.order.index(value)) for value in values], np.intp)
+        return np.array([bisect_left(lasts, value) for value in values], np.intp)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"column {name!r} of the holdout table has values that cannot be compared with the first table's ({error})"
+        ) from error
