@@ -252,6 +252,7 @@ def test_a_rule_is_identified_by_the_back_door_criterion_or_its_open_path_is_nam
     else:
         path = verdict.open_path
         assert path[0] in variables
+        assert len(set(path[::2])) == len(path[::2])
         if path[-1] in control:
             assert all(edge in graph.directed for edge in itertools.pairwise(path[::2]))
         else:
@@ -304,6 +305,20 @@ def test_with_too_many_readings_to_try_nothing_certain_is_claimed_wrongly(
         None,
         identify_rule(graph, target=target, variables=variables, control=control).identified,
     )
+
+
+def test_a_control_that_a_collider_affects_opens_the_path() -> None:
+    rule = identify_rule("x <-> c <-> y; c -> z", target="y", variables=["x"], control=["z"])
+    assert (rule.identified, rule.open_path) == (False, ("x", "<->", "c", "<->", "y"))
+    assert identify_rule("x <-> c <-> y; c -> z", target="y", variables=["x"])
+
+
+@pytest.mark.parametrize("far", [0, 20])
+def test_an_unknown_edge_may_be_a_latent_common_cause(far: int) -> None:
+    # Open only if both controls are colliders; with many more unknown edges not every reading can be tried.
+    graph = "x <-> z1 -- z2 <-> y;" + ";".join(f"p{number} -- q{number}" for number in range(far))
+    rule = identify_rule(graph, target="y", variables=["x"], control=["z1", "z2"])
+    assert (rule.identified, rule.open_path) == (None, ("x", "<->", "z1", "--", "z2", "<->", "y"))
 
 
 def admissible_assignments(graph: CausalGraph, target: str, names: list[str]) -> dict[frozenset[str], list[set[str]]]:
