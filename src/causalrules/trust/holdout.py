@@ -37,7 +37,7 @@ def standardised(counts: Counts) -> tuple[float | None, float | None]:
 
     >>> effect, error = standardised(((161, 9, 181, 540),))
     >>> round(effect, 4), round(error, 4)
-    (0.696, 0.0244)
+    (0.696, 0.0242)
     """
     a, b, c, d = np.array(counts, dtype=np.float64).T
     inside = (a + b > 0) & (c + d > 0)
