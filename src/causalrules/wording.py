@@ -92,7 +92,7 @@ def warning(rules: RuleSet) -> str | None:
 def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     """Say in sentences what a rule's numbers mean, and what adjusting for the controls did to them."""
     question, outcome = rules.question, rules.question.outcome
-    confidence = f"{100 * estimators.confidence_of_beta(rule.beta):.1f} %"
+    confidence = f"β = {rule.beta:g}, confidence {percent(estimators.confidence_of_beta(rule.beta))}"
     conditions = rule.text.replace(AND, " and ")
     adjusted = adjustment(question.control)
     least = rule.reliable_effect
@@ -100,21 +100,20 @@ def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
         if least > 0:
             first = (
                 f"Bringing about {conditions} is estimated to raise the probability of {outcome} by at least "
-                f"{points(least)} (β = {rule.beta:g}, {confidence}), {adjusted}."
+                f"{points(least)} ({confidence}), {adjusted}."
             )
         else:
             first = (
-                f"It cannot be said with β = {rule.beta:g} ({confidence}) that bringing about {conditions} would raise "
+                f"It cannot be said ({confidence}) that bringing about {conditions} would raise "
                 f"the probability of {outcome}, {adjusted}: the cautious estimate is {points(least)}."
             )
     elif least > 0:
         first = (
-            f"Where {conditions}, {outcome} occurs more often by at least {points(least)} "
-            f"(β = {rule.beta:g}, {confidence}), {adjusted}."
+            f"Where {conditions}, {outcome} occurs more often by at least {points(least)} ({confidence}), {adjusted}."
         )
     else:
         first = (
-            f"It cannot be said with β = {rule.beta:g} ({confidence}) that {outcome} occurs more often where "
+            f"It cannot be said ({confidence}) that {outcome} occurs more often where "
             f"{conditions}, {adjusted}: the cautious estimate is {points(least)}."
         )
     return first, _plain_estimate(rule), *_adjusting(rule, question.control), *_overlap(rule)
@@ -160,8 +159,8 @@ def _adjusting(rule: RuleResult, control: Sequence[str]) -> tuple[str, ...]:
         return ()
     if adjusted * without < 0:
         return (f"Without adjusting it would seem to be {points(without)}, of the opposite sign (Simpson's paradox).",)
-    less_or_more = "less" if abs(adjusted) < abs(without) else "more"
-    return (f"Without adjusting it would seem to be {points(without)}; adjusting makes it {less_or_more}.",)
+    change = "smaller" if abs(adjusted) < abs(without) else "larger"
+    return (f"Without adjusting it would seem to be {points(without)}; adjusting makes it {change}.",)
 
 
 def _overlap(rule: RuleResult) -> tuple[str, ...]:

@@ -1,0 +1,393 @@
+"""The report: one HTML file that needs no network, with nothing of a stranger's in it but text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import math
+import re
+import shlex
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from causalrules import grouping, wording
+from causalrules.admissibility import assumptions
+from causalrules.display import printable
+from causalrules.exceptions import OptionError
+from causalrules.propositions import format_column
+from causalrules.report import plots, sections
+from causalrules.writing import replace_file
+
+if TYPE_CHECKING:
+    from causalrules.result import Question, RuleResult, RuleSet
+
+_FOLDER = Path(__file__).parent
+_MOST_STRATA = 30
+# Colours that stand for others in a figure: a report has two sets of them, for light and for dark.
+_INK, _LINE = "#010203", "#040506"
+_COLOURS = {
+    _INK: "var(--ink)",
+    _LINE: "var(--line)",
+    plots.BLUE.lower(): "var(--blue)",
+    plots.ORANGE.lower(): "var(--orange)",
+    plots.GREEN.lower(): "var(--green)",
+    plots.GREY.lower(): "var(--grey)",
+}
+
+
+def write(rules: RuleSet, path: str | PathLike[str] | None = None) -> str:
+    """Return the report, and write it to a file as a whole or not at all."""
+    page = _page(rules)
+    if path is not None:
+        replace_file(Path(path), page)
+    return page
+
+
+def _page(rules: RuleSet) -> str:
+    import jinja2
+    from markupsafe import Markup, escape
+
+    def code(text: str) -> Markup:
+        # A reader of HTML takes a carriage return for a line feed, and the text of a condition is to be copied.
+        return Markup(str(escape(text)).replace("\r", "&#13;"))
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {
+        "plain": printable,
+        "short": _short,
+        "number": wording.number,
+        "percent": wording.percent,
+        "code": code,
+    }
+    style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    less = _less(rules)
+    return environment.get_template("report.html.j2").render(
+        rules=rules,
+        question=rules.question,
+        cards=_cards(rules, less),
+        style=Markup(style),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        status="unchecked" if rules.admissibility is None else str(rules.admissibility.get("status")),
+        verdict=wording.verdict(rules),
+        effect="effect" if wording.causal(rules) else "difference",
+        proof=_sentence(wording.proof(rules)),
+        warning=wording.warning(rules),
+        hidden=_hidden(less),
+        n_redundant=sum(place.why == "redundant" for place in less),
+        n_variants=sum(place.why == "variant" for place in less),
+        scale=tuple(f"{end:.2f}".replace("-", "−") for end in _scale(rules)),
+        facts=_facts(rules),
+        sections=sections.of_result(rules),
+        figures=[(caption, Markup(figure)) for caption, figure in _figures(rules)],
+        asked=_asked(rules),
+        assumed=_assumed(rules),
+        assumptions=_assumptions(rules),
+        command=_command(rules.question),
+        call=_call(rules.question),
+    )
+
+
+@dataclass(frozen=True)
+class _Less:
+    """Whether a rule is hidden at first, "redundant" or a "variant" of a stronger one; else its own variants."""
+
+    why: str | None = None
+    variants: tuple[tuple[str, float, float], ...] = ()
+
+
+def _less(rules: RuleSet) -> list[_Less]:
+    redundant = grouping.redundant(rules)
+    result = [_Less("redundant") if one else _Less() for one in redundant]
+    if rules.problem is None:
+        return result
+    place = {rule.text: index for index, rule in enumerate(rules)}
+    listed = tuple(rule for rule, one in zip(rules, redundant, strict=True) if not one)
+    for group in grouping.groups(replace(rules, rules=listed)):
+        pairs = zip(group.variants, group.shared, strict=True)
+        variants = tuple((rule.text, shared, rule.value) for rule, shared in pairs)
+        result[place[group.leader.text]] = _Less(None, variants)
+        for rule in group.variants:
+            result[place[rule.text]] = _Less("variant")
+    return result
+
+
+def _hidden(less: list[_Less]) -> list[str]:
+    redundant, variants = (sum(place.why == why for place in less) for why in ("redundant", "variant"))
+    said = []
+    if redundant:
+        said.append(
+            f"{redundant} of the {len(less)} rules {'is' if redundant == 1 else 'are'} hidden at first: a more general "
+            "rule in the list does at least as well. Search with redundant=False to have other rules in their place."
+        )
+    if variants:
+        said.append(
+            f"{variants} of the {len(less)} rules {'is' if variants == 1 else 'are'} hidden at first as "
+            f"near-duplicate{'s' * (variants > 1)} of a stronger rule: they share at least half of their rows with it."
+        )
+    return said
+
+
+def _cards(rules: RuleSet, less: list[_Less]) -> list[dict[str, Any]]:
+    low, high = _scale(rules)
+
+    def x(value: float) -> float | None:
+        inside = min(max(value, low), high)
+        return None if math.isnan(value) else round(10 + 180 * (inside - low) / (high - low), 1)
+
+    return [
+        {
+            "rule": rule,
+            "less": place.why,
+            "variants": place.variants,
+            "reading": wording.reading(rule, rules),
+            "sections": sections.of_rule(rule),
+            "chart": _chart(rule, x),
+            **_strata(rule),
+            "code": _code(rule),
+        }
+        for rule, place in zip(rules, less, strict=True)
+    ]
+
+
+def _scale(rules: RuleSet) -> tuple[float, float]:
+    """The ends of the axis that all rules share; it holds 0 and every number shown but wild ends of intervals."""
+    values = [
+        value
+        for rule in rules
+        for value in (rule.reliable_effect, rule.marginal_effect, rule.effect, *rule.interval())
+        if not math.isnan(value)
+    ]
+    return min(0.0, *values, 0.0), max(0.0, *values, 0.01)
+
+
+def _chart(rule: RuleResult, x: Callable[[float], float | None]) -> dict[str, Any]:
+    low, high = rule.interval()
+    said = [
+        f"reliable {wording.number(rule.reliable_effect)}",
+        f"adjusted {wording.number(rule.effect)}, from {wording.number(low)} to {wording.number(high)}",
+        f"not adjusted {wording.number(rule.marginal_effect)}",
+    ]
+    return {
+        "zero": x(0.0),
+        "low": x(low),
+        "high": x(high),
+        "effect": x(rule.effect),
+        "marginal": x(rule.marginal_effect),
+        "reliable": x(rule.reliable_effect),
+        "words": "; ".join(said),
+    }
+
+
+def _strata(rule: RuleResult) -> dict[str, Any]:
+    ordered = sorted(rule.strata, key=lambda stratum: -stratum.n)
+    shown, rest = ordered[:_MOST_STRATA], ordered[_MOST_STRATA:]
+    largest = max(shown[0].n, 1)
+
+    def x(share: float) -> float | None:
+        return None if math.isnan(share) else round(10 + 180 * share, 1)
+
+    def of(n_rows: int) -> str:
+        return f" of {n_rows:,}" if n_rows else ""
+
+    return {
+        "strata": [
+            {
+                "name": plots.stratum_name(stratum.labels),
+                "n": stratum.n,
+                "p_rule": stratum.p_rule,
+                "p_not_rule": stratum.p_not_rule,
+                "n_rule": of(stratum.a + stratum.b),
+                "n_not_rule": of(stratum.c + stratum.d),
+                "difference": stratum.difference,
+                "overlap": stratum.overlap,
+                "x": x(stratum.p_rule),
+                "x_not": x(stratum.p_not_rule),
+                "alone": next((end for end in map(x, (stratum.p_rule, stratum.p_not_rule)) if end is not None), 10.0),
+                "size": round(2.5 + 4.5 * math.sqrt(stratum.n / largest), 1),
+            }
+            for stratum in shown
+        ],
+        "more_strata": f"The {len(shown)} largest strata; {len(rest):,} smaller ones with together "
+        f"{sum(stratum.n for stratum in rest):,} rows are not listed here."
+        if rest
+        else "",
+    }
+
+
+def _code(rule: RuleResult) -> list[tuple[str, str]]:
+    """The rule in each language; where it cannot be written, why."""
+    written: list[tuple[str, Callable[[], str]]] = [
+        ("SQL, DuckDB", lambda: rule.to_sql("duckdb")),
+        ("SQL, PostgreSQL", lambda: rule.to_sql("postgres")),
+        ("SQL, SQLite", lambda: rule.to_sql("sqlite")),
+        ("Python", rule.to_python),
+    ]
+    result = []
+    for name, make in written:
+        try:
+            result.append((name, make()))
+        except OptionError as error:
+            result.append((name, f"not possible as it is: {error}"))
+    return result
+
+
+def _facts(rules: RuleSet) -> list[tuple[str, str]]:
+    return [
+        ("rows", f"{rules.n_rows:,}"),
+        ("rows left out", f"{rules.n_dropped:,}"),
+        ("strata", f"{rules.n_strata:,}"),
+        ("conditions", f"{rules.n_propositions:,}"),
+        ("rules", f"{len(rules):,}"),
+        ("proven optimal", "yes" if rules.optimal else "no"),
+    ]
+
+
+def _asked(rules: RuleSet) -> list[tuple[str, str]]:
+    question = rules.question
+    return [
+        ("Outcome", question.outcome),
+        ("Actionable", ", ".join(question.actionable)),
+        ("Adjusted for", ", ".join(question.control) or "nothing"),
+        ("Maximised", _MAXIMISED.get(question.estimator, question.estimator)),
+        ("Caution", f"β = {question.beta:g}"),
+        ("Rules", f"the best {question.k:,}{'' if question.redundant else ' that beat each of their generalisations'}"),
+        ("Conditions per rule", "any number" if question.max_length is None else f"at most {question.max_length}"),
+        ("Least coverage", wording.percent(question.min_coverage)),
+        ("Bins per column", f"at most {question.max_bins}"),
+    ]
+
+
+_MAXIMISED = {
+    "reliable": "the reliable estimate: the adjusted difference less what chance may have added",
+    "plugin": "the adjusted difference as it is",
+    "wracc": "weighted relative accuracy, without adjusting",
+    "association": "the difference without adjusting",
+}
+
+
+def _assumed(rules: RuleSet) -> str:
+    if wording.causal(rules):
+        return "That the causal graph is right. For these roles it says:"
+    if rules.admissibility is None:
+        return "Nothing is claimed about what would happen if a rule were brought about. To claim it, one must assume:"
+    return "Nothing is claimed about what would happen if a rule were brought about. What stands in the way:"
+
+
+def _assumptions(rules: RuleSet) -> tuple[str, ...]:
+    question, verdict = rules.question, rules.admissibility
+    if verdict is None or verdict.get("status") == "admissible":
+        return assumptions(question.target, question.actionable, question.control)
+    said = []
+    for violation in verdict.get("violations") or ():
+        remedies = "; ".join(map(str, violation.get("remedies") or ()))
+        said.append(
+            f"({violation.get('criterion')}) {violation.get('reason')}" + (f" Remedy: {remedies}." * bool(remedies))
+        )
+    return (*said, *(str(unknown.get("question")) for unknown in verdict.get("unknowns") or ()))
+
+
+def _figures(rules: RuleSet) -> list[tuple[str, str]]:
+    if not rules:
+        return []
+    figures = [("The rules with their intervals.", plots.effects)]
+    if len(rules) > 1:
+        figures.append(("How many rows the rules cover, and how strong they are.", plots.coverage))
+        if rules.problem is not None and len(rules) <= 40:
+            figures.append(("Which rules hold for the same rows.", plots.overlap))
+    if len(rules.history) > 2:
+        figures.append(("The search: the best rule found, and what no rule can exceed, over time.", plots.convergence))
+    return [(caption, _svg(draw, rules)) for caption, draw in figures]
+
+
+def _svg(draw: Callable[..., Any], rules: RuleSet) -> str:
+    """A figure as SVG inside the page: its text is text, and its colours are those of the page."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    height = {plots.effects: 1.2 + 0.3 * len(rules), plots.overlap: 0.8 + 0.3 * max(len(rules), 4)}.get(draw, 3.4)
+    settings: dict[Any, Any] = {
+        "text.color": _INK,
+        "axes.labelcolor": _INK,
+        "xtick.labelcolor": _INK,
+        "ytick.labelcolor": _INK,
+        "xtick.color": _LINE,
+        "ytick.color": _LINE,
+        "axes.edgecolor": _LINE,
+        "axes.facecolor": "none",
+        "svg.fonttype": "none",
+        "svg.hashsalt": draw.__name__,
+    }
+    text = io.StringIO()
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        # The browser has letters that the font used to measure them may lack.
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        figure = Figure(figsize=(7.2, min(height, 40.0)), layout="constrained")
+        draw(rules, figure.add_subplot())
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r' id="[a-z]+_\d+"', "", re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL))
+    colour = re.compile(rf"((?:fill|stroke): )({'|'.join(_COLOURS)})")
+    return colour.sub(lambda found: found[1] + _COLOURS[found[2]], svg)
+
+
+def _command(question: Question) -> str:
+    options = {
+        "target": [question.target],
+        "outcome": [_outcome(question)],
+        "control": question.control,
+        "actionable": question.actionable,
+        "beta": [repr(question.beta)],
+        "alpha": [repr(question.alpha)],
+        "max-length": ["none" if question.max_length is None else question.max_length],
+        "min-coverage": [repr(question.min_coverage)],
+        "max-bins": [question.max_bins],
+        "estimator": [question.estimator],
+    }
+    words = ["causalrules", "discover", "-k", str(question.k)]
+    words += [f"--{name}={value}" for name, values in options.items() for value in values]
+    words += [] if question.redundant else ["--no-redundant"]
+    return shlex.join([*words, "--", question.source or "data.csv"])
+
+
+def _call(question: Question) -> str:
+    arguments = {
+        "target": question.target,
+        "outcome": _outcome(question),
+        "control": list(question.control),
+        "actionable": list(question.actionable),
+        "k": question.k,
+        "beta": question.beta,
+        "alpha": question.alpha,
+        "max_length": question.max_length,
+        "min_coverage": question.min_coverage,
+        "max_bins": question.max_bins,
+        "estimator": question.estimator,
+        "redundant": question.redundant,
+    }
+    lines = "".join(f"    {name}={value!r},\n" for name, value in arguments.items())
+    source = "data" if question.source is None else repr(question.source)
+    return f"import causalrules as cr\n\nrules = cr.discover(\n    {source},\n{lines})"
+
+
+def _outcome(question: Question) -> str:
+    """The outcome as discover() takes it: a value, or a sign and a value."""
+    return question.outcome.removeprefix(f"{format_column(question.target)} ").removeprefix("= ")
+
+
+def _short(text: str, most: int) -> str:
+    """Text with nothing that a browser would obey, and cut where it is far too long, which is said."""
+    plain = printable(text)
+    return plain if len(plain) <= most else f"{plain[: most - 1]}… ({len(plain):,} characters)"
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
