@@ -138,6 +138,7 @@ MEASURES: dict[str, Callable[[Counts], Array]] = {
     "reliable": reliable,
     "plugin": plugin,
     "plugin_overlap": lambda counts: plugin(counts, overlap_only=True),
+    "plugin_laplace": lambda counts: reliable(counts, beta=0.0),
     "wracc": wracc,
     "association": association,
 }

@@ -1,0 +1,74 @@
+"""Table "efficiency" (appendix): all 22 data sets, every class value as outcome, α = 1.0, no length limit.
+
+k = 10 and 100 are searched at the same time, for scalability.py.
+"""
+
+from __future__ import annotations
+
+import time
+
+import keel
+from results import Row, Run
+
+from causalrules.discover import discover
+
+KS = (1, 10, 100)
+TIME_LIMIT = 60.0
+# The quick run leaves the tables out that take longer to read than to search.
+QUICK_ROWS = 30_000
+
+
+def make(run: Run) -> None:
+    if run.data is None:
+        run.say("  no folder of KEEL files: skipped. See docs/paper.md on where to get them, and use --data")
+        return
+    folder = run.data
+    rows: list[Row] = []
+    for experiment in experiments(run):
+        rows += run.part(f"efficiency-{experiment.name}", lambda e=experiment: measure(e, folder, run))
+    run.write("efficiency", rows)
+
+
+def experiments(run: Run) -> list[keel.Experiment]:
+    return [experiment for experiment in keel.EXPERIMENTS if not run.quick or experiment.n_rows <= QUICK_ROWS]
+
+
+def measure(experiment: keel.Experiment, folder: keel.Path, run: Run) -> list[Row]:
+    table = keel.load(experiment, folder)
+    rows = []
+    for position, outcome in enumerate(keel.classes(experiment, folder)):
+        for k in KS[:1] if run.quick else KS:
+            start = time.perf_counter()
+            rules = discover(
+                table,
+                experiment.target,
+                outcome,
+                experiment.control,
+                k=k,
+                beta=2.0,
+                alpha=1.0,
+                max_length=None,
+                n_jobs=1,
+                time_limit=TIME_LIMIT,
+            )
+            rows.append(
+                {
+                    "data": experiment.name,
+                    "outcome": outcome,
+                    "first_declared": position == 0,
+                    "k": k,
+                    "rows": rules.n_rows,
+                    "actionable": table.num_columns - 2,
+                    "propositions": rules.n_propositions,
+                    "strata": rules.n_strata,
+                    "optimal": rules.optimal,
+                    "gap": rules.gap,
+                    "search_seconds": round(rules.seconds, 4),
+                    "total_seconds": round(time.perf_counter() - start, 4),
+                    "nodes": rules.nodes,
+                    "rules": len(rules),
+                    "reliable_effect": rules[0].reliable_effect,
+                    "rule": rules[0].text,
+                }
+            )
+    return rows

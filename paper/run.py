@@ -1,0 +1,59 @@
+"""Every figure and table of the paper: `python paper/run.py [--quick] [--data FOLDER] [NAME …]`.
+
+Interrupted, it goes on where it was. The full run writes paper/results and docs/paper.md; the quick one, a few
+minutes at small size, writes paper/results/quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import beta
+import bounds
+import checks
+import efficiency
+import keel
+import page
+import recovery
+import scalability
+import titanic
+import variance
+from results import Run
+
+EXPERIMENTS: dict[str, ModuleType] = {
+    module.__name__: module for module in (titanic, variance, recovery, beta, bounds, efficiency, scalability, checks)
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, into paper/results/quick")
+    parser.add_argument("--data", type=Path, help="the folder that holds keel/*.dat and titanic.csv")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"only some of {', '.join(EXPERIMENTS)}")
+    given = parser.parse_args(arguments)
+    if unknown := set(given.names) - set(EXPERIMENTS):
+        parser.error(f"no experiment {min(unknown)!r}; there are {', '.join(EXPERIMENTS)}")
+    data = keel.data_folder(given.data)
+    if given.data and not data:
+        parser.error(f"{given.data} has no folder keel; give the one that holds keel/*.dat and titanic.csv")
+
+    run = Run(given.quick, data, given.seed)
+    chosen = [name for name in EXPERIMENTS if not given.names or name in given.names]
+    for number, name in enumerate(chosen, 1):
+        run.say(f"[{number}/{len(chosen)}] {name}")
+        start = time.perf_counter()
+        EXPERIMENTS[name].make(run)
+        run.say(f"  done in {time.perf_counter() - start:.0f} s")
+    page.write(run)
+    if not given.names:
+        run.forget_parts()
+    return checks.report(run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
