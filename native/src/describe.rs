@@ -5,14 +5,20 @@
 //! are taken up one by one: meet the demands so far, look for a row that is still not excluded, take up its
 //! demand too, until there is none. What is shortest for some of the rows and right for all is shortest for all.
 
-use crate::bitset::{intersect, is_empty, is_subset};
-use crate::table::Table;
+use crate::bitset::{is_empty, total};
+use crate::rows::Rows;
 
-/// The shortest conjunction of `usable` propositions that covers exactly `rows`, the first among the shortest.
-pub fn shortest(table: &Table, usable: &[u32], rows: &[u64]) -> Vec<u32> {
-    let implied = usable.iter().copied();
+/// The shortest conjunction of `usable` propositions that covers the same rows as `conditions`, the first among the
+/// shortest.
+pub fn shortest(rows: &dyn Rows, usable: &[u32], conditions: &[u32]) -> Vec<u32> {
+    let n_strata = rows.strata().len();
+    let mut counts = Vec::new();
+    rows.place(conditions).counts(usable, &mut counts);
+    let (own, each) = counts.split_at(n_strata);
+    let implied = usable.iter().zip(each.chunks(n_strata));
     let implied: Vec<u32> = implied
-        .filter(|&p| is_subset(rows, table.proposition(p as usize)))
+        .filter(|(_, counts)| total(counts) == total(own))
+        .map(|(&proposition, _)| proposition)
         .collect();
     let mut demands = Demands {
         n_conditions: implied.len(),
@@ -23,14 +29,10 @@ pub fn shortest(table: &Table, usable: &[u32], rows: &[u64]) -> Vec<u32> {
     loop {
         let solution = demands.first_shortest();
         let chosen: Vec<u32> = solution.iter().map(|&local| implied[local]).collect();
-        let mut surplus = table.extension(&chosen);
-        for (surplus, rows) in surplus.iter_mut().zip(rows) {
-            *surplus &= !rows;
+        match rows.demand(&chosen, &implied) {
+            Some(demand) => demands.all.push(demand),
+            None => return chosen,
         }
-        if is_empty(&surplus) {
-            return chosen;
-        }
-        demands.all.push(smallest_demand(table, &implied, surplus));
     }
 }
 
@@ -43,22 +45,6 @@ fn contains(conditions: &Conditions, condition: usize) -> bool {
 
 fn meet(x: &Conditions, y: &Conditions) -> bool {
     x.iter().zip(y).any(|(x, y)| x & y != 0)
-}
-
-/// The conditions that exclude one of the surplus rows, a row that as few as possible exclude. Which one it is
-/// does not depend on the order of the rows.
-fn smallest_demand(table: &Table, implied: &[u32], mut surplus: Vec<u64>) -> Conditions {
-    let mut demand = vec![0; implied.len().div_ceil(64)];
-    for (local, &condition) in implied.iter().enumerate() {
-        let mut kept = surplus.clone();
-        intersect(&mut kept, table.proposition(condition as usize));
-        if is_empty(&kept) {
-            demand[local / 64] |= 1 << (local % 64);
-        } else {
-            surplus = kept;
-        }
-    }
-    demand
 }
 
 struct Demands {

@@ -1,15 +1,15 @@
 //! One step of the branch and bound: from a rule and the conditions it may still take, to its children.
 
-use crate::bitset::{intersect, is_empty, is_subset, size, total, Counts};
+use crate::bitset::{total, Counts};
 use crate::estimator::{Estimator, Score};
-use crate::table::Table;
+use crate::rows::{Place, Rows};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// What is the same for every step of one search.
 #[derive(Clone)]
 pub struct Rulebook {
-    pub table: Arc<Table>,
+    pub rows: Arc<dyn Rows>,
     pub estimator: Arc<dyn Estimator>,
     /// Propositions that are neither empty nor everything nor equal to an earlier one.
     pub usable: Vec<u32>,
@@ -33,6 +33,17 @@ impl Rulebook {
 
     pub fn bound(&self, low: &[Counts], high: &[Counts]) -> Score {
         settle(self.estimator.bound(low, high))
+    }
+
+    /// Could a condition be of use after another one, as far as can be told without looking at rows?
+    fn may_follow(&self, last: Option<&u32>, candidate: u32) -> bool {
+        let propositions = self.rows.propositions();
+        let this = &propositions[candidate as usize];
+        last.is_none_or(|&last| {
+            let last = &propositions[last as usize];
+            let is_no_use = this.excludes(last) || last.implies(this);
+            !(is_no_use || self.is_limited() && this.implies(last))
+        })
     }
 
     pub fn is_limited(&self) -> bool {
@@ -116,54 +127,6 @@ impl Ord for Node {
     }
 }
 
-/// The rows a branch works on: the whole table, or just the rows that the branch still covers, packed together.
-pub struct View {
-    table: Arc<Table>,
-    pub n_rows: u64,
-    /// Where the whole table's propositions are in `table`.
-    local: Option<Vec<u32>>,
-}
-
-impl View {
-    pub fn whole(table: &Arc<Table>) -> View {
-        View {
-            table: table.clone(),
-            n_rows: size(&table.all),
-            local: None,
-        }
-    }
-
-    pub fn all(&self) -> &[u64] {
-        &self.table.all
-    }
-
-    pub fn proposition(&self, index: u32) -> &[u64] {
-        let index = match &self.local {
-            Some(local) => local[index as usize],
-            None => index,
-        };
-        self.table.proposition(index as usize)
-    }
-
-    /// The view of `rows` alone, with the propositions that are still of interest.
-    pub fn project(&self, rows: &[u64], propositions: &[u32]) -> View {
-        let whole = self.local.as_ref();
-        let mut local = vec![u32::MAX; whole.map_or(self.table.propositions.len(), Vec::len)];
-        for (new, &index) in propositions.iter().enumerate() {
-            local[index as usize] = new as u32;
-        }
-        let here: Vec<u32> = propositions
-            .iter()
-            .map(|&index| self.local.as_ref().map_or(index, |l| l[index as usize]))
-            .collect();
-        View {
-            table: Arc::new(self.table.project(rows, &here)),
-            n_rows: size(rows),
-            local: Some(local),
-        }
-    }
-}
-
 /// Who decides what is good enough, and takes what is found.
 pub trait Judge {
     /// Is a branch in which nothing exceeds this bound not worth entering?
@@ -171,8 +134,8 @@ pub trait Judge {
     /// Is the best that a branch can reach, `bound`, a tie with a rule that is known already, and is that rule the
     /// only one in the branch that reaches it? The branch's counts lie between `low` and `high`.
     fn is_known(&self, branch: &Branch) -> bool;
-    /// A rule with its value; it covers at least one row and not all.
-    fn offer(&mut self, value: Score, conditions: &[u32]);
+    /// A rule with its value and counts; it covers at least one row and not all.
+    fn offer(&mut self, value: Score, counts: &[Counts], conditions: &[u32]);
 }
 
 /// What can be reached from a node: rules that cover all rows of its core and only rows of its own.
@@ -188,34 +151,22 @@ pub struct Branch<'a> {
 
 impl Branch<'_> {
     /// Is this rule, with these counts, the only one in the branch that could be worth as much as the bound?
-    pub fn leads_only_to(&self, counts: &[Counts], rows: &[u64]) -> bool {
+    pub fn leads_only_to(&self, counts: &[Counts], conditions: &[u32]) -> bool {
         let corner = self.low.iter().zip(self.high).zip(counts);
         let mut corner = corner.map(|((low, high), counts)| {
             counts.positive == high.positive && counts.negative == low.negative
         });
-        if !corner.all(|same| same) {
+        if !corner.all(|same| same) || !self.has_one_maximiser() {
             return false;
         }
-        let table = &self.book.table;
-        let proposition = |index: &u32| table.proposition(*index as usize);
-        let mut conditions = self.conditions.iter().chain([&self.last]);
-        if !conditions.all(|condition| is_subset(rows, proposition(condition))) {
-            return false;
-        }
-        let conditions: Vec<&[u64]> = self.conditions.iter().map(proposition).collect();
-        let candidates: Vec<&[u64]> = self.candidates.iter().map(proposition).collect();
-        let last = proposition(&self.last);
-        let core_inside = (0..table.words).all(|word| {
-            let mut core = last[word] & !rows[word];
-            for rows in conditions.iter().chain(&candidates) {
-                if core == 0 {
-                    break;
-                }
-                core &= rows[word];
-            }
-            core == 0
-        });
-        core_inside && self.has_one_maximiser()
+        // The rule has all that the branch must keep, and nothing that the branch has lost.
+        let own = self.conditions.iter().chain([&self.last]).copied();
+        let inside: Vec<u32> = conditions.iter().copied().chain(own.clone()).collect();
+        let core: Vec<u32> = own.chain(self.candidates.iter().copied()).collect();
+        let core_inside: Vec<u32> = core.iter().chain(conditions).copied().collect();
+        let found = self.book.rows.counts(&[inside, core, core_inside]);
+        let parts: Vec<&[Counts]> = found.chunks(counts.len()).collect();
+        parts[0] == counts && parts[1] == parts[2]
     }
 
     /// Does every step away from all the positives and the fewest negatives cost more than a tie?
@@ -249,9 +200,9 @@ struct Child {
 /// Buffers that live as long as a worker does.
 #[derive(Default)]
 pub struct Expander {
+    candidates: Vec<u32>,
     counts: Vec<Counts>,
-    low: Vec<Counts>,
-    core: Vec<u64>,
+    cores: Vec<Counts>,
     losses: Vec<Losses>,
 }
 
@@ -260,6 +211,15 @@ pub struct Expander {
 struct Losses {
     positive: Vec<u64>,
     negative: Vec<u64>,
+}
+
+impl Losses {
+    /// What is left at the least when these losses come together.
+    fn raise(&self, low: &mut Counts, counts: Counts) {
+        let left = |count: u64, losses: &[u64]| count.saturating_sub(losses.iter().sum());
+        low.positive = low.positive.max(left(counts.positive, &self.positive));
+        low.negative = low.negative.max(left(counts.negative, &self.negative));
+    }
 }
 
 fn keep_largest(largest: &mut Vec<u64>, value: u64, most: usize) {
@@ -271,85 +231,83 @@ fn keep_largest(largest: &mut Vec<u64>, value: u64, most: usize) {
 }
 
 impl Expander {
-    /// Offers all children of a rule that covers `rows` of the view, and returns those that must be expanded in turn.
+    /// Offers all children of the rule at `place`, and returns those that must be expanded in turn, strongest first.
     pub fn expand(
         &mut self,
         book: &Rulebook,
         node: &Node,
-        view: &View,
-        rows: &[u64],
+        place: &dyn Place,
         judge: &mut dyn Judge,
     ) -> Vec<Node> {
-        let n_strata = book.table.strata.len();
+        let n_strata = book.rows.strata().len();
         let mut conditions = node.conditions();
         let length = conditions.len();
-        let mut own = vec![Counts::default(); n_strata];
-        view.table.count(rows, rows, &mut own);
-        let covered = total(&own);
+        self.candidates.clear();
+        let candidates = node.candidates().iter().copied();
+        self.candidates
+            .extend(candidates.filter(|&candidate| book.may_follow(conditions.last(), candidate)));
+        place.counts(&self.candidates, &mut self.counts);
+        let (own, counts) = self.counts.split_at(n_strata);
+        let counts_of = |slot: usize| &counts[slot * n_strata..(slot + 1) * n_strata];
+        let covered = total(own);
         let best = if length == 0 || !book.irredundant {
             Score::MIN
         } else {
-            node.family.best.max(book.value(&own))
+            node.family.best.max(book.value(own))
         };
         let useless = |bound: Score, judge: &dyn Judge| {
             judge.is_hopeless(bound) || (book.irredundant && bound <= best)
         };
 
-        self.low.clear();
-        self.low.resize(n_strata, Counts::default());
-        let last = conditions
-            .last()
-            .map(|&p| book.table.propositions[p as usize]);
         // Children that may take no further condition need no bound.
         let is_last = length + 1 >= book.max_length;
+        let nothing = vec![Counts::default(); n_strata];
         let mut children: Vec<Child> = Vec::new();
-        for &proposition in node.candidates() {
-            if let Some(last) = &last {
-                let this = &book.table.propositions[proposition as usize];
-                if this.excludes(last)
-                    || last.implies(this)
-                    || (book.is_limited() && this.implies(last))
-                {
-                    continue;
-                }
-            }
-            let slot = children.len();
-            self.counts.resize((slot + 1) * n_strata, Counts::default());
-            let counts = &mut self.counts[slot * n_strata..];
-            view.table
-                .count(rows, view.proposition(proposition), counts);
+        for (slot, &proposition) in self.candidates.iter().enumerate() {
+            let counts = counts_of(slot);
             let size = total(counts);
             if size == covered || size < book.min_rows {
                 continue;
             }
-            let bound = if is_last {
-                Score::MAX
-            } else {
-                book.bound(&self.low, counts).min(node.bound)
-            };
-            if !is_last && useless(bound, judge) {
-                continue;
-            }
-            let value = book.value(counts);
-            if !book.irredundant || value > best {
-                conditions.push(proposition);
-                judge.offer(value, &conditions);
-                conditions.pop();
-            }
             if !is_last {
+                let bound = book.bound(&nothing, counts).min(node.bound);
+                if useless(bound, judge) {
+                    continue;
+                }
                 children.push(Child {
                     proposition,
                     bound,
                     slot,
                 });
             }
+            let value = book.value(counts);
+            if !book.irredundant || value > best {
+                conditions.push(proposition);
+                judge.offer(value, counts, &conditions);
+                conditions.pop();
+            }
         }
         if is_last {
             return Vec::new();
         }
-        self.tighten_by_common_core(book, node, view, rows, &mut children, |bound| {
-            useless(bound, judge)
-        });
+        // Every descendant of every child contains the rows that satisfy all candidates. Children that cannot reach far
+        // enough for that drop out of all branches, which may leave more such rows, and so on.
+        loop {
+            let candidates: Vec<u32> = children.iter().map(|child| child.proposition).collect();
+            let Some(core) = place.common_core(&candidates) else {
+                break;
+            };
+            children.retain_mut(|child| {
+                child.bound = child.bound.min(book.bound(&core, counts_of(child.slot)));
+                !useless(child.bound, judge)
+            });
+            if children.len() == candidates.len() {
+                break;
+            }
+        }
+        if children.is_empty() {
+            return Vec::new();
+        }
         children.sort_by_key(|child| (child.bound, child.proposition));
 
         let family = Arc::new(Family {
@@ -367,37 +325,23 @@ impl Expander {
         let limited = allowed < children.len();
         self.losses.clear();
         self.losses.resize(n_strata, Losses::default());
-        self.core.clear();
-        self.core.extend_from_slice(rows);
-        let mut core_is_empty = false;
+        place.cores(&family.order, &mut self.cores);
         // From the strongest child, which may take no further condition, to the weakest, which may take all others.
         for (index, child) in children.iter().enumerate().rev() {
-            let counts = &self.counts[child.slot * n_strata..(child.slot + 1) * n_strata];
-            let holds = view.proposition(child.proposition);
+            let counts = counts_of(child.slot);
             if index + 1 < children.len() {
-                if core_is_empty {
-                    self.low.fill(Counts::default());
-                } else {
-                    view.table.count(&self.core, holds, &mut self.low);
-                }
+                let low = &mut self.cores[index * n_strata..(index + 1) * n_strata];
                 if limited {
-                    for ((low, losses), counts) in self.low.iter_mut().zip(&self.losses).zip(counts)
-                    {
-                        let most = |losses: &[u64]| losses.iter().sum::<u64>();
-                        low.positive = low
-                            .positive
-                            .max(counts.positive.saturating_sub(most(&losses.positive)));
-                        low.negative = low
-                            .negative
-                            .max(counts.negative.saturating_sub(most(&losses.negative)));
+                    for ((low, losses), counts) in low.iter_mut().zip(&self.losses).zip(counts) {
+                        losses.raise(low, *counts);
                     }
                 }
-                let bound = book.bound(&self.low, counts).min(child.bound);
+                let bound = book.bound(low, counts).min(child.bound);
                 let known = || {
                     judge.is_known(&Branch {
                         book,
                         bound,
-                        low: &self.low,
+                        low,
                         high: counts,
                         conditions: &family.conditions,
                         last: child.proposition,
@@ -405,18 +349,15 @@ impl Expander {
                     })
                 };
                 if !useless(bound, judge) && !known() {
-                    let node = Node {
+                    nodes.push(Node {
                         bound,
                         family: family.clone(),
                         index,
-                    };
-                    if !is_found_elsewhere(book, &node, view, rows) {
-                        nodes.push(node);
-                    }
+                    });
                 }
             }
             if limited {
-                for ((losses, own), counts) in self.losses.iter_mut().zip(&own).zip(counts) {
+                for ((losses, own), counts) in self.losses.iter_mut().zip(own).zip(counts) {
                     keep_largest(
                         &mut losses.positive,
                         own.positive - counts.positive,
@@ -429,74 +370,29 @@ impl Expander {
                     );
                 }
             }
-            if !core_is_empty {
-                intersect(&mut self.core, holds);
-                core_is_empty = is_empty(&self.core);
-            }
         }
+        leave_out_found_elsewhere(book, place, &family, &mut nodes);
         nodes
-    }
-
-    /// Every descendant of every child contains the rows that satisfy all candidates. Children that cannot reach
-    /// far enough for that drop out of all branches, which may leave more such rows, and so on.
-    fn tighten_by_common_core(
-        &mut self,
-        book: &Rulebook,
-        node: &Node,
-        view: &View,
-        rows: &[u64],
-        children: &mut Vec<Child>,
-        useless: impl Fn(Score) -> bool,
-    ) {
-        let n_strata = book.table.strata.len();
-        loop {
-            self.core.clear();
-            self.core.extend_from_slice(rows);
-            for child in children.iter() {
-                intersect(&mut self.core, view.proposition(child.proposition));
-                if is_empty(&self.core) {
-                    return;
-                }
-            }
-            view.table.count(&self.core, &self.core, &mut self.low);
-            let before = children.len();
-            children.retain_mut(|child| {
-                let counts = &self.counts[child.slot * n_strata..(child.slot + 1) * n_strata];
-                let bound = book.bound(&self.low, counts).min(node.bound);
-                child.bound = child.bound.min(bound);
-                !useless(child.bound)
-            });
-            if children.len() == before {
-                return;
-            }
-        }
     }
 }
 
-/// Is what this node covers found in another branch, so that nothing is lost without it?
-fn is_found_elsewhere(book: &Rulebook, node: &Node, view: &View, rows: &[u64]) -> bool {
-    let proposition = node.family.order[node.index];
-    if !book.is_limited() {
-        let mut covered = rows.to_vec();
-        intersect(&mut covered, view.proposition(proposition));
-        let mut excluded = node.excluded();
-        return excluded.any(|other| is_subset(&covered, view.proposition(other)));
+/// Keeps the nodes whose rows are not found in another branch.
+fn leave_out_found_elsewhere(
+    book: &Rulebook,
+    place: &dyn Place,
+    family: &Family,
+    nodes: &mut Vec<Node>,
+) {
+    let children: Vec<u32> = nodes.iter().map(|node| family.order[node.index]).collect();
+    let mut stays = if book.is_limited() {
+        // With a length limit the other branch may need one condition too many. Instead, only minimal rules are visited:
+        // those in which no condition could be left out. Every part of a minimal rule is minimal.
+        book.rows.are_minimal(&family.conditions, &children)
+    } else {
+        let excluded: Vec<Vec<u32>> = nodes.iter().map(|node| node.excluded().collect()).collect();
+        let inside = place.are_inside(&children, &excluded);
+        inside.iter().map(|inside| !inside).collect()
     }
-    // With a length limit the other branch may need one condition too many. Instead, only minimal rules are
-    // visited: those in which no condition could be left out. Every part of a minimal rule is minimal.
-    let conditions = &node.family.conditions;
-    let table = &book.table;
-    let holds = table.proposition(proposition as usize);
-    conditions.iter().any(|&left_out| {
-        let without = table.proposition(left_out as usize);
-        let others: Vec<&[u64]> = conditions
-            .iter()
-            .filter(|&&condition| condition != left_out)
-            .map(|&condition| table.proposition(condition as usize))
-            .collect();
-        (0..table.words).all(|word| {
-            let rows = holds[word] & !without[word] & table.all[word];
-            others.iter().fold(rows, |rows, other| rows & other[word]) == 0
-        })
-    })
+    .into_iter();
+    nodes.retain(|_| stays.next() == Some(true));
 }

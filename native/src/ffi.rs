@@ -5,6 +5,7 @@
 
 use crate::bitset::{Counts, Kernel};
 use crate::estimator::{self, Estimator};
+use crate::local::Local;
 use crate::search::{Options, Search};
 use crate::table::{Batch, Builder, Proposition, Table};
 use std::cell::RefCell;
@@ -323,7 +324,7 @@ pub unsafe extern "C" fn cr_search_new(
             irredundant: irredundant != 0,
             floor: estimator::from_number(floor),
         };
-        let search = Search::new(table, estimator, options);
+        let search = Search::new(Arc::new(Local::new(table)), estimator, options);
         Ok(Box::into_raw(Box::new(search)))
     })
 }

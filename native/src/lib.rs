@@ -9,6 +9,8 @@ mod describe;
 pub mod estimator;
 mod expand;
 mod ffi;
+pub mod local;
+pub mod rows;
 pub mod search;
 pub mod table;
 mod top;

@@ -5,11 +5,12 @@
 //! branch be packed once for all that is below it. Then it returns what is left to the queue. So the search
 //! can stop at any time, and the best bound in the queue says what may have been missed.
 
-use crate::bitset::{intersect, is_subset, size, total, Counts};
+use crate::bitset::{total, Counts};
 use crate::estimator::{Estimator, Score};
-use crate::expand::{Branch, Expander, Judge, Node, Rulebook, View};
-use crate::table::Table;
-use crate::top::Top;
+use crate::expand::{Branch, Expander, Judge, Node, Rulebook};
+use crate::rows::{Place, Rows};
+use crate::top::{are_same, Top};
+use std::collections::hash_map::Entry as Slot;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -52,7 +53,6 @@ pub struct Search {
     left_tied: AtomicI64,
     /// The same without regard to redundancy: for looking for rules that make another one redundant.
     lenient: Option<Rulebook>,
-    whole: Arc<View>,
     options: Options,
     queue: Mutex<Queue>,
     top: Mutex<Top>,
@@ -79,18 +79,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 const DIVE: usize = 200;
 /// How many rules the look ahead carries from one length to the next.
 const BEAM: usize = 16;
-/// Rows are packed anew when a branch covers less than this share of them …
-const THIN: f64 = 0.7;
-/// … and has at least this many conditions to try on them.
-const WORTH_PACKING: usize = 8;
 /// A search shorter than this is not worth starting threads for.
 const ALONE: Duration = Duration::from_millis(2);
 
 impl Search {
-    pub fn new(table: Arc<Table>, estimator: Arc<dyn Estimator>, options: Options) -> Search {
-        let usable = usable_propositions(&table);
+    pub fn new(rows: Arc<dyn Rows>, estimator: Arc<dyn Estimator>, options: Options) -> Search {
+        let usable = usable_propositions(&*rows);
         let book = |irredundant| Rulebook {
-            table: table.clone(),
+            rows: rows.clone(),
             estimator: estimator.clone(),
             usable: usable.clone(),
             max_length: options.max_length,
@@ -103,7 +99,6 @@ impl Search {
             ties: OnceLock::new(),
             left_tied: AtomicI64::new(Score::MIN),
             lenient: options.irredundant.then(|| book(false)),
-            whole: Arc::new(View::whole(&table)),
             queue: Mutex::new(Queue {
                 open: BinaryHeap::from([root]),
                 busy: 0,
@@ -149,7 +144,7 @@ impl Search {
         if self.left_tied.load(Ordering::Relaxed) != kth {
             return false;
         }
-        let longest = top.longest_description(kth, &self.book.table, &self.book.usable);
+        let longest = top.longest_description(kth, &*self.book.rows, &self.book.usable);
         self.ties.get_or_init(|| Rulebook {
             max_length: longest.min(self.book.max_length),
             ..self.book.clone()
@@ -183,47 +178,45 @@ impl Search {
 
     /// The rules found so far, best first, each in its shortest form.
     pub fn rules(&self) -> Vec<(Score, Vec<u32>)> {
-        lock(&self.top).sorted(&self.book.table, &self.book.usable)
+        lock(&self.top).sorted(&*self.book.rows, &self.book.usable)
     }
 
     /// A quick look for good rules, so that the search has something to beat from the beginning: add one condition
     /// at a time to the few best rules, as long as that makes the best better.
     fn look_ahead(&self, deadline: Instant) {
         let book = &self.book;
+        let n_strata = book.rows.strata().len();
         let mut keeper = Keeper(self);
-        let mut counts = vec![Counts::default(); book.table.strata.len()];
+        let mut counts = Vec::new();
         let mut beam: Vec<Vec<u32>> = vec![Vec::new()];
         let mut best = Score::MIN;
         for _ in 0..book.max_length {
-            let mut longer: Vec<(Score, Vec<u32>)> = Vec::new();
+            let mut longer: Vec<(Score, Vec<u32>, Vec<Counts>)> = Vec::new();
             for rule in &beam {
-                let rows = book.table.extension(rule);
-                for &proposition in &book.usable {
-                    if Instant::now() >= deadline {
-                        return;
+                if Instant::now() >= deadline {
+                    return;
+                }
+                book.rows.place(rule).counts(&book.usable, &mut counts);
+                let each = book.usable.iter().zip(counts[n_strata..].chunks(n_strata));
+                for (&proposition, counts) in each {
+                    if total(counts) >= book.min_rows && !rule.contains(&proposition) {
+                        let longer_rule = rule.iter().copied().chain([proposition]).collect();
+                        longer.push((book.value(counts), longer_rule, counts.to_vec()));
                     }
-                    let holds = book.table.proposition(proposition as usize);
-                    book.table.count(&rows, holds, &mut counts);
-                    if total(&counts) < book.min_rows || rule.contains(&proposition) {
-                        continue;
-                    }
-                    let mut rule = rule.clone();
-                    rule.push(proposition);
-                    longer.push((book.value(&counts), rule));
                 }
             }
-            longer.sort_by(|x, y| y.cmp(x));
+            longer.sort_by(|x, y| (y.0, &x.1).cmp(&(x.0, &y.1)));
             // Rules of equal value are mostly the same rows said differently.
-            longer.dedup_by_key(|(value, _)| *value);
+            longer.dedup_by_key(|(value, ..)| *value);
             longer.truncate(BEAM);
-            for (value, rule) in &longer {
-                keeper.offer(*value, rule);
+            for (value, rule, counts) in &longer {
+                keeper.offer(*value, counts, rule);
             }
             match longer.first() {
-                Some((value, _)) if *value > best => best = *value,
+                Some((value, ..)) if *value > best => best = *value,
                 _ => return,
             }
-            beam = longer.into_iter().map(|(_, rule)| rule).collect();
+            beam = longer.into_iter().map(|(_, rule, _)| rule).collect();
         }
     }
 
@@ -260,17 +253,26 @@ impl Search {
         }
     }
 
-    /// Is there a rule that covers all of these rows and more, and is worth at least as much?
-    fn is_redundant(&self, book: &Rulebook, value: Score, rows: &[u64]) -> bool {
-        let holds = |&p: &u32| is_subset(rows, book.table.proposition(p as usize));
-        let implied: Vec<u32> = book.usable.iter().copied().filter(holds).collect();
-        let mut counts = vec![Counts::default(); book.table.strata.len()];
-        book.table.count(rows, rows, &mut counts);
+    /// Is there a rule that covers all of this one's rows and more, and is worth at least as much?
+    fn is_redundant(
+        &self,
+        book: &Rulebook,
+        value: Score,
+        counts: &[Counts],
+        conditions: &[u32],
+    ) -> bool {
+        let n_strata = counts.len();
+        let mut each = Vec::new();
+        book.rows.place(conditions).counts(&book.usable, &mut each);
+        let implied = book.usable.iter().zip(each[n_strata..].chunks(n_strata));
+        let implied: Vec<u32> = implied
+            .filter(|(_, with)| *with == counts)
+            .map(|(&proposition, _)| proposition)
+            .collect();
         let mut rival = Rival {
-            book,
             value,
             counts,
-            rows,
+            conditions,
             found: false,
         };
         let mut expander = Expander::default();
@@ -279,8 +281,8 @@ impl Search {
             if rival.found {
                 break;
             }
-            let covered = book.table.extension(&node.conditions());
-            stack.extend(expander.expand(book, &node, &self.whole, &covered, &mut rival));
+            let place = book.rows.place(&node.conditions());
+            stack.extend(expander.expand(book, &node, &*place, &mut rival));
         }
         rival.found
     }
@@ -297,11 +299,10 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// A node on its way down, with the rows of its parent.
+/// A node on its way down, with the place of its parent.
 struct Entry {
     node: Node,
-    view: Arc<View>,
-    parent: Arc<Vec<u64>>,
+    parent: Arc<dyn Place>,
 }
 
 struct Worker<'a> {
@@ -314,12 +315,8 @@ impl Worker<'_> {
     /// Expands the node and what is below it, depth-first, until the time is up or others have a better claim.
     fn dive(&mut self, node: Node, deadline: Instant, threads: usize) {
         let search = self.search;
-        let rows = search.book.table.extension(&node.family.conditions);
-        self.stack.push(Entry {
-            node,
-            view: search.whole.clone(),
-            parent: Arc::new(rows),
-        });
+        let parent = search.book.rows.place(&node.family.conditions);
+        self.stack.push(Entry { node, parent });
         for step in 1.. {
             let Some(entry) = self.stack.pop() else {
                 return;
@@ -333,52 +330,30 @@ impl Worker<'_> {
     }
 
     fn expand(&mut self, entry: Entry) {
-        let Entry { node, view, parent } = entry;
+        let Entry { node, parent } = entry;
         let mut judge = Keeper(self.search);
         if node.bound != Score::MAX && judge.is_hopeless(node.bound) {
             return;
         }
         self.search.nodes.fetch_add(1, Ordering::Relaxed);
-        let (view, rows) = cover(self.search.book(), &node, view, parent);
-        let nodes = self
-            .expander
-            .expand(self.search.book(), &node, &view, &rows, &mut judge);
+        let book = self.search.book();
+        let place = match node.family.order.get(node.index) {
+            Some(&last) => {
+                // What is done once for a place costs about as much as looking at every child once: it pays where
+                // there are grandchildren.
+                let pays = node.family.conditions.len() + 2 < book.max_length;
+                let mut needed = node.candidates().iter().copied().chain(node.excluded());
+                parent.descend(last, &mut needed, pays)
+            }
+            None => parent,
+        };
+        let nodes = self.expander.expand(book, &node, &*place, &mut judge);
         // The children come strongest first; the strongest is to be on top of the stack.
         self.stack.extend(nodes.into_iter().rev().map(|node| Entry {
             node,
-            view: view.clone(),
-            parent: rows.clone(),
+            parent: place.clone(),
         }));
     }
-}
-
-/// The rows that a node covers, packed anew if they have become few.
-fn cover(
-    book: &Rulebook,
-    node: &Node,
-    view: Arc<View>,
-    parent: Arc<Vec<u64>>,
-) -> (Arc<View>, Arc<Vec<u64>>) {
-    let Some(&last) = node.family.order.get(node.index) else {
-        return (view, parent);
-    };
-    let mut rows = Arc::unwrap_or_clone(parent);
-    intersect(&mut rows, view.proposition(last));
-    let thin = (size(&rows) as f64) < THIN * view.n_rows as f64;
-    // Packing costs about as much as looking at every child once: it pays where there are grandchildren.
-    let is_last = node.family.conditions.len() + 2 >= book.max_length;
-    if !thin || is_last || node.candidates().len() < WORTH_PACKING {
-        return (view, Arc::new(rows));
-    }
-    let needed: Vec<u32> = node
-        .candidates()
-        .iter()
-        .copied()
-        .chain(node.excluded())
-        .collect();
-    let view = view.project(&rows, &needed);
-    let all = view.all().to_vec();
-    (Arc::new(view), Arc::new(all))
 }
 
 /// Keeps the k best rules.
@@ -407,29 +382,31 @@ impl Judge for Keeper<'_> {
         }
         let top = lock(&self.0.top);
         let mut tied = top.with_value(branch.bound);
-        tied.any(|entry| branch.leads_only_to(&entry.counts, &entry.rows))
+        tied.any(|entry| branch.leads_only_to(&entry.counts, &entry.conditions))
     }
 
-    fn offer(&mut self, value: Score, conditions: &[u32]) {
+    fn offer(&mut self, value: Score, counts: &[Counts], conditions: &[u32]) {
         let search = self.0;
+        let (rows, usable) = (&*search.book.rows, &search.book.usable);
         if value < search.entrance.load(Ordering::Relaxed) {
             return;
         }
-        let rows = search.book.table.extension(conditions);
-        if lock(&search.top).contains(value, &rows) {
+        if lock(&search.top).contains(value, counts, conditions, rows) {
             return;
         }
         if let Some(lenient) = &search.lenient {
-            if search.is_redundant(lenient, value, &rows) {
+            if search.is_redundant(lenient, value, counts, conditions) {
                 return;
             }
         }
         let mut top = lock(&search.top);
         // Another worker may have been faster.
-        if value < search.entrance.load(Ordering::Relaxed) || top.contains(value, &rows) {
+        if value < search.entrance.load(Ordering::Relaxed)
+            || top.contains(value, counts, conditions, rows)
+        {
             return;
         }
-        top.insert(value, rows, &search.book.table, &search.book.usable);
+        top.insert(value, counts, conditions, rows, usable);
         if let Some(kth) = top.threshold() {
             search.entrance.fetch_max(kth, Ordering::Relaxed);
             let wins_ties = search.ties.get().is_some();
@@ -442,10 +419,9 @@ impl Judge for Keeper<'_> {
 
 /// Looks for a rule that makes another one redundant.
 struct Rival<'a> {
-    book: &'a Rulebook,
     value: Score,
-    counts: Vec<Counts>,
-    rows: &'a [u64],
+    counts: &'a [Counts],
+    conditions: &'a [u32],
     found: bool,
 }
 
@@ -455,29 +431,38 @@ impl Judge for Rival<'_> {
     }
 
     fn is_known(&self, branch: &Branch) -> bool {
-        branch.bound == self.value && branch.leads_only_to(&self.counts, self.rows)
+        branch.bound == self.value && branch.leads_only_to(self.counts, self.conditions)
     }
 
-    fn offer(&mut self, value: Score, conditions: &[u32]) {
-        if !self.found && value >= self.value {
-            self.found = self.book.table.extension(conditions) != self.rows;
-        }
+    fn offer(&mut self, value: Score, counts: &[Counts], _: &[u32]) {
+        // Every rule here covers the rows of the one in question; with other counts, it covers more.
+        self.found |= value >= self.value && counts != self.counts;
     }
 }
 
 /// The propositions without those that hold nowhere or everywhere, and without repetitions.
-fn usable_propositions(table: &Table) -> Vec<u32> {
-    let mut seen: HashMap<&[u64], u32> = HashMap::new();
+fn usable_propositions(rows: &dyn Rows) -> Vec<u32> {
+    let n_strata = rows.strata().len();
+    let n_propositions = rows.propositions().len() as u32;
+    let all: Vec<u32> = (0..n_propositions).collect();
+    let mut counts = Vec::new();
+    rows.place(&[]).counts(&all, &mut counts);
+    let (whole, each) = counts.split_at(n_strata);
+    let fingerprints = rows.fingerprints();
+    let mut seen: HashMap<u128, u32> = HashMap::new();
     let mut usable = Vec::new();
-    for index in 0..table.propositions.len() {
-        let rows = table.proposition(index);
-        if rows.iter().all(|&word| word == 0) || rows == table.all {
+    for (&proposition, counts) in all.iter().zip(each.chunks(n_strata)) {
+        if total(counts) == 0 || counts == whole {
             continue;
         }
-        seen.entry(rows).or_insert_with(|| {
-            usable.push(index as u32);
-            index as u32
-        });
+        match seen.entry(fingerprints[proposition as usize]) {
+            Slot::Occupied(first) if are_same(rows, counts, &[*first.get()], &[proposition]) => {}
+            Slot::Occupied(_) => usable.push(proposition),
+            Slot::Vacant(place) => {
+                place.insert(proposition);
+                usable.push(proposition);
+            }
+        }
     }
     usable
 }

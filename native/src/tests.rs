@@ -5,6 +5,7 @@ use crate::bitset::{Counts, Kernel, Segment};
 use crate::describe::shortest;
 use crate::estimator::{create, to_number};
 use crate::ffi::fastest;
+use crate::local::Local;
 use crate::search::{Options, Search};
 use crate::table::{Batch, Builder, Proposition, Table};
 use std::sync::Arc;
@@ -319,7 +320,7 @@ fn descriptions_are_right_and_none_is_shorter() {
     let mut random = Random(6);
     for _ in 0..300 {
         let n = 1 + random.below(60) as usize;
-        let table = build(&random_rows(&mut random, n), false, 1);
+        let table = Arc::new(build(&random_rows(&mut random, n), false, 1));
         let usable: Vec<u32> = (0..table.propositions.len() as u32).collect();
         let some: Vec<u32> = usable
             .iter()
@@ -327,7 +328,7 @@ fn descriptions_are_right_and_none_is_shorter() {
             .filter(|_| random.below(2) == 0)
             .collect();
         let rows = table.extension(&some);
-        let found = shortest(&table, &usable, &rows);
+        let found = shortest(&Local::new(table.clone()), &usable, &some);
         let subsets = (0u32..1 << usable.len()).map(|bits| -> Vec<u32> {
             usable
                 .iter()
@@ -355,7 +356,7 @@ fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, V
         irredundant: false,
         floor: i64::MIN,
     };
-    let search = Search::new(table.clone(), estimator, options);
+    let search = Search::new(Arc::new(Local::new(table.clone())), estimator, options);
     for _ in 0..1_000_000 {
         if search.step(steps_of, threads).done {
             return search.rules();
@@ -390,7 +391,7 @@ fn what_is_left_out_is_bounded_at_any_time() {
             irredundant: false,
             floor: i64::MIN,
         };
-        let search = Search::new(table.clone(), estimator, options);
+        let search = Search::new(Arc::new(Local::new(table.clone())), estimator, options);
         for _ in 0..1_000_000 {
             let status = search.step(Duration::from_micros(5), 1);
             let reach = status.best.max(status.unexplored).unwrap();

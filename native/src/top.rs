@@ -3,22 +3,29 @@
 use crate::bitset::Counts;
 use crate::describe::shortest;
 use crate::estimator::Score;
-use crate::table::Table;
+use crate::rows::Rows;
 
 pub struct Entry {
     pub value: Score,
     pub counts: Vec<Counts>,
-    pub rows: Vec<u64>,
+    /// As found; which rows it covers is what makes an entry.
+    pub conditions: Vec<u32>,
     /// Looked up when a tie or the end of the search asks for it.
     description: Option<Vec<u32>>,
 }
 
 impl Entry {
-    pub fn description(&mut self, table: &Table, usable: &[u32]) -> &[u32] {
-        let rows = &self.rows;
+    pub fn description(&mut self, rows: &dyn Rows, usable: &[u32]) -> &[u32] {
+        let conditions = &self.conditions;
         self.description
-            .get_or_insert_with(|| shortest(table, usable, rows))
+            .get_or_insert_with(|| shortest(rows, usable, conditions))
     }
+}
+
+/// Do two rules with the same counts cover the same rows? Only if both together cover no fewer.
+pub fn are_same(rows: &dyn Rows, counts: &[Counts], one: &[u32], other: &[u32]) -> bool {
+    let both: Vec<u32> = one.iter().chain(other).copied().collect();
+    rows.counts(&[both]) == counts
 }
 
 pub struct Top {
@@ -52,9 +59,17 @@ impl Top {
         self.entries.len()
     }
 
-    pub fn contains(&self, value: Score, rows: &[u64]) -> bool {
-        let mut entries = self.entries.iter();
-        entries.any(|entry| entry.value == value && entry.rows == rows)
+    pub fn contains(
+        &self,
+        value: Score,
+        counts: &[Counts],
+        conditions: &[u32],
+        rows: &dyn Rows,
+    ) -> bool {
+        let mut entries = self.with_value(value);
+        entries.any(|entry| {
+            entry.counts == counts && are_same(rows, counts, &entry.conditions, conditions)
+        })
     }
 
     pub fn with_value(&self, value: Score) -> impl Iterator<Item = &Entry> {
@@ -62,14 +77,19 @@ impl Top {
         entries.filter(move |entry| entry.value == value)
     }
 
-    /// Takes in a set of rows that is not among the entries yet, and lets the worst go if there are too many.
-    pub fn insert(&mut self, value: Score, rows: Vec<u64>, table: &Table, usable: &[u32]) {
-        let mut counts = vec![Counts::default(); table.strata.len()];
-        table.count(&rows, &rows, &mut counts);
+    /// Takes in a rule whose rows are not among the entries yet, and lets the worst go if there are too many.
+    pub fn insert(
+        &mut self,
+        value: Score,
+        counts: &[Counts],
+        conditions: &[u32],
+        rows: &dyn Rows,
+        usable: &[u32],
+    ) {
         self.entries.push(Entry {
             value,
-            counts,
-            rows,
+            counts: counts.to_vec(),
+            conditions: conditions.to_vec(),
             description: None,
         });
         if self.entries.len() <= self.k {
@@ -83,7 +103,7 @@ impl Top {
             only
         } else {
             let described = |&index: &usize| {
-                let description = self.entries[index].description(table, usable);
+                let description = self.entries[index].description(rows, usable);
                 (description.len(), description.to_vec())
             };
             tied.iter()
@@ -95,18 +115,18 @@ impl Top {
     }
 
     /// The most conditions that an entry of this value has.
-    pub fn longest_description(&mut self, value: Score, table: &Table, usable: &[u32]) -> usize {
+    pub fn longest_description(&mut self, value: Score, rows: &dyn Rows, usable: &[u32]) -> usize {
         let entries = self.entries.iter_mut();
         let tied = entries.filter(|entry| entry.value == value);
-        let lengths = tied.map(|entry| entry.description(table, usable).len());
+        let lengths = tied.map(|entry| entry.description(rows, usable).len());
         lengths.max().unwrap_or(0)
     }
 
     /// The rules, best first.
-    pub fn sorted(&mut self, table: &Table, usable: &[u32]) -> Vec<(Score, Vec<u32>)> {
+    pub fn sorted(&mut self, rows: &dyn Rows, usable: &[u32]) -> Vec<(Score, Vec<u32>)> {
         let described = self.entries.iter_mut().map(|entry| {
             let value = entry.value;
-            (value, entry.description(table, usable).to_vec())
+            (value, entry.description(rows, usable).to_vec())
         });
         let mut rules: Vec<_> = described.collect();
         rules.sort_by(|(x, p), (y, q)| y.cmp(x).then((p.len(), p).cmp(&(q.len(), q))));

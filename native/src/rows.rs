@@ -1,0 +1,56 @@
+//! Where the rows are does not matter to the search: it asks for counts, and counts of disjoint sets of rows add up.
+//!
+//! [`Rows`] is what the search needs to know about a table; [`Place`] is one rule's rows in it. `local` answers from
+//! the bits of this process, `remote` asks whoever holds the rows.
+
+use crate::bitset::Counts;
+use crate::table::Proposition;
+use std::sync::Arc;
+
+pub trait Rows: Send + Sync {
+    /// Rows with and without the outcome, by stratum.
+    fn strata(&self) -> &[Counts];
+
+    fn propositions(&self) -> &[Proposition];
+
+    /// A number for each proposition that is the same for propositions that hold on the same rows.
+    fn fingerprints(&self) -> Vec<u128>;
+
+    /// The counts of several conjunctions, one after the other, a number for each stratum.
+    fn counts(&self, conjunctions: &[Vec<u32>]) -> Vec<Counts>;
+
+    /// Of the rows that satisfy `chosen` but not all of `implied`, one that as few as possible of `implied` exclude:
+    /// those that do, as bits. Which row it is does not depend on the order of the rows.
+    fn demand(&self, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>>;
+
+    /// For each child, does every condition of the rule still matter when the child's is added? (Could none of them be
+    /// left out without covering more rows?)
+    fn are_minimal(&self, conditions: &[u32], children: &[u32]) -> Vec<bool>;
+
+    /// The place of a rule, from scratch.
+    fn place(&self, conditions: &[u32]) -> Arc<dyn Place>;
+}
+
+/// The rows that a rule covers.
+pub trait Place: Send + Sync {
+    /// The place of the rule with one more condition. `needed` are the propositions that will be asked for there or
+    /// below, and `pays` says whether many questions will come.
+    fn descend(
+        &self,
+        condition: u32,
+        needed: &mut dyn Iterator<Item = u32>,
+        pays: bool,
+    ) -> Arc<dyn Place>;
+
+    /// The counts of the rule itself, then those of the rule with each of the candidates.
+    fn counts(&self, candidates: &[u32], counts: &mut Vec<Counts>);
+
+    /// The counts of the rows that satisfy all of the candidates; `None` if there is no such row.
+    fn common_core(&self, candidates: &[u32]) -> Option<Vec<Counts>>;
+
+    /// For each in the order, the counts of the rows that satisfy it and all that come after it.
+    fn cores(&self, order: &[u32], counts: &mut Vec<Counts>);
+
+    /// For each child, does some other proposition hold on all of the rows of rule and child?
+    fn are_inside(&self, children: &[u32], others: &[Vec<u32>]) -> Vec<bool>;
+}
