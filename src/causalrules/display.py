@@ -10,6 +10,7 @@ import shutil
 import unicodedata
 from typing import TYPE_CHECKING
 
+from causalrules.trust.wording import lines as trust_lines
 from causalrules.wording import meaning, number, proof, warning
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def html(rules: RuleSet) -> str:
 def sentences(rules: RuleSet) -> list[str]:
     """Return what a reader of the bare numbers would miss."""
     sentence = warning(rules)
-    return [meaning(rules), proof(rules), *([sentence] if sentence else []), *rules.notes]
+    return [meaning(rules), proof(rules), *([sentence] if sentence else []), *trust_lines(rules), *rules.notes]
 
 
 def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:

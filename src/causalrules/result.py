@@ -324,6 +324,30 @@ class RuleSet(Sequence[RuleResult]):
 
         return cross_fit(self, splits, seed, **options)
 
+    def stability(self, replicates: int = 100, seed: int = 0, **options: Any) -> RuleSet:
+        """Return the rules with how often they return on other samples: `trust.stability.stability`."""
+        from causalrules.trust.stability import stability
+
+        return stability(self, replicates, seed, **options)
+
+    def sensitivity(self, *, level: float = 0.95) -> RuleSet:
+        """Return the rules with E-values against unmeasured confounding: `trust.sensitivity.sensitivity`."""
+        from causalrules.trust.sensitivity import sensitivity
+
+        return sensitivity(self, level=level)
+
+    def overlap(self, *, most: float = 0.1) -> RuleSet:
+        """Return the rules with the strata that have no counterpart: `trust.overlap.overlap`."""
+        from causalrules.trust.overlap import overlap
+
+        return overlap(self, most=most)
+
+    def trust(self, permutations: int = 999, replicates: int = 100, splits: int = 5, **options: Any) -> RuleSet:
+        """Return the rules with all of the evidence and a verdict on each: `trust.verdict.trust`."""
+        from causalrules.trust.verdict import trust
+
+        return trust(self, permutations, replicates, splits, **options)
+
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the result as JSON, and write it to a file if a path is given."""
         from causalrules import result_json

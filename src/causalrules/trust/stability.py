@@ -1,0 +1,123 @@
+"""Stability: does the rule come back when the whole search is repeated on other samples of the rows?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules.exceptions import OptionError
+from causalrules.problem import Problem
+from causalrules.propositions import Proposition, format_column, format_value
+from causalrules.result import RuleSet
+from causalrules.trust import repeat
+from causalrules.trust.evidence import ConditionStability, RuleEvidence, SearchEvidence, Stability, StabilityRun
+from causalrules.trust.resample import bootstrap, covered, frequencies, rule_rows, subsample
+
+METHODS = ("subsample", "bootstrap")
+# Two rules say nearly the same when the rows that both cover are at least this share of those that either covers.
+NEARLY = 0.8
+# Cut points are reported from the 5 % to the 95 % quantile.
+_TAIL = 0.05
+_MOST_CONDITIONS = 20
+
+Key = tuple[str, str, Any]
+
+
+def stability(
+    rules: RuleSet,
+    replicates: int = 100,
+    seed: int = 0,
+    *,
+    method: str = "subsample",
+    share: float = 0.5,
+    n_jobs: int = -1,
+    progress: bool | repeat.Watcher | None = None,
+) -> RuleSet:
+    """Return the rules with how often each, and each of its conditions, returns among the best of other samples.
+
+    "subsample" draws a share of each stratum's rows, "bootstrap" as many rows as there are, with replacement.
+    """
+    replicates, seed = repeat.whole("replicates", replicates, 1), repeat.whole("seed", seed, 0)
+    share = repeat.between("share", share)
+    if method not in METHODS:
+        raise OptionError(f"method = {method!r}: give 'subsample' or 'bootstrap'")
+    problem = repeat.settled(rules, "stability")
+    options = repeat.options_of(rules.question)
+
+    def work(searcher: repeat.Searcher, place: int) -> list[tuple[int, ...]]:
+        rng = repeat.generator(seed, place)
+        sample = bootstrap(problem, rng) if method == "bootstrap" else subsample(problem, share, rng)
+        return [conditions for _, conditions in searcher(sample, options).rules]
+
+    lists = list(repeat.in_order(work, replicates, n_jobs, "samples", progress))
+    conditions = _conditions(problem, lists)
+    weights = frequencies(problem)
+    returned, nearly = np.zeros(len(rules)), np.zeros(len(rules))
+    mine = [rule_rows(rule, problem) for rule in rules]
+    known: dict[tuple[int, ...], NDArray[np.float64]] = {}
+    for found in lists:
+        likeness = np.zeros(len(rules))
+        for rule in found:
+            if rule not in known:
+                known[rule] = np.array([_likeness(rows, covered(problem, rule), weights) for rows in mine])
+            likeness = np.maximum(likeness, known[rule])
+        returned += likeness == 1
+        nearly += likeness >= NEARLY
+    judged = []
+    for place, each in enumerate(rules):
+        found_conditions = tuple(_of(condition, conditions) for condition in each.conditions)
+        result = Stability(float(returned[place]) / replicates, float(nearly[place]) / replicates, found_conditions)
+        judged.append(replace(each, evidence=replace(each.evidence or RuleEvidence(), stability=result)))
+    frequent = sorted(conditions.values(), key=lambda condition: (-condition.share, condition.condition))
+    run = StabilityRun(method, replicates, share, seed, tuple(frequent[:_MOST_CONDITIONS]))
+    return replace(rules, rules=tuple(judged), evidence=replace(rules.evidence or SearchEvidence(), stability=run))
+
+
+def _likeness(mine: NDArray[np.bool_], other: NDArray[np.bool_], weights: NDArray[np.int64]) -> float:
+    either = weights[mine | other].sum()
+    return float(weights[mine & other].sum() / either) if either else 1.0
+
+
+def _key(proposition: Proposition) -> Key:
+    """Conditions that differ in their cut point only are one: it is the cut point whose spread is asked."""
+    value = repr(proposition.value) if proposition.operator == "=" else None
+    return proposition.column, proposition.operator, value
+
+
+def _conditions(problem: Problem, lists: Sequence[Sequence[tuple[int, ...]]]) -> dict[Key, ConditionStability]:
+    """How often each condition is in a list, and the spread of its cut point in the best rule there that has it."""
+    language = problem.language
+    first: dict[Key, list[int]] = {}
+    for found in lists:
+        seen = set()
+        for number in (number for rule in found for number in rule):
+            key = _key(language.propositions[number])
+            if key not in seen:
+                seen.add(key)
+                first.setdefault(key, []).append(number)
+    result = {}
+    for key, numbers in first.items():
+        column, operator, value = key
+        low = high = None
+        if value is None:
+            # The codes put the cut points in the column's own order.
+            ends = language.high if operator == "<=" else language.low
+            ordered = sorted(numbers, key=lambda number: int(ends[number]))
+            low, high = (
+                format_value(language.propositions[ordered[place]].value)
+                for place in (int(_TAIL * len(ordered)), len(ordered) - 1 - int(_TAIL * len(ordered)))
+            )
+            text = f"{format_column(column)} {'≤' if operator == '<=' else '≥'}"
+        else:
+            text = language.propositions[numbers[0]].text
+        result[key] = ConditionStability(text, len(numbers) / len(lists), low, high)
+    return result
+
+
+def _of(condition: Proposition, conditions: dict[Key, ConditionStability]) -> ConditionStability:
+    found = conditions.get(_key(condition))
+    return ConditionStability(condition.text, 0.0, None, None) if found is None else found

@@ -1,0 +1,106 @@
+"""Everything that can be asked about a rule, and the answer in one word.
+
+*not supported*: noise does as well, or there is no effect on unseen rows. *strong*: nothing speaks against it.
+*suggestive*: the rest. The limits are the constants below.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+from causalrules.exceptions import CausalRulesWarning
+from causalrules.result import RuleResult, RuleSet
+from causalrules.trust import overlap, repeat
+from causalrules.trust.evidence import RuleEvidence, Verdict
+from causalrules.trust.holdout import cross_fit
+from causalrules.trust.permutation import significance
+from causalrules.trust.sensitivity import sensitivity
+from causalrules.trust.stability import stability
+
+# Nearly the same rule should be among the best of at least this share of the samples.
+STABLE = 0.5
+# Without a control to compare with, a confounder must need at least this risk ratio to move the interval to no effect.
+LEAST_E_VALUE = 1.5
+
+
+def trust(
+    rules: RuleSet,
+    permutations: int = 999,
+    replicates: int = 100,
+    splits: int = 5,
+    seed: int = 0,
+    *,
+    level: float = 0.05,
+    n_jobs: int = -1,
+    progress: bool | repeat.Watcher | None = None,
+) -> RuleSet:
+    """Return the rules with all of the evidence, and a verdict on each.
+
+    Honest effects are cross-fitted, unless the rules were found with a holdout already.
+    """
+    run: dict[str, object] = {"seed": seed, "n_jobs": n_jobs, "progress": progress}
+    rules = significance(rules, permutations, level=level, **run)  # type: ignore[arg-type]
+    if rules.evidence is None or rules.evidence.honest is None:
+        rules = cross_fit(rules, splits, level=1 - level, **run)  # type: ignore[arg-type]
+    rules = stability(rules, replicates, **run)  # type: ignore[arg-type]
+    rules = sensitivity(rules, level=1 - level)
+    with warnings.catch_warnings():
+        # The verdict says it of each rule.
+        warnings.simplefilter("ignore", CausalRulesWarning)
+        rules = overlap.overlap(rules)
+    judged = tuple(_judged(rule, rules, level) for rule in rules)
+    return replace(rules, rules=judged)
+
+
+def _judged(rule: RuleResult, rules: RuleSet, level: float) -> RuleResult:
+    evidence = rule.evidence or RuleEvidence()
+    verdict = judge(evidence, rule.p_value, level, _graph_status(rules))
+    return replace(rule, evidence=replace(evidence, verdict=verdict))
+
+
+def _graph_status(rules: RuleSet) -> str | None:
+    return None if rules.admissibility is None else str(rules.admissibility.get("status"))
+
+
+def judge(evidence: RuleEvidence, p_value: float | None, level: float, graph: str | None) -> Verdict:
+    """The verdict on one rule, from what is known about it."""
+    supports: list[str] = []
+    doubts: list[str] = []
+    fatal: list[str] = []
+
+    def weigh(good: bool, support: str, doubt: str, decides: bool = False) -> None:
+        (supports if good else fatal if decides else doubts).append(support if good else doubt)
+
+    if p_value is None:
+        doubts.append("it was not compared with noise")
+    else:
+        noise = f"the best rule of noise is as good with probability {p_value:.3g}"
+        weigh(p_value <= level, noise, noise, decides=True)
+    honest = evidence.honest
+    if honest is not None and honest.effect is not None and honest.low is not None:
+        measured = f"on unseen rows the effect is {honest.effect:.3f} ({honest.low:.3f} to {honest.high:.3f})"
+        weigh(honest.low > 0, measured, measured, decides=honest.effect <= 0)
+    elif honest is not None:
+        doubts.append("no effect could be measured on unseen rows")
+    if evidence.stability is not None:
+        share = evidence.stability.nearly
+        again = f"it or nearly the same rule is among the best of {share:.0%} of the samples"
+        weigh(share >= STABLE, again, again)
+    if evidence.sensitivity is not None:
+        found = evidence.sensitivity
+        needed = f"a confounder must have risk ratios of {found.e_value_limit:.2f} to make the effect uncertain"
+        if found.controls:
+            strongest = found.controls[0]
+            compared = f"{needed}; {strongest.control!r}, the strongest control, has {strongest.strength:.2f}"
+            weigh(found.e_value_limit >= strongest.strength, compared, compared)
+        else:
+            weigh(found.e_value_limit >= LEAST_E_VALUE, needed, needed)
+    if evidence.overlap is not None:
+        share = evidence.overlap.share
+        alone = f"{share:.0%} of the rows have no counterpart"
+        weigh(share <= overlap.MOST, alone, alone)
+    if graph is not None:
+        weigh(graph == "admissible", "the causal graph allows it", f"by the causal graph the input is {graph}")
+    word = "not supported" if fatal else "suggestive" if doubts else "strong"
+    return Verdict(word, tuple(supports), (*fatal, *doubts))
