@@ -1,0 +1,294 @@
+"""Rules in other languages select the rows of covers(), whatever the names and values are."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import sqlite3
+import string
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import causalrules as cr
+from causalrules import export
+from causalrules.exceptions import OptionError
+from causalrules.propositions import Proposition
+from causalrules.result import RuleResult
+from test_result import HOSTILE, rule_set, rule_sets, women_of_two_classes
+
+LETTERS = "aB1 _-\"'`\\;%$/*()[]{}∧é日א\u202e👩\n\r\t\0\x1b\u2028"
+NAMES = st.text(st.sampled_from(LETTERS.replace("\0", "")), min_size=1, max_size=8) | st.sampled_from(
+    ["select", "x; DROP TABLE data; --", "<script>alert(1)</script>", "rowid", "x" * 5000, '"', "``", "''"]
+)
+TEXTS = st.text(st.sampled_from(LETTERS), max_size=6) | st.sampled_from(
+    ["' OR 1 = 1 --", "'; DROP TABLE data; --", "\\' OR 1=1 --", "NULL", "NaN", "1", "true", "x" * 5000, "a", "A"]
+)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
+    [0.1, 1 / 3, 2**63 * 1.0, 1e16, 5e-324, -0.0, 1e300, 0.1 + 0.2, 9007199254740993.0, 7.925]
+)
+COLUMNS: dict[str, tuple[st.SearchStrategy[Any], str, str]] = {
+    # the kind of a column: its values, and its types in DuckDB and SQLite
+    "integer": (st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), "BIGINT", "INTEGER"),
+    "float": (FLOATS | st.sampled_from([math.nan, 1.5, 2.5]), "DOUBLE", "REAL"),
+    "text": (TEXTS, "VARCHAR", "TEXT"),
+    "boolean": (st.booleans(), "BOOLEAN", "INTEGER"),
+    "date": (st.dates(), "DATE", "TEXT"),
+    "datetime": (st.datetimes(), "TIMESTAMP", "TEXT"),
+    "time": (st.times(), "TIME", "TEXT"),
+}
+# as many microseconds as fit into 64 bits
+DURATIONS = st.timedeltas(dt.timedelta(days=-106_000_000), dt.timedelta(days=106_000_000))
+DUCKDB = duckdb.connect()  # a new one for each example would take most of the time
+ORDERED = {"integer", "float", "date", "datetime", "time"}
+
+
+@st.composite
+def tables_and_rules(draw: st.DrawFn) -> tuple[dict[str, list[Any]], dict[str, str], list[list[Proposition]]]:
+    """A table with missing values, and rules whose values occur in it."""
+    names = draw(st.lists(NAMES, min_size=1, max_size=3, unique_by=str.casefold))
+    kinds = {name: draw(st.sampled_from(sorted(COLUMNS))) for name in names}
+    n_rows = draw(st.integers(1, 8))
+    columns = {
+        name: draw(st.lists(st.none() | COLUMNS[kind][0], min_size=n_rows, max_size=n_rows))
+        for name, kind in kinds.items()
+    }
+    conditions = [
+        Proposition(name, operator, value)
+        for name, kind in kinds.items()
+        for value in columns[name]
+        if value is not None and value == value
+        for operator in (("=", "<=", ">=") if kind in ORDERED else ("=",))
+    ]
+    if not conditions:
+        columns[names[0]][0] = 1
+        kinds[names[0]] = "integer"
+        columns[names[0]] = [1 if value is not None else None for value in columns[names[0]]]
+        conditions = [Proposition(names[0], "=", 1)]
+    rules = draw(st.lists(st.lists(st.sampled_from(conditions), min_size=1, max_size=3), min_size=1, max_size=3))
+    return columns, kinds, rules
+
+
+def covered(columns: dict[str, list[Any]], kinds: dict[str, str], rules: list[list[Proposition]]) -> list[int]:
+    """The rows that covers() selects, by at least one of the rules."""
+    types = {"integer": "Int64", "float": "float64", "boolean": "boolean"}
+    frame = pd.DataFrame(
+        {
+            name: pd.array([pd.NA if value is None else value for value in values], dtype=types[kinds[name]])
+            if kinds[name] in ("integer", "boolean")
+            else np.array([math.nan if value is None else value for value in values], dtype=float)
+            if kinds[name] == "float"
+            else pd.Series(values, dtype=object)
+            for name, values in columns.items()
+        }
+    )
+    either = np.zeros(len(frame), np.bool_)
+    for conditions in rules:
+        either |= RuleResult.from_counts(conditions, 1, 1, 1, 1, [{}], 2.0, "reliable").covers(frame)
+    return np.flatnonzero(either).tolist()
+
+
+def selected(dialect: str, columns: dict[str, list[Any]], kinds: dict[str, str], clause: str) -> list[int]:
+    """The rows that a real database selects."""
+    connection: Any = DUCKDB if dialect == "duckdb" else sqlite3.connect(":memory:")
+    mark = '"' if dialect == "duckdb" else "`"
+    names = [mark + name.replace(mark, mark * 2) + mark for name in columns]
+    declared = [
+        f"{name} {COLUMNS[kinds[key]][1 if dialect == 'duckdb' else 2]}"
+        for name, key in zip(names, columns, strict=True)
+    ]
+    place = f"{mark}the place of the row{mark}"
+    connection.execute("DROP TABLE IF EXISTS data")
+    connection.execute(f"CREATE TABLE data ({place} INTEGER, {', '.join(declared)})")
+    for number, row in enumerate(zip(*columns.values(), strict=True)):
+        values = [value if dialect == "duckdb" else _in_sqlite(value) for value in row]
+        connection.execute(f"INSERT INTO data VALUES ({', '.join('?' * (len(row) + 1))})", [number, *values])
+    found = connection.execute(f"SELECT {place} FROM data WHERE {clause} ORDER BY {place}").fetchall()
+    assert connection.execute("SELECT count(*) FROM data").fetchall() == [(len(next(iter(columns.values()))),)]
+    if dialect == "sqlite":
+        connection.close()
+    return [number for (number,) in found]
+
+
+def _in_sqlite(value: Any) -> Any:
+    if isinstance(value, dt.datetime):
+        return value.isoformat(sep=" ")
+    return value.isoformat() if isinstance(value, (dt.date, dt.time)) else value
+
+
+@given(tables_and_rules())
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@example(
+    (
+        {"x": [math.nan, 1.5, None, 2.5]},
+        {"x": "float"},
+        [[Proposition("x", ">=", 1.5)]],
+    )
+)
+@example(
+    (
+        {"x": ["a", "A", None, "' OR 1 = 1 --"]},
+        {"x": "text"},
+        [[Proposition("x", "=", "' OR 1 = 1 --")], [Proposition("x", "=", "a")]],
+    )
+)
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_sql_selects_the_rows_that_the_rules_cover(
+    dialect: str, drawn: tuple[dict[str, list[Any]], dict[str, str], list[list[Proposition]]]
+) -> None:
+    columns, kinds, rules = drawn
+    assert selected(dialect, columns, kinds, export.sql(rules, dialect)) == covered(columns, kinds, rules)
+
+
+@given(tables_and_rules())
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_python_selects_the_rows_that_the_rule_covers(
+    drawn: tuple[dict[str, list[Any]], dict[str, str], list[list[Proposition]]],
+) -> None:
+    columns, kinds, (conditions, *_) = drawn
+    made: dict[str, Any] = {}
+    exec(export.python(conditions, "chosen"), made)
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    assert [place for place, row in enumerate(rows) if made["chosen"](row)] == covered(columns, kinds, [conditions])
+
+
+@given(FLOATS)
+@example(-1.6644510868320839e-292)
+def test_floats_are_exact_in_every_dialect(value: float) -> None:
+    lite = sqlite3.connect(":memory:")
+    lite.execute("CREATE TABLE data (x REAL)")
+    lite.execute("INSERT INTO data VALUES (?)", [value])
+    clause = export.sql([[Proposition("x", "=", value)]], "sqlite")
+    assert lite.execute(f"SELECT count(*) FROM data WHERE {clause}").fetchall() == [(1,)]
+    lite.close()
+    assert float(export.sql([[Proposition("x", "=", value)]], "postgres").removeprefix('"x" = ')) == value
+
+
+def test_a_rule_that_nan_would_satisfy_in_the_database_does_not_select_it() -> None:
+    for dialect in ("duckdb", "postgres"):
+        guarded = export.sql([[Proposition("x", ">=", 1.5)]], dialect)
+        assert guarded.count("Infinity") == 1
+        # an upper bound of the user's excludes it already
+        assert "Infinity" not in export.sql([[Proposition("x", ">=", 1.5), Proposition("x", "<=", 2.5)]], dialect)
+
+
+def test_ordered_text_needs_its_order() -> None:
+    size = pd.Series(["S", "L", "M", None, "XL"], dtype=pd.CategoricalDtype(["S", "M", "L", "XL"], ordered=True))
+    table, order = {"size": size}, {"size": ["S", "M", "L", "XL"]}
+    rule = RuleResult.from_counts([Proposition("size", ">=", "M")], 1, 1, 1, 1, [{}], 2.0, "reliable")
+    with pytest.raises(OptionError, match=r"categories=\{'size'"):
+        rule.to_sql()
+    with pytest.raises(OptionError, match="categories: 'M'"):
+        rule.to_sql(categories={"size": ["S", "L"]})
+    columns = {"size": ["S", "L", "M", None, "XL"]}
+    expected = np.flatnonzero(rule.covers(table)).tolist()
+    assert expected == [1, 2, 4]
+    for dialect in ("duckdb", "sqlite"):
+        assert selected(dialect, columns, {"size": "text"}, rule.to_sql(dialect, order)) == expected
+    made: dict[str, Any] = {}
+    exec(rule.to_python(categories=order), made)
+    assert [place for place, value in enumerate(columns["size"]) if made["covers"]({"size": value})] == expected
+
+
+def test_postgres_reads_backslashes_alike_under_both_settings() -> None:
+    clause = export.sql([[Proposition("x", "=", "\\' OR 1=1 --")]], "postgres")
+    assert clause == "\"x\" = E'\\\\'' OR 1=1 --'"
+    # text that PostgreSQL cannot hold is in no row of it
+    assert export.sql([[Proposition("x", "=", "a\0b")]], "postgres") == "FALSE"
+    assert export.sql([[Proposition("x", "=", "\ud800")]], "postgres") == "FALSE"
+
+
+def test_typed_literals() -> None:
+    day, moment = dt.date(2020, 2, 29), dt.datetime(2020, 2, 29, 12, tzinfo=dt.UTC)
+    written = {
+        dialect: export.sql(
+            [[Proposition("d", "<=", day), Proposition("t", ">=", moment), Proposition("b", "=", True)]], dialect
+        )
+        for dialect in export.DIALECTS
+    }
+    zoned = "TIMESTAMPTZ '2020-02-29 12:00:00+00:00'"
+    assert written["postgres"] == f'"b" = TRUE AND "d" <= DATE \'2020-02-29\' AND "t" >= {zoned}'
+    assert written["sqlite"] == "`b` = 1 AND `d` <= '2020-02-29' AND `t` >= '2020-02-29 12:00:00+00:00'"
+    assert "INTERVAL '1500000 microseconds'" in export.sql(
+        [[Proposition("x", "<=", dt.timedelta(seconds=1.5))]], "postgres"
+    )
+
+
+@given(DURATIONS, st.lists(DURATIONS, min_size=1, max_size=5))
+@settings(deadline=None, max_examples=30)
+def test_durations_in_duckdb(value: dt.timedelta, others: list[dt.timedelta]) -> None:
+    connection = DUCKDB
+    connection.execute("CREATE OR REPLACE TABLE data (x INTERVAL)")
+    for other in (value, *others):
+        connection.execute("INSERT INTO data VALUES (to_microseconds(?))", [other // dt.timedelta(microseconds=1)])
+    clause = export.sql([[Proposition("x", "<=", value)]])
+    found = connection.execute(f"SELECT count(*) FROM data WHERE {clause}").fetchall()[0][0]
+    assert found == 1 + sum(other <= value for other in others)
+    with pytest.raises(OptionError, match="SQLite does not have"):
+        export.sql([[Proposition("x", "<=", value)]], "sqlite")
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "\ud800"])
+def test_a_name_that_sql_cannot_write_is_an_error(name: str) -> None:
+    with pytest.raises(OptionError, match="rename it"):
+        export.sql([[Proposition(name, "=", 1)]])
+
+
+def test_what_cannot_be_asked_for_is_an_error() -> None:
+    with pytest.raises(OptionError, match=r"'mysql'.*'duckdb', 'postgres', 'sqlite'"):
+        women_of_two_classes().to_sql("mysql")
+    with pytest.raises(OptionError, match="name of a function"):
+        women_of_two_classes().to_python("os.system('x')")
+
+
+def test_sqlite_says_so_when_a_column_is_not_there() -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE data (sex TEXT)")
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        connection.execute(f"SELECT * FROM data WHERE {export.sql([[Proposition('gender', '=', 'f')]], 'sqlite')}")
+    connection.close()
+
+
+def test_a_list_of_rules_selects_what_any_of_them_covers() -> None:
+    passengers = cr.datasets.titanic(library="pandas")
+    rules = cr.discover(passengers, target="survived", k=5)
+    expected = np.logical_or.reduce([rule.covers(passengers) for rule in rules])
+    found = duckdb.sql(f"SELECT count(*) FROM passengers WHERE {rules.to_sql()}").fetchall()
+    assert found == [(int(expected.sum()),)]
+    assert rule_set().to_sql() == "FALSE"
+
+
+@given(rule_sets())
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_tables_keep_their_shape_whatever_the_names(rules: cr.RuleSet) -> None:
+    lines = rules.to_markdown().splitlines()
+    for line in lines[: 2 + len(rules)]:
+        assert line.replace("\\|", "").count("|") == len(export.HEADINGS) + 1
+        assert "<" not in line
+    latex = rules.to_latex()
+    rows = [line for line in latex.splitlines() if line.endswith("\\\\")]
+    assert len(rows) == len(rules) + 1
+    for row in rows:
+        assert row.replace("\\&", "").count("&") == len(export.HEADINGS) - 1
+        plain = row.replace("\\\\", "")
+        assert all(plain[place - 1] == "\\" for place, letter in enumerate(plain) if letter in "%#_")
+    assert latex.count("{") - latex.count("\\{") == latex.count("}") - latex.count("\\}")
+
+
+def test_markdown_and_latex_spell_a_rule() -> None:
+    rules = rule_set(women_of_two_classes())
+    assert "| 1 | class ≤ 2 ∧ sex = female | 0.5767 | 0.6960 | 0.6498 to 0.7422 |" in rules.to_markdown()
+    assert "1 & class $\\le$ 2 $\\wedge$ sex = female & 0.5767 &" in rules.to_latex()
+    assert "proven optimal" in rules.to_latex().lower()
+    hostile = [name for name in HOSTILE if name and name.isprintable()]
+    for name in hostile:
+        rule = RuleResult.from_counts([Proposition(name, "=", "$x_1^2$")], 1, 1, 1, 1, [{}], 2.0, "reliable")
+        body = rule_set(rule).to_latex().splitlines()
+        (line,) = [line for line in body if "x\\_1" in line]
+        assert "\\$x\\_1\\textasciicircum{}2\\$" in line
+    assert not set(string.whitespace) - {" ", "\n"} & set(rules.to_latex())
