@@ -21,11 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import causalrules as cr
+from causalrules.trust.calibration import calibrate
 from causalrules.trust.holdout import standardised
+from causalrules.trust.repeat import options_of
 
 Columns = dict[str, Any]
 DATA = Path(os.environ.get("CAUSALRULES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 LEVEL = 0.05
+
+
+def draw(*numbers: int) -> np.random.Generator:
+    """Random numbers apart from those that the package draws with the same seed."""
+    return np.random.default_rng([20_210_429, *(1 + number for number in numbers)])
 
 
 def table(heading: str, columns: list[str], rows: list[list[str]]) -> None:
@@ -48,24 +55,24 @@ def share(hits: int, n: int) -> str:
 # --- noise: the outcome depends on the control alone
 
 SHAPES = {
-    "10 numeric columns, n = 1,000, ≤ 3 conditions": (1000, 10, 0, 2, 3),
-    "20 numeric columns, n = 1,000, ≤ 2 conditions": (1000, 20, 0, 2, 2),
-    "4 numeric and 6 text columns, n = 500, 4 strata, ≤ 3 conditions": (500, 4, 6, 4, 3),
-    "12 text columns, n = 2,000, 3 strata, ≤ 2 conditions": (2000, 0, 12, 3, 2),
+    "10 numeric columns, n = 1,000": (1000, 10, 0),
+    "10 numeric columns, n = 2,000": (2000, 10, 0),
+    "6 numeric and 6 text columns, n = 1,000": (1000, 6, 6),
+    "15 text columns, n = 2,000": (2000, 0, 15),
 }
 
 
-def noise_table(shape: str, confounded: bool, rng: np.random.Generator) -> tuple[Columns, int]:
-    """A table where, within each stratum of z, nothing influences y; if confounded, z strongly drives x and y."""
-    n, n_numeric, n_text, n_strata, max_length = SHAPES[shape]
-    z = rng.integers(0, n_strata, n)
-    push = z / (n_strata - 1) if confounded else np.full(n, 0.5)
-    columns: Columns = {"y": (rng.random(n) < 0.15 + 0.7 * push).astype(int), "z": z}
+def noise_table(shape: str, confounded: bool, rng: np.random.Generator) -> Columns:
+    """A table where, within each stratum of z, nothing influences y; if confounded, z drives both x and y."""
+    n, n_numeric, n_text = SHAPES[shape]
+    z = rng.integers(0, 2, n)
+    push = z if confounded else np.full(n, 0.5)
+    columns: Columns = {"y": (rng.random(n) < 0.3 + 0.4 * push).astype(int), "z": z}
     for index in range(n_numeric):
-        columns[f"x{index}"] = rng.random(n) + push
+        columns[f"x{index}"] = rng.random(n) + 0.5 * push
     for index in range(n_text):
-        columns[f"t{index}"] = np.array(list("abcd"))[rng.binomial(3, 0.2 + 0.6 * push)]
-    return columns, max_length
+        columns[f"t{index}"] = np.array(list("abcd"))[rng.binomial(3, 0.35 + 0.3 * push)]
+    return columns
 
 
 def noise(quick: bool) -> None:
@@ -74,19 +81,24 @@ def noise(quick: bool) -> None:
     for shape, confounded in itertools.product(SHAPES, (False, True)):
         hits = np.zeros(4, int)
         for seed in range(each):
-            columns, max_length = noise_table(shape, confounded, np.random.default_rng([1, seed, confounded]))
-            question: dict[str, Any] = {"target": "y", "control": "z", "max_length": max_length, "k": 1}
-            rules = cr.discover(columns, **question)
-            calibrated = cr.discover(columns, **question, beta="calibrated", seed=seed)
-            p_value = rules.significance(199, seed).rules[0].p_value
+            columns = noise_table(shape, confounded, draw(seed, list(SHAPES).index(shape), confounded))
+            rules = cr.discover(columns, "y", control="z", max_length=3, k=1)
+            p_value = rules.significance(199, seed)[0].p_value
+            assert rules.problem is not None
             assert p_value is not None
-            hits += [rules[0].value > 0, p_value <= LEVEL, calibrated[0].value > 0, 1]
+            # 39 permutations keep the promise as well as 199, and take a fifth of the time.
+            calibrated = calibrate(rules.problem, options_of(rules.question), permutations=39, seed=seed).value
+            hits += [rules[0].value > 0, p_value <= LEVEL, calibrated is not None and calibrated > 0, 1]
         total += hits
         name = f"{shape}, {'z drives x and y' if confounded else 'no confounding'}"
         rows.append([name, *(f"{hit} of {hits[3]}" for hit in hits[:3])])
     rows.append(["**all**", *(f"**{share(int(hit), int(total[3]))}**" for hit in total[:3])])
     columns_ = ["tables of noise", "plain: top reliable effect > 0", "adjusted p ≤ 0.05", "calibrated β: top > 0"]
-    table("Noise: how often is something found where there is nothing?", columns_, rows)
+    table(
+        "Noise: how often is something found where there is nothing? (rules of up to 3 conditions, one binary control)",
+        columns_,
+        rows,
+    )
 
 
 # --- power: one rule is planted
@@ -119,7 +131,7 @@ def power(quick: bool) -> None:
     for conditions, effect, n in itertools.product((1, 2), (0.1, 0.2, 0.3), (500, 2000, 10000)):
         hits = np.zeros(4, int)
         for seed in range(repeats):
-            columns, planted = planted_table(n, effect, conditions, np.random.default_rng([2, seed, n]))
+            columns, planted = planted_table(n, effect, conditions, draw(seed, n, conditions, round(10 * effect)))
             question: dict[str, Any] = {"target": "y", "control": "z", "max_length": 2, "k": 1}
 
             def found(rules: cr.RuleSet) -> bool:
@@ -128,7 +140,7 @@ def power(quick: bool) -> None:
 
             rules = cr.discover(columns, **question)
             half = cr.discover(columns, **question, holdout=0.5, seed=seed)
-            p_value = rules.significance(199, seed)[0].p_value
+            p_value = rules.significance(99, seed)[0].p_value
             honest = half[0].evidence.honest.p_value  # type: ignore[union-attr]
             bonferroni = one_sided(rules[0]) * n_rules(rules.n_propositions, 2)
             hits += [
@@ -187,7 +199,7 @@ def coverage(quick: bool) -> None:
         honest_hits = naive_hits = count = 0
         biases = []
         for seed in range(simulations):
-            columns = population.sample(n, np.random.default_rng([3, seed, n]))
+            columns = population.sample(n, draw(seed, n))
             rules = cr.discover(columns, "y", control="z", max_length=2, k=3, holdout=0.5, seed=seed, n_jobs=1)
             for rule in rules:
                 truth = population.true_effect(rule)
@@ -303,7 +315,7 @@ def step_down(quick: bool) -> None:
 
     for name, rules in itertools.islice(questions(), 2):
         compare(name, rules)
-    rng = np.random.default_rng(5)
+    rng = draw(5)
     columns, _ = planted_table(500, 0.2, 1, rng)
     compare("planted effect 0.2, n = 500, 10 numeric columns", cr.discover(columns, "y", control="z", max_length=2))
     few: Columns = {f"x{index}": rng.integers(0, 2, 300) for index in range(3)}

@@ -56,7 +56,7 @@ def calibrate(
     largest = [0.0] * n_largest  # a heap: its first is the smallest β that can still be the answer
 
     def work(searcher: repeat.Searcher, place: int) -> float:
-        table = permuted(problem, repeat.generator(seed, place))
+        table = permuted(problem, repeat.generator(seed, "calibration", place))
         beta = largest[0]
         while found := searcher(table, replace(one, beta=beta), 0.0).rules:
             higher = _zero(table, found[0][1])

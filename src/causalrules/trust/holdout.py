@@ -117,7 +117,7 @@ class Unseen:
 def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, Unseen]:
     """The rows to search, and a share of each stratum kept from it."""
     share, seed = repeat.between("holdout", share), repeat.whole("seed", seed, 0)
-    shown, hidden = split(problem, share, np.random.default_rng(seed))
+    shown, hidden = split(problem, share, repeat.generator(seed, "split"))
     if shown.outcome.min() == shown.outcome.max():
         raise OptionError(
             f"holdout = {share!r} leaves {shown.n_rows:,} rows to search, all with the same outcome; hold out fewer"
@@ -183,7 +183,7 @@ def cross_fit(
     problem = repeat.settled(rules, "cross_fit")
     if splits > problem.n_rows:
         raise OptionError(f"splits = {splits}: the table has only {problem.n_rows:,} rows")
-    parts = folds(problem, splits, np.random.default_rng(seed))
+    parts = folds(problem, splits, repeat.generator(seed, "split"))
     everything = frequencies(problem)
     options = repeat.options_of(rules.question)
 

@@ -55,7 +55,7 @@ def significance(
     if exact:
         deal = list(every_arrangement(problem)).__getitem__
     else:
-        deal = lambda place: permuted(problem, repeat.generator(seed, place))  # noqa: E731
+        deal = lambda place: permuted(problem, repeat.generator(seed, "permutation", place))  # noqa: E731
 
     rows = [rule_rows(rule, problem).tobytes() for rule in rules]
     compare = _Comparison(problem, deal, rules.question, np.array([rule.value for rule in rules]), rows, method)

@@ -66,9 +66,13 @@ def in_order(
         executor.shutdown(cancel_futures=True)
 
 
-def generator(seed: int, place: int) -> np.random.Generator:
-    """The random numbers of one repetition: the same on any number of threads."""
-    return np.random.default_rng([seed, place])
+_PURPOSES = ("permutation", "calibration", "split", "sample")
+
+
+def generator(seed: int, purpose: str, place: int = 0) -> np.random.Generator:
+    """The random numbers of one repetition: the same on any number of threads, others for every purpose."""
+    # Counted from 1: numpy takes [5] and [5, 0] for the same seed.
+    return np.random.default_rng([seed, 1 + _PURPOSES.index(purpose), 1 + place])
 
 
 def settled(rules: RuleSet, what: str) -> Problem:

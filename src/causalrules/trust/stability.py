@@ -49,7 +49,7 @@ def stability(
     options = repeat.options_of(rules.question)
 
     def work(searcher: repeat.Searcher, place: int) -> list[tuple[int, ...]]:
-        rng = repeat.generator(seed, place)
+        rng = repeat.generator(seed, "sample", place)
         sample = bootstrap(problem, rng) if method == "bootstrap" else subsample(problem, share, rng)
         return [conditions for _, conditions in searcher(sample, options).rules]
 
