@@ -36,7 +36,7 @@ def measure(experiment: keel.Experiment, folder: keel.Path, quick: bool) -> Row:
     rules = discover(table, experiment.target, outcome, experiment.control, k=1, max_length=None, n_jobs=1)
     assert rules.problem is not None
     rows = plain_search.Rows.of(rules.problem)
-    found: Row = {"data": experiment.name, "outcome": outcome, "paper_nodes": experiment.nodes}
+    found: Row = {"data": experiment.name, "outcome": outcome}
     for bound, ordered in plain_search.VARIANTS:
         result = plain_search.search(rows, bound, ordered, max_nodes=QUICK_MAX_NODES if quick else MAX_NODES)
         name = variant_name(bound, ordered)

@@ -27,10 +27,7 @@ class Run:
     quick: bool = False
     data: Path | None = None
     seed: int = 0
-
-    @property
-    def folder(self) -> Path:
-        return QUICK if self.quick else FULL
+    folder: Path = FULL
 
     @property
     def _parts(self) -> Path:

@@ -22,7 +22,7 @@ import recovery
 import scalability
 import titanic
 import variance
-from results import Run
+from results import FULL, QUICK, Run
 
 EXPERIMENTS: dict[str, ModuleType] = {
     module.__name__: module for module in (titanic, variance, recovery, beta, bounds, efficiency, scalability, checks)
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     if given.data and not data:
         parser.error(f"{given.data} has no folder keel; give the one that holds keel/*.dat and titanic.csv")
 
-    run = Run(given.quick, data, given.seed)
+    run = Run(given.quick, data, given.seed, QUICK if given.quick else FULL)
     chosen = [name for name in EXPERIMENTS if not given.names or name in given.names]
     for number, name in enumerate(chosen, 1):
         run.say(f"[{number}/{len(chosen)}] {name}")
