@@ -36,7 +36,7 @@ COLUMNS: dict[str, tuple[st.SearchStrategy[Any], str, str]] = {
     # the kind of a column: its values, and its types in DuckDB and SQLite
     "integer": (st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), "BIGINT", "INTEGER"),
     "float": (FLOATS | st.sampled_from([math.nan, 1.5, 2.5]), "DOUBLE", "REAL"),
-    "text": (TEXTS, "VARCHAR", "TEXT"),
+    "text": (TEXTS, "VARCHAR", "TEXT COLLATE NOCASE"),
     "boolean": (st.booleans(), "BOOLEAN", "INTEGER"),
     "date": (st.dates(), "DATE", "TEXT"),
     "datetime": (st.datetimes(), "TIMESTAMP", "TEXT"),
@@ -135,6 +135,13 @@ def _in_sqlite(value: Any) -> Any:
         {"x": ["a", "A", None, "' OR 1 = 1 --"]},
         {"x": "text"},
         [[Proposition("x", "=", "' OR 1 = 1 --")], [Proposition("x", "=", "a")]],
+    )
+)
+@example(
+    (
+        {"x": ["a\0b", "A\0B"]},
+        {"x": "text"},
+        [[Proposition("x", "=", "a\0b")]],
     )
 )
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])

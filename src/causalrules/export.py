@@ -52,7 +52,7 @@ def python(conditions: Sequence[Proposition], name: str = "covers", categories: 
     >>> print(python([Proposition("sex", "=", "female"), Proposition("class", "<=", 2)]))
     def covers(row):
         return all(
-            value is not None and value == value and satisfied(value)
+            value is not None and satisfied(value)
             for value, satisfied in [
                 (row['class'], lambda value: value <= 2),
                 (row['sex'], lambda value: value == 'female'),
@@ -73,7 +73,7 @@ def python(conditions: Sequence[Proposition], name: str = "covers", categories: 
     return (
         ("import datetime\n\n\n" if dated else "") + f"def {name}(row):\n"
         "    return all(\n"
-        "        value is not None and value == value and satisfied(value)\n"
+        "        value is not None and satisfied(value)\n"
         "        for value, satisfied in [\n" + "".join(lines) + "        ]\n    )"
     )
 
@@ -209,7 +209,6 @@ def _text(value: str, dialect: str) -> str | None:
     # The text of a statement ends at a NUL, wherever it stands.
     null = "' || char(0) || '" if dialect == "sqlite" else "' || chr(0) || '"
     quoted = "'" + value.replace("'", "''").replace("\0", null) + "'"
-    quoted = f"({quoted})" if "\0" in value else quoted
     # A column may have been declared to ignore the case of letters.
     return f"{quoted} COLLATE BINARY" if dialect == "sqlite" else quoted
 
