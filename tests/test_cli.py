@@ -86,7 +86,7 @@ def test_every_parameter_of_discover_has_an_option_with_its_default():
     parameters = inspect.signature(cr.discover).parameters
     options = discover_command.make_context("discover", ["data.csv", "--target", "y"]).params
     own = {"file", "target", "form", "output", "quiet"}
-    python_only = {"data", "target", "progress", "seed"}
+    python_only = {"data", "target", "progress", "seed", "holdout"}
     assert set(options) - own == set(parameters) - python_only
     for name in set(options) - own:
         assert (options[name] or None) == (parameters[name].default or None), name
@@ -188,7 +188,7 @@ def test_output_is_checked_before_the_search(tmp_path, monkeypatch):
         (tmp_path, "is a directory; name a file in it"),
         (tmp_path / "none" / "rules.csv", "make it first"),
         (data, "is the data itself; name another file"),
-        (tmp_path / "." / "data.csv", "is the data itself; name another file"),
+        (f"{tmp_path}{os.sep}.{os.sep}data.csv", "is the data itself; name another file"),
     ]:
         result = run("discover", data, "--target", "y", "--output", output)
         assert result.exit_code == 1
@@ -330,12 +330,27 @@ def test_wrong_usage_is_exit_code_2(words):
 
 def test_hostile_names_reach_no_terminal(tmp_path):
     data = tmp_path / "data.csv"
-    data.write_text('"\x1b[31mred\x07",y\n1,0\n2,1\n3,1\n')
-    for words in ([], ["--control", "\x1b[2J"], ["--format", "csv"], ["--output", tmp_path / "\x1b[2J.txt"]):
+    data.write_text('"\x1b[31mred\x07","\x1b[2J",y\n1,p,0\n2,q,1\n3,p,1\n4,q,0\n')
+    for words in (
+        [],
+        ["--control", "\x1b[2J"],
+        ["--control", "\x1b[2J", "--format", "csv"],
+        ["--control", "\x1b[3J"],
+        ["--output", tmp_path / "\x1b[2J.txt"],
+    ):
         result = run("discover", data, "--target", "y", *words)
+        assert "\x07" not in result.stderr
         assert "\x1b" not in result.stderr
-        assert "\x07" not in result.output
-        assert "\x1b" not in result.output
+        if "csv" not in words:  # there the name is data
+            assert "\x1b" not in result.stdout
+
+
+def test_hostile_text_in_an_error_reaches_no_terminal(monkeypatch):
+    def fail(*_: object, **__: object) -> cr.RuleSet:
+        raise cr.DataError("cannot read \x1b[2J\nor so")
+
+    monkeypatch.setattr(importlib.import_module("causalrules.discover"), "discover", fail)
+    assert run("discover", "data.csv", "--target", "y").stderr == "Error: cannot read \\x1b[2J\\nor so\n"
 
 
 def test_warnings_are_one_line(monkeypatch):
