@@ -39,6 +39,22 @@ int64_t cr_search_rules(const Search *search, double *values, size_t *lengths, u
                         size_t capacity);
 void cr_search_free(Search *search);
 
+/* What is needed to go on later: fills numbers[capacity] and returns how many there are; nothing is written if they
+   are more than capacity. A search that is restored has the same table and options and has made no step yet. */
+int64_t cr_search_save(const Search *search, uint64_t *numbers, size_t capacity);
+int32_t cr_search_restore(Search *search, const uint64_t *numbers, size_t length);
+
+/* Rows in several parts. The search asks, every part answers for its own rows (salt tells the parts apart), and
+   cr_put_together adds one more part's answer to those of others. `ask` returns 0 when it has filled the answer. */
+typedef int32_t (*Ask)(void *context, const uint32_t *question, size_t n, uint64_t *answer, size_t length);
+Search *cr_search_new_remote(size_t n_strata, const uint64_t *positive, const uint64_t *negative,
+                             size_t n_propositions, const uint32_t *columns, const int32_t *low, const int32_t *high,
+                             Ask ask, void *context, uint32_t estimator, double beta, size_t k, double alpha,
+                             size_t max_length, uint64_t min_rows, int32_t irredundant, double floor);
+int32_t cr_table_answer(const Table *table, uint64_t salt, const uint32_t *question, size_t n, uint64_t *answer,
+                        size_t length);
+int32_t cr_put_together(uint32_t kind, uint64_t *sum, const uint64_t *more, size_t length);
+
 /* The value of a rule and the bound over a box of counts, for anyone who wants to check them. */
 double cr_value(uint32_t estimator, double beta, size_t n_strata, const uint64_t *all_positive,
                 const uint64_t *all_negative, const uint64_t *positive, const uint64_t *negative);

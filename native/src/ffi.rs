@@ -6,10 +6,11 @@
 use crate::bitset::{Counts, Kernel};
 use crate::estimator::{self, Estimator};
 use crate::local::Local;
+use crate::remote::{self, Messenger, Remote};
 use crate::search::{Options, Search};
 use crate::table::{Batch, Builder, Proposition, Table};
 use std::cell::RefCell;
-use std::ffi::{c_char, CString};
+use std::ffi::{c_char, c_void, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,6 +109,43 @@ unsafe fn counts(
         .collect())
 }
 
+fn propositions(columns: &[u32], low: &[i32], high: &[i32]) -> Vec<Proposition> {
+    let parts = columns.iter().zip(low).zip(high);
+    parts
+        .map(|((&column, &low), &high)| Proposition {
+            column: column as usize,
+            low,
+            high,
+        })
+        .collect()
+}
+
+/// The numbers of `cr_search_new` and its like, checked.
+fn options(
+    k: usize,
+    alpha: f64,
+    max_length: usize,
+    min_rows: u64,
+    irredundant: i32,
+    floor: f64,
+) -> Result<Options, String> {
+    if k == 0 || !(alpha > 0.0 && alpha <= 1.0) || floor.is_nan() {
+        return Err(format!("k = {k}, alpha = {alpha}, floor = {floor}"));
+    }
+    Ok(Options {
+        k,
+        alpha,
+        max_length: if max_length == 0 {
+            usize::MAX
+        } else {
+            max_length
+        },
+        min_rows,
+        irredundant: irredundant != 0,
+        floor: estimator::from_number(floor),
+    })
+}
+
 fn create_estimator(kind: u32, beta: f64, strata: &[Counts]) -> Result<Box<dyn Estimator>, String> {
     if !(0.0..=1000.0).contains(&beta) {
         return Err(format!("beta = {beta} is not between 0 and 1000"));
@@ -144,14 +182,7 @@ pub unsafe extern "C" fn cr_builder_new(
         if n_strata == 0 || n_strata > i32::MAX as usize {
             return Err(format!("{n_strata} strata"));
         }
-        let parts = columns.iter().zip(low).zip(high);
-        let propositions: Vec<Proposition> = parts
-            .map(|((&column, &low), &high)| Proposition {
-                column: column as usize,
-                low,
-                high,
-            })
-            .collect();
+        let propositions = propositions(columns, low, high);
         if propositions.iter().any(|p| p.column >= n_columns) {
             return Err(format!("a proposition is on a column beyond {n_columns}"));
         }
@@ -306,24 +337,10 @@ pub unsafe extern "C" fn cr_search_new(
 ) -> *mut Search {
     guard(std::ptr::null_mut(), || {
         reference(table, "table")?;
-        if k == 0 || !(alpha > 0.0 && alpha <= 1.0) || floor.is_nan() {
-            return Err(format!("k = {k}, alpha = {alpha}, floor = {floor}"));
-        }
+        let options = options(k, alpha, max_length, min_rows, irredundant, floor)?;
         Arc::increment_strong_count(table);
         let table = Arc::from_raw(table);
         let estimator = Arc::from(create_estimator(estimator, beta, &table.strata)?);
-        let options = Options {
-            k,
-            alpha,
-            max_length: if max_length == 0 {
-                usize::MAX
-            } else {
-                max_length
-            },
-            min_rows,
-            irredundant: irredundant != 0,
-            floor: estimator::from_number(floor),
-        };
         let search = Search::new(Arc::new(Local::new(table)), estimator, options);
         Ok(Box::into_raw(Box::new(search)))
     })
@@ -406,6 +423,145 @@ pub unsafe extern "C" fn cr_search_free(search: *mut Search) {
     if !search.is_null() {
         drop(Box::from_raw(search));
     }
+}
+
+/// # Safety
+/// `search` came from `cr_search_new`; `numbers` has room for `capacity` numbers.
+#[no_mangle]
+pub unsafe extern "C" fn cr_search_save(
+    search: *const Search,
+    numbers: *mut u64,
+    capacity: usize,
+) -> i64 {
+    guard(-1, || {
+        let state = reference(search, "search")?.save();
+        if state.len() <= capacity {
+            slice_mut(numbers, state.len(), "numbers")?.copy_from_slice(&state);
+        }
+        Ok(state.len() as i64)
+    })
+}
+
+/// # Safety
+/// `search` came from `cr_search_new` and nothing else uses it; `numbers` holds `length` numbers.
+#[no_mangle]
+pub unsafe extern "C" fn cr_search_restore(
+    search: *mut Search,
+    numbers: *const u64,
+    length: usize,
+) -> i32 {
+    guard(-1, || {
+        let search = search.as_mut().ok_or("search is null")?;
+        search.restore(slice(numbers, length, "numbers")?)?;
+        Ok(0)
+    })
+}
+
+type Ask = extern "C" fn(*mut c_void, *const u32, usize, *mut u64, usize) -> i32;
+
+/// The caller's function, and what it wants to be called with.
+struct Caller {
+    ask: Ask,
+    context: *mut c_void,
+}
+
+// SAFETY: whoever makes a remote search promises that `ask` may be called from any thread with its context.
+unsafe impl Send for Caller {}
+unsafe impl Sync for Caller {}
+
+impl Messenger for Caller {
+    fn ask(&self, question: &[u32], length: usize) -> Vec<u64> {
+        let mut answer = vec![0; length];
+        let (n, out) = (question.len(), answer.as_mut_ptr());
+        let failed = (self.ask)(self.context, question.as_ptr(), n, out, length);
+        // The search cannot go on without an answer; `guard` turns this into an error of the step.
+        assert!(failed == 0, "a question was not answered");
+        answer
+    }
+}
+
+/// # Safety
+/// The arrays hold `n_strata` and `n_propositions` values; `ask` may be called with `context` from any thread as long
+/// as the search lives, and fills `length` numbers.
+#[no_mangle]
+pub unsafe extern "C" fn cr_search_new_remote(
+    n_strata: usize,
+    positive: *const u64,
+    negative: *const u64,
+    n_propositions: usize,
+    columns: *const u32,
+    low: *const i32,
+    high: *const i32,
+    ask: Option<Ask>,
+    context: *mut c_void,
+    estimator: u32,
+    beta: f64,
+    k: usize,
+    alpha: f64,
+    max_length: usize,
+    min_rows: u64,
+    irredundant: i32,
+    floor: f64,
+) -> *mut Search {
+    guard(std::ptr::null_mut(), || {
+        let strata = counts(n_strata, positive, negative)?;
+        let columns = slice(columns, n_propositions, "columns")?;
+        let low = slice(low, n_propositions, "low")?;
+        let high = slice(high, n_propositions, "high")?;
+        let ask = ask.ok_or("ask is null")?;
+        if n_strata == 0 {
+            return Err("no strata".to_string());
+        }
+        let options = options(k, alpha, max_length, min_rows, irredundant, floor)?;
+        let estimator = Arc::from(create_estimator(estimator, beta, &strata)?);
+        let caller = Arc::new(Caller { ask, context });
+        let rows = Remote::new(strata, propositions(columns, low, high), caller);
+        let search = Search::new(Arc::new(rows), estimator, options);
+        Ok(Box::into_raw(Box::new(search)))
+    })
+}
+
+/// # Safety
+/// `table` came from `cr_builder_finish`; the arrays hold `n` and `length` values.
+#[no_mangle]
+pub unsafe extern "C" fn cr_table_answer(
+    table: *const Table,
+    salt: u64,
+    question: *const u32,
+    n: usize,
+    answer: *mut u64,
+    length: usize,
+) -> i32 {
+    guard(-1, || {
+        reference(table, "table")?;
+        Arc::increment_strong_count(table);
+        let table = Arc::from_raw(table);
+        let found = remote::answer(&table, salt, slice(question, n, "question")?)?;
+        if found.len() != length {
+            return Err(format!(
+                "the answer has {} numbers, not {length}",
+                found.len()
+            ));
+        }
+        slice_mut(answer, length, "answer")?.copy_from_slice(&found);
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// Both arrays hold `length` numbers.
+#[no_mangle]
+pub unsafe extern "C" fn cr_put_together(
+    kind: u32,
+    sum: *mut u64,
+    more: *const u64,
+    length: usize,
+) -> i32 {
+    guard(-1, || {
+        let sum = slice_mut(sum, length, "sum")?;
+        remote::put_together(kind, sum, slice(more, length, "more")?);
+        Ok(0)
+    })
 }
 
 /// # Safety

@@ -5,15 +5,19 @@
 //! is the small C interface through which it is driven, and the only module with `unsafe` code.
 
 pub mod bitset;
+mod checkpoint;
 mod describe;
 pub mod estimator;
 mod expand;
 mod ffi;
 pub mod local;
+pub mod remote;
 pub mod rows;
 pub mod search;
 pub mod table;
 mod top;
+
+pub use ffi::fastest as fastest_kernel;
 
 #[cfg(test)]
 mod tests;

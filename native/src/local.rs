@@ -59,7 +59,7 @@ impl Rows for Local {
     }
 
     fn are_minimal(&self, conditions: &[u32], children: &[u32]) -> Vec<bool> {
-        let minimal = |&child| is_minimal(self.table(), conditions, child);
+        let minimal = |&child| is_minimal(self.table(), conditions, child, conditions.len());
         children.iter().map(minimal).collect()
     }
 
@@ -115,10 +115,11 @@ pub fn demand(table: &Table, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>
     Some(demand)
 }
 
-/// See [`Rows::are_minimal`]. Mostly the first few words show a row for each condition.
-pub fn is_minimal(table: &Table, conditions: &[u32], child: u32) -> bool {
+/// Does each of the first `n_first` conditions still matter when the child's is added? See [`Rows::are_minimal`].
+/// Mostly the first few words show a row for each condition.
+pub fn is_minimal(table: &Table, conditions: &[u32], child: u32, n_first: usize) -> bool {
     let holds = table.proposition(child as usize);
-    conditions.iter().all(|&left_out| {
+    conditions[..n_first].iter().all(|&left_out| {
         let without = table.proposition(left_out as usize);
         let others: Vec<&[u64]> = conditions
             .iter()

@@ -6,6 +6,7 @@
 //! can stop at any time, and the best bound in the queue says what may have been missed.
 
 use crate::bitset::{total, Counts};
+use crate::checkpoint::State;
 use crate::estimator::{Estimator, Score};
 use crate::expand::{Branch, Expander, Judge, Node, Rulebook};
 use crate::rows::{Place, Rows};
@@ -152,6 +153,52 @@ impl Search {
         self.threshold.store(kth, Ordering::Relaxed);
         lock(&self.queue).open.push(Node::root(&self.book.usable));
         true
+    }
+
+    /// What is needed to go on later, between steps.
+    pub fn save(&self) -> Vec<u64> {
+        let top = lock(&self.top);
+        let entries = top.entries().iter();
+        let state = State {
+            entrance: self.entrance.load(Ordering::Relaxed),
+            threshold: self.threshold.load(Ordering::Relaxed),
+            left_out: self.left_out.load(Ordering::Relaxed),
+            left_tied: self.left_tied.load(Ordering::Relaxed),
+            nodes: self.nodes.load(Ordering::Relaxed),
+            has_looked_ahead: self.has_looked_ahead.load(Ordering::Relaxed),
+            ties: self.ties.get().map(|book| book.max_length),
+            open: lock(&self.queue).open.iter().cloned().collect(),
+            entries: entries
+                .map(|entry| (entry.value, entry.counts.clone(), entry.conditions.clone()))
+                .collect(),
+        };
+        state.write()
+    }
+
+    /// Goes back to what was saved by a search of the same table with the same options, before the first step.
+    pub fn restore(&mut self, numbers: &[u64]) -> Result<(), String> {
+        let rows = &*self.book.rows;
+        let state = State::read(numbers, rows.propositions().len(), rows.strata().len())?;
+        let mut top = Top::new(self.options.k);
+        for (value, counts, conditions) in &state.entries {
+            top.insert(*value, counts, conditions, rows, &self.book.usable);
+        }
+        self.top = Mutex::new(top);
+        self.entrance.store(state.entrance, Ordering::Relaxed);
+        self.threshold.store(state.threshold, Ordering::Relaxed);
+        self.left_out.store(state.left_out, Ordering::Relaxed);
+        self.left_tied.store(state.left_tied, Ordering::Relaxed);
+        self.nodes.store(state.nodes, Ordering::Relaxed);
+        self.has_looked_ahead
+            .store(state.has_looked_ahead, Ordering::Relaxed);
+        if let Some(max_length) = state.ties {
+            self.ties.get_or_init(|| Rulebook {
+                max_length,
+                ..self.book.clone()
+            });
+        }
+        lock(&self.queue).open = BinaryHeap::from(state.open);
+        Ok(())
     }
 
     fn book(&self) -> &Rulebook {

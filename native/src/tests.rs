@@ -6,6 +6,8 @@ use crate::describe::shortest;
 use crate::estimator::{create, to_number};
 use crate::ffi::fastest;
 use crate::local::Local;
+use crate::remote::{answer, put_together, Messenger, Remote};
+use crate::rows::Rows;
 use crate::search::{Options, Search};
 use crate::table::{Batch, Builder, Proposition, Table};
 use std::sync::Arc;
@@ -187,7 +189,7 @@ fn the_bound_of_the_paper_fails_where_ours_holds() {
 }
 
 /// A table of random rows over a few columns, with weights.
-struct Rows {
+struct Sample {
     strata: Vec<i32>,
     outcomes: Vec<u8>,
     weights: Vec<u64>,
@@ -196,11 +198,11 @@ struct Rows {
 
 const N_STRATA: usize = 3;
 
-fn random_rows(random: &mut Random, n: usize) -> Rows {
+fn random_rows(random: &mut Random, n: usize) -> Sample {
     let mut column =
         |size: u64| -> Vec<i32> { (0..n).map(|_| random.below(size) as i32 - 1).collect() };
     let columns = vec![column(4), column(3), column(5)];
-    Rows {
+    Sample {
         strata: (0..n)
             .map(|_| random.below(N_STRATA as u64) as i32)
             .collect(),
@@ -227,7 +229,7 @@ fn propositions() -> Vec<Proposition> {
     propositions.collect()
 }
 
-fn build(rows: &Rows, weighted: bool, parts: usize) -> Table {
+fn build(rows: &Sample, weighted: bool, parts: usize) -> Table {
     let mut builder = Builder::new(fastest(), propositions(), 3, N_STRATA, 3);
     let n = rows.strata.len();
     let size = n.div_ceil(parts).max(1);
@@ -255,11 +257,11 @@ fn build(rows: &Rows, weighted: bool, parts: usize) -> Table {
     builder.finish().unwrap()
 }
 
-fn expand(rows: &Rows) -> Rows {
+fn expand(rows: &Sample) -> Sample {
     let times: Vec<usize> = (0..rows.strata.len())
         .flat_map(|row| std::iter::repeat_n(row, rows.weights[row] as usize))
         .collect();
-    Rows {
+    Sample {
         strata: times.iter().map(|&row| rows.strata[row]).collect(),
         outcomes: times.iter().map(|&row| rows.outcomes[row]).collect(),
         weights: vec![1; times.len()],
@@ -347,16 +349,27 @@ fn descriptions_are_right_and_none_is_shorter() {
 }
 
 fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, Vec<u32>)> {
-    let estimator = Arc::from(create(0, 1.0, &table.strata).unwrap());
+    let rows = Arc::new(Local::new(table.clone()));
+    search_rows(rows, usize::MAX, false, threads, steps_of)
+}
+
+fn search_rows(
+    rows: Arc<dyn Rows>,
+    max_length: usize,
+    irredundant: bool,
+    threads: usize,
+    steps_of: Duration,
+) -> Vec<(i64, Vec<u32>)> {
+    let estimator = Arc::from(create(0, 1.0, rows.strata()).unwrap());
     let options = Options {
         k: 5,
         alpha: 1.0,
-        max_length: usize::MAX,
+        max_length,
         min_rows: 1,
-        irredundant: false,
+        irredundant,
         floor: i64::MIN,
     };
-    let search = Search::new(Arc::new(Local::new(table.clone())), estimator, options);
+    let search = Search::new(rows, estimator, options);
     for _ in 0..1_000_000 {
         if search.step(steps_of, threads).done {
             return search.rules();
@@ -373,6 +386,106 @@ fn threads_and_interruptions_do_not_change_the_answer() {
         let alone = search(&table, 1, Duration::from_secs(60));
         assert_eq!(alone, search(&table, 3, Duration::from_secs(60)));
         assert_eq!(alone, search(&table, 2, Duration::from_micros(20)));
+    }
+}
+
+/// Parts of a table that answer as if they were far away.
+struct Parts(Vec<Arc<Table>>);
+
+impl Messenger for Parts {
+    fn ask(&self, question: &[u32], length: usize) -> Vec<u64> {
+        let mut answers = (0..)
+            .zip(&self.0)
+            .map(|(salt, part)| answer(part, salt, question).unwrap());
+        let mut sum = answers.next().unwrap();
+        answers.for_each(|more| put_together(question[0], &mut sum, &more));
+        assert_eq!(sum.len(), length);
+        sum
+    }
+}
+
+#[test]
+fn rows_in_parts_give_the_same_answer() {
+    let mut random = Random(9);
+    for round in 0..60 {
+        let rows = random_rows(&mut random, 150);
+        let whole = Arc::new(build(&rows, false, 1));
+        let n_parts = 1 + random.below(4) as usize;
+        let parts = (0..n_parts).map(|part| {
+            let mine: Vec<usize> = (0..150).filter(|row| row * n_parts / 150 == part).collect();
+            Arc::new(build(
+                &Sample {
+                    strata: mine.iter().map(|&row| rows.strata[row]).collect(),
+                    outcomes: mine.iter().map(|&row| rows.outcomes[row]).collect(),
+                    weights: vec![1; mine.len()],
+                    columns: rows
+                        .columns
+                        .iter()
+                        .map(|column| mine.iter().map(|&row| column[row]).collect())
+                        .collect(),
+                },
+                false,
+                1,
+            ))
+        });
+        let messenger = Arc::new(Parts(parts.collect()));
+        let remote = Arc::new(Remote::new(whole.strata.clone(), propositions(), messenger));
+        let local: Arc<Local> = Arc::new(Local::new(whole));
+        let max_length = [1, 2, 3, usize::MAX][round % 4];
+        let time = Duration::from_secs(60);
+        for irredundant in [false, true] {
+            let here = search_rows(local.clone(), max_length, irredundant, 1, time);
+            assert_eq!(
+                here,
+                search_rows(remote.clone(), max_length, irredundant, 2, time)
+            );
+        }
+    }
+}
+
+#[test]
+fn questions_that_make_no_sense_are_refused() {
+    let table = Arc::new(build(&random_rows(&mut Random(10), 10), false, 1));
+    for question in [&[][..], &[99], &[1, 5, 0], &[1, 1, 77], &[7, 0], &[2]] {
+        assert!(answer(&table, 0, question).is_err(), "{question:?}");
+    }
+}
+
+#[test]
+fn a_search_that_is_put_away_again_and_again_ends_the_same() {
+    let mut random = Random(11);
+    for round in 0..40 {
+        let table = Arc::new(build(&random_rows(&mut random, 200), false, 1));
+        let rows = Arc::new(Local::new(table));
+        let max_length = [2, 3, usize::MAX][round % 3];
+        let irredundant = round % 2 == 1;
+        let expected = search_rows(
+            rows.clone(),
+            max_length,
+            irredundant,
+            1,
+            Duration::from_secs(60),
+        );
+        let fresh = || {
+            let estimator = Arc::from(create(0, 1.0, rows.strata()).unwrap());
+            let options = Options {
+                k: 5,
+                alpha: 1.0,
+                max_length,
+                min_rows: 1,
+                irredundant,
+                floor: i64::MIN,
+            };
+            Search::new(rows.clone(), estimator, options)
+        };
+        let mut search = fresh();
+        while !search.step(Duration::from_micros(30), 1).done {
+            let saved = search.save();
+            search = fresh();
+            search.restore(&saved).unwrap();
+            assert!(fresh().restore(&saved[..saved.len() - 1]).is_err());
+        }
+        assert_eq!(search.rules(), expected);
     }
 }
 

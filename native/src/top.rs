@@ -55,6 +55,10 @@ impl Top {
         self.entries.iter().map(|entry| entry.value).max()
     }
 
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
     pub fn len(&self) -> usize {
         self.entries.len()
     }

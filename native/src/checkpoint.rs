@@ -1,0 +1,154 @@
+//! A search as a list of numbers, to be written down and gone on with later.
+
+use crate::bitset::Counts;
+use crate::estimator::Score;
+use crate::expand::{Family, Node};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Everything that a search does not get from its table and options.
+pub struct State {
+    pub entrance: Score,
+    pub threshold: Score,
+    pub left_out: Score,
+    pub left_tied: Score,
+    pub nodes: u64,
+    pub has_looked_ahead: bool,
+    /// The length limit of the second part, if it has begun.
+    pub ties: Option<usize>,
+    pub open: Vec<Node>,
+    pub entries: Vec<(Score, Vec<Counts>, Vec<u32>)>,
+}
+
+impl State {
+    pub fn write(&self) -> Vec<u64> {
+        let mut families: Vec<&Arc<Family>> = Vec::new();
+        let mut places: HashMap<*const Family, u64> = HashMap::new();
+        for node in &self.open {
+            places.entry(Arc::as_ptr(&node.family)).or_insert_with(|| {
+                families.push(&node.family);
+                families.len() as u64 - 1
+            });
+        }
+        let mut out = Writer(Vec::new());
+        for score in [self.entrance, self.threshold, self.left_out, self.left_tied] {
+            out.0.push(score as u64);
+        }
+        out.0.push(self.nodes);
+        out.0.push(u64::from(self.has_looked_ahead));
+        out.0.push(self.ties.map_or(0, |length| length as u64));
+        out.0.push(families.len() as u64);
+        for family in families {
+            out.list(&family.conditions);
+            out.list(&family.order);
+            out.list(&family.excluded);
+            out.0.push(family.best as u64);
+        }
+        out.0.push(self.open.len() as u64);
+        for node in &self.open {
+            let family = places[&Arc::as_ptr(&node.family)];
+            out.0.extend([node.bound as u64, family, node.index as u64]);
+        }
+        out.0.push(self.entries.len() as u64);
+        for (value, counts, conditions) in &self.entries {
+            out.0.push(*value as u64);
+            out.0
+                .extend(counts.iter().flat_map(|c| [c.positive, c.negative]));
+            out.list(conditions);
+        }
+        out.0
+    }
+
+    /// The state that was written; an error if the numbers do not make sense for this table.
+    pub fn read(numbers: &[u64], n_propositions: usize, n_strata: usize) -> Result<State, String> {
+        let mut input = Reader {
+            rest: numbers,
+            n_propositions,
+        };
+        let [entrance, threshold, left_out, left_tied] = input.take()?.map(|score| score as Score);
+        let [nodes, has_looked_ahead, ties, n_families] = input.take()?;
+        let families = (0..n_families).map(|_| -> Result<Arc<Family>, String> {
+            Ok(Arc::new(Family {
+                conditions: input.list()?,
+                order: input.list()?,
+                excluded: input.list()?,
+                best: input.take::<1>()?[0] as Score,
+            }))
+        });
+        let families: Vec<Arc<Family>> = families.collect::<Result<_, _>>()?;
+        let [n_open] = input.take()?;
+        let open = (0..n_open).map(|_| -> Result<Node, String> {
+            let [bound, family, index] = input.take()?;
+            let family = families.get(family as usize).ok_or(BROKEN)?.clone();
+            let is_root = index == u64::MAX && family.conditions.is_empty();
+            if !is_root && index as usize >= family.order.len() {
+                return Err(BROKEN.to_string());
+            }
+            Ok(Node {
+                bound: bound as Score,
+                family,
+                index: index as usize,
+            })
+        });
+        let open = open.collect::<Result<_, _>>()?;
+        let [n_entries] = input.take()?;
+        let entries = (0..n_entries).map(|_| -> Result<_, String> {
+            let [value] = input.take()?;
+            let counts = (0..n_strata).map(|_| -> Result<Counts, String> {
+                let [positive, negative] = input.take()?;
+                Ok(Counts { positive, negative })
+            });
+            let counts = counts.collect::<Result<_, _>>()?;
+            Ok((value as Score, counts, input.list()?))
+        });
+        let entries = entries.collect::<Result<_, _>>()?;
+        if !input.rest.is_empty() {
+            return Err(BROKEN.to_string());
+        }
+        Ok(State {
+            entrance,
+            threshold,
+            left_out,
+            left_tied,
+            nodes,
+            has_looked_ahead: has_looked_ahead != 0,
+            ties: (ties != 0).then_some(ties as usize),
+            open,
+            entries,
+        })
+    }
+}
+
+const BROKEN: &str = "the checkpoint is damaged or of another search";
+
+struct Writer(Vec<u64>);
+
+impl Writer {
+    fn list(&mut self, list: &[u32]) {
+        self.0.push(list.len() as u64);
+        self.0.extend(list.iter().map(|&p| u64::from(p)));
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a [u64],
+    n_propositions: usize,
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u64; N], String> {
+        let (numbers, rest) = self.rest.split_first_chunk::<N>().ok_or(BROKEN)?;
+        self.rest = rest;
+        Ok(*numbers)
+    }
+
+    fn list(&mut self) -> Result<Vec<u32>, String> {
+        let [length] = self.take()?;
+        let list = self.rest.get(..length as usize).ok_or(BROKEN)?;
+        if list.iter().any(|&p| p >= self.n_propositions as u64) {
+            return Err(BROKEN.to_string());
+        }
+        self.rest = &self.rest[length as usize..];
+        Ok(list.iter().map(|&p| p as u32).collect())
+    }
+}

@@ -1,0 +1,284 @@
+//! Rows that live elsewhere, in any number of parts: questions go out as numbers, each part answers for its own rows,
+//! and the answers are put together.
+//!
+//! A question is a list of u32: its kind, then lists, each preceded by its length. An answer is a list of u64. For all
+//! kinds but one the answers of the parts add up; of several [`DEMAND`]s the smallest is the answer.
+
+use crate::bitset::Counts;
+use crate::local::{demand, fingerprints, is_minimal, Local};
+use crate::rows::{Place, Rows};
+use crate::table::{Proposition, Table};
+use std::sync::Arc;
+
+const FINGERPRINTS: u32 = 0;
+const COUNTS: u32 = 1;
+const CHILDREN: u32 = 2;
+const COMMON_CORE: u32 = 3;
+const CORES: u32 = 4;
+const NOT_INSIDE: u32 = 5;
+const MINIMAL: u32 = 6;
+/// The one kind whose answers do not add up: the smallest counts, and all ones is none.
+pub const DEMAND: u32 = 7;
+
+/// Whoever holds the rows.
+pub trait Messenger: Send + Sync {
+    /// The parts' answers, put together. The answer has the given length.
+    fn ask(&self, question: &[u32], length: usize) -> Vec<u64>;
+}
+
+fn question(kind: u32, lists: &[&[u32]]) -> Vec<u32> {
+    let mut question = vec![kind];
+    for list in lists {
+        question.push(list.len() as u32);
+        question.extend_from_slice(list);
+    }
+    question
+}
+
+/// The lists of a question; an error for one that is cut off or asks for propositions that are not there.
+fn lists(question: &[u32], n_propositions: usize) -> Result<Vec<&[u32]>, String> {
+    let mut rest = question.get(1..).ok_or("an empty question")?;
+    let mut lists = Vec::new();
+    while let Some((&length, after)) = rest.split_first() {
+        let list = after
+            .get(..length as usize)
+            .ok_or("a question is cut off")?;
+        if list.iter().any(|&p| p as usize >= n_propositions) {
+            return Err("a question asks for a proposition that is not there".to_string());
+        }
+        lists.push(list);
+        rest = &after[length as usize..];
+    }
+    Ok(lists)
+}
+
+/// What one part has to say. `salt` tells the parts apart: no two may have the same.
+pub fn answer(table: &Arc<Table>, salt: u64, question: &[u32]) -> Result<Vec<u64>, String> {
+    let lists = lists(question, table.propositions.len())?;
+    let rows = Local::new(table.clone());
+    let mut counts = Vec::new();
+    let one = || lists.first().copied().ok_or("a question without a rule");
+    match question[0] {
+        FINGERPRINTS => {
+            let each = fingerprints(table, salt).into_iter();
+            return Ok(each.flat_map(|f| [(f >> 64) as u64, f as u64]).collect());
+        }
+        COUNTS => {
+            let conjunctions: Vec<Vec<u32>> = lists.iter().map(|list| list.to_vec()).collect();
+            counts = rows.counts(&conjunctions);
+        }
+        CHILDREN => rows
+            .place(one()?)
+            .counts(lists.get(1).copied().unwrap_or(&[]), &mut counts),
+        COMMON_CORE => {
+            let core = rows
+                .place(one()?)
+                .common_core(lists.get(1).copied().unwrap_or(&[]));
+            counts = core.unwrap_or_else(|| vec![Counts::default(); table.strata.len()]);
+        }
+        CORES => rows
+            .place(one()?)
+            .cores(lists.get(1).copied().unwrap_or(&[]), &mut counts),
+        NOT_INSIDE => {
+            // Pairs of a child and the others it may be inside: how many of the parts say no to each.
+            let place = rows.place(one()?);
+            let mut no = Vec::new();
+            for pair in lists[1..].chunks(2) {
+                let [child, others] = pair else {
+                    return Err("a child without others".to_string());
+                };
+                for &other in *others {
+                    let inside = place.are_inside(child, &[vec![other]]);
+                    no.push(u64::from(inside != [true]));
+                }
+            }
+            return Ok(no);
+        }
+        MINIMAL => {
+            // A condition matters if it does in some part.
+            let conditions = one()?;
+            let mut matters = Vec::new();
+            for &child in lists.get(1).copied().unwrap_or(&[]) {
+                for index in 0..conditions.len() {
+                    let mut turned = conditions.to_vec();
+                    turned.swap(0, index);
+                    matters.push(u64::from(is_minimal(table, &turned, child, 1)));
+                }
+            }
+            return Ok(matters);
+        }
+        DEMAND => {
+            let implied = lists.get(1).copied().ok_or("a demand without conditions")?;
+            let none = || vec![u64::MAX; implied.len().div_ceil(64).max(1)];
+            return Ok(demand(table, one()?, implied).unwrap_or_else(none));
+        }
+        kind => return Err(format!("no question of kind {kind}")),
+    }
+    Ok(counts
+        .iter()
+        .flat_map(|c| [c.positive, c.negative])
+        .collect())
+}
+
+/// Puts the answer of one more part to those of others.
+pub fn put_together(kind: u32, sum: &mut [u64], more: &[u64]) {
+    if kind == DEMAND {
+        // As a list of conditions' bits from the first on, the smaller is the one without the first that differs.
+        let place = |bits: &[u64]| {
+            bits.iter()
+                .map(|word| word.reverse_bits())
+                .collect::<Vec<u64>>()
+        };
+        if place(more) < place(sum) {
+            sum.copy_from_slice(more);
+        }
+        return;
+    }
+    for (sum, more) in sum.iter_mut().zip(more) {
+        *sum = sum.wrapping_add(*more);
+    }
+}
+
+pub struct Remote {
+    strata: Vec<Counts>,
+    propositions: Vec<Proposition>,
+    messenger: Arc<dyn Messenger>,
+}
+
+impl Remote {
+    pub fn new(
+        strata: Vec<Counts>,
+        propositions: Vec<Proposition>,
+        messenger: Arc<dyn Messenger>,
+    ) -> Remote {
+        Remote {
+            strata,
+            propositions,
+            messenger,
+        }
+    }
+}
+
+fn to_counts(answer: &[u64]) -> Vec<Counts> {
+    let pairs = answer.chunks(2);
+    pairs
+        .map(|pair| Counts {
+            positive: pair[0],
+            negative: pair[1],
+        })
+        .collect()
+}
+
+impl Rows for Remote {
+    fn strata(&self) -> &[Counts] {
+        &self.strata
+    }
+
+    fn propositions(&self) -> &[Proposition] {
+        &self.propositions
+    }
+
+    fn fingerprints(&self) -> Vec<u128> {
+        let answer = self
+            .messenger
+            .ask(&question(FINGERPRINTS, &[]), 2 * self.propositions.len());
+        let pairs = answer.chunks(2);
+        pairs
+            .map(|pair| u128::from(pair[0]) << 64 | u128::from(pair[1]))
+            .collect()
+    }
+
+    fn counts(&self, conjunctions: &[Vec<u32>]) -> Vec<Counts> {
+        let lists: Vec<&[u32]> = conjunctions.iter().map(Vec::as_slice).collect();
+        let length = 2 * self.strata.len() * lists.len();
+        to_counts(&self.messenger.ask(&question(COUNTS, &lists), length))
+    }
+
+    fn demand(&self, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>> {
+        let length = implied.len().div_ceil(64).max(1);
+        let answer = self
+            .messenger
+            .ask(&question(DEMAND, &[chosen, implied]), length);
+        let is_none = answer.iter().all(|&word| word == u64::MAX);
+        (!is_none).then_some(answer)
+    }
+
+    fn are_minimal(&self, conditions: &[u32], children: &[u32]) -> Vec<bool> {
+        if conditions.is_empty() || children.is_empty() {
+            return vec![true; children.len()];
+        }
+        let length = conditions.len() * children.len();
+        let answer = self
+            .messenger
+            .ask(&question(MINIMAL, &[conditions, children]), length);
+        let each = answer.chunks(conditions.len());
+        each.map(|matters| matters.iter().all(|&parts| parts > 0))
+            .collect()
+    }
+
+    fn place(&self, conditions: &[u32]) -> Arc<dyn Place> {
+        Arc::new(RemotePlace {
+            n_strata: self.strata.len(),
+            messenger: self.messenger.clone(),
+            conditions: conditions.to_vec(),
+        })
+    }
+}
+
+/// A rule is all there is to say about its rows; those who hold them keep nothing between questions.
+struct RemotePlace {
+    n_strata: usize,
+    messenger: Arc<dyn Messenger>,
+    conditions: Vec<u32>,
+}
+
+impl RemotePlace {
+    fn ask(&self, kind: u32, list: &[u32], n_answers: usize) -> Vec<Counts> {
+        let question = question(kind, &[&self.conditions, list]);
+        to_counts(&self.messenger.ask(&question, 2 * self.n_strata * n_answers))
+    }
+}
+
+impl Place for RemotePlace {
+    fn descend(&self, condition: u32, _: &mut dyn Iterator<Item = u32>, _: bool) -> Arc<dyn Place> {
+        let mut conditions = self.conditions.clone();
+        conditions.push(condition);
+        Arc::new(RemotePlace {
+            n_strata: self.n_strata,
+            messenger: self.messenger.clone(),
+            conditions,
+        })
+    }
+
+    fn counts(&self, candidates: &[u32], counts: &mut Vec<Counts>) {
+        *counts = self.ask(CHILDREN, candidates, candidates.len() + 1);
+    }
+
+    fn common_core(&self, candidates: &[u32]) -> Option<Vec<Counts>> {
+        let core = self.ask(COMMON_CORE, candidates, 1);
+        (crate::bitset::total(&core) > 0).then_some(core)
+    }
+
+    fn cores(&self, order: &[u32], counts: &mut Vec<Counts>) {
+        *counts = self.ask(CORES, order, order.len());
+    }
+
+    fn are_inside(&self, children: &[u32], others: &[Vec<u32>]) -> Vec<bool> {
+        let length = others.iter().map(Vec::len).sum();
+        if length == 0 {
+            return vec![false; children.len()];
+        }
+        let mut lists: Vec<&[u32]> = vec![&self.conditions];
+        for (child, others) in children.iter().zip(others) {
+            lists.extend([std::slice::from_ref(child), others]);
+        }
+        let mut answer = self
+            .messenger
+            .ask(&question(NOT_INSIDE, &lists), length)
+            .into_iter();
+        let each = others
+            .iter()
+            .map(|others| answer.by_ref().take(others.len()).collect::<Vec<u64>>());
+        each.map(|no| no.contains(&0)).collect()
+    }
+}
