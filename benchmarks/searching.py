@@ -1,0 +1,68 @@
+"""One search, timed apart from reading and coding the table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.measuring import Row, Timing, repeated
+from causalrules import search
+from causalrules._native import PackedTable
+from causalrules.data import Table, read
+from causalrules.problem import Problem, prepare
+from causalrules.roles import resolve
+from causalrules.search import Found, SearchOptions
+
+TIME_LIMIT = 60.0
+
+
+def source(data: Any) -> Table:
+    """The table; what discover() would remark on it is not for here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read(data)
+
+
+def problem_of(table: Table, target: str, outcome: Any, control: Sequence[str] = ()) -> Problem:
+    """As discover() does it, so that one reading serves many outcomes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return prepare(table, resolve(table, target, outcome, None, control or None, None))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was found, and how long a search for it takes."""
+
+    found: Found
+    timing: Timing
+
+    def row(self) -> Row:
+        """The columns that every table of searches has."""
+        progress = self.found.progress
+        return {
+            "seconds": self.timing.seconds,
+            "spread": self.timing.spread,
+            "runs": self.timing.runs,
+            "nodes": progress.nodes,
+            "best": progress.best,
+            "optimal": self.found.optimal,
+            "gap": progress.gap,
+        }
+
+
+def measure(packed: PackedTable, options: SearchOptions, n_rows: int, repeats: int) -> Measured:
+    """The search by itself; one that reaches its time limit is not repeated, for it would again."""
+    found = search.run(packed, options, n_rows)
+    if found.stopped != "optimal":
+        return Measured(found, Timing.of([found.progress.seconds]))
+    first = iter([found.progress.seconds])
+    return Measured(
+        found,
+        repeated(
+            lambda: next(first, None) or search.run(packed, options, n_rows).progress.seconds,
+            repeats,
+        ),
+    )
