@@ -1,0 +1,98 @@
+"""Calibrated β against brute force over every rule of every permuted table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import causalrules as cr
+import oracle
+from causalrules.exceptions import OptionError
+from causalrules.search import SearchOptions
+from causalrules.trust import repeat
+from causalrules.trust.calibration import calibrate
+from causalrules.trust.resample import permuted
+from strategies import TARGET, SmallTable, small_tables
+from test_trust_permutation import noise
+
+
+def smallest_beta(table: SmallTable, outcome: dict[int, int]) -> float:
+    """The smallest β ≥ 0 at which no rule is above 0: r = p − β·q for every rule."""
+    rows = [{**row, TARGET: outcome.get(i)} for i, row in enumerate(table.rows)]
+
+    def values(beta: float) -> dict[frozenset[int], float]:
+        found = oracle.top_k(
+            rows,
+            TARGET,
+            lambda y: y == 1,
+            table.actionable,
+            table.control,
+            k=10**6,
+            beta=beta,
+            max_length=2,
+            max_bins=3,
+        )
+        return {rule.rows: rule.value for rule in found}
+
+    at_zero, at_one = values(0.0), values(1.0)
+    return max(0.0, max(p / (p - at_one[rule]) for rule, p in at_zero.items()))
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    small_tables(max_rows=20, max_actionable=3), st.sampled_from([(19, 0.95), (9, 0.5), (10, 0.8)]), st.integers(0, 2)
+)
+def test_is_the_order_statistic_of_the_permuted_tables(table: SmallTable, how: tuple[int, float], seed: int) -> None:
+    times, confidence = how
+    rules = cr.discover(table.columns(), TARGET, control=list(table.control), max_length=2, max_bins=3)
+    assume(len(rules) > 0)
+    assert rules.problem is not None
+    observed = [i for i, row in enumerate(table.rows) if row[TARGET] is not None]
+    betas = []
+    for place in range(times):
+        dealt = permuted(rules.problem, repeat.generator(seed, "calibration", place)).outcome.tolist()
+        betas.append(smallest_beta(table, dict(zip(observed, dealt, strict=True))))
+    expected = sorted(betas)[math.ceil(confidence * (times + 1) - 1e-9) - 1]
+    options = SearchOptions(max_length=2, n_jobs=2)
+    found = calibrate(rules.problem, options, confidence=confidence, permutations=times, seed=seed)
+    assert expected <= found.beta + 1e-9
+    assert found.beta <= expected + 0.001 + 1e-9
+
+
+def test_noise_is_rarely_above_zero() -> None:
+    hits = 0
+    for seed in range(40):
+        rules = cr.discover(noise(seed), "y", control="z", k=1, max_length=2)
+        assert rules.problem is not None
+        value = calibrate(rules.problem, SearchOptions(max_length=2), permutations=39, seed=seed).value
+        hits += value is not None and value > 0
+    assert hits <= 6
+
+
+def test_discover_says_which_beta_and_what_it_cost() -> None:
+    columns = noise(3, n=400)
+    columns["y"] = columns["y"] | (np.array(columns["x1"]) > 0.9)
+    rules = cr.discover(columns, "y", control="z", k=1, max_length=1, beta="calibrated")
+    assert rules.evidence is not None
+    calibration = rules.evidence.calibration
+    assert calibration is not None
+    assert rules.question.beta == calibration.beta == rules[0].beta
+    assert calibration.value == pytest.approx(rules[0].value)
+    usual = cr.discover(columns, "y", control="z", k=1, max_length=1)
+    assert calibration.usual_value == pytest.approx(usual[0].value)
+    assert f"β = {calibration.beta:g} was calibrated" in str(rules).replace("\n", " ")
+
+
+def test_only_where_there_is_a_beta() -> None:
+    with pytest.raises(OptionError, match="'wracc' has no β"):
+        cr.discover(noise(0), "y", control="z", estimator="wracc", beta="calibrated")
+    with pytest.raises(OptionError, match="beta = 'high'"):
+        cr.discover(noise(0), "y", control="z", beta="high")
+    problem = cr.discover(noise(0), "y", control="z", k=1).problem
+    assert problem is not None
+    with pytest.raises(OptionError, match="needs at least 19"):
+        calibrate(problem, SearchOptions(), permutations=18)

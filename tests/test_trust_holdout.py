@@ -1,0 +1,228 @@
+"""Honest effects: what is measured, on which rows, and that it is honest."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import causalrules as cr
+from causalrules import estimators
+from causalrules.exceptions import DataError, OptionError
+from causalrules.trust.holdout import holm, standardised
+from causalrules.trust.resample import folds, frequencies, split
+from strategies import TARGET, SmallTable, small_tables
+from test_trust_permutation import noise
+
+
+def benchmark() -> ModuleType:
+    """The benchmark, whose populations have effects that are known exactly."""
+    spec = importlib.util.spec_from_file_location(
+        "benchmarks_trust", Path(__file__).parents[1] / "benchmarks" / "trust.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+tables = st.lists(st.tuples(*[st.integers(0, 30)] * 4), min_size=1, max_size=5).filter(
+    lambda strata: any(a + b and c + d for a, b, c, d in strata)
+)
+
+
+@given(tables)
+def test_the_effect_is_the_standardised_one(counts: list[tuple[int, int, int, int]]) -> None:
+    effect, error = standardised(tuple(counts))
+    assert effect == pytest.approx(estimators.effect(*np.array(counts).T))
+    assert error is not None
+    assert error > 0
+
+
+def test_the_error_counts_chance_in_the_strata_themselves() -> None:
+    """Effects of 1 and −1 in two strata: the effect is how many rows fall into each, binomial with √(1/n)."""
+    big = 10**6
+    effect, error = standardised(((big, 0, 0, big), (0, big, big, 0)))
+    assert effect == 0
+    assert error == pytest.approx(1 / np.sqrt(4 * big), rel=1e-3)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.001, 0.5))
+def test_holm_rejects_what_his_procedure_rejects(p_values: list[float], level: float) -> None:
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    rejected = set()
+    for rank, place in enumerate(order):
+        if p_values[place] * (len(p_values) - rank) > level:
+            break
+        rejected.add(place)
+    adjusted = holm(p_values)
+    assert {place for place, p in enumerate(adjusted) if p is not None and p <= level} == rejected
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_tables(max_rows=40), st.integers(0, 5), st.sampled_from([0.2, 0.5, 0.7]), st.booleans())
+def test_splits_take_their_share_of_each_stratum(table: SmallTable, seed: int, share: float, weighted: bool) -> None:
+    columns = table.columns() | {"w": [1 + i % 4 for i in range(len(table.rows))]}
+    problem = cr.discover(
+        columns, TARGET, control=list(table.control), actionable=["x0"], weights="w" if weighted else None
+    ).problem
+    assert problem is not None
+    rows = np.bincount(problem.stratum, frequencies(problem), minlength=problem.strata.n_strata)
+    try:
+        shown, hidden = split(problem, share, np.random.default_rng(seed))
+    except OptionError:
+        assume(False)
+    named = {tuple(label.items()): n for label, n in zip(problem.strata.labels, rows, strict=True)}
+    found = dict.fromkeys(named, 0.0)
+    for part in (shown, hidden):
+        for stratum, weight in zip(part.stratum, frequencies(part), strict=True):
+            found[tuple(part.strata.labels[stratum].items())] += weight
+    assert found == named
+    taken = np.bincount(hidden.stratum, frequencies(hidden))
+    for label, n in zip(hidden.strata.labels, taken, strict=True):
+        assert abs(n - share * named[tuple(label.items())]) < 1
+    parts = folds(problem, 3, np.random.default_rng(seed))
+    np.testing.assert_array_equal(sum(parts), frequencies(problem))
+    for part in parts:
+        drawn = np.bincount(problem.stratum, part, minlength=len(rows))
+        assert np.all(np.abs(drawn - rows / 3) < 2)
+
+
+def test_the_split_does_not_look_at_the_outcome() -> None:
+    problem = cr.discover(noise(0), "y", control="z", k=1).problem
+    assert problem is not None
+    other = replace(problem, outcome=1 - problem.outcome)
+    for mine, theirs in zip(
+        split(problem, 0.5, np.random.default_rng(1)), split(other, 0.5, np.random.default_rng(1)), strict=True
+    ):
+        np.testing.assert_array_equal(mine.columns[0], theirs.columns[0])
+        np.testing.assert_array_equal(mine.outcome, 1 - theirs.outcome)
+
+
+def test_rows_searched_and_rows_measured_make_up_the_table() -> None:
+    columns = noise(5, n=300)
+    rules = cr.discover(columns, "y", control="z", k=3, max_length=2, holdout=0.4)
+    assert rules.evidence is not None
+    run = rules.evidence.honest
+    assert run is not None
+    assert (run.source, run.n_discovery + run.n_estimation) == ("holdout", 300)
+    assert run.n_estimation == pytest.approx(120, abs=2)
+    y = np.array(columns["y"]) == 1
+    for rule in rules:
+        honest = rule.evidence.honest  # type: ignore[union-attr]
+        assert honest is not None
+        total = np.sum(rule.counts, axis=0) + np.sum(honest.counts, axis=0)
+        rows = rule.covers(columns)
+        assert total.tolist() == [sum(rows & y), sum(rows & ~y), sum(~rows & y), sum(~rows & ~y)]
+        assert honest.effect is not None
+        assert honest.low is not None
+        assert honest.low < honest.effect
+    assert rules == cr.RuleSet.from_json(rules.to_json())
+    assert rules != cr.discover(columns, "y", control="z", k=3, max_length=2, holdout=0.4, seed=1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(small_tables(max_rows=40))
+def test_the_same_table_as_second_table_gives_the_same_counts(table: SmallTable) -> None:
+    columns = table.columns()
+    rules = cr.discover(
+        columns, TARGET, control=list(table.control), actionable=["x0"], max_bins=2, k=2, holdout=columns
+    )
+    for rule in rules:
+        honest = rule.evidence.honest  # type: ignore[union-attr]
+        assert honest is not None
+        assert sorted(honest.counts) == sorted(rule.counts)
+
+
+def test_a_second_table_has_the_bins_of_the_first() -> None:
+    rng = np.random.default_rng(0)
+    first = {"z": np.arange(400) / 4.0, "x": rng.integers(0, 2, 400), "y": rng.integers(0, 2, 400)}
+    second = {"z": [-50.0, 1.0, 99.9, 1000.0, 30.0], "x": [0, 1, 1, 0, 1], "y": [0, 1, 1, 0, 1]}
+    rule = cr.discover(first, "y", control="z", k=1, holdout=second)[0]
+    honest = rule.evidence.honest  # type: ignore[union-attr]
+    assert honest is not None
+    assert sorted(sum(table) for table in honest.counts) == [1, 2, 2]
+
+
+def test_a_second_table_that_does_not_fit_is_told_apart() -> None:
+    first = noise(0)
+    with pytest.raises(DataError, match="lacks a column of the first: no column 'z'"):
+        cr.discover(first, "y", control="z", k=1, holdout={"y": [0, 1], "x0": [1.0, 2.0]})
+    with pytest.raises(DataError, match="column 'z' holds number values in the table and text values"):
+        cr.discover(first, "y", control="z", k=1, holdout={**first, "z": ["a"] * 120})
+    with pytest.raises(DataError, match="on the holdout table: no column"):
+        cr.discover(first, "y", control="z", k=1, holdout={"y": [0, 1], "z": [0, 1], "other": [1, 2]})
+    with pytest.raises(OptionError, match=r"holdout = 1\.5"):
+        cr.discover(first, "y", control="z", k=1, holdout=1.5)
+    with pytest.raises(OptionError, match="holdout = True"):
+        cr.discover(first, "y", control="z", k=1, holdout=True)
+
+
+def test_honest_intervals_cover_the_truth_and_naive_ones_do_not() -> None:
+    population = benchmark().Population()
+    honest_hits = naive_hits = 0
+    simulations = 200
+    for seed in range(simulations):
+        columns = population.sample(600, np.random.default_rng([7, seed + 1]))
+        rule = cr.discover(columns, "y", control="z", max_length=2, k=1, holdout=0.5, seed=seed, n_jobs=1)[0]
+        truth = population.true_effect(rule)
+        honest = rule.evidence.honest  # type: ignore[union-attr]
+        assert honest is not None
+        assert honest.low is not None
+        assert honest.high is not None
+        low, high = rule.interval()
+        honest_hits += honest.low <= truth <= honest.high
+        naive_hits += low <= truth <= high
+    assert 0.91 <= honest_hits / simulations <= 0.985
+    assert naive_hits / simulations < 0.85
+
+
+def test_the_true_effect_of_a_large_sample() -> None:
+    population = benchmark().Population()
+    columns = population.sample(200_000, np.random.default_rng(0))
+    for rule in cr.discover(columns, "y", control="z", max_length=2, k=5):
+        assert population.true_effect(rule) == pytest.approx(rule.effect, abs=0.015)
+
+
+def test_cross_fitting_finds_nothing_in_noise() -> None:
+    honest, naive = [], []
+    for seed in range(25):
+        rule = cr.discover(noise(seed, n=200), "y", control="z", k=1, max_length=2).cross_fit(4, seed)[0]
+        assert rule.evidence is not None
+        assert rule.evidence.honest is not None
+        honest.append(rule.evidence.honest.effect)
+        naive.append(rule.effect)
+    assert np.mean(naive) > 0.2
+    assert abs(np.mean(np.array(honest, float))) < 0.06
+
+
+def test_cross_fitting_measures_each_part_without_it() -> None:
+    columns: dict[str, Any] = noise(2, n=300)
+    columns["y"] = columns["y"] | (np.array(columns["x1"]) > 0.9)
+    rules = cr.discover(columns, "y", control="z", k=2, max_length=1)
+    fitted = rules.cross_fit(3, seed=5)
+    assert rules.problem is not None
+    from causalrules.trust import repeat
+    from causalrules.trust.resample import contingency, covered, reweighted
+
+    problem, effects = rules.problem, []
+    for part in folds(problem, 3, repeat.generator(5, "split")):
+        rest = reweighted(problem, 1 - part)
+        found = repeat.Searcher()(rest, repeat.options_of(rules.question)).rules
+        effects.append(standardised(contingency(problem, covered(problem, found[1][1]), part))[0])
+    honest = fitted[1].evidence.honest  # type: ignore[union-attr]
+    assert honest is not None
+    assert honest.effect == pytest.approx(np.mean(np.array(effects, float)))
+    assert honest.splits == 3
+    with pytest.raises(OptionError, match="splits = 1"):
+        rules.cross_fit(1)

@@ -1,0 +1,181 @@
+"""E-values on their published examples, measured controls as yardsticks, and strata without counterpart."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import causalrules as cr
+from causalrules import estimators
+from causalrules.exceptions import CausalRulesWarning
+from causalrules.result import RuleResult
+from causalrules.trust.overlap import measure
+from causalrules.trust.sensitivity import bias_factor, control_strengths, e_value, risk_ratio
+from strategies import TARGET, SmallTable, small_tables
+from test_trust_holdout import benchmark
+
+DATA = Path(os.environ.get("CAUSALRULES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+@pytest.mark.parametrize(
+    ("estimate", "limit", "e_estimate", "e_limit"),
+    [
+        (3.9, 1.8, 7.26, 3.0),  # breastfeeding and infant death by respiratory infection
+        (0.80, 0.91, 1.81, 1.43),  # a protective one, by its inverse
+        (10.73, 8.02, 20.9, 15.5),  # smoking and lung cancer (Hammond and Horn)
+        (1.0, 1.0, 1.0, 1.0),
+    ],
+)
+def test_published_e_values(estimate: float, limit: float, e_estimate: float, e_limit: float) -> None:
+    digits = 1 if estimate > 10 else 2
+    assert round(e_value(estimate), digits) == pytest.approx(e_estimate, abs=0.051 if digits == 1 else 0)
+    assert round(e_value(limit), digits) == pytest.approx(e_limit, abs=0.051 if digits == 1 else 0)
+
+
+@given(st.floats(0.01, 100))
+def test_a_confounder_as_strong_as_the_e_value_just_explains_the_ratio(ratio: float) -> None:
+    strength = e_value(ratio)
+    assert bias_factor(strength, strength) == pytest.approx(max(ratio, 1 / ratio))
+
+
+counts = st.tuples(*[st.integers(1, 200)] * 4)
+
+
+@given(counts)
+def test_one_stratum_has_the_textbook_interval(table: tuple[int, int, int, int]) -> None:
+    a, b, c, d = table
+    found = risk_ratio([table])
+    assert found is not None
+    ratio = a / (a + b) / (c / (c + d))
+    error = math.sqrt(1 / a - 1 / (a + b) + 1 / c - 1 / (c + d))
+    ends = [ratio * math.exp(sign * 1.959964 * error) for sign in (-1, 1)]
+    limit = 1.0 if ends[0] <= 1 <= ends[1] else ends[0] if ratio > 1 else ends[1]
+    assert found == pytest.approx((ratio, limit), rel=1e-5)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 20)] * 4), min_size=1, max_size=4))
+def test_ratios_are_finite_whatever_the_counts(tables: list[tuple[int, int, int, int]]) -> None:
+    found = risk_ratio(tables)
+    if not any(a + b and c + d for a, b, c, d in tables):
+        assert found is None
+        return
+    assert found is not None
+    ratio, limit = found
+    assert 0 < min(ratio, 1.0) <= limit <= max(ratio, 1.0) < math.inf
+    if (
+        ratio != 1
+        and sum(a for a, b, c, d in tables if a + b and c + d)
+        and sum(c for a, b, c, d in tables if a + b and c + d)
+    ):
+        arrays = np.array(tables).T
+        assert ratio == pytest.approx(estimators.p_do_rule(*arrays) / estimators.p_do_not_rule(*arrays))
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_tables(max_rows=40))
+def test_leaving_a_control_out_is_not_adjusting_for_it(table: SmallTable) -> None:
+    assume(len(table.control) == 2)
+    columns = table.columns()
+    rules = cr.discover(columns, TARGET, control=list(table.control), actionable=["x0"], k=2)
+    for rule, control in itertools.product(rules, control_strengths(rules[0])):
+        found = {each.control: each for each in control_strengths(rule)}[control.control]
+        rest = [name for name in table.control if name != control.control]
+        others = cr.discover(columns, TARGET, control=rest, actionable=["x0"], k=2)
+        same = next(other for other in others if other.conditions == rule.conditions)
+        expected = None if math.isnan(same.effect) else same.effect
+        assert found.effect_without == pytest.approx(expected)
+
+
+def population(seed: int = 0, n: int = 20_000) -> dict[str, Any]:
+    """z strongly drives rule and outcome, v only the outcome, and x has an effect of 0.2."""
+    rng = np.random.default_rng(seed)
+    z, v = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    x = (rng.random(n) < 0.2 + 0.6 * z).astype(int)
+    y = (rng.random(n) < 0.1 + 0.2 * x + 0.4 * z + 0.2 * v).astype(int)
+    return {"x": x, "z": z, "v": v, "y": y}
+
+
+def test_the_strongest_control_is_the_yardstick() -> None:
+    rule = cr.discover(population(), "y", control=["z", "v"], actionable="x", k=1).sensitivity()[0]
+    assert rule.text == "x ≥ 1"
+    found = rule.evidence.sensitivity  # type: ignore[union-attr]
+    assert found is not None
+    assert [control.control for control in found.controls] == ["z", "v"]
+    z, v = found.controls
+    assert z.with_rule == pytest.approx(0.8 / 0.2, rel=0.05)
+    assert z.with_outcome == pytest.approx(0.6 / 0.2, rel=0.1)
+    assert v.with_rule == pytest.approx(1, abs=0.05)
+    assert v.strength < 1.3
+    # Without z, the effect takes on z's; without v nothing happens.
+    assert z.effect_without is not None
+    assert v.effect_without is not None
+    assert z.effect_without == pytest.approx(0.2 + 0.4 * 0.6, abs=0.03)
+    assert v.effect_without == pytest.approx(rule.effect, abs=0.01)
+    assert found.risk_ratio == pytest.approx(rule.p_do_rule / rule.p_do_not_rule)
+    assert f"{found.e_value / z.strength:.1f} times as strong as 'z'" in found.sentence
+    alone = cr.discover(population(), "y", actionable="x", k=1).sensitivity()[0].evidence
+    assert alone is not None
+    assert alone.sensitivity is not None
+    assert alone.sensitivity.controls == ()
+    assert "no control was measured" in alone.sensitivity.sentence
+
+
+def rule_of(tables: list[tuple[int, int, int, int]]) -> RuleResult:
+    labels = [{"z": str(place)} for place in range(len(tables))]
+    a, b, c, d = np.array(tables).T
+    return RuleResult.from_counts([], a, b, c, d, labels, 2.0, "reliable")
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([0, 0, 1, 5, 9])] * 4), min_size=1, max_size=5))
+def test_the_bounds_are_those_of_every_unknown_share(tables: list[tuple[int, int, int, int]]) -> None:
+    assume(sum(map(sum, tables)))
+    found = measure(rule_of(tables))
+    total = sum(map(sum, tables))
+    effects, alone = (
+        [],
+        [table for table in tables if sum(table) and not ((table[0] + table[1]) * (table[2] + table[3]))],
+    )
+    for unknown in itertools.product((0, 1), repeat=len(alone)):
+        shares, effect = iter(unknown), 0.0
+        for a, b, c, d in tables:
+            if a + b + c + d:
+                p = a / (a + b) if a + b else next(shares)
+                q = c / (c + d) if c + d else next(shares)
+                effect += (p - q) * (a + b + c + d) / total
+        effects.append(effect)
+    assert (found.low, found.high) == pytest.approx((min(effects), max(effects)))
+    assert (found.n_strata, found.n_rows) == (len(alone), sum(map(sum, alone)))
+    assert found.share == pytest.approx(found.n_rows / total)
+    assert found.effect_with == pytest.approx(estimators.plugin_effect(*np.array(tables).T))
+
+
+def test_a_missing_counterpart_is_warned_about() -> None:
+    columns = {"x": [0, 1] * 10 + [1] * 5, "z": ["a"] * 20 + ["b"] * 5, "y": [0, 1, 1, 1, 0] * 5}
+    rules = cr.discover(columns, "y", control="z", actionable="x", k=1)
+    with pytest.warns(CausalRulesWarning, match="no counterpart for more than 10%.*for 20%, in whose strata of z"):
+        rules.overlap()
+    found = rules.overlap(most=0.2)[0].evidence  # no warning: they would be errors here
+    assert found is not None
+    assert found.overlap is not None
+    assert (found.overlap.n_strata, found.overlap.n_rows) == (1, 5)
+
+
+@pytest.mark.skipif(not (DATA / "causal").is_dir(), reason=f"no folder {DATA / 'causal'}; set CAUSALRULES_DATA")
+def test_lalonde_is_nearer_to_the_experiment_when_adjusted_and_lacks_overlap() -> None:
+    module = benchmark()
+    experiment, observed = module.lalonde_columns()
+    truth = module.programme(experiment, [])[1].effect
+    unadjusted = module.programme(observed, [])[1].effect
+    rules, adjusted = module.programme(observed, module.COVARIATES)
+    assert truth == pytest.approx(0.111, abs=0.001)
+    assert abs(adjusted.effect - truth) < 0.06 < 0.2 < abs(unadjusted - truth)
+    with pytest.warns(CausalRulesWarning, match="for 87%"):
+        rules.overlap()

@@ -1,0 +1,235 @@
+"""Stability, and all of the evidence in one word, in text and through JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import causalrules as cr
+from causalrules.exceptions import DataError, OptionError
+from causalrules.result import RuleSet
+from causalrules.trust import evidence as ev
+from causalrules.trust.verdict import judge
+
+
+def planted(n: int = 800, effect: float = 0.5, seed: int = 0) -> dict[str, Any]:
+    """x0 above a cut point near 0.6 raises the outcome; the rest is noise."""
+    rng = np.random.default_rng([3, seed + 1])
+    columns: dict[str, Any] = {f"x{i}": rng.integers(0, 10, n) / 10 for i in range(3)}
+    columns["colour"] = rng.choice(["red", "blue"], n)
+    columns["z"] = rng.integers(0, 2, n)
+    p = 0.2 + 0.1 * columns["z"] + effect * (columns["x0"] >= 0.6)
+    return columns | {"y": (rng.random(n) < p).astype(int)}
+
+
+@pytest.fixture(scope="module")
+def trusted() -> RuleSet:
+    return cr.discover(planted(), "y", control="z", k=2, max_length=2).trust(99, 20, 3, seed=1)
+
+
+@pytest.mark.parametrize("method", ["subsample", "bootstrap"])
+def test_a_planted_rule_returns_with_its_cut_point(method: str) -> None:
+    rules = cr.discover(planted(), "y", control="z", k=1, max_length=2).stability(30, method=method)
+    stability = rules[0].evidence.stability  # type: ignore[union-attr]
+    assert stability is not None
+    assert rules[0].text == "x0 ≥ 0.6"
+    assert stability.nearly >= stability.returned >= 0.6
+    (condition,) = stability.conditions
+    assert condition.condition == "x0 ≥"
+    assert condition.share == 1
+    assert condition.low is not None
+    assert condition.high is not None
+    assert 0.5 <= float(condition.low) <= 0.6 <= float(condition.high) <= 0.7
+    assert rules.evidence is not None
+    assert rules.evidence.stability is not None
+    assert rules.evidence.stability.conditions[0] == condition
+
+
+def test_a_rule_of_noise_does_not_return() -> None:
+    rules = cr.discover(planted(200, effect=0), "y", control="z", k=1, max_length=3).stability(30)
+    stability = rules[0].evidence.stability  # type: ignore[union-attr]
+    assert stability is not None
+    assert stability.returned < 0.3
+
+
+def test_shares_are_those_of_the_lists() -> None:
+    """Counted again from the samples themselves."""
+    from causalrules.trust import repeat
+    from causalrules.trust.resample import subsample
+
+    rules = cr.discover(planted(300, 0.2), "y", control="z", k=4, max_length=2)
+    found = rules.stability(12, seed=7)
+    assert rules.problem is not None
+    propositions = rules.problem.language.propositions
+    lists = []
+    for place in range(12):
+        sample = subsample(rules.problem, 0.5, repeat.generator(7, "sample", place))
+        assert sample.n_rows == pytest.approx(150, abs=1)
+        again = repeat.Searcher()(sample, repeat.options_of(rules.question)).rules
+        lists.append([[propositions[number] for number in numbers] for _, numbers in again])
+    rows = planted(300, 0.2)
+
+    for rule in found:
+        mine = rule.covers(rows)
+        returned = 0
+        for each in lists:
+            others = [replace(rule, conditions=tuple(conditions)).covers(rows) for conditions in each]
+            returned += any(np.array_equal(mine, other) for other in others)
+        stability = rule.evidence.stability  # type: ignore[union-attr]
+        assert stability is not None
+        assert stability.returned == pytest.approx(returned / 12)
+        for condition, proposition in zip(stability.conditions, rule.conditions, strict=True):
+            having = sum(
+                any(
+                    other.column == proposition.column
+                    and other.operator == proposition.operator
+                    and (proposition.operator != "=" or other.value == proposition.value)
+                    for conditions in each
+                    for other in conditions
+                )
+                for each in lists
+            )
+            assert condition.share == pytest.approx(having / 12)
+
+
+def test_options_are_checked() -> None:
+    rules = cr.discover(planted(100), "y", k=1)
+    with pytest.raises(OptionError, match="'subsample' or 'bootstrap'"):
+        rules.stability(method="jackknife")
+    with pytest.raises(OptionError, match="share = 2"):
+        rules.stability(share=2)
+    with pytest.raises(DataError, match="stability searches the data again"):
+        RuleSet.from_json(rules.to_json()).stability()
+
+
+def test_everything_at_once(trusted: RuleSet) -> None:
+    first = trusted[0]
+    evidence = first.evidence
+    assert evidence is not None
+    assert evidence.verdict is not None
+    assert evidence.verdict.word == "strong"
+    assert not evidence.verdict.doubts
+    assert len(evidence.verdict.supports) == 5
+    assert first.p_value == pytest.approx(0.01)
+    text = " ".join(str(trusted).split())
+    for words in (
+        "1: strong: effect +0.",
+        "on unseen rows +0.",
+        "adjusted p 0.01",
+        "E-value",
+        "overlap 100%",
+        "returns",
+        "99 of at most 99 permutations",
+        "3 searches, on the rows each left out",
+        "20 searches on subsamples of 50% of the rows",
+    ):
+        assert words in text
+    assert "strong" in trusted._repr_html_()
+    assert RuleSet.from_json(trusted.to_json()) == trusted
+
+
+def test_noise_is_not_supported() -> None:
+    rules = cr.discover(planted(200, effect=0), "y", control="z", k=1, max_length=2).trust(99, 10, 3)
+    verdict = rules[0].evidence.verdict  # type: ignore[union-attr]
+    assert verdict is not None
+    assert verdict.word == "not supported"
+    assert verdict.doubts[0].startswith("the best rule of noise is as good")
+
+
+def test_a_holdout_is_kept() -> None:
+    rules = cr.discover(planted(), "y", control="z", k=1, max_length=1, holdout=0.5)
+    honest = rules[0].evidence.honest  # type: ignore[union-attr]
+    trusted = rules.trust(19, 5)
+    assert trusted[0].evidence.honest == honest  # type: ignore[union-attr]
+    assert trusted.evidence is not None
+    assert trusted.evidence.honest is not None
+    assert trusted.evidence.honest.source == "holdout"
+
+
+GOOD = ev.RuleEvidence(
+    honest=ev.HonestEffect(100, 0.3, 0.05, 0.2, 0.4, 0.001, 1, 1),
+    stability=ev.Stability(0.8, 0.9, ()),
+    sensitivity=ev.Sensitivity(2.0, 1.8, 3.4, 3.0, (ev.ControlStrength("z", 2.0, 2.0, 1.8, 0.3),), "…"),
+    overlap=ev.Overlap(0, 0, 0.0, 0.3, 0.3, 0.3, 0.3),
+)
+
+
+def changed(**parts: Any) -> ev.RuleEvidence:
+    return replace(GOOD, **{name: replace(getattr(GOOD, name), **values) for name, values in parts.items()})
+
+
+@pytest.mark.parametrize(
+    ("evidence", "p_value", "graph", "word", "doubt"),
+    [
+        (GOOD, 0.05, None, "strong", None),
+        (GOOD, 0.01, "admissible", "strong", None),
+        (GOOD, 0.06, None, "not supported", "noise is as good with probability 0.06"),
+        (GOOD, None, None, "suggestive", "not compared with noise"),
+        (GOOD, 0.01, "violated", "suggestive", "violated"),
+        (changed(honest={"low": -0.1}), 0.01, None, "suggestive", "on unseen rows"),
+        (changed(honest={"effect": -0.1, "low": -0.2}), 0.01, None, "not supported", "on unseen rows"),
+        (changed(honest={"effect": None, "low": None}), 0.01, None, "suggestive", "no effect could be measured"),
+        (changed(stability={"nearly": 0.4}), 0.01, None, "suggestive", "40% of the samples"),
+        (changed(sensitivity={"e_value_limit": 1.7}), 0.01, None, "suggestive", "'z', the strongest control, has 1.80"),
+        (changed(sensitivity={"e_value_limit": 1.4, "controls": ()}), 0.01, None, "suggestive", "1.40"),
+        (changed(sensitivity={"e_value_limit": 1.6, "controls": ()}), 0.01, None, "strong", None),
+        (changed(overlap={"share": 0.11}), 0.01, None, "suggestive", "11% of the rows have no counterpart"),
+    ],
+)
+def test_each_doubt_counts(
+    evidence: ev.RuleEvidence, p_value: float | None, graph: str | None, word: str, doubt: str | None
+) -> None:
+    verdict = judge(evidence, p_value, 0.05, graph)
+    assert verdict.word == word
+    assert (len(verdict.doubts) == 1) == (doubt is not None)
+    if doubt is not None:
+        assert doubt in verdict.doubts[0]
+
+
+numbers = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+table = st.tuples(*[st.integers(0, 10**9)] * 4)
+honest_effects = st.builds(
+    ev.HonestEffect,
+    n_rows=st.integers(0, 10**9),
+    effect=numbers,
+    standard_error=numbers,
+    low=numbers,
+    high=numbers,
+    p_value=numbers,
+    found=st.integers(0, 9),
+    splits=st.integers(1, 9),
+    counts=st.lists(table, max_size=3).map(tuple),
+)
+
+
+@given(st.builds(ev.RuleEvidence, honest=st.none() | honest_effects, verdict=st.none() | st.from_type(ev.Verdict)))
+def test_evidence_survives_json(evidence: ev.RuleEvidence) -> None:
+    assert ev.from_dict(ev.RuleEvidence, json.loads(json.dumps(ev.to_dict(evidence)))) == evidence
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.data())
+def test_spoilt_evidence_is_refused_in_words(trusted: RuleSet, data: st.DataObject) -> None:
+    payload = json.loads(trusted.to_json())
+    place = payload["rules"][0]["evidence"] if data.draw(st.booleans()) else payload["evidence"]
+    while isinstance(place, (dict, list)) and place:
+        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        if not isinstance(place[key], (dict, list)) or not place[key] or data.draw(st.booleans()):
+            place[key] = data.draw(json_values)
+            break
+        place = place[key]
+    with contextlib.suppress(DataError):
+        RuleSet.from_json(json.dumps(payload))
