@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import bands
 import numpy as np
@@ -23,7 +24,7 @@ def make(run: Run) -> None:
             # The samples of recovery.py, so that all measures are judged by the same ones.
             chosen = run.part(
                 f"beta-{name}-{n}",
-                lambda n=n, r=repetitions, name=name: recovery.choices(MEASURES, n, r, name, run.seed),
+                partial(recovery.choices, MEASURES, n, repetitions, name, run.seed),
             )
             means += recovery.summary(chosen, {"run": name, "n": n})
             differences += paired(chosen, {"run": name, "n": n})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 import keel
 import plain_search
 from results import Row, Run
@@ -21,7 +24,7 @@ def make(run: Run) -> None:
     rows: list[Row] = []
     for experiment in keel.EXPERIMENTS:
         if experiment.n_rows <= SMALL:
-            rows += run.part(f"bounds-{experiment.name}", lambda e=experiment: [measure(e, folder, run.quick)])
+            rows += run.part(f"bounds-{experiment.name}", partial(measure, experiment, folder, run.quick))
     run.write("bounds", rows)
 
 
@@ -29,7 +32,7 @@ def variant_name(bound: str, ordered: bool) -> str:
     return f"{bound}_ordered" if ordered else bound
 
 
-def measure(experiment: keel.Experiment, folder: keel.Path, quick: bool) -> Row:
+def measure(experiment: keel.Experiment, folder: Path, quick: bool) -> list[Row]:
     """The paper's outcome, as far as is known the first declared class."""
     outcome = keel.classes(experiment, folder)[0]
     table = keel.load(experiment, folder)
@@ -41,7 +44,7 @@ def measure(experiment: keel.Experiment, folder: keel.Path, quick: bool) -> Row:
         result = plain_search.search(rows, bound, ordered, max_nodes=QUICK_MAX_NODES if quick else MAX_NODES)
         name = variant_name(bound, ordered)
         found |= {f"{name}_nodes": result.nodes, f"{name}_finished": result.finished, f"{name}_value": result.value}
-    return found | {"ours_nodes": rules.nodes, "ours_value": rules[0].reliable_effect}
+    return [found | {"ours_nodes": rules.nodes, "ours_value": rules[0].reliable_effect}]
 
 
 def counterexample() -> list[Row]:

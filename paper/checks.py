@@ -241,7 +241,7 @@ def titanic_digits(run: Run) -> Check:
 
 
 def _truncated(value: float, digits: int) -> float:
-    return math.floor(value * 10**digits) / 10**digits
+    return math.floor(value * 10**digits) / float(10**digits)
 
 
 # --- appendix
@@ -288,7 +288,7 @@ def solved_at_one(run: Run) -> Check:
 def discover_agrees(run: Run) -> Check:
     """discover() and the exhaustive evaluation choose the same rule, in the samples of the experiments."""
     sizes, repetitions = ((100, 1000), 3) if run.quick else ((100, 500, 1000, 3000), 10)
-    functions = {
+    functions: dict[str, Callable[[simulation.Counts], simulation.Array]] = {
         "reliable": simulation.reliable,
         "plugin": simulation.plugin,
         "wracc": lambda counts: simulation.wracc(counts, laplace=False),

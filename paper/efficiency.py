@@ -6,6 +6,8 @@ k = 10 and 100 are searched at the same time, for scalability.py.
 from __future__ import annotations
 
 import time
+from functools import partial
+from pathlib import Path
 
 import keel
 from results import Row, Run
@@ -25,7 +27,7 @@ def make(run: Run) -> None:
     folder = run.data
     rows: list[Row] = []
     for experiment in experiments(run):
-        rows += run.part(f"efficiency-{experiment.name}", lambda e=experiment: measure(e, folder, run))
+        rows += run.part(f"efficiency-{experiment.name}", partial(measure, experiment, folder, run.quick))
     run.write("efficiency", rows)
 
 
@@ -33,11 +35,11 @@ def experiments(run: Run) -> list[keel.Experiment]:
     return [experiment for experiment in keel.EXPERIMENTS if not run.quick or experiment.n_rows <= QUICK_ROWS]
 
 
-def measure(experiment: keel.Experiment, folder: keel.Path, run: Run) -> list[Row]:
+def measure(experiment: keel.Experiment, folder: Path, quick: bool) -> list[Row]:
     table = keel.load(experiment, folder)
     rows = []
     for position, outcome in enumerate(keel.classes(experiment, folder)):
-        for k in KS[:1] if run.quick else KS:
+        for k in KS[:1] if quick else KS:
             start = time.perf_counter()
             rules = discover(
                 table,

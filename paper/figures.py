@@ -11,7 +11,7 @@ from typing import Any
 from results import write_atomically
 
 COLOURS = ("#1b7837", "#c51b7d", "#2166ac", "#b35806", "#666666", "#000000")
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "causalrules",
     "font.size": 9,

@@ -98,7 +98,7 @@ def recovery_differs(rows: list[Row]) -> float:
     """How far the share of recovered rules moves at the most when samples are not stratified."""
     shares = {(row["run"], row["n"]): row["recovered"] for row in rows if row["measure"] == "reliable"}
     sizes = sorted({n for _, n in shares})
-    return max(abs(shares["long", n] - shares["unstratified", n]) for n in sizes)
+    return float(max(abs(shares["long", n] - shares["unstratified", n]) for n in sizes))
 
 
 def wracc_against_reliable(rows: list[Row]) -> dict[str, int]:
@@ -120,7 +120,7 @@ def plugin_course(rows: list[Row]) -> dict[str, Row]:
 def proposition_3() -> dict[str, float]:
     """The bound and what it should bound, in a stratum of 200 rows without a positive."""
     n1, n0 = np.array([0]), np.array([200])
-    worth = difference(np.zeros(201), np.arange(201), 0, 200, 2.0)
+    worth = difference(np.zeros(201), np.arange(201), n1, n0, 2.0)
     bounds = Bounds(n1, n0, 2.0)
     a, b = np.array([0]), np.array([200])
     return {

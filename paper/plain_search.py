@@ -63,10 +63,10 @@ class Bounds:
         # Where so few positives are covered that u(a′, 0) < 0, covering negatives can only help.
         few = next(a for a in itertools.count() if (a + 1) / np.sqrt(a + 2) >= beta / 2)
         few_positives = np.full((len(n1), few, int(n0.max()) + 1), -np.inf)
-        for z, a in itertools.product(strata, range(few)):
-            if a <= n1[z]:
+        for z, positives in itertools.product(strata, range(few)):
+            if positives <= n1[z]:
                 b = np.arange(n0[z] + 1)
-                few_positives[z, a, : len(b)] = difference(np.full_like(b, a), b, n1[z], n0[z], beta)
+                few_positives[z, positives, : len(b)] = difference(np.full_like(b, positives), b, n1[z], n0[z], beta)
         self._few_positives = np.maximum.accumulate(np.maximum.accumulate(few_positives, axis=2), axis=1)
 
     def paper(self, a: Array, b: Array) -> Array:
@@ -78,7 +78,8 @@ class Bounds:
         few = self._few_positives.shape[1]
         if few == 0:
             return self.paper(a, b)
-        return np.maximum(self.paper(a, b), self._few_positives[np.arange(len(self.n1)), np.minimum(a, few - 1), b])
+        few_covered = self._few_positives[np.arange(len(self.n1)), np.minimum(a, few - 1), b]
+        return np.asarray(np.maximum(self.paper(a, b), few_covered))
 
     def reachable(self, a: Array, b: Array, b_core: Array) -> Array:
         """The same where b′ cannot fall below b_core."""
@@ -94,7 +95,8 @@ class Rows:
 
     def __init__(self, holds: Array, stratum: Array, outcome: Array) -> None:
         n_strata = int(stratum.max()) + 1
-        words, starts = [], []
+        words: list[Array] = []
+        starts: list[int] = []
         for z, y in itertools.product(range(n_strata), (1, 0)):
             chosen = (stratum == z) & (outcome == y)
             padding = -int(chosen.sum()) % 64 or (0 if chosen.any() else 64)

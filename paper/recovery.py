@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import bands
@@ -42,9 +43,7 @@ def make(run: Run) -> None:
         for n in QUICK_SIZES if run.quick else simulation.SAMPLE_SIZES:
             chosen = run.part(
                 f"recovery-{name}-{n}",
-                lambda n=n, r=repetitions, name=name, s=stratified: choices(
-                    simulation.MEASURES, n, r, name, run.seed, s
-                ),
+                partial(choices, simulation.MEASURES, n, repetitions, name, run.seed, stratified),
             )
             means += summary(chosen, {"run": name, "n": n})
             differences += paired(chosen, {"run": name, "n": n})

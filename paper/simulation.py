@@ -82,7 +82,7 @@ def cells(sample: Mapping[str, Any]) -> Array:
     code = np.zeros(len(sample["y"]), np.int64)
     for name in ("z", "y", *POPULATION.actionable):
         code = 2 * code + np.asarray(sample[name])
-    return np.bincount(code, minlength=2**8).reshape(2, 2, -1)
+    return np.asarray(np.bincount(code, minlength=2**8).reshape(2, 2, -1))
 
 
 def draw(n: int, repetitions: int, run: str, seed: int, stratified: bool = True) -> Counts:

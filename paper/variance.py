@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ DRAWS = "variance"
 
 def make(run: Run) -> None:
     sizes = simulation.SAMPLE_SIZES[::10] if run.quick else simulation.SAMPLE_SIZES
-    rows = [row for n in sizes for row in run.part(f"variance-{n}", lambda n=n: [measure(n, run.seed)])]
+    rows = [row for n in sizes for row in run.part(f"variance-{n}", partial(measure, n, run.seed))]
     run.write("variance", rows)
     draw(run, rows)
 
 
-def measure(n: int, seed: int) -> Row:
+def measure(n: int, seed: int) -> list[Row]:
     counts = simulation.draw(n, REPETITIONS, DRAWS, seed)
     row: Row = {"n": n, "repetitions": REPETITIONS}
     for name in ("plugin", "reliable"):
@@ -35,7 +36,7 @@ def measure(n: int, seed: int) -> Row:
     row["undefined"] = float((covered == 0).any(axis=1).mean())
     row["true_effect"] = float(simulation.LANGUAGE.effects[simulation.SPECIFIC])
     row["highest_effect"] = float(simulation.LANGUAGE.effects.max())
-    return row
+    return [row]
 
 
 def draw(run: Run, rows: list[Row]) -> None:
