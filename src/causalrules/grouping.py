@@ -95,7 +95,7 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
     from causalrules import search
     from causalrules.discover import assemble
 
-    problem, question = _searched(rules), rules.question
+    problem, question = _searched(rules, "search again"), rules.question
     k = question.k if k is None else k
     wanted = search.SearchOptions(
         k,
@@ -141,7 +141,7 @@ class _Coverage:
 
     def __init__(self, rules: RuleSet, data: Any) -> None:
         if data is None:
-            problem = _searched(rules)
+            problem = _searched(rules, "pass data=")
             self._weights = None if problem.weights is None else problem.weights.astype(np.int64)
             self._rows = [np.packbits(_covered(problem, rule)) for rule in rules]
         else:
@@ -164,9 +164,9 @@ class _Coverage:
         return self._sizes[one] < self._sizes[other] and not np.any(self._rows[one] & ~self._rows[other])
 
 
-def _searched(rules: RuleSet) -> Problem:
+def _searched(rules: RuleSet, remedy: str) -> Problem:
     if rules.problem is None:
-        raise OptionError("this result was read from a file, without the rows that were searched; pass data=")
+        raise OptionError(f"this result was read from a file, without the rows that were searched; {remedy}")
     return rules.problem
 
 

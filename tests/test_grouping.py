@@ -1,0 +1,144 @@
+"""Near-duplicates and redundancy, against sets of rows in plain Python."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import causalrules as cr
+from causalrules import grouping
+from causalrules.exceptions import OptionError
+from strategies import TARGET, SmallTable, small_tables
+
+PASSENGERS = cr.datasets.titanic(library="dict")
+SLOW = [HealthCheck.too_slow]
+
+
+def found(table: SmallTable, **options: Any) -> cr.RuleSet:
+    return cr.discover(
+        table.columns(), TARGET, control=list(table.control), actionable=list(_usable(table)), n_jobs=1, **options
+    )
+
+
+def _usable(table: SmallTable) -> list[str]:
+    """The actionable columns that discover() takes when they are named."""
+    known = [row for row in table.rows if row[TARGET] is not None]
+    return [name for name in table.actionable if len({row[name] for row in known} - {None}) > 1]
+
+
+def rows_of(rules: cr.RuleSet, table: SmallTable) -> list[frozenset[int]]:
+    known = [place for place, row in enumerate(table.rows) if row[TARGET] is not None]
+    return [frozenset(np.flatnonzero(rule.covers(table.columns())).tolist()) & set(known) for rule in rules]
+
+
+@given(small_tables(), st.integers(1, 12), st.floats(0.01, 1))
+@settings(deadline=None, max_examples=60, suppress_health_check=SLOW)
+def test_each_rule_is_under_the_first_leader_it_resembles(table: SmallTable, k: int, similarity: float) -> None:
+    rules = found(table, k=k, max_length=2)
+    rows = rows_of(rules, table)
+    leaders: list[int] = []
+    members: dict[int, list[int]] = {}
+    for place in range(len(rules)):
+        near = [
+            leader
+            for leader in leaders
+            if len(rows[leader] & rows[place]) / len(rows[leader] | rows[place]) >= similarity
+        ]
+        if near:
+            members[near[0]].append(place)
+        else:
+            leaders.append(place)
+            members[place] = []
+    groups = rules.groups(similarity)
+    assert [group.leader for group in groups] == [rules[leader] for leader in leaders]
+    assert [group.variants for group in groups] == [
+        tuple(rules[place] for place in members[leader]) for leader in leaders
+    ]
+    matrix = grouping.shared_rows(rules)
+    for group, leader in zip(groups, leaders, strict=True):
+        assert group.shared == tuple(matrix[leader, place] for place in members[leader])
+
+
+@given(small_tables(), st.integers(1, 12), st.sampled_from(["reliable", "plugin"]))
+@settings(deadline=None, max_examples=60, suppress_health_check=SLOW)
+def test_a_rule_is_redundant_beside_a_more_general_one_that_is_as_good(
+    table: SmallTable, k: int, estimator: str
+) -> None:
+    rules = found(table, k=k, max_length=3, estimator=estimator)
+    rows = rows_of(rules, table)
+    expected = tuple(
+        any(rows[place] < rows[other] and rules[other].value >= rules[place].value for other in range(len(rules)))
+        for place in range(len(rules))
+    )
+    assert grouping.redundant(rules) == expected
+    # without the rows, the conditions alone never call a rule redundant that is not
+    read = cr.RuleSet.from_json(rules.to_json())
+    assert all(by_rows for by_rows, alone in zip(expected, grouping.redundant(read), strict=True) if alone)
+
+
+@given(small_tables())
+@settings(deadline=None, max_examples=30, suppress_health_check=SLOW)
+def test_no_rule_of_an_irredundant_search_is_redundant(table: SmallTable) -> None:
+    assert not any(grouping.redundant(found(table, k=10, max_length=2, redundant=False)))
+
+
+def test_a_result_from_a_file_is_grouped_with_its_data() -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=10)
+    read = cr.RuleSet.from_json(rules.to_json())
+    with pytest.raises(OptionError, match="pass data="):
+        read.groups()
+    again = read.groups(0.9, data=PASSENGERS)
+    assert [(str(group.leader), group.shared) for group in again] == [
+        (str(group.leader), group.shared) for group in rules.groups(0.9)
+    ]
+    assert 1 < len(again) < len(rules)
+    # on the Titanic every other rule adds conditions to "class ≤ 2 ∧ sex = female", and text alone shows it
+    assert grouping.redundant(read) == (False,) + (True,) * 9
+
+
+def test_rows_count_as_often_as_their_weight() -> None:
+    table = {
+        "y": [1, 1, 0, 0, 1, 0],
+        "a": [1, 1, 1, 0, 0, 0],
+        "b": [1, 1, 0, 0, 0, 1],
+        "n": [5, 1, 2, 3, 1, 4],
+    }
+    written = {name: np.repeat(values, table["n"]) for name, values in table.items() if name != "n"}
+    weighted = cr.discover(table, "y", weights="n", k=9)
+    plain = cr.discover(written, "y", k=9)
+    assert [rule.text for rule in weighted] == [rule.text for rule in plain]
+    assert grouping.shared_rows(weighted).tolist() == grouping.shared_rows(plain).tolist()
+
+
+@pytest.mark.parametrize("similarity", [0, -1, 1.5, True, "half"])
+def test_a_similarity_out_of_range_is_an_error(similarity: Any) -> None:
+    with pytest.raises(OptionError, match=r"similarity = .*above 0 and at most 1"):
+        cr.discover(PASSENGERS, "survived", k=2).groups(similarity)
+
+
+def test_ideas_are_the_leaders_of_a_longer_list() -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=5)
+    ideas = rules.ideas()
+    longer = cr.discover(PASSENGERS, "survived", k=2000)
+    leaders = [group.leader for group in longer.groups()]
+    assert len(ideas) == 5 < len(leaders)
+    assert list(ideas) == leaders[:5]
+    assert ideas.optimal
+    assert ideas.question.k == 5
+    assert any("near-duplicates" in note for note in ideas.notes)
+
+
+def test_there_may_be_fewer_ideas_than_asked_for() -> None:
+    applicants = cr.datasets.berkeley(library="dict")
+    ideas = cr.discover(applicants, "admitted", control="department", k=1).ideas(50)
+    assert [rule.text for rule in ideas] == ["gender = female", "gender = male"]
+    rules = cr.discover(PASSENGERS, "survived", k=2)
+    with pytest.raises(OptionError, match="k = 0"):
+        rules.ideas(0)
+    with pytest.raises(OptionError, match=r"read from a file.*search again"):
+        dataclasses.replace(rules, problem=None).ideas()
