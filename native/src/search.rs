@@ -13,7 +13,7 @@ use crate::rows::{Place, Rows};
 use crate::top::{are_same, Top};
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BinaryHeap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ pub struct Search {
     /// The highest bound of a branch that only alpha left out.
     left_out: AtomicI64,
     nodes: AtomicU64,
-    has_looked_ahead: AtomicBool,
+    ahead: Mutex<Option<Beam>>,
 }
 
 struct Queue {
@@ -109,7 +109,7 @@ impl Search {
             threshold: AtomicI64::new(options.floor),
             left_out: AtomicI64::new(Score::MIN),
             nodes: AtomicU64::new(0),
-            has_looked_ahead: AtomicBool::new(false),
+            ahead: Mutex::new(Some(Beam::default())),
             options,
         }
     }
@@ -117,8 +117,8 @@ impl Search {
     /// Goes on for about the given time on the given number of threads.
     pub fn step(&self, time: Duration, threads: usize) -> Status {
         let deadline = Instant::now() + time;
-        if !self.has_looked_ahead.swap(true, Ordering::Relaxed) {
-            self.look_ahead(deadline);
+        if !self.looks_ahead(deadline) {
+            return self.status();
         }
         loop {
             self.work(deadline.min(Instant::now() + ALONE), 1);
@@ -165,7 +165,7 @@ impl Search {
             left_out: self.left_out.load(Ordering::Relaxed),
             left_tied: self.left_tied.load(Ordering::Relaxed),
             nodes: self.nodes.load(Ordering::Relaxed),
-            has_looked_ahead: self.has_looked_ahead.load(Ordering::Relaxed),
+            has_looked_ahead: lock(&self.ahead).is_none(),
             ties: self.ties.get().map(|book| book.max_length),
             open: lock(&self.queue).open.iter().cloned().collect(),
             entries: entries
@@ -189,8 +189,9 @@ impl Search {
         self.left_out.store(state.left_out, Ordering::Relaxed);
         self.left_tied.store(state.left_tied, Ordering::Relaxed);
         self.nodes.store(state.nodes, Ordering::Relaxed);
-        self.has_looked_ahead
-            .store(state.has_looked_ahead, Ordering::Relaxed);
+        if state.has_looked_ahead {
+            self.ahead = Mutex::new(None);
+        }
         if let Some(max_length) = state.ties {
             self.ties.get_or_init(|| Rulebook {
                 max_length,
@@ -228,43 +229,19 @@ impl Search {
         lock(&self.top).sorted(&*self.book.rows, &self.book.usable)
     }
 
-    /// A quick look for good rules, so that the search has something to beat from the beginning: add one condition
-    /// at a time to the few best rules, as long as that makes the best better.
-    fn look_ahead(&self, deadline: Instant) {
-        let book = &self.book;
-        let n_strata = book.rows.strata().len();
-        let mut keeper = Keeper(self);
-        let mut counts = Vec::new();
-        let mut beam: Vec<Vec<u32>> = vec![Vec::new()];
-        let mut best = Score::MIN;
-        for _ in 0..book.max_length {
-            let mut longer: Vec<(Score, Vec<u32>, Vec<Counts>)> = Vec::new();
-            for rule in &beam {
-                if Instant::now() >= deadline {
-                    return;
-                }
-                book.rows.place(rule).counts(&book.usable, &mut counts);
-                let each = book.usable.iter().zip(counts[n_strata..].chunks(n_strata));
-                for (&proposition, counts) in each {
-                    if total(counts) >= book.min_rows && !rule.contains(&proposition) {
-                        let longer_rule = rule.iter().copied().chain([proposition]).collect();
-                        longer.push((book.value(counts), longer_rule, counts.to_vec()));
-                    }
-                }
+    /// Goes on with the look ahead; has it come to its end?
+    fn looks_ahead(&self, deadline: Instant) -> bool {
+        let mut ahead = lock(&self.ahead);
+        while let Some(beam) = &mut *ahead {
+            if Instant::now() >= deadline {
+                return false;
             }
-            longer.sort_by(|x, y| (y.0, &x.1).cmp(&(x.0, &y.1)));
-            // Rules of equal value are mostly the same rows said differently.
-            longer.dedup_by_key(|(value, ..)| *value);
-            longer.truncate(BEAM);
-            for (value, rule, counts) in &longer {
-                keeper.offer(*value, counts, rule);
+            if beam.goes_on(self) {
+                continue;
             }
-            match longer.first() {
-                Some((value, ..)) if *value > best => best = *value,
-                _ => return,
-            }
-            beam = longer.into_iter().map(|(_, rule, _)| rule).collect();
+            *ahead = None;
         }
+        true
     }
 
     fn work(&self, deadline: Instant, threads: usize) {
@@ -332,6 +309,73 @@ impl Search {
             stack.extend(expander.expand(book, &node, &*place, &mut rival));
         }
         rival.found
+    }
+}
+
+/// A quick look for good rules, so that the search has something to beat from the beginning: one condition at a time
+/// is added to the few best rules, as long as that makes the best better.
+struct Beam {
+    rules: Vec<Vec<u32>>,
+    /// How many of the rules have been made longer, and what came out.
+    done: usize,
+    longer: Vec<(Score, Vec<u32>, Vec<Counts>)>,
+    best: Score,
+}
+
+impl Default for Beam {
+    fn default() -> Beam {
+        Beam {
+            rules: vec![Vec::new()],
+            done: 0,
+            longer: Vec::new(),
+            best: Score::MIN,
+        }
+    }
+}
+
+impl Beam {
+    /// Makes one rule longer in every way; is there more to do?
+    fn goes_on(&mut self, search: &Search) -> bool {
+        let book = &search.book;
+        let Some(rule) = self.rules.get(self.done) else {
+            return self.begins_next_length(search);
+        };
+        self.done += 1;
+        let n_strata = book.rows.strata().len();
+        let mut counts = Vec::new();
+        book.rows.place(rule).counts(&book.usable, &mut counts);
+        for (&proposition, counts) in book.usable.iter().zip(counts[n_strata..].chunks(n_strata)) {
+            if total(counts) >= book.min_rows && !rule.contains(&proposition) {
+                let longer_rule = rule.iter().copied().chain([proposition]).collect();
+                let value = book.value(counts);
+                self.longer.push((value, longer_rule, counts.to_vec()));
+            }
+        }
+        self.keep_best();
+        true
+    }
+
+    fn keep_best(&mut self) {
+        self.longer.sort_by(|x, y| (y.0, &x.1).cmp(&(x.0, &y.1)));
+        // Rules of equal value are mostly the same rows said differently.
+        self.longer.dedup_by_key(|(value, ..)| *value);
+        self.longer.truncate(BEAM);
+    }
+
+    fn begins_next_length(&mut self, search: &Search) -> bool {
+        let mut keeper = Keeper(search);
+        for (value, rule, counts) in &self.longer {
+            keeper.offer(*value, counts, rule);
+        }
+        let found = std::mem::take(&mut self.longer);
+        let Some((value, rule, _)) = found.first() else {
+            return false;
+        };
+        let is_better = *value > self.best && rule.len() < search.book.max_length;
+        self.best = *value;
+        self.rules = found.into_iter().map(|(_, rule, _)| rule).collect();
+        self.done = 0;
+        is_better
     }
 }
 
