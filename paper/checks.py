@@ -241,7 +241,7 @@ def titanic_digits(run: Run) -> Check:
 
 
 def _truncated(value: float, digits: int) -> float:
-    return math.floor(value * 10**digits) / float(10**digits)
+    return math.floor(value * 10.0**digits) / 10.0**digits
 
 
 # --- appendix
@@ -354,7 +354,7 @@ CHECKS: tuple[Callable[[Run], Check], ...] = (
     _falls_with_n("recovery", "reliable", "the MSE of the reliable estimator falls with n", "§5.1", True),
     _falls_with_n("recovery", "plugin", "the MSE of the plug-in estimator falls with n", "§5.1", False),
     _falls_with_n(
-        "recovery", "plugin_laplace", "the MSE of the Laplace-corrected plug-in estimator falls with n", "§5.1", True
+        "recovery", "plugin_laplace", "the MSE of the Laplace-corrected plug-in estimator falls with n", "§5.1", False
     ),
     legend_reading,
     _recovers_at_least("reliable", "wracc", True),

@@ -14,7 +14,7 @@ from results import Row, Run
 
 # The paper's number of samples, a longer run, and the same without strata of fixed size, which §5 does not mention.
 RUNS = {"paper": (100, True), "long": (1_000, True), "unstratified": (1_000, False)}
-QUICK_RUNS = {"paper": (40, True), "long": (150, True), "unstratified": (40, False)}
+QUICK_RUNS = {"paper": (40, True), "long": (400, True), "unstratified": (40, False)}
 QUICK_SIZES = (100, 400, 800, 1500, 3000)
 LABELS = {
     "reliable": "reliable",
@@ -127,7 +127,8 @@ def draw(run: Run, rows: list[Row]) -> None:
                 chosen = _series(rows, name, measure)
                 band = tuple([row[f"recovered_{end}"] for row in chosen] for end in ("low", "high"))
                 shares = [row["recovered"] for row in chosen]
-                curve(right, [row["n"] for row in chosen], shares, colour, LABELS[measure], band)
+                label = LABELS[measure].removesuffix(", Laplace-corrected")
+                curve(right, [row["n"] for row in chosen], shares, colour, label, band)
             left.set(xlabel="sample size", ylabel="MSE of the best rule's true effect")
             right.set(xlabel="sample size", ylabel="share of samples that recover x1 = 1", ylim=(0, 1.02))
             left.legend()

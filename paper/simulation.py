@@ -69,7 +69,7 @@ class Counts:
 
     @property
     def stratum_sizes(self) -> Array:
-        return self.a[0] + self.b[0] + self.c[0] + self.d[0]
+        return np.asarray(self.a[0] + self.b[0] + self.c[0] + self.d[0])
 
 
 def sample_seed(seed: int, run: str, n: int, repetition: int) -> int:

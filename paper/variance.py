@@ -50,6 +50,7 @@ def draw(run: Run, rows: list[Row]) -> None:
             curve(left, n, list(mean), colour, label, (mean - sd, mean + sd))
             curve(right, n, [row[f"{name}_best_effect"] for row in rows], colour, f"best rule, {label}")
         finish(left, rows[0]["true_effect"], "true effect", "estimate of the six-condition rule")
+        right.set_ylim(bottom=-0.25)
         finish(right, rows[0]["highest_effect"], "best rule of the population", "true effect")
 
 
