@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from causalrules.trust import section as trust
+
 if TYPE_CHECKING:
     from causalrules.result import RuleResult, RuleSet
 
@@ -21,11 +23,10 @@ class Section:
 
 def of_result(rules: RuleSet) -> tuple[Section, ...]:
     """The sections on the whole result that follow the list of rules."""
-    return (Section("What else to know", rules.notes),) if rules.notes else ()
+    notes = (Section("What else to know", rules.notes),) if rules.notes else ()
+    return (*trust.of_result(rules), *notes)
 
 
 def of_rule(rule: RuleResult) -> tuple[Section, ...]:
     """The sections on one rule that follow its reading."""
-    if rule.p_value is None:
-        return ()
-    return (Section("Could it be chance?", (f"p = {rule.p_value:.2g}, adjusted for the search over all rules.",)),)
+    return trust.of_rule(rule)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from causalrules.trust.evidence import ConditionStability, RuleEvidence
+
 if TYPE_CHECKING:
     from causalrules.result import RuleResult, RuleSet
 
@@ -17,31 +19,37 @@ def lines(rules: RuleSet) -> list[str]:
 
 def of_rule(rule: RuleResult) -> str:
     """Effect, interval, adjusted p, E-value, overlap, stability and verdict, as far as they are known."""
-    evidence = rule.evidence
-    if evidence is None:
+    if rule.evidence is None:
         return ""
-    low, high = rule.interval()
-    parts = [f"effect {_signed(rule.effect)} ({_signed(low)} to {_signed(high)})"]
-    honest = evidence.honest
-    if honest is not None and honest.effect is not None and honest.low is not None and honest.high is not None:
-        parts.append(f"on unseen rows {_signed(honest.effect)} ({_signed(honest.low)} to {_signed(honest.high)})")
-    elif honest is not None:
-        parts.append("not measurable on unseen rows")
-    if rule.p_value is not None:
-        parts.append(f"adjusted p {rule.p_value:.3g}")
-    if evidence.sensitivity is not None:
-        found = evidence.sensitivity
-        parts.append(f"E-value {found.e_value:.2f} (interval {found.e_value_limit:.2f})")
-    if evidence.overlap is not None:
-        parts.append(f"overlap {1 - evidence.overlap.share:.0%}")
-    if evidence.stability is not None:
-        parts.append(f"returns {evidence.stability.nearly:.0%}")
-    line = ", ".join(parts)
-    if evidence.verdict is not None:
-        line = f"{evidence.verdict.word}: {line}"
-        if evidence.verdict.doubts:
-            line += f"; against it: {'; '.join(evidence.verdict.doubts)}"
-    return line
+    names = ("effect", "on unseen rows", "adjusted p", "E-value", "overlap", "returns")
+    word, *known = cells(rule)
+    line = ", ".join(f"{name} {cell}" for name, cell in zip(names, known, strict=True) if cell)
+    verdict = rule.evidence.verdict
+    if verdict is None:
+        return line
+    return f"{word}: {line}" + (f"; against it: {'; '.join(verdict.doubts)}" if verdict.doubts else "")
+
+
+def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str, str]:
+    """Verdict, effect, honest effect, adjusted p, E-value, overlap and stability; empty where not known."""
+    evidence = rule.evidence or RuleEvidence()
+    honest, sensitivity = evidence.honest, evidence.sensitivity
+    return (
+        "" if evidence.verdict is None else evidence.verdict.word,
+        _interval(rule.effect, *rule.interval()),
+        "" if honest is None else _interval(honest.effect, honest.low, honest.high),
+        "" if rule.p_value is None else f"{rule.p_value:.3g}",
+        "" if sensitivity is None else f"{sensitivity.e_value:.2f} (interval {sensitivity.e_value_limit:.2f})",
+        "" if evidence.overlap is None else f"{1 - evidence.overlap.share:.0%}",
+        "" if evidence.stability is None else f"{evidence.stability.nearly:.0%}",
+    )
+
+
+def condition_cells(condition: ConditionStability) -> tuple[str, str, str]:
+    """A condition, how often it returned, and the range of its cut points."""
+    low, high = condition.low, condition.high
+    cut_points = "" if low is None or high is None else low if low == high else f"{low} to {high}"
+    return condition.condition, f"{condition.share:.0%}", cut_points
 
 
 def obtained(rules: RuleSet) -> list[str]:
@@ -75,8 +83,15 @@ def obtained(rules: RuleSet) -> list[str]:
     return sentences
 
 
-def _signed(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:+.3f}".replace("-", "−")
+def signed(value: float | None) -> str:
+    """An effect with its sign; a dash where it is not defined."""
+    return "–" if value is None or math.isnan(value) else f"{value:+.3f}".replace("-", "−")
+
+
+def _interval(effect: float | None, low: float | None, high: float | None) -> str:
+    if effect is None or math.isnan(effect):
+        return "not measurable"
+    return f"{signed(effect)} ({signed(low)} to {signed(high)})"
 
 
 def _number(value: float | None) -> str:

@@ -1,0 +1,90 @@
+"""The evidence as sections of the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from causalrules.trust import wording
+from causalrules.trust.evidence import Overlap
+
+if TYPE_CHECKING:
+    from causalrules.report.sections import Section
+    from causalrules.result import RuleResult, RuleSet
+
+
+def of_result(rules: RuleSet) -> tuple[Section, ...]:
+    """All of the rules at a glance, and how the evidence was obtained."""
+    from causalrules.report.sections import Section
+
+    judged = [(place, rule) for place, rule in enumerate(rules, 1) if rule.evidence is not None]
+    sentences = tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in wording.obtained(rules))
+    if not judged and not sentences:
+        return ()
+    headings = (
+        "#",
+        "rule",
+        "verdict",
+        "effect (95 %)",
+        "on unseen rows",
+        "adjusted p",
+        "E-value",
+        "overlap",
+        "returns",
+    )
+    rows = tuple((str(place), rule.text, *wording.cells(rule)) for place, rule in judged)
+    found = [Section("How far to trust them", sentences, headings if rows else (), rows)]
+    run = rules.evidence.stability if rules.evidence else None
+    if run is not None and run.conditions:
+        found.append(
+            Section(
+                "Conditions that return",
+                (f"How often each condition is in one of the best rules of {run.replicates} other samples.",),
+                ("condition", "returns", "cut points"),
+                tuple(wording.condition_cells(condition) for condition in run.conditions),
+            )
+        )
+    return tuple(found)
+
+
+def of_rule(rule: RuleResult) -> tuple[Section, ...]:
+    """What speaks for the rule and against it, and how each control moves its effect."""
+    from causalrules.report.sections import Section
+
+    evidence = rule.evidence
+    if evidence is None:
+        return ()
+    found = []
+    if (verdict := evidence.verdict) is not None:
+        reasons = [f"For it: {reason}." for reason in verdict.supports]
+        reasons += [f"Against it: {reason}." for reason in verdict.doubts]
+        found.append(Section(f"How far to trust it: {verdict.word}", tuple(reasons)))
+    else:
+        found.append(Section("How far to trust it", (wording.of_rule(rule),)))
+    if (sensitivity := evidence.sensitivity) is not None:
+        rows = tuple(
+            (
+                control.control,
+                f"{control.with_rule:.2f}",
+                f"{control.with_outcome:.2f}",
+                f"{control.strength:.2f}",
+                wording.signed(control.effect_without),
+            )
+            for control in sensitivity.controls
+        )
+        headings = ("control", "risk ratio with the rule", "with the outcome", "strength", "effect without it")
+        found.append(Section("An unmeasured confounder", (sensitivity.sentence,), headings if rows else (), rows))
+    if evidence.overlap is not None and evidence.overlap.n_strata:
+        found.append(Section("Rows without counterpart", (_alone(evidence.overlap),)))
+    if evidence.stability is not None and evidence.stability.conditions:
+        conditions = tuple(wording.condition_cells(condition) for condition in evidence.stability.conditions)
+        found.append(Section("Its conditions on other samples", (), ("condition", "returns", "cut points"), conditions))
+    return tuple(found)
+
+
+def _alone(overlap: Overlap) -> str:
+    without, counted, low, high = map(wording.signed, (overlap.effect, overlap.effect_with, overlap.low, overlap.high))
+    return (
+        f"In {overlap.n_strata:,} strata with {overlap.n_rows:,} rows ({overlap.share:.0%}) the rule always or never "
+        f"holds. Without them the effect is {without}; counting them as no difference, {counted}; over all rows it is "
+        f"between {low} and {high}, whatever would happen there."
+    )
