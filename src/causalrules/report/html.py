@@ -53,8 +53,10 @@ def _page(rules: RuleSet) -> str:
     from markupsafe import Markup, escape
 
     def code(text: str) -> Markup:
-        # A reader of HTML takes a carriage return for a line feed, and the text of a condition is to be copied.
-        return Markup(str(escape(text)).replace("\r", "&#13;"))
+        # A reader of HTML takes a carriage return for a line feed, and code is to be copied; half a pair of
+        # surrogates cannot be written at all.
+        written = text.encode("utf-8", "backslashreplace").decode("utf-8")
+        return Markup(str(escape(written)).replace("\r", "&#13;"))
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER), autoescape=True, undefined=jinja2.StrictUndefined

@@ -143,7 +143,8 @@ def overlap(rules: RuleSet, ax: Axes | None = None) -> Axes:
     if len(rules) <= _MOST_STRATA:
         for (row, column), value in np.ndenumerate(matrix):
             ink = "white" if value > 0.75 else "black"
-            ax.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=8, color=ink)
+            number = ax.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=8, color=ink)
+            number.set_in_layout(False)  # they are inside in any case, and there are many
     ax.set_xlabel("rows in common, in percent of those that either rule covers")
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)

@@ -1,0 +1,382 @@
+"""The report in a real browser: it works without a network, bears any name, and claims no more than the verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import causalrules as cr
+from causalrules import wording
+from causalrules.report import html
+from test_result import HOSTILE, rule_set, women_of_two_classes
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WITH_BROWSER = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium is installed; apt-get install chromium to test the report in it"
+)
+PASSENGERS = cr.datasets.titanic(library="pandas")
+RULES = cr.discover(PASSENGERS, "survived", control="sex", k=10)
+PAGE = RULES.to_html()
+# values with which anything that were run would leave a trace
+TRAPS = [
+    "<script>window.pwned = 1</script>",
+    "<img src=x onerror='window.pwned = 1'>",
+    '"><svg onload=window.pwned=1>',
+    "' onmouseover='window.pwned=1",
+    "</pre></table></script><script>window.pwned=1</script>",
+    "{{ 7 * 7 }}{% raw %}",
+    "javascript:window.pwned=1",
+    "https://example.com/x.png",
+    "👩‍👩‍👧 emoji",
+    "שלום עולם",
+    "مرحبا",
+    "\u202edesrever\u2066",
+    "tab\tline\r\nbreak\0nul",
+    "x" * 5000,
+    "\\",
+    "#0072b2",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=[
+                "--no-sandbox",
+                "--headless",
+                "--disable-gpu",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--no-first-run",
+                "--disable-quic",
+            ],
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """A function that opens a result's report; at the end, nothing may have gone wrong in any of them."""
+    trouble: list[str] = []
+    contexts: list[Any] = []
+
+    def open_report(rules: cr.RuleSet, width: int = 1200, **options: Any) -> Any:
+        path = tmp_path / f"report {len(contexts)}.html"
+        path.write_text(PAGE if rules is RULES else rules.to_html(), encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": 800}, offline=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: trouble.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
+        page.on("request", lambda request: trouble.append(f"request: {request.url[:200]}"))
+        page.goto(path.as_uri())
+        trouble.remove(f"request: {path.as_uri()}")  # the page itself, and nothing else
+        return page
+
+    yield open_report
+    for context in contexts:
+        context.close()
+    assert trouble == []
+
+
+def shown(page: Any) -> list[int]:
+    """The places of the rules that can be seen, from top to bottom."""
+    heads = "Array.from(document.querySelectorAll('tr.head')).filter(head => head.checkVisibility())"
+    places: list[int] = page.evaluate(f"{heads}.map(head => Number(head.querySelector('td.place').textContent))")
+    return places
+
+
+def n_open(page: Any) -> int:
+    """How many rules can be seen with all their details."""
+    details = "Array.from(document.querySelectorAll('tr.detail'))"
+    number: int = page.evaluate(f"{details}.filter(detail => detail.checkVisibility()).length")
+    return number
+
+
+def open_all(page: Any) -> None:
+    show_all(page)
+    page.evaluate("document.querySelectorAll('.open-rule, summary').forEach(each => each.click())")
+
+
+def fits(page: Any) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+
+
+def show_all(page: Any) -> None:
+    for box in page.locator("input[type=checkbox]").all():
+        box.check()
+
+
+@WITH_BROWSER
+def test_rules_are_sorted_by_a_click_on_a_heading(opened: Callable[..., Any]) -> None:
+    page = opened(RULES)
+    show_all(page)
+    assert shown(page) == list(range(1, 11))
+    for heading, key in (
+        ("not adjusted", lambda rule: rule.marginal_effect),
+        ("coverage", lambda rule: rule.coverage),
+        ("reliable difference", lambda rule: rule.reliable_effect),
+    ):
+        button = page.get_by_role("button", name=heading, exact=True)
+        button.click()
+        falling = sorted(range(1, 11), key=lambda place: (-key(RULES[place - 1]), place))
+        assert shown(page) == falling
+        button.click()
+        assert [key(RULES[place - 1]) for place in shown(page)] == sorted(key(rule) for rule in RULES)
+    page.get_by_role("button", name="rule", exact=True).click()
+    assert len({RULES[place - 1].text for place in shown(page)}) == 10
+    page.get_by_role("button", name="#", exact=True).click()
+    assert shown(page) == list(range(1, 11))
+
+
+@WITH_BROWSER
+def test_rules_are_filtered_by_what_is_typed(opened: Callable[..., Any]) -> None:
+    page = opened(RULES)
+    show_all(page)
+    page.get_by_role("searchbox").fill("PARCH ≥ 1")
+    expected = [place for place, rule in enumerate(RULES, 1) if "parch ≥ 1" in rule.text]
+    assert 0 < len(expected) < 10
+    assert shown(page) == expected
+    assert page.locator("#shown").inner_text() == f"{len(expected)} of 10 shown"
+    page.get_by_role("searchbox").fill("")
+    assert len(shown(page)) == 10
+
+
+@WITH_BROWSER
+def test_a_click_opens_a_rule_and_a_key_does_so_too(opened: Callable[..., Any]) -> None:
+    page = opened(RULES)
+    reading, first = wording.reading(RULES[0], RULES)[0], page.locator("tr.detail").first
+    assert not first.is_visible()
+    page.locator("tr.head").first.click()
+    assert first.is_visible()
+    assert reading in first.inner_text()
+    button = page.locator(".open-rule").first
+    assert button.get_attribute("aria-expanded") == "true"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert not first.is_visible()
+    assert button.get_attribute("aria-expanded") == "false"
+    button.press("Enter")
+    strata = first.locator("table.strata tbody tr")
+    assert strata.count() == 2
+    assert strata.first.locator("circle").count() == 2
+    first.locator("summary", has_text="DuckDB").click()
+    assert first.locator("pre").first.text_content() == RULES[0].to_sql()
+
+
+@WITH_BROWSER
+def test_redundant_rules_and_near_duplicates_are_hidden_until_asked_for(opened: Callable[..., Any]) -> None:
+    page = opened(RULES)
+    less = html._less(RULES)
+    plain = [place for place, rule in enumerate(less, 1) if rule.why is None]
+    assert shown(page) == plain
+    assert len(plain) < 10
+    page.get_by_label("redundant rules").check()
+    assert shown(page) == [place for place, rule in enumerate(less, 1) if rule.why != "variant"]
+    page.get_by_label("near-duplicates").check()
+    assert shown(page) == list(range(1, 11))
+    words = page.locator("main").inner_text()
+    assert "a more general rule in the list does at least as well" in words
+    assert "near-duplicates of a stronger rule" in words
+
+
+@WITH_BROWSER
+def test_it_is_readable_by_day_and_night_on_phone_and_desk(opened: Callable[..., Any]) -> None:
+    page = opened(RULES)
+    open_all(page)
+    assert n_open(page) == 10
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        colours = page.evaluate(
+            "['backgroundColor', 'color'].map(name => getComputedStyle(document.body)[name].match(/\\d+/g).map(Number))"
+        )
+        paper, ink = (sum(colour[:3]) for colour in colours)
+        assert (paper > 600 > 200 > ink) if scheme == "light" else (paper < 150 < 600 < ink)
+        for width in (1200, 375):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert fits(page)
+
+
+@WITH_BROWSER
+def test_print_and_a_browser_without_scripts_show_every_rule_open(opened: Callable[..., Any]) -> None:
+    page = opened(RULES)
+    assert n_open(page) == 0
+    show_all(page)
+    page.emulate_media(media="print")
+    assert n_open(page) == 10
+    assert not page.locator("#filter").is_visible()
+    still = opened(RULES, java_script_enabled=False)
+    for kind in ("tr.head", "tr.detail"):
+        assert still.locator(f"{kind}:visible").count() == 10
+    assert not still.locator("#filter").is_visible()
+
+
+def trapped() -> dict[str, list[Any]]:
+    """A table in which every name and value is a trap."""
+    n = 4 * len(TRAPS)
+    values = [TRAPS[row % len(TRAPS)] for row in range(n)]
+    columns: dict[str, list[Any]] = {
+        name: values[place:] + values[:place] for place, name in enumerate(TRAPS) if "\0" not in name
+    }
+    columns["<b>target</b>"] = [TRAPS[0] if row % len(TRAPS) < 5 else "no" for row in range(n)]
+    columns["<i>control</i>"] = [TRAPS[row % 3] if row % 7 else None for row in range(n)]
+    return columns
+
+
+@WITH_BROWSER
+def test_nothing_of_a_strangers_runs_or_breaks_the_page(opened: Callable[..., Any]) -> None:
+    rules = cr.discover(trapped(), "<b>target</b>", TRAPS[0], control="<i>control</i>", k=20, max_length=2)
+    page = opened(rules)
+    open_all(page)
+    page.mouse.move(100, 400)
+    assert page.evaluate("window.pwned === undefined")
+    assert page.locator("script").count() == 1
+    assert page.locator("img, iframe, a, b, i, [onerror], [onload], [onmouseover]").count() == 0
+    assert shown(page) == list(range(1, len(rules) + 1))
+    assert n_open(page) == len(rules)
+    for width in (1200, 375):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert fits(page)
+    assert page.locator("tr.head .open-rule").all_inner_texts() == [html._short(rule.text, 300) for rule in rules]
+    written = [
+        code
+        for rule in rules
+        for code in (rule.to_sql("duckdb"), rule.to_sql("postgres"), rule.to_sql("sqlite"), rule.to_python())
+    ]
+    assert page.locator("tr.detail pre").all_text_contents() == written
+    assert len(page.content()) < 1_000_000
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
+
+
+def test_any_outcome_note_and_verdict_can_be_reported() -> None:
+    for name in HOSTILE:
+        question = dataclasses.replace(RULES.question, target=name, outcome=f"{name} = 1", control=(name,), source=name)
+        verdict = {"status": "violated", "violations": [{"criterion": name, "reason": name, "remedies": [name]}]}
+        rules = rule_set(question=question, notes=(name,), admissibility=verdict, versions={name: name})
+        page = rules.to_html()
+        page.encode()
+        assert page.count("<script>") == 1
+        assert "<script>alert" not in page
+
+
+def test_a_report_of_ten_rules_is_small() -> None:
+    assert len(PAGE.encode()) < 400_000
+    adult = {f"x{place}": [(row * (place + 3)) % 11 for row in range(500)] for place in range(6)}
+    adult |= {"z": [row % 97 for row in range(500)], "y": [int(row % 3 == 0) for row in range(500)]}
+    rules = cr.discover(adult, "y", control="z", k=10, max_bins=100, max_length=2)
+    page = rules.to_html()
+    assert rules.n_strata == 97
+    assert "67 smaller ones" in page
+    assert len(page.encode()) < 1_000_000
+
+
+CAUSAL = re.compile(r"\b(bring|cause|raise|effect|would)", re.IGNORECASE)
+VERDICTS = [None, {"status": "violated", "violations": []}, {"status": "unknown", "unknowns": []}]
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.parametrize("beta", [0.0, 2.0, 50.0])
+def test_no_causal_word_without_an_admissible_graph(verdict: Any, beta: float) -> None:
+    rules = cr.discover(PASSENGERS, "survived", control="sex", k=3, beta=beta)
+    rules = dataclasses.replace(rules, admissibility=verdict)
+    for rule in rules:
+        assert not CAUSAL.search(" ".join(wording.reading(rule, rules)).replace("would seem", ""))
+    if beta != 2.0:
+        return
+    page = rules.to_html()
+    found = re.search(r"<h2>What was found</h2>.*?<h2>", page, re.DOTALL)
+    assert found
+    words = re.sub(r"<[^>]*>", " ", found[0].replace("would seem", ""))
+    # only the warning that nothing was found calls the number by its name
+    assert not CAUSAL.search(words.replace(wording.warning(rules) or "no warning", ""))
+    assert "reliable difference" in words
+
+
+def test_an_admissible_graph_lets_the_report_speak_of_bringing_about() -> None:
+    graph = "dag {size -> treatment size -> success treatment -> success}"
+    verdict = cr.check(graph, target="success", actionable=["treatment"], control=["size"])
+    rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", beta=0.0)
+    page = dataclasses.replace(rules, admissibility=verdict.to_dict()).to_html()
+    assert "Bringing about treatment = A is estimated to raise the probability of success = 1 by at least" in page
+    assert "reliable effect" in page
+    assert "of the opposite sign (Simpson&#39;s paradox)" in page
+    assert "The causal graph is admissible" in page
+
+
+def test_readings_give_the_numbers_of_the_rule() -> None:
+    rules = rule_set(women_of_two_classes(), admissibility={"status": "admissible"})
+    first, second = wording.reading(rules[0], rules)
+    assert first == (
+        "Bringing about class ≤ 2 and sex = female is estimated to raise the probability of survived = 1 by at least "
+        "57.7 points (β = 2, confidence 95.4 %), with no controls."
+    )
+    assert "69.6 points (95 % interval 65.0 points to 74.2 points)" in second
+    assert "94.7 % where the rule holds against 25.1 % where it does not" in second
+    assert "170 rows, 19.1 %" in second
+
+
+def test_the_call_in_the_report_finds_the_same_rules_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    columns = {
+        "it's; rm -rf $HOME": ["a b", "c", "a b", "c", "a b", "c", "c", "a b"],
+        "--beta": [1, 2, 3, 4, 5, 6, 7, 8],
+        'z "quoted"': ["p", "q", "p", "q", "q", "p", "q", "p"],
+        "income = now": [10.5, 20, 30, 40, 50, 60, 70, 80],
+    }
+    import pandas as pd
+
+    pd.DataFrame(columns).to_csv("-data.csv", index=False)
+    rules = cr.discover(
+        "-data.csv", "income = now", ">= 40", control='z "quoted"', k=4, beta=0.1, max_length=None, redundant=False
+    )
+    made: dict[str, Any] = {}
+    exec(html._call(rules.question), made)
+    assert list(made["rules"]) == list(rules)
+    assert made["rules"].question == rules.question
+
+    from click.testing import CliRunner
+
+    from causalrules.cli import cli
+
+    program, *arguments = shlex.split(html._command(rules.question))
+    assert program == "causalrules"
+    done = CliRunner().invoke(cli, [*arguments[:-2], "--format=json", "--quiet", *arguments[-2:]])
+    assert done.exit_code == 0, done.output
+    again = cr.RuleSet.from_json(done.stdout)
+    assert list(again) == list(rules)
+    assert again.question == rules.question
+
+
+def test_results_without_rules_or_rows_have_a_report_too() -> None:
+    assert "No rule satisfies the options" in rule_set().to_html()
+    read = cr.RuleSet.from_json(RULES.to_json())
+    page = read.to_html()
+    assert RULES[0].text in page.replace("&#39;", "'")
+    assert "a more general" in page
+
+
+def test_a_report_is_the_same_each_time() -> None:
+    assert RULES.to_html() == PAGE
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    rules = rule_set()
+    with pytest.raises(cr.DataError, match="cannot write"):
+        rules.to_html(tmp_path / "no such folder" / "report.html")
+    rules.to_html(tmp_path / "report.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == rules.to_html()
