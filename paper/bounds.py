@@ -7,9 +7,8 @@ from pathlib import Path
 
 import keel
 import plain_search
+from finding import find
 from results import Row, Run
-
-from causalrules.discover import discover
 
 SMALL = 13_000
 MAX_NODES, QUICK_MAX_NODES = 10_000, 500
@@ -36,7 +35,7 @@ def measure(experiment: keel.Experiment, folder: Path, quick: bool) -> list[Row]
     """The paper's outcome, as far as is known the first declared class."""
     outcome = keel.classes(experiment, folder)[0]
     table = keel.load(experiment, folder)
-    rules = discover(table, experiment.target, outcome, experiment.control, k=1, max_length=None, n_jobs=1)
+    rules = find(table, experiment.target, outcome, experiment.control, k=1)
     assert rules.problem is not None
     rows = plain_search.Rows.of(rules.problem)
     found: Row = {"data": experiment.name, "outcome": outcome}
@@ -49,7 +48,7 @@ def measure(experiment: keel.Experiment, folder: Path, quick: bool) -> list[Row]
 
 def counterexample() -> list[Row]:
     """The best rule of a table on which Proposition 3 prunes it, by each search."""
-    rules = discover(plain_search.counterexample(), "y", 1, "z", k=1, beta=2.0, max_length=None, n_jobs=1)
+    rules = find(plain_search.counterexample(), "y", 1, "z", k=1)
     assert rules.problem is not None
     rows = plain_search.Rows.of(rules.problem)
     propositions = rules.problem.language.propositions

@@ -15,9 +15,8 @@ import plain_search
 import recovery
 import simulation
 from efficiency import experiments
+from finding import find
 from results import Row, Run
-
-from causalrules.discover import discover
 
 
 @dataclass(frozen=True)
@@ -301,9 +300,7 @@ def discover_agrees(run: Run) -> Check:
             chosen = simulation.best(counts, function(counts))
             for i in range(repetitions):
                 sample = simulation.POPULATION.sample(n, simulation.sample_seed(run.seed, "long", n, i), library="dict")
-                rule = discover(
-                    sample, "y", 1, "z", k=1, beta=2.0, max_length=None, estimator=estimator, n_jobs=1
-                ).rules[0]
+                rule = find(sample, "y", 1, "z", k=1, estimator=estimator).rules[0]
                 # A 0/1 column has the conditions "≤ 0" and "≥ 1".
                 conditions = tuple((c.column, int(c.operator == ">=")) for c in rule.conditions)
                 if conditions != simulation.LANGUAGE.conditions[chosen[i]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import bands
 import numpy as np
+from efficiency import TIME_LIMITS
 from keel import EXPERIMENTS, Experiment
 from plain_search import Bounds, difference
 from results import FULL, Row, Run, read_rows, write_atomically
@@ -41,6 +42,7 @@ def render(folder: Path, figures: str) -> str:
         recovery_differs=recovery_differs(tables["recovery"]),
         wracc=wracc_against_reliable(tables["recovery_paired"]),
         plugin=plugin_course([row for row in tables["recovery"] if (row["run"], row["measure"]) == ("long", "plugin")]),
+        time_limits=TIME_LIMITS,
         printed_nodes={experiment.name: experiment.nodes for experiment in EXPERIMENTS},
     )
 

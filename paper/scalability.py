@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from efficiency import KS
+from efficiency import TIME_LIMITS
 from figures import COLOURS, figure
 from results import Run
 
@@ -15,12 +15,12 @@ def make(run: Run) -> None:
     slowest = [
         max((row for row in rows if row["data"] == name and row["k"] == k), key=lambda row: row["search_seconds"])
         for name in names
-        for k in KS
+        for k in TIME_LIMITS
     ]
     columns = ("data", "k", "outcome", "search_seconds", "total_seconds", "nodes", "optimal")
     run.write("scalability", [{column: row[column] for column in columns} for row in slowest])
     with figure(run.folder / "scalability.svg", height=3.6) as axes:
-        for k, marker, colour in zip(KS, "sox", COLOURS, strict=False):
+        for k, marker, colour in zip(TIME_LIMITS, "sox", COLOURS, strict=False):
             chosen = [row for row in slowest if row["k"] == k]
             # The clock resolves about a tenth of a millisecond.
             seconds = [max(row["search_seconds"], 1e-4) for row in chosen]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from finding import find
 from results import Run
 
 from causalrules import datasets, estimators
-from causalrules.discover import discover
 from causalrules.result import RuleResult
 
 # (rule, coverage, reliable effect) as printed in the paper.
@@ -23,7 +23,7 @@ ACTIONABLE = ("class", "sex", "age", "sibsp", "parch", "embarked")
 
 def make(run: Run) -> None:
     passengers = datasets.titanic("dict")
-    rules = discover(passengers, "survived", 1, actionable=ACTIONABLE, k=3, beta=2.0, max_length=None, n_jobs=1)
+    rules = find(passengers, "survived", 1, actionable=ACTIONABLE, k=3)
     rows = [
         {
             "rule": rule.text,

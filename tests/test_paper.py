@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ sys.path.insert(0, str(PAPER))
 import bands  # noqa: E402
 import bounds  # noqa: E402
 import checks  # noqa: E402
+import finding  # noqa: E402
 import keel  # noqa: E402
 import page  # noqa: E402
 import plain_search  # noqa: E402
@@ -243,6 +245,13 @@ def test_a_part_that_was_half_written_is_made_anew(tmp_path: Path) -> None:
     assert run.part("half", lambda: [{"number": 2}]) == [{"number": 2}]
     run.forget_parts()
     assert run.part("whole", lambda: [{"number": 3}]) == [{"number": 3}]
+
+
+def test_an_interrupted_search_ends_the_run_and_leaves_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = dataclasses.replace(discover(plain_search.counterexample(), "y", 1), stopped="interrupted")
+    monkeypatch.setattr(finding, "discover", lambda *given, **options: stopped)
+    with pytest.raises(KeyboardInterrupt):
+        finding.find({}, "y", 1)
 
 
 def _parts_after(run: Run, name: str) -> list[Path]:
