@@ -4,6 +4,7 @@
 //! bounds, a [`search::Search`] decides what to look at next. Nothing here knows about Python; `ffi`
 //! is the small C interface through which it is driven, and the only module with `unsafe` code.
 
+mod ahead;
 pub mod bitset;
 mod checkpoint;
 mod describe;
@@ -11,6 +12,7 @@ pub mod estimator;
 mod expand;
 mod ffi;
 pub mod local;
+mod redundancy;
 pub mod remote;
 pub mod rows;
 pub mod search;

@@ -5,10 +5,12 @@
 //! branch be packed once for all that is below it. Then it returns what is left to the queue. So the search
 //! can stop at any time, and the best bound in the queue says what may have been missed.
 
+use crate::ahead::Beam;
 use crate::bitset::{total, Counts};
 use crate::checkpoint::State;
 use crate::estimator::{Estimator, Score};
 use crate::expand::{Branch, Expander, Judge, Node, Rulebook};
+use crate::redundancy::is_redundant;
 use crate::rows::{Place, Rows};
 use crate::top::{are_same, Top};
 use std::collections::hash_map::Entry as Slot;
@@ -78,8 +80,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// How many rules a worker expands depth-first before it looks again for the best branch of all.
 const DIVE: usize = 200;
-/// How many rules the look ahead carries from one length to the next.
-const BEAM: usize = 16;
 /// A search shorter than this is not worth starting threads for.
 const ALONE: Duration = Duration::from_millis(2);
 
@@ -236,7 +236,7 @@ impl Search {
             if Instant::now() >= deadline {
                 return false;
             }
-            if beam.goes_on(self) {
+            if beam.goes_on(&self.book, &mut Keeper(self)) {
                 continue;
             }
             *ahead = None;
@@ -275,107 +275,6 @@ impl Search {
                 .open
                 .extend(worker.stack.drain(..).map(|entry| entry.node));
         }
-    }
-
-    /// Is there a rule that covers all of this one's rows and more, and is worth at least as much?
-    fn is_redundant(
-        &self,
-        book: &Rulebook,
-        value: Score,
-        counts: &[Counts],
-        conditions: &[u32],
-    ) -> bool {
-        let n_strata = counts.len();
-        let mut each = Vec::new();
-        book.rows.place(conditions).counts(&book.usable, &mut each);
-        let implied = book.usable.iter().zip(each[n_strata..].chunks(n_strata));
-        let implied: Vec<u32> = implied
-            .filter(|(_, with)| *with == counts)
-            .map(|(&proposition, _)| proposition)
-            .collect();
-        let mut rival = Rival {
-            value,
-            counts,
-            conditions,
-            found: false,
-        };
-        let mut expander = Expander::default();
-        let mut stack = vec![Node::root(&implied)];
-        while let Some(node) = stack.pop() {
-            if rival.found {
-                break;
-            }
-            let place = book.rows.place(&node.conditions());
-            stack.extend(expander.expand(book, &node, &*place, &mut rival));
-        }
-        rival.found
-    }
-}
-
-/// A quick look for good rules, so that the search has something to beat from the beginning: one condition at a time
-/// is added to the few best rules, as long as that makes the best better.
-struct Beam {
-    rules: Vec<Vec<u32>>,
-    /// How many of the rules have been made longer, and what came out.
-    done: usize,
-    longer: Vec<(Score, Vec<u32>, Vec<Counts>)>,
-    best: Score,
-}
-
-impl Default for Beam {
-    fn default() -> Beam {
-        Beam {
-            rules: vec![Vec::new()],
-            done: 0,
-            longer: Vec::new(),
-            best: Score::MIN,
-        }
-    }
-}
-
-impl Beam {
-    /// Makes one rule longer in every way; is there more to do?
-    fn goes_on(&mut self, search: &Search) -> bool {
-        let book = &search.book;
-        let Some(rule) = self.rules.get(self.done) else {
-            return self.begins_next_length(search);
-        };
-        self.done += 1;
-        let n_strata = book.rows.strata().len();
-        let mut counts = Vec::new();
-        book.rows.place(rule).counts(&book.usable, &mut counts);
-        for (&proposition, counts) in book.usable.iter().zip(counts[n_strata..].chunks(n_strata)) {
-            if total(counts) >= book.min_rows && !rule.contains(&proposition) {
-                let longer_rule = rule.iter().copied().chain([proposition]).collect();
-                let value = book.value(counts);
-                self.longer.push((value, longer_rule, counts.to_vec()));
-            }
-        }
-        self.keep_best();
-        true
-    }
-
-    fn keep_best(&mut self) {
-        self.longer.sort_by(|x, y| (y.0, &x.1).cmp(&(x.0, &y.1)));
-        // Rules of equal value are mostly the same rows said differently.
-        self.longer.dedup_by_key(|(value, ..)| *value);
-        self.longer.truncate(BEAM);
-    }
-
-    fn begins_next_length(&mut self, search: &Search) -> bool {
-        let mut keeper = Keeper(search);
-        for (value, rule, counts) in &self.longer {
-            keeper.offer(*value, counts, rule);
-        }
-        let found = std::mem::take(&mut self.longer);
-        let Some((value, rule, _)) = found.first() else {
-            return false;
-        };
-        let is_better = *value > self.best && rule.len() < search.book.max_length;
-        self.best = *value;
-        self.rules = found.into_iter().map(|(_, rule, _)| rule).collect();
-        self.done = 0;
-        is_better
     }
 }
 
@@ -486,7 +385,7 @@ impl Judge for Keeper<'_> {
             return;
         }
         if let Some(lenient) = &search.lenient {
-            if search.is_redundant(lenient, value, counts, conditions) {
+            if is_redundant(lenient, value, counts, conditions) {
                 return;
             }
         }
@@ -505,29 +404,6 @@ impl Judge for Keeper<'_> {
                 .threshold
                 .fetch_max(if wins_ties { kth } else { kth + 1 }, Ordering::Relaxed);
         }
-    }
-}
-
-/// Looks for a rule that makes another one redundant.
-struct Rival<'a> {
-    value: Score,
-    counts: &'a [Counts],
-    conditions: &'a [u32],
-    found: bool,
-}
-
-impl Judge for Rival<'_> {
-    fn is_hopeless(&self, bound: Score) -> bool {
-        self.found || bound < self.value
-    }
-
-    fn is_known(&self, branch: &Branch) -> bool {
-        branch.bound == self.value && branch.leads_only_to(self.counts, self.conditions)
-    }
-
-    fn offer(&mut self, value: Score, counts: &[Counts], _: &[u32]) {
-        // Every rule here covers the rows of the one in question; with other counts, it covers more.
-        self.found |= value >= self.value && counts != self.counts;
     }
 }
 

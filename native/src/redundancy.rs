@@ -1,0 +1,56 @@
+//! Is a rule worth showing beside its generalisations?
+
+use crate::bitset::Counts;
+use crate::estimator::Score;
+use crate::expand::{Branch, Expander, Judge, Node, Rulebook};
+
+/// Is there a rule that covers all of this one's rows and more, and is worth at least as much?
+pub fn is_redundant(book: &Rulebook, value: Score, counts: &[Counts], conditions: &[u32]) -> bool {
+    let n_strata = counts.len();
+    let mut each = Vec::new();
+    book.rows.place(conditions).counts(&book.usable, &mut each);
+    let implied = book.usable.iter().zip(each[n_strata..].chunks(n_strata));
+    let implied: Vec<u32> = implied
+        .filter(|(_, with)| *with == counts)
+        .map(|(&proposition, _)| proposition)
+        .collect();
+    let mut rival = Rival {
+        value,
+        counts,
+        conditions,
+        found: false,
+    };
+    let mut expander = Expander::default();
+    let mut stack = vec![Node::root(&implied)];
+    while let Some(node) = stack.pop() {
+        if rival.found {
+            break;
+        }
+        let place = book.rows.place(&node.conditions());
+        stack.extend(expander.expand(book, &node, &*place, &mut rival));
+    }
+    rival.found
+}
+
+/// Looks for a rule that makes another one redundant.
+struct Rival<'a> {
+    value: Score,
+    counts: &'a [Counts],
+    conditions: &'a [u32],
+    found: bool,
+}
+
+impl Judge for Rival<'_> {
+    fn is_hopeless(&self, bound: Score) -> bool {
+        self.found || bound < self.value
+    }
+
+    fn is_known(&self, branch: &Branch) -> bool {
+        branch.bound == self.value && branch.leads_only_to(self.counts, self.conditions)
+    }
+
+    fn offer(&mut self, value: Score, counts: &[Counts], _: &[u32]) {
+        // Every rule here covers the rows of the one in question; with other counts, it covers more.
+        self.found |= value >= self.value && counts != self.counts;
+    }
+}
