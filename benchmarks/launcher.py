@@ -1,6 +1,9 @@
-"""Run a command some times and print, as JSON, the seconds and the peak memory of each run.
+"""Run commands in turns and print, as JSON, the seconds and the peak memory of each run of each.
 
-By itself and small on purpose: a process's recorded peak begins with that of the process which started it.
+usage: launcher.py TIMES COMMANDS, these as JSON: a list of lists of arguments.
+
+In turns, since the machine's speed drifts; by itself and small on purpose, since a process's recorded peak begins
+with that of the process which started it.
 """
 
 import json
@@ -8,15 +11,17 @@ import os
 import sys
 import time
 
-runs = []
-for _ in range(int(sys.argv[1])):
-    silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    start = time.perf_counter()
-    child = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ, file_actions=silent)
-    _, status, usage = os.wait4(child, 0)
-    seconds = time.perf_counter() - start
-    if status:
-        sys.exit(f"{sys.argv[2:]} failed with status {os.waitstatus_to_exitcode(status)}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    runs.append({"seconds": seconds, "peak_memory": usage.ru_maxrss * unit})
+times, commands = int(sys.argv[1]), json.loads(sys.argv[2])
+silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+unit = 1 if sys.platform == "darwin" else 1024
+runs = [[] for _ in commands]
+for _ in range(times):
+    for command, results in zip(commands, runs, strict=True):
+        start = time.perf_counter()
+        child = os.posix_spawnp(command[0], command, os.environ, file_actions=silent)
+        _, status, usage = os.wait4(child, 0)
+        seconds = time.perf_counter() - start
+        if status:
+            sys.exit(f"{command} failed with status {os.waitstatus_to_exitcode(status)}")
+        results.append({"seconds": seconds, "peak_memory": usage.ru_maxrss * unit})
 print(json.dumps(runs))

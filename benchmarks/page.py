@@ -14,13 +14,15 @@ from benchmarks.wording import percent, size, table
 HEAD = """# Benchmarks
 
 Made by `python3 dev.py bench` from `benchmarks/results/`; run it again to have your own machine's numbers.
-`--quick` takes about two minutes, `--only NAME,…` measures some of the parts ({names}), and `--data FOLDER` (or
-`CAUSALRULES_DATA`) says where the paper's tables are. Every time is the median of repeated runs; the spread is
-that of the slowest from the fastest as a share of the median. Searches that reach a time limit are run once.
+`--quick` takes about two minutes, `--only NAME,…` measures some of the parts
+({names}),
+and `--data FOLDER` (or `CAUSALRULES_DATA`) says where the paper's tables are. Every time is the median of repeated
+runs; the spread is the difference of the slowest and the fastest as a share of the median. Searches that reach a
+time limit are run once.
 """
 
 
-def page(parts: Mapping[str, ModuleType], results: Path) -> str:
+def page(parts: Mapping[str, ModuleType], results: Path, quick: bool) -> str:
     """The whole page, from the results that there are."""
     loaded = {name: _load(results / f"{name}.json") for name in parts}
     measured = {name: result for name, result in loaded.items() if result is not None and result["rows"]}
@@ -30,6 +32,8 @@ def page(parts: Mapping[str, ModuleType], results: Path) -> str:
         for goal in parts[name].goals(result["rows"])
     ]
     text = [HEAD.format(names=", ".join(f"`{name}`" for name in parts))]
+    if quick:
+        text.append("**A quick run: small sizes, few repeats. For a look, not to be cited.**")
     if goals:
         text.append("## What was asked for, and what was measured\n\n" + table(["goal", "measured", "met"], goals, 3))
     for name, module in parts.items():

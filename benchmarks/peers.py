@@ -96,11 +96,12 @@ def wracc(depth: int, threads: int = -1) -> SearchOptions:
 
 
 def wracc_tables(settings: Settings) -> dict[str, Problem]:
-    uniform = noise(20_000, 20)
+    n_rows, n_columns = (2_000, 10) if settings.quick else (20_000, 20)
+    uniform = noise(n_rows, n_columns)
     uniform.pop("z")
     tables = {
-        "noise, 20 columns, ≤ and ≥": problem_of(source(uniform), "y", True),
-        "noise, 20 columns, 8 intervals each": problem_of(source(binned(uniform, 8)), "y", True),
+        f"noise, {n_columns} columns, ≤ and ≥": problem_of(source(uniform), "y", True),
+        f"noise, {n_columns} columns, 8 intervals each": problem_of(source(binned(uniform, 8)), "y", True),
     }
     if settings.data is None:
         say("  adult skipped: no folder of KEEL files; give it by --data or CAUSALRULES_DATA")

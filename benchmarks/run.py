@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> None:
             write(results / f"{name}.json", about, rows)
         say(f"  {time.perf_counter() - start:.0f} s")
     target = results / "benchmarks.md" if given.quick else PAGE
-    target.write_text(page(PARTS, results), encoding="utf-8")
+    target.write_text(page(PARTS, results, given.quick), encoding="utf-8")
     say(f"written: {target.relative_to(ROOT)}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.measuring import Goal, Row, Settings, Timing, fresh, say
@@ -53,7 +53,7 @@ def generate(path: Path, n_rows: int) -> None:
     def uniform(number: int) -> str:
         return f"(hash(i * 64 + {number}) % 1000003) / 1000003.0"
 
-    kinds = {
+    kinds: dict[str, Callable[[str], str]] = {
         "real": lambda u: u,
         "whole": lambda u: f"CAST(floor(100 * {u}) AS INTEGER)",
         "word": lambda u: f"'w' || CAST(floor(6 * {u}) AS INTEGER)",
