@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 import causalrules as cr
+from causalrules.cli import cli
 from causalrules.exceptions import DataError, OptionError
 from causalrules.result import RuleSet
 from causalrules.trust import evidence as ev
@@ -233,3 +236,43 @@ def test_spoilt_evidence_is_refused_in_words(trusted: RuleSet, data: st.DataObje
         place = place[key]
     with contextlib.suppress(DataError):
         RuleSet.from_json(json.dumps(payload))
+
+
+def command(folder: Path, columns: dict[str, Any], *words: str) -> Any:
+    file = folder / "data.csv"
+    rows = zip(*columns.values(), strict=True)
+    file.write_text("\n".join(",".join(map(str, row)) for row in [tuple(columns), *rows]))
+    arguments = ["discover", str(file), "--target", "y", "--control", "z", "-k", "1", "--max-length", "1", *words]
+    return CliRunner().invoke(cli, arguments)
+
+
+def test_the_command_line_asks_for_it(tmp_path: Path) -> None:
+    columns = planted(300)
+    question: dict[str, Any] = {"target": "y", "control": "z", "k": 1, "max_length": 1}
+    judged = command(tmp_path, columns, "--permutations", "19", "--seed", "3", "--format", "json", "--quiet")
+    expected = cr.discover(columns, **question).significance(19, 3)
+    assert [rule.p_value for rule in RuleSet.from_json(judged.stdout)] == [rule.p_value for rule in expected]
+    honest = command(tmp_path, columns, "--holdout", "0.5", "--seed", "3", "--format", "json", "--quiet")
+    halves = cr.discover(columns, **question, holdout=0.5, seed=3)
+    assert [rule.evidence for rule in RuleSet.from_json(honest.stdout)] == [rule.evidence for rule in halves]
+    second = command(tmp_path, columns, "--holdout", str(tmp_path / "data.csv"), "--format", "json", "--quiet")
+    twice = cr.discover(columns, **question, holdout=columns)
+    assert [rule.evidence for rule in RuleSet.from_json(second.stdout)] == [rule.evidence for rule in twice]
+    calibrated = command(tmp_path, columns, "--beta", "calibrated", "--format", "json", "--quiet")
+    assert RuleSet.from_json(calibrated.stdout).evidence == cr.discover(columns, **question, beta="calibrated").evidence
+    everything = command(tmp_path, columns, "--trust", "--permutations", "19", "--holdout", "0.5")
+    assert everything.exit_code == 0
+    assert "1: strong: effect" in everything.stdout
+
+
+def test_the_command_line_names_what_is_wrong(tmp_path: Path) -> None:
+    for words, message in (
+        (["--permutations", "0"], "permutations = 0: give a whole number"),
+        (["--holdout", "1.5"], "holdout = 1.5: give a number between 0 and 1"),
+        (["--holdout", "other.csv"], "other.csv"),
+        (["--beta", "calibrated", "--estimator", "wracc"], "'wracc' has no β"),
+    ):
+        result = command(tmp_path, planted(100), *words)
+        assert result.exit_code == 1
+        assert message in result.stderr
+    assert command(tmp_path, planted(100), "--beta", "high").exit_code == 2

@@ -26,7 +26,7 @@ from causalrules.writing import replace_file
 if TYPE_CHECKING:
     from causalrules.result import RuleSet
 
-_QUESTION, _RULES, _RUN, _OUTPUT = "Question", "Rules", "Run", "Output"
+_QUESTION, _RULES, _TRUST, _RUN, _OUTPUT = "Question", "Rules", "Trust", "Run", "Output"
 
 
 class _Commands(click.RichGroup):
@@ -58,6 +58,23 @@ def _max_length(ctx: click.Context, param: click.Parameter, given: str) -> int |
         return int(given)
     except ValueError:
         raise click.BadParameter(f"{given!r} is not a whole number; 0 or none is for no limit", ctx, param) from None
+
+
+def _beta(ctx: click.Context, param: click.Parameter, given: str) -> float | str:
+    if given.lower() == "calibrated":
+        return "calibrated"
+    try:
+        return float(given)
+    except ValueError:
+        raise click.BadParameter(f"{given!r} is neither a number nor the word calibrated", ctx, param) from None
+
+
+def _holdout(ctx: click.Context, param: click.Parameter, given: str | None) -> float | str | None:
+    """Read a share of the rows, or the path of a second table."""
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        return given
 
 
 def _cuts(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, list[str]] | None:
@@ -122,11 +139,13 @@ def _output(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
 @click.option("-k", "k", type=int, default=10, show_default=True, panel=_RULES, help="How many rules.")
 @click.option(
     "--beta",
-    type=float,
-    default=2.0,
+    metavar="NUMBER|calibrated",
+    default="2.0",
     show_default=True,
+    callback=_beta,
     panel=_RULES,
-    help="How conservative the reliable effect is; 0 takes no account of chance.",
+    help="How conservative the reliable effect is; 0 takes no account of chance, calibrated is the least for which "
+    "the best rule of noise is at most 0 in 95 of 100 cases.",
 )
 @click.option(
     "--confidence",
@@ -186,6 +205,28 @@ def _output(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
     help="Only rules that are better than each of their generalisations.",
 )
 @click.option(
+    "--permutations",
+    type=int,
+    metavar="N",
+    panel=_TRUST,
+    help="Give each rule a p-value, adjusted for the search, from N searches on permuted outcomes (999 with --trust).",
+)
+@click.option(
+    "--holdout",
+    metavar="SHARE|FILE",
+    callback=_holdout,
+    panel=_TRUST,
+    help="Measure the effects on rows that were not searched: a share of them such as 0.5, or a second table.",
+)
+@click.option(
+    "--trust",
+    is_flag=True,
+    panel=_TRUST,
+    help="How far can each rule be trusted? p-values, effects on unseen rows, stability, unmeasured confounding, "
+    "overlap, and one word for all of it.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, panel=_TRUST, help="The seed of all that is random.")
+@click.option(
     "--alpha",
     type=float,
     default=1.0,
@@ -218,7 +259,15 @@ def _output(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
 @click.option("--quiet", is_flag=True, panel=_OUTPUT, help="No progress and no remarks, only the rules and errors.")
 @click.pass_context
 def discover(
-    ctx: click.RichContext, /, file: str, form: str, output: Path | None, quiet: bool, **question: Any
+    ctx: click.RichContext,
+    /,
+    file: str,
+    form: str,
+    output: Path | None,
+    quiet: bool,
+    permutations: int | None,
+    trust: bool,
+    **question: Any,
 ) -> None:
     """Find the rules with the highest reliable effect in FILE (CSV, TSV or Parquet, also gzipped).
 
@@ -232,7 +281,19 @@ def discover(
 
     from causalrules.discover import discover as find
 
-    rules = find(file, **question, progress=False if quiet else None)
+    progress = False if quiet else None
+    rules = find(file, **question, progress=progress)
+    interrupted = rules.stopped == "interrupted"
+    if not interrupted and (trust or permutations is not None):
+        run = {"seed": question["seed"], "n_jobs": question["n_jobs"], "progress": progress}
+        try:
+            if trust:
+                rules = rules.trust(999 if permutations is None else permutations, **run)
+            elif permutations is not None:
+                rules = rules.significance(permutations, **run)
+        except KeyboardInterrupt:
+            _say("Interrupted", "the rules are found, but how far they can be trusted is not", "red")
+            interrupted = True
     text = rules.to_json() if form == "json" else _csv(rules) if form == "csv" else str(rules)
     if output is None:
         click.echo(text)
@@ -241,7 +302,7 @@ def discover(
     if not quiet and (output is not None or form != "table"):
         for remark in _remarks(rules, output):
             click.echo(printable(remark), err=True)
-    if rules.stopped == "interrupted":
+    if interrupted:
         ctx.exit(1)
 
 
