@@ -120,7 +120,9 @@ class InadmissibleError(RoleError):
     """The input is not admissible, or it cannot be told; `verdict` says why and what would mend it."""
 
     def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict.summary())
+        mend = "Change the roles or the graph" if verdict.violations else "Say in the graph what is asked above"
+        go_on = "allow_inadmissible=True goes on all the same, and the rules are then called associations"
+        super().__init__(f"{verdict.summary()}\n  {mend}. {go_on}; those that are identified on their own say so.")
         self.verdict = verdict
 
 

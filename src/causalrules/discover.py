@@ -11,8 +11,10 @@ from typing import Any, cast
 
 from causalrules import estimators, search
 from causalrules._native import PackedTable
+from causalrules.admissibility import InadmissibleError, check
 from causalrules.data import read
 from causalrules.exceptions import OptionError
+from causalrules.graph import CausalGraph
 from causalrules.problem import Problem, prepare
 from causalrules.progress import watching
 from causalrules.result import Question, RuleResult, RuleSet
@@ -30,6 +32,9 @@ def discover(
     control: str | Sequence[str] | None = None,
     actionable: str | Sequence[str] | None = None,
     *,
+    graph: object = None,
+    latent: str | Sequence[str] = (),
+    allow_inadmissible: bool = False,
     k: int = 10,
     beta: float | str = 2.0,
     confidence: float | None = None,
@@ -62,6 +67,12 @@ def discover(
         The columns to adjust for: those that may influence both the target and the actionable columns.
     actionable
         The columns that conditions are put on; every other column by default.
+    graph, latent
+        What is known of who causes whom, as `CausalGraph.read` takes it: edges, text or a file; and its variables that
+        are not observed. Unless the roles are admissible by it, an InadmissibleError says why, before the search.
+    allow_inadmissible
+        Go on all the same; the rules are then called associations wherever they are shown, and each says whether its
+        effect is identified on its own (`rule.identification`).
     k
         How many rules.
     beta, confidence
@@ -98,8 +109,17 @@ def discover(
     options = SearchOptions(k, usual, alpha, max_length, min_coverage, estimator, redundant, n_jobs, time_limit)
     if isinstance(max_bins, bool) or not isinstance(max_bins, int) or max_bins < 2:
         raise OptionError(f"max_bins = {max_bins!r}: give a whole number of at least 2")
+    if graph is None and latent:
+        raise OptionError(f"latent = {latent!r:.200}: these are variables of a graph; give the graph too")
+    known = None if graph is None else CausalGraph.read(graph, latent)
     table = read(data, na_values)
     roles = resolve(table, target, outcome, actionable, control, weights)
+    verdict = None
+    if known is not None:
+        columns = [name for name in table.names if name != weights]
+        verdict = check(known, target=target, actionable=roles.actionable, control=roles.control, columns=columns)
+        if not verdict and not allow_inadmissible:
+            raise InadmissibleError(verdict)
     problem = prepare(table, roles, weights=weights, max_bins=max_bins, cuts=cuts)
     unseen = None
     if isinstance(holdout, (int, float)):
@@ -113,6 +133,8 @@ def discover(
     with watching(progress) as watch:
         found = search.run(packed, options, problem.n_rows, watch=watch)
     rules = assemble(problem, packed, options, found, max_bins=max_bins, source=source_name(data))
+    if verdict is not None:
+        rules = replace(rules, graph=known, admissibility=verdict.to_dict())
     if calibration is not None:
         rules = replace(rules, evidence=SearchEvidence(calibration=calibration))
     return rules if unseen is None else unseen.measure(rules)

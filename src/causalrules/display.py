@@ -11,7 +11,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from causalrules.trust.wording import lines as trust_lines
-from causalrules.wording import meaning, number, proof, warning
+from causalrules.wording import graph_lines, headings, meaning, number, proof, warning
 
 if TYPE_CHECKING:
     from causalrules.result import RuleResult, RuleSet
@@ -27,11 +27,12 @@ def text(rules: RuleSet) -> str:
     """Return the table, then what is proven, a warning if need be, and the notes."""
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     numbers = [_cells(position, rule) for position, rule in enumerate(rules, 1)]
-    widths = [max(map(len, column)) for column in zip(_numeric(HEADINGS), *numbers, strict=True)]
+    heading = _numeric(tuple(headings(HEADINGS, rules)))
+    widths = [max(map(len, column)) for column in zip(heading, *numbers, strict=True)]
     room = max(width - sum(widths) - 2 * len(widths), _NARROWEST_RULE)
     wrapped = [_wrap(printable(rule.text), room, _MOST_RULE_LINES) for rule in rules]
     room = max(_columns(line) for lines in [["rule"], *wrapped] for line in lines)
-    lines = [_row(_numeric(HEADINGS), "rule", widths, room)] if rules else []
+    lines = [_row(heading, "rule", widths, room)] if rules else []
     for cells, rule_lines in zip(numbers, wrapped, strict=True):
         lines.append(_row(cells, rule_lines[0], widths, room))
         lines += [" " * (widths[0] + 2) + line for line in rule_lines[1:]]
@@ -42,7 +43,7 @@ def text(rules: RuleSet) -> str:
 
 def html(rules: RuleSet) -> str:
     """Return the same as an HTML table with everything escaped."""
-    head = "".join(f"<th>{heading}</th>" for heading in HEADINGS)
+    head = "".join(f"<th>{heading}</th>" for heading in headings(HEADINGS, rules))
     body = ""
     for position, rule in enumerate(rules, 1):
         first, *others = _cells(position, rule)
@@ -56,7 +57,8 @@ def html(rules: RuleSet) -> str:
 def sentences(rules: RuleSet) -> list[str]:
     """Return what a reader of the bare numbers would miss."""
     sentence = warning(rules)
-    return [meaning(rules), proof(rules), *([sentence] if sentence else []), *trust_lines(rules), *rules.notes]
+    said = [meaning(rules), *graph_lines(rules), proof(rules), *([sentence] if sentence else [])]
+    return [*said, *trust_lines(rules), *rules.notes]
 
 
 def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:

@@ -86,14 +86,14 @@ def latex(rules: RuleSet) -> str:
     return (
         "% needs \\usepackage{booktabs}\n"
         "\\begin{table}\n  \\centering\n  \\begin{tabular}{rlrrrrrr}\n  \\toprule\n"
-        f"  {' & '.join(map(_latex_text, HEADINGS))} \\\\\n  \\midrule\n{body}"
+        f"  {' & '.join(map(_latex_text, wording.headings(HEADINGS, rules)))} \\\\\n  \\midrule\n{body}"
         f"  \\bottomrule\n  \\end{{tabular}}\n  \\caption{{{_latex_text(_caption(rules))}}}\n\\end{{table}}\n"
     )
 
 
 def markdown(rules: RuleSet) -> str:
     """A table for Markdown, and below it what the numbers mean."""
-    lines = ["| " + " | ".join(HEADINGS) + " |", "|---:|:---|" + "---:|" * (len(HEADINGS) - 2)]
+    lines = ["| " + " | ".join(wording.headings(HEADINGS, rules)) + " |", "|---:|:---|" + "---:|" * (len(HEADINGS) - 2)]
     lines += ["| " + " | ".join(map(_markdown_text, _cells(place, rule))) + " |" for place, rule in enumerate(rules, 1)]
     return "\n".join([*lines, "", _markdown_text(_caption(rules))]) + "\n"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from causalrules import display, estimators
+from causalrules import display, estimators, wording
+from causalrules.backdoor import RuleVerdict, identify_rule
 from causalrules.data import read, unknown_column
 from causalrules.exceptions import DataError
+from causalrules.graph import CausalGraph
 from causalrules.propositions import Proposition, describe
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence
 
@@ -88,6 +90,8 @@ class RuleResult:
     p_value: float | None = None
     evidence: RuleEvidence | None = field(default=None, repr=False)
     """How far the rule can be trusted, as far as that was asked."""
+    identification: RuleVerdict | None = field(default=None, repr=False)
+    """By the causal graph, if any: whether the effect is identified for just the rule's own columns, and why."""
 
     @classmethod
     def from_counts(
@@ -265,6 +269,8 @@ class RuleSet(Sequence[RuleResult]):
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
     admissibility: Mapping[str, Any] | None = field(default=None, hash=False)
+    graph: CausalGraph | None = None
+    """The causal graph that the roles were checked by; `admissibility` is what the check said."""
     evidence: SearchEvidence | None = None
     """How the evidence on how far the rules can be trusted was obtained."""
     library: str = field(default="dict", compare=False)
@@ -276,6 +282,8 @@ class RuleSet(Sequence[RuleResult]):
     def __post_init__(self) -> None:
         # Kept as JSON gives it back, with lists and not tuples, so that a result equals its round trip.
         object.__setattr__(self, "admissibility", json.loads(json.dumps(self.admissibility)))
+        if self.graph is not None:
+            object.__setattr__(self, "rules", _identified(self.rules, self.question, self.graph))
 
     @overload
     def __getitem__(self, index: int) -> RuleResult: ...
@@ -306,6 +314,11 @@ class RuleSet(Sequence[RuleResult]):
             "interval_low": [rule.interval()[0] for rule in self],
             "interval_high": [rule.interval()[1] for rule in self],
         }
+        if self.admissibility is not None:
+            columns["claim"] = [wording.claim(self)] * len(self)
+        if self.graph is not None:
+            columns["identified"] = [wording.identified(rule) for rule in self]
+            columns["open_path"] = [wording.open_path(rule) for rule in self]
         if self.library == "dict":
             return columns
         import narwhals as nw
@@ -405,6 +418,20 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules import result_json
 
         return result_json.read(source)
+
+
+def _identified(rules: tuple[RuleResult, ...], question: Question, graph: CausalGraph) -> tuple[RuleResult, ...]:
+    """The rules with what the graph says of each; it depends on their columns alone."""
+    verdicts: dict[tuple[str, ...], RuleVerdict] = {}
+    result = []
+    for rule in rules:
+        columns = tuple(sorted({condition.column for condition in rule.conditions}))
+        if columns not in verdicts:
+            verdicts[columns] = identify_rule(
+                graph, target=question.target, variables=columns, control=question.control
+            )
+        result.append(replace(rule, identification=verdicts[columns]))
+    return tuple(result)
 
 
 _NUMBERS = (

@@ -2,7 +2,8 @@
 
 What a search found is apart from how long it took ("run"), so that two results can be compared. Of a rule,
 only the conditions, the counts and the p-value are read back: the other numbers follow from them and are
-there for readers in other languages. A number that is undefined or infinite is null: JSON has no other way.
+there for readers in other languages; so does what the graph says of a rule. A number that is undefined or infinite is
+null: JSON has no other way.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from causalrules.admissibility import assumptions
 from causalrules.estimators import ESTIMATORS
-from causalrules.exceptions import DataError
+from causalrules.exceptions import DataError, GraphError, RoleError
+from causalrules.graph import CausalGraph
 from causalrules.propositions import Proposition
 from causalrules.result import Question, RuleResult, RuleSet, StratumEffect
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence, from_dict, to_dict
+from causalrules.wording import claim
 from causalrules.writing import replace_file
 
 SCHEMA = "causalrules/1"
@@ -56,6 +60,7 @@ T = TypeVar("T")
 
 def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
     """Return a RuleSet as JSON; a file is replaced as a whole or not at all."""
+    roles = (rules.question.target, rules.question.actionable, rules.question.control)
     payload = {
         "schema": SCHEMA,
         "question": asdict(rules.question),
@@ -71,7 +76,10 @@ def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
         "n_strata": rules.n_strata,
         "n_propositions": rules.n_propositions,
         "notes": list(rules.notes),
+        "claim": claim(rules),
+        "assumptions": assumptions(*roles) if rules.admissibility is None else None,
         "admissibility": None if rules.admissibility is None else dict(rules.admissibility),
+        "graph": None if rules.graph is None else _write_graph(rules.graph),
         "evidence": to_dict(rules.evidence),
         "versions": dict(rules.versions),
         "run": {"nodes": rules.nodes, "seconds": rules.seconds},
@@ -95,7 +103,7 @@ def read(source: str | os.PathLike[str]) -> RuleSet:
     question = _question(_take(payload, "question", dict))
     proof, run = _take(payload, "proof", dict), _take(payload, "run", dict)
     admissibility = payload.get("admissibility")
-    return RuleSet(
+    rules = RuleSet(
         rules=tuple(_read_rule(rule, question) for rule in _take(payload, "rules", list)),
         question=question,
         optimal=_take(proof, "optimal", bool),
@@ -113,6 +121,28 @@ def read(source: str | os.PathLike[str]) -> RuleSet:
         admissibility=None if admissibility is None else _take(payload, "admissibility", dict),
         evidence=None if payload.get("evidence") is None else from_dict(SearchEvidence, payload["evidence"]),
     )
+    if payload.get("graph") is None:
+        return rules
+    try:
+        return replace(rules, graph=_read_graph(_take(payload, "graph", dict)))
+    except (GraphError, RoleError) as error:
+        raise DataError(f"the result's 'graph' does not fit: {error}") from error
+
+
+def _write_graph(graph: CausalGraph) -> dict[str, Any]:
+    """The graph's parts: text in one of the formats of graphs might, when read, be taken for the name of a file."""
+    return {**asdict(graph), "latent": sorted(graph.latent)}
+
+
+def _read_graph(payload: dict[str, Any]) -> CausalGraph:
+    def edges(kind: str) -> tuple[tuple[str, str], ...]:
+        pairs = _take(payload, kind, list)
+        if not all(isinstance(pair, list) and [str, str] == [type(name) for name in pair] for pair in pairs):
+            raise DataError(f"the result's graph has something in {kind!r} that is not a pair of names")
+        return tuple((a, b) for a, b in pairs)
+
+    latent = frozenset(_strings(payload, "latent"))
+    return CausalGraph(_strings(payload, "nodes"), edges("directed"), edges("bidirected"), edges("unknown"), latent)
 
 
 def _rule(rule: RuleResult) -> dict[str, Any]:
@@ -123,6 +153,7 @@ def _rule(rule: RuleResult) -> dict[str, Any]:
         "interval": [_finite(end) for end in rule.interval()],
         "strata": [_stratum(stratum) for stratum in rule.strata],
         "evidence": to_dict(rule.evidence),
+        "identification": to_dict(rule.identification),
     }
 
 

@@ -11,12 +11,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from causalrules import estimators
+from causalrules.admissibility import assumptions
+from causalrules.backdoor import written
+from causalrules.names import listed
 from causalrules.propositions import AND
 
 if TYPE_CHECKING:
     from causalrules.result import RuleResult, RuleSet
 
 _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
+_IDENTIFIED = {
+    "yes": "identified on its own",
+    "no": "not identified",
+    "cannot be told": "cannot be told whether identified",
+}
 # Below this many points, adjusting is not worth a sentence.
 _CHANGED = 0.005
 
@@ -24,6 +32,11 @@ _CHANGED = 0.005
 def causal(rules: RuleSet) -> bool:
     """Whether the result may be spoken of as cause and effect."""
     return rules.admissibility is not None and rules.admissibility.get("status") == "admissible"
+
+
+def claim(rules: RuleSet) -> str:
+    """What the numbers are in one word: "effect" or "association" by the graph, "unchecked" without one."""
+    return "unchecked" if rules.admissibility is None else "effect" if causal(rules) else "association"
 
 
 def meaning(rules: RuleSet) -> str:
@@ -35,7 +48,57 @@ def meaning(rules: RuleSet) -> str:
             f"effect: of bringing the rule about on the probability of {question.outcome}, {adjusted}, "
             "as the causal graph allows"
         )
-    return f"effect: how much more often {question.outcome} occurs where the rule holds, {adjusted}"
+    difference = f"how much more often {question.outcome} occurs where the rule holds, {adjusted}"
+    if claim(rules) == "unchecked":
+        return f"effect: {difference}"
+    violated = (rules.admissibility or {}).get("status") == "violated"
+    why = (
+        "by the graph the roles are not admissible" if violated else "the graph leaves open if the roles are admissible"
+    )
+    return f"association only: {difference}; {why}"
+
+
+def headings(names: Sequence[str], rules: RuleSet) -> list[str]:
+    """Headings of a table that promise no effect where the graph allows none."""
+    return [name.replace("effect", "association") if claim(rules) == "association" else name for name in names]
+
+
+def graph_lines(rules: RuleSet) -> list[str]:
+    """What the graph, or the lack of one, adds to the meaning: what is assumed, or which rules are identified."""
+    question = rules.question
+    if rules.admissibility is None:
+        assumed = assumptions(question.target, question.actionable, question.control)
+        return [f"no graph was given: to act on a rule is to assume {'; '.join(assumed)}"]
+    if causal(rules):
+        return []
+    places: dict[tuple[str, str], list[str]] = {}
+    for place, rule in enumerate(rules, 1):
+        if rule.identification is not None:
+            places.setdefault((identified(rule), rule.identification.reason), []).append(str(place))
+    ordered = sorted(places.items(), key=lambda item: list(_IDENTIFIED).index(item[0][0]))
+    return [
+        f"{_IDENTIFIED[answer]}: rule{'s' * (len(which) > 1)} {listed(which)} ({reason})"
+        for (answer, reason), which in ordered
+    ]
+
+
+def identified(rule: RuleResult) -> str:
+    """Whether the graph identifies the effect of the rule on its own: "yes", "no", or "cannot be told"."""
+    answer = None if rule.identification is None else rule.identification.identified
+    return {True: "yes", False: "no", None: "cannot be told"}[answer]
+
+
+def open_path(rule: RuleResult) -> str:
+    """The path that keeps the rule from being identified, such as "class <- fare -> survived"; else nothing."""
+    return "" if rule.identification is None else written(rule.identification.open_path)
+
+
+def identification(rule: RuleResult) -> str | None:
+    """Say what the graph, if any, means for this rule alone."""
+    if rule.identification is None:
+        return None
+    words = _IDENTIFIED[identified(rule)]
+    return f"{words[0].upper()}{words[1:]}, by the back-door test for its own columns: {rule.identification.reason}."
 
 
 def verdict(rules: RuleSet) -> str:
@@ -53,12 +116,12 @@ def verdict(rules: RuleSet) -> str:
         )
     if status == "violated":
         return (
-            "The causal graph is not admissible for these roles. The numbers are differences between rows, adjusted "
-            "for the controls, and no more than that."
+            "The causal graph is not admissible for these roles. The numbers are associations: differences between "
+            "rows, adjusted for the controls, and no more than that."
         )
     return (
-        "The causal graph leaves open whether these roles are admissible. The numbers are differences between rows, "
-        "adjusted for the controls, and no more than that."
+        "The causal graph leaves open whether these roles are admissible. The numbers are associations: differences "
+        "between rows, adjusted for the controls, and no more than that."
     )
 
 
@@ -116,7 +179,9 @@ def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
             f"It cannot be said ({confidence}) that {outcome} occurs more often where "
             f"{conditions}, {adjusted}: the cautious estimate is {points(least)}."
         )
-    return first, _plain_estimate(rule), *_adjusting(rule, question.control), *_overlap(rule)
+    own = identification(rule)
+    said = [first, *([own] if own is not None and not causal(rules) else []), _plain_estimate(rule)]
+    return *said, *_adjusting(rule, question.control), *_overlap(rule)
 
 
 def adjustment(control: Sequence[str], most: int = 5) -> str:
