@@ -126,7 +126,7 @@ def one_sided(rule: cr.RuleResult) -> float:
 
 
 def power(quick: bool) -> None:
-    repeats = 3 if quick else 20
+    repeats = 2 if quick else 10
     rows = []
     for conditions, effect, n in itertools.product((1, 2), (0.1, 0.2, 0.3), (500, 2000, 10000)):
         hits = np.zeros(4, int)

@@ -276,3 +276,42 @@ def test_the_command_line_names_what_is_wrong(tmp_path: Path) -> None:
         assert result.exit_code == 1
         assert message in result.stderr
     assert command(tmp_path, planted(100), "--beta", "high").exit_code == 2
+
+
+def test_the_report_shows_the_evidence(trusted: RuleSet) -> None:
+    page = trusted.to_html()
+    for words in (
+        "How far to trust them",
+        "How far to trust it: strong",
+        "An unmeasured confounder",
+        "Conditions that return",
+        "The effects on the rows that were searched, and on rows that were not.",
+        "Confounders that could explain the first rule away",
+    ):
+        assert words in page
+    plain = cr.discover(planted(), "y", control="z", k=2, max_length=2).to_html()
+    assert "How far to trust" not in plain
+
+
+def test_plots_show_the_numbers(trusted: RuleSet) -> None:
+    from matplotlib.figure import Figure
+
+    honest = trusted.plot("honest", Figure().add_subplot()).plotted
+    evidence = [rule.evidence for rule in trusted if rule.evidence is not None]
+    assert honest["honest_effect"].tolist() == [each.honest.effect for each in evidence if each.honest]
+    assert honest["honest_low"].tolist() == [each.honest.low for each in evidence if each.honest]
+    bias = trusted.plot("bias", Figure().add_subplot())
+    found = evidence[0].sensitivity
+    assert found is not None
+    assert bias.plotted["e_value"] == found.e_value
+    for line, ratio in zip(bias.lines, (found.risk_ratio, found.limit), strict=False):
+        r, s = line.get_data()
+        assert r * s / (r + s - 1) == pytest.approx(np.full(len(r), ratio))
+    stability = trusted.plot("stability", Figure().add_subplot()).plotted
+    assert trusted.evidence is not None
+    assert trusted.evidence.stability is not None
+    assert stability["share"].tolist() == [each.share for each in trusted.evidence.stability.conditions]
+    bare = cr.discover(planted(), "y", control="z", k=1, max_length=1)
+    for kind, fix in (("honest", "cross_fit"), ("bias", "sensitivity"), ("stability", "stability")):
+        with pytest.raises(OptionError, match=fix):
+            bare.plot(kind, Figure().add_subplot())

@@ -21,6 +21,7 @@ from causalrules.display import printable
 from causalrules.exceptions import OptionError
 from causalrules.propositions import format_column
 from causalrules.report import plots, sections
+from causalrules.trust import plots as trust_plots
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
@@ -306,6 +307,7 @@ def _figures(rules: RuleSet) -> list[tuple[str, str]]:
             figures.append(("Which rules hold for the same rows.", plots.overlap))
     if len(rules.history) > 2:
         figures.append(("The search: the best rule found, and what no rule can exceed, over time.", plots.convergence))
+    figures += trust_plots.of_report(rules)
     return [(caption, _svg(draw, rules)) for caption, draw in figures]
 
 
@@ -314,7 +316,12 @@ def _svg(draw: Callable[..., Any], rules: RuleSet) -> str:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    height = {plots.effects: 1.2 + 0.3 * len(rules), plots.overlap: 0.8 + 0.3 * max(len(rules), 4)}.get(draw, 3.4)
+    heights = {
+        plots.effects: 1.2 + 0.3 * len(rules),
+        plots.overlap: 0.8 + 0.3 * max(len(rules), 4),
+        trust_plots.honest: 1.2 + 0.36 * len(rules),
+    }
+    height = heights.get(draw, 3.4)
     settings: dict[Any, Any] = {
         "text.color": _INK,
         "axes.labelcolor": _INK,

@@ -30,7 +30,17 @@ _MOST_STRATA = 30
 
 def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
     """Plot a list of rules in the way that `kind` names."""
-    kinds = {"effects": effects, "coverage": coverage, "overlap": overlap, "convergence": convergence}
+    from causalrules.trust import plots as trust_plots  # which is drawn with the means of this module
+
+    kinds = {
+        "effects": effects,
+        "coverage": coverage,
+        "overlap": overlap,
+        "convergence": convergence,
+        "honest": trust_plots.honest,
+        "stability": trust_plots.stability,
+        "bias": trust_plots.first_bias,
+    }
     if kind not in kinds:
         raise OptionError(f"no plot {kind!r}; the plots are {', '.join(map(repr, kinds))}")
     return kinds[kind](rules, ax)
