@@ -57,8 +57,8 @@ def html(rules: RuleSet) -> str:
 def sentences(rules: RuleSet) -> list[str]:
     """Return what a reader of the bare numbers would miss."""
     sentence = warning(rules)
-    said = [meaning(rules), *graph_lines(rules), proof(rules), *([sentence] if sentence else [])]
-    return [*said, *trust_lines(rules), *rules.notes]
+    said = [meaning(rules), proof(rules), *([sentence] if sentence else [])]
+    return [*said, *graph_lines(rules), *trust_lines(rules), *rules.notes]
 
 
 def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
