@@ -11,7 +11,7 @@ from pathlib import Path
 
 import causalrules.datasets
 from benchmarks.measuring import Goal, Row, Settings, Timing, say
-from benchmarks.wording import duration, percent, ratio, size, table
+from benchmarks.wording import duration, ratio, size, spread, table
 
 TITLE = "Cold start"
 LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -59,7 +59,7 @@ def section(rows: Sequence[Row]) -> str:
             [
                 f"`{row['start']}`",
                 duration(row["seconds"]),
-                percent(row["spread"]),
+                spread(row),
                 row["runs"],
                 size(row["peak_memory"]),
             ]

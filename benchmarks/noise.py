@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchmarks.measuring import Goal, Row, Settings, fresh, say
 from benchmarks.searching import measure, problem_of, source
 from benchmarks.tables import noise
-from benchmarks.wording import duration, integer, table
+from benchmarks.wording import duration, integer, spread, table
 from causalrules.search import SearchOptions
 
 TITLE = "Numeric noise"
@@ -58,7 +58,7 @@ def section(rows: Sequence[Row]) -> str:
                 integer(row["n_rows"]),
                 row["max_length"],
                 _seconds(row),
-                f"{100 * row['spread']:.0f} %" if row["runs"] > 1 else "–",
+                spread(row),
                 integer(row["nodes"]),
                 f"{row['best']:.4f}",
                 "0" if row["optimal"] else f"{row['gap']:.4f}",

@@ -144,18 +144,19 @@ def pysubgroup(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.npz"
         np.savez(path, holds=holds, outcome=outcome)
-        once = {name: _one_algorithm(path, depth, name, 1, limit) for name in ALGORITHMS}
+        once = {name: one_algorithm(path, depth, name, 1, limit) for name in ALGORITHMS}
         done = {name: result for name, result in once.items() if result is not None}
         if not done:
             return {}, ()
         fastest = min(done, key=lambda name: min(done[name]["seconds"]))
         repeats = min(settings.repeats - 1, int(limit / done[fastest]["seconds"][0]))
-        if repeats and (again := _one_algorithm(path, depth, fastest, repeats, 2 * limit)):
+        if repeats and (again := one_algorithm(path, depth, fastest, repeats, 2 * limit)):
             done[fastest]["seconds"] += again["seconds"]
     return {name: Timing.of(result["seconds"]) for name, result in done.items()}, done[fastest]["rules"]
 
 
-def _one_algorithm(path: Path, depth: int, algorithm: str, repeats: int, patience: float) -> Any:
+def one_algorithm(path: Path, depth: int, algorithm: str, repeats: int, patience: float) -> Any:
+    """Its seconds and rules; None where it takes too long."""
     script = FOLDER / "pysubgroup_search.py"
     command = [str(PYTHON), "-I", str(script), str(path), str(depth), str(K), algorithm, str(repeats)]
     try:
@@ -168,6 +169,8 @@ def _one_algorithm(path: Path, depth: int, algorithm: str, repeats: int, patienc
 def agreement(ours: Rules, theirs: Rules, holds: NDArray[np.bool_]) -> str:
     """Say yes, or where the answers part. A peer that lists the same rows more than once has fewer different ones."""
     mine, others = _different_rows(ours, holds), _different_rows(theirs, holds)
+    if not others:
+        return "no: it found nothing"
     for place, ((value, _), (peer_value, peer_rows)) in enumerate(zip(mine, others, strict=False), 1):
         if abs(value - peer_value) > SAME:
             return f"no: {value:.9f} and {peer_value:.9f} at place {place}"

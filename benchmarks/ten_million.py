@@ -9,15 +9,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.measuring import Goal, Row, Settings, Timing, fresh, say
-from benchmarks.wording import duration, integer, size, table
+from benchmarks.wording import duration, integer, size, spread, table
 
 TITLE = "Ten million rows"
 ROWS = 10_000_000
 QUICK_ROWS = 500_000
-KINDS = {"real": 8, "whole": 6, "word": 6}
+KINDS = {"real": 8, "integer": 6, "text": 6}
 COLUMNS = [f"{kind}{i}" for kind, count in KINDS.items() for i in range(count)]
 CONTROLS = ["site", "season"]
 K, MAX_LENGTH = 10, 3
+TIME_LIMIT = 600.0
+PATIENCE = 180.0
 
 
 def run(settings: Settings) -> list[Row]:
@@ -28,7 +30,9 @@ def run(settings: Settings) -> list[Row]:
         say(f"  {n_rows:,} rows generated: {size(path.stat().st_size)}")
         rows = []
         for name, function in {"scan": scan, "arrow": to_arrow, "discover": to_rules}.items():
-            runs = [fresh(function, path) for _ in range(1 if settings.quick else 3)]
+            runs = [fresh(function, path)]
+            while not settings.quick and len(runs) < 3 and sum(result["seconds"] for result, _ in runs) < PATIENCE:
+                runs.append(fresh(function, path))
             timing = Timing.of([result["seconds"] for result, _ in runs])
             rows.append(
                 {
@@ -55,19 +59,17 @@ def generate(path: Path, n_rows: int) -> None:
 
     kinds: dict[str, Callable[[str], str]] = {
         "real": lambda u: u,
-        "whole": lambda u: f"CAST(floor(100 * {u}) AS INTEGER)",
-        "word": lambda u: f"'w' || CAST(floor(6 * {u}) AS INTEGER)",
+        "integer": lambda u: f"CAST(floor(100 * {u}) AS INTEGER)",
+        "text": lambda u: f"'w' || CAST(floor(6 * {u}) AS INTEGER)",
     }
     columns = [f"{kinds[name.rstrip('0123456789')](uniform(place))} AS {name}" for place, name in enumerate(COLUMNS)]
     controls = [
         f"'s' || CAST(floor({n} * {uniform(30 + n)}) AS INTEGER) AS {name}"
         for n, name in zip((3, 4), CONTROLS, strict=True)
     ]
-    outcome = f"{uniform(40)} < 0.3 + 0.1 * (site = 's1')::INT + 0.1 * (real0 >= 0.5 AND word0 = 'w2')::INT AS y"
-    duckdb.sql(
-        f"COPY (SELECT *, {outcome} FROM (SELECT {', '.join([*columns, *controls])}, i FROM range({n_rows}) t(i))) "
-        f"TO '{path}' (FORMAT parquet)"
-    )
+    outcome = f"{uniform(40)} < 0.3 + 0.1 * (site = 's1')::INT + 0.1 * (real0 >= 0.5 AND text0 = 'w2')::INT AS y"
+    inputs = f"SELECT {', '.join([*columns, *controls])}, i FROM range({n_rows}) t(i)"
+    duckdb.sql(f"COPY (SELECT * EXCLUDE (i), {outcome} FROM ({inputs})) TO '{path}' (FORMAT parquet)")
 
 
 def scan(path: Path) -> Row:
@@ -96,7 +98,9 @@ def to_rules(path: Path) -> Row:
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rules = discover(path, "y", True, CONTROLS, COLUMNS, k=K, max_length=MAX_LENGTH, progress=False)
+        rules = discover(
+            path, "y", True, CONTROLS, COLUMNS, k=K, max_length=MAX_LENGTH, time_limit=TIME_LIMIT, progress=False
+        )
     return {
         "seconds": time.perf_counter() - start,
         "search_seconds": rules.seconds,
@@ -115,9 +119,9 @@ def section(rows: Sequence[Row]) -> str:
         "discover": f"`discover`, k = {K}, max_length {MAX_LENGTH}",
     }
     found = next(row for row in rows if row["way"] == "discover")
-    kinds = ", ".join(f"{count} of {kind}s" for kind, count in KINDS.items())
+    kinds = ", ".join(f"{count} {kind}" for kind, count in KINDS.items())
     return (
-        f"{integer(found['n_rows'])} generated rows, 20 actionable columns ({kinds}), two controls "
+        f"{integer(found['n_rows'])} generated rows, {len(COLUMNS)} actionable columns ({kinds}), two controls "
         f"({found['n_strata']} strata), a Parquet file of {size(found['file_bytes'])}; each in a new process. "
         f"`discover` spends {duration(found['search_seconds'])} of its time in the search of "
         f"{found['n_propositions']} propositions, {'proven optimal' if found['optimal'] else 'not finished'}; "
@@ -128,7 +132,7 @@ def section(rows: Sequence[Row]) -> str:
             [
                 names[row["way"]],
                 duration(row["seconds"]),
-                f"{100 * row['spread']:.0f} %",
+                spread(row),
                 row["runs"],
                 size(row["peak_memory"]),
             ]

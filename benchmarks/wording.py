@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 
 def duration(seconds: float | None) -> str:
@@ -33,6 +34,11 @@ def integer(value: float) -> str:
 
 def percent(value: float) -> str:
     return f"{100 * value:.0f} %"
+
+
+def spread(row: Mapping[str, Any]) -> str:
+    """How far the slowest of the runs is from the fastest; one run has none."""
+    return percent(row["spread"]) if row["runs"] > 1 else "–"
 
 
 def size(n_bytes: float | None) -> str:
