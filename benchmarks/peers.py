@@ -36,6 +36,9 @@ ALGORITHMS = ("Apriori", "DFS", "SimpleDFS")
 VERSION = REQUIREMENTS.read_text().split("==")[1].strip()
 K = 10
 SAME = 1e-9
+# Seconds for its imports, and for repeating the fastest.
+STARTING = 20.0
+PATIENCE = 120.0
 
 PLAIN_TABLES = ("titanic", "tic-tac-toe", "mushroom", "breast", "kr-vs-k", "splice", "australian")
 QUICK_PLAIN_TABLES = ("tic-tac-toe",)
@@ -141,16 +144,20 @@ def pysubgroup(
 ) -> tuple[dict[str, Timing], Rules]:
     """The times of those of its algorithms that finish, and the answer of the fastest, which alone is repeated."""
     limit = patience(settings)
+    done: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.npz"
         np.savez(path, holds=holds, outcome=outcome)
-        once = {name: one_algorithm(path, depth, name, 1, limit) for name in ALGORITHMS}
-        done = {name: result for name, result in once.items() if result is not None}
+        for name in ALGORITHMS:
+            result = one_algorithm(path, depth, name, 1, limit + STARTING)
+            if result is not None:
+                done[name] = result
+                limit = min(limit, *result["seconds"])  # one that takes longer is not the fastest
         if not done:
             return {}, ()
         fastest = min(done, key=lambda name: min(done[name]["seconds"]))
-        repeats = min(settings.repeats - 1, int(limit / done[fastest]["seconds"][0]))
-        if repeats and (again := one_algorithm(path, depth, fastest, repeats, 2 * limit)):
+        repeats = min(settings.repeats - 1, int(PATIENCE / done[fastest]["seconds"][0]))
+        if repeats and (again := one_algorithm(path, depth, fastest, repeats, 3 * PATIENCE)):
             done[fastest]["seconds"] += again["seconds"]
     return {name: Timing.of(result["seconds"]) for name, result in done.items()}, done[fastest]["rules"]
 

@@ -1,6 +1,6 @@
 """How fast it is: `python benchmarks/run.py [--quick] [--only NAME,…] [--data FOLDER]`.
 
-The full run takes about an hour on a quiet machine, writes benchmarks/results and refreshes docs/benchmarks.md;
+The full run takes an hour or two, wants a quiet machine, writes benchmarks/results and refreshes docs/benchmarks.md;
 the quick one, about two minutes, writes both into benchmarks/results/quick.
 """
 

@@ -21,7 +21,7 @@ from benchmarks.page import page  # noqa: E402
 from benchmarks.searching import measure, problem_of, source  # noqa: E402
 from benchmarks.tables import EFFECT, binned  # noqa: E402
 from benchmarks.tables import noise as noise_table  # noqa: E402
-from paper.plain_search import Rows  # noqa: E402
+from paper.plain_search import Rows, counterexample  # noqa: E402
 
 from causalrules import search  # noqa: E402
 from causalrules.discover import discover  # noqa: E402
@@ -41,6 +41,14 @@ def test_the_plain_search_finds_what_discover_finds(table: SmallTable, ordered: 
     ours = search.run(coded.pack(), SearchOptions(k=1, max_length=None), coded.n_rows)
     assert found.finished
     assert timing.runs == 1
+    assert found.value == pytest.approx(ours.rules[0][0], abs=1e-9)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_the_plain_search_has_the_repaired_bound(ordered: bool) -> None:
+    coded = problem_of(source(counterexample()), "y", 1, ["z"])
+    found, _ = peers.plain(Rows.of(coded), ordered, repeats=1)
+    ours = search.run(coded.pack(), SearchOptions(k=1, max_length=None), coded.n_rows)
     assert found.value == pytest.approx(ours.rules[0][0], abs=1e-9)
 
 
