@@ -24,6 +24,7 @@ from causalrules.exceptions import OptionError
 from causalrules.graph import CausalGraph
 from causalrules.propositions import Proposition
 from causalrules.report import plots
+from causalrules.report.graph import plot_graph
 from causalrules.result import RuleResult
 from test_result import HOSTILE, rule_set
 
@@ -132,12 +133,12 @@ def test_the_graph_has_causes_to_the_left_and_each_role_its_colour() -> None:
         directed=(("sex", "class"), ("sex", "survived"), ("class", "survived")),
         bidirected=(("class", "luck"),),
     )
-    ax = plots.graph(known, "survived", ["class"], ["sex"])
+    ax = plot_graph(known, cr.check(known, target="survived", actionable=["class"], control=["sex"]))
     place = ax.plotted["place"]
     assert all(place[cause][0] < place[effect][0] for cause, effect in known.directed)
     assert len(set(place.values())) == 4
     assert ax.plotted["role"] == {"sex": "control", "class": "actionable", "survived": "target", "luck": None}
-    boxes = {text.get_text(): text.get_bbox_patch() for text in ax.texts if text.get_text()}
+    boxes = {text.get_text(): text.get_bbox_patch() for text in ax.texts if text.get_text() in known.nodes}
     assert len({box.get_edgecolor() for box in boxes.values()}) == 4
     arrows = [text.arrow_patch.get_linestyle() for text in ax.texts if getattr(text, "arrow_patch", None)]
     assert sorted(arrows) == ["-", "-", "-", "--"]
@@ -164,7 +165,7 @@ def test_any_name_can_be_drawn() -> None:
         assert all(text.get_text().replace("\u200d", "").isprintable() for text in texts)
     assert rules.plot().plotted["rule"] == [rule.text for rule in rules]
     known = CausalGraph((*names, "y"), directed=tuple((name, "y") for name in names))
-    plots.graph(known, "y", names).figure.canvas.draw()
+    plot_graph(known).figure.canvas.draw()
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -392,7 +392,7 @@ class RuleSet(Sequence[RuleResult]):
         return html.write(self, path)
 
     def plot(self, kind: str = "effects", ax: Any = None) -> Any:
-        """Plot the rules and return the Axes: "effects", "coverage", "overlap" or "convergence"."""
+        """Plot the rules and return the Axes: "effects", "coverage", "overlap", "convergence" or "graph"."""
         from causalrules.report import plots
 
         return plots.plot(self, kind, ax)

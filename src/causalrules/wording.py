@@ -88,6 +88,11 @@ def identified(rule: RuleResult) -> str:
     return {True: "yes", False: "no", None: "cannot be told"}[answer]
 
 
+def on_its_own(rule: RuleResult) -> str | None:
+    """The same in words; None without a graph."""
+    return None if rule.identification is None else _IDENTIFIED[identified(rule)]
+
+
 def open_path(rule: RuleResult) -> str:
     """The path that keeps the rule from being identified, such as "class <- fare -> survived"; else nothing."""
     return "" if rule.identification is None else written(rule.identification.open_path)
@@ -95,9 +100,9 @@ def open_path(rule: RuleResult) -> str:
 
 def identification(rule: RuleResult) -> str | None:
     """Say what the graph, if any, means for this rule alone."""
-    if rule.identification is None:
+    words = on_its_own(rule)
+    if words is None or rule.identification is None:
         return None
-    words = _IDENTIFIED[identified(rule)]
     return f"{words[0].upper()}{words[1:]}, by the back-door test for its own columns: {rule.identification.reason}."
 
 

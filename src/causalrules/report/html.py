@@ -20,7 +20,7 @@ from causalrules.admissibility import assumptions
 from causalrules.display import printable
 from causalrules.exceptions import OptionError
 from causalrules.propositions import format_column
-from causalrules.report import plots, sections
+from causalrules.report import graph, plots, sections
 from causalrules.trust import plots as trust_plots
 from causalrules.writing import replace_file
 
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 _FOLDER = Path(__file__).parent
 _MOST_STRATA = 30
 # Colours that stand for others in a figure: a report has two sets of them, for light and for dark.
-_INK, _LINE = "#010203", "#040506"
+_INK, _LINE, _PAPER = "#010203", "#040506", "#070809"
 _COLOURS = {
     _INK: "var(--ink)",
     _LINE: "var(--line)",
+    _PAPER: "var(--paper)",
     plots.BLUE.lower(): "var(--blue)",
     plots.ORANGE.lower(): "var(--orange)",
     plots.GREEN.lower(): "var(--green)",
@@ -93,8 +94,8 @@ def _page(rules: RuleSet) -> str:
         asked=_asked(rules),
         assumed=_assumed(rules),
         assumptions=_assumptions(rules),
-        command=_command(rules.question),
-        call=_call(rules.question),
+        command=_command(rules),
+        call=_call(rules),
     )
 
 
@@ -150,6 +151,7 @@ def _cards(rules: RuleSet, less: list[_Less]) -> list[dict[str, Any]]:
             "rule": rule,
             "less": place.why,
             "variants": place.variants,
+            "identified": wording.on_its_own(rule) if wording.claim(rules) == "association" else None,
             "reading": wording.reading(rule, rules),
             "sections": sections.of_rule(rule),
             "chart": _chart(rule, x),
@@ -307,6 +309,8 @@ def _figures(rules: RuleSet) -> list[tuple[str, str]]:
             figures.append(("Which rules hold for the same rows.", plots.overlap))
     if len(rules.history) > 2:
         figures.append(("The search: the best rule found, and what no rule can exceed, over time.", plots.convergence))
+    if rules.graph is not None and graph.can_be_drawn(rules.graph):
+        figures.append(("The causal graph with the roles, and with letters for what breaks a criterion.", plots.graph))
     figures += trust_plots.of_report(rules)
     return [(caption, _svg(draw, rules)) for caption, draw in figures]
 
@@ -331,6 +335,7 @@ def _svg(draw: Callable[..., Any], rules: RuleSet) -> str:
         "ytick.color": _LINE,
         "axes.edgecolor": _LINE,
         "axes.facecolor": "none",
+        "figure.facecolor": _PAPER,
         "svg.fonttype": "none",
         "svg.hashsalt": draw.__name__,
     }
@@ -338,7 +343,8 @@ def _svg(draw: Callable[..., Any], rules: RuleSet) -> str:
     with mpl.rc_context(settings), warnings.catch_warnings():
         # The browser has letters that the font used to measure them may lack.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
-        figure = Figure(figsize=(7.2, min(height, 40.0)), layout="constrained")
+        size = graph.size(rules.graph) if draw is plots.graph and rules.graph else (7.2, min(height, 40.0))
+        figure = Figure(figsize=size, layout="constrained")
         draw(rules, figure.add_subplot())
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     svg = text.getvalue()
@@ -348,7 +354,8 @@ def _svg(draw: Callable[..., Any], rules: RuleSet) -> str:
     return colour.sub(lambda found: found[1] + _COLOURS[found[2]], svg)
 
 
-def _command(question: Question) -> str:
+def _command(rules: RuleSet) -> str:
+    question = rules.question
     options = {
         "target": [question.target],
         "outcome": [_outcome(question)],
@@ -364,10 +371,14 @@ def _command(question: Question) -> str:
     words = ["causalrules", "discover", "-k", str(question.k)]
     words += [f"--{name}={value}" for name, values in options.items() for value in values]
     words += [] if question.redundant else ["--no-redundant"]
+    if rules.graph is not None:
+        words.append(f"--graph={rules.graph.to_dagitty()}")
+        words += [] if wording.causal(rules) else ["--allow-inadmissible"]
     return shlex.join([*words, "--", question.source or "data.csv"])
 
 
-def _call(question: Question) -> str:
+def _call(rules: RuleSet) -> str:
+    question = rules.question
     arguments = {
         "target": question.target,
         "outcome": _outcome(question),
@@ -382,6 +393,8 @@ def _call(question: Question) -> str:
         "estimator": question.estimator,
         "redundant": question.redundant,
     }
+    if rules.graph is not None:
+        arguments |= {"graph": rules.graph.to_dagitty(), "allow_inadmissible": not wording.causal(rules)}
     lines = "".join(f"    {name}={value!r},\n" for name, value in arguments.items())
     source = "data" if question.source is None else repr(question.source)
     return f"import causalrules as cr\n\nrules = cr.discover(\n    {source},\n{lines})"

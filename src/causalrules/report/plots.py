@@ -7,7 +7,7 @@ again for print in black and white. Names come from strangers: they are shown as
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from causalrules.grouping import shared_rows
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from causalrules.graph import CausalGraph
     from causalrules.result import RuleResult, RuleSet
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#767676"
@@ -37,6 +36,7 @@ def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
         "coverage": coverage,
         "overlap": overlap,
         "convergence": convergence,
+        "graph": graph,
         "honest": trust_plots.honest,
         "stability": trust_plots.stability,
         "bias": trust_plots.first_bias,
@@ -193,70 +193,17 @@ def convergence(rules: RuleSet, ax: Axes | None = None) -> Axes:
     return _done(ax, plotted)
 
 
-def graph(
-    known: CausalGraph,
-    target: str,
-    actionable: Iterable[str],
-    control: Iterable[str] = (),
-    ax: Axes | None = None,
-) -> Axes:
-    """Plot a causal graph, its variables marked by their roles; dashed: a common cause, dotted: not known."""
-    role = {**dict.fromkeys(control, "control"), **dict.fromkeys(actionable, "actionable"), target: "target"}
-    place = _layers(known)
-    depth, width = (max((position[axis] for position in place.values()), default=0) for axis in (0, 1))
-    ax = _axes(ax, height=1.2 + 0.75 * (width + 1), width=max(3.5, min(12.0, 2.0 * (depth + 1))))
-    looks = {
-        "target": (ORANGE, "round", "target"),
-        "actionable": (BLUE, "square", "actionable"),
-        "control": (GREEN, "sawtooth", "control"),
-        None: (GREY, "round", "no role"),
-    }
-    boxes = {}
-    for name, position in place.items():
-        colour, shape, _ = looks[role.get(name)]
-        boxes[name] = ax.text(
-            *position,
-            label(name, 24),
-            ha="center",
-            va="center",
-            fontsize=9,
-            parse_math=False,
-            bbox={"boxstyle": f"{shape},pad=0.35", "facecolor": "white", "edgecolor": colour, "linewidth": 1.6},
-        )
-    for edges, style, arrow in (
-        (known.directed, "-", "-|>"),
-        (known.bidirected, "--", "<|-|>"),
-        (known.unknown, ":", "-"),
-    ):
-        for a, b in edges:
-            bend = 0.25 if place[a][1] == place[b][1] and abs(place[a][0] - place[b][0]) > 1 else 0.0
-            ax.annotate(
-                "",
-                place[b],
-                place[a],
-                arrowprops={
-                    "arrowstyle": arrow,
-                    "linestyle": style,
-                    "color": "black",
-                    "patchA": boxes[a].get_bbox_patch(),
-                    "patchB": boxes[b].get_bbox_patch(),
-                    "connectionstyle": f"arc3,rad={bend + 0.2 * (style == '--')}",
-                },
-            )
-    for colour, _, words in looks.values():
-        ax.plot([], [], color=colour, linewidth=3, label=words)
-    ax.set_xlim(-0.6, depth + 0.6)
-    ax.set_ylim(-0.7, width + 0.7)
-    ax.set_axis_off()
-    _legend(ax, 4)
-    plotted = {
-        "place": place,
-        "role": {name: role.get(name) for name in place},
-        "directed": known.directed,
-        "bidirected": known.bidirected,
-        "unknown": known.unknown,
-    }
-    return _done(ax, plotted, grid=False)
+def graph(rules: RuleSet, ax: Axes | None = None) -> Axes:
+    """Plot the causal graph that the roles were checked by, with the roles and what breaks a criterion."""
+    if rules.graph is None:
+        raise OptionError("there is no causal graph to plot; pass one to discover(graph=…)")
+    from causalrules.admissibility import check
+    from causalrules.report.graph import plot_graph  # which is drawn with the means of this module
+
+    question = rules.question
+    roles = {"actionable": question.actionable, "control": question.control}
+    columns = (*question.actionable, *question.control)
+    return plot_graph(rules.graph, check(rules.graph, target=question.target, columns=columns, **roles), ax)
 
 
 def label(text: str, longest: int = _LONGEST_LABEL) -> str:
@@ -268,27 +215,6 @@ def label(text: str, longest: int = _LONGEST_LABEL) -> str:
 def stratum_name(labels: Mapping[str, str]) -> str:
     """The stratum in words, such as "size = small"."""
     return ", ".join(f"{name} = {value}" for name, value in labels.items()) or "all rows"
-
-
-def _layers(known: CausalGraph) -> dict[str, tuple[float, float]]:
-    """Causes to the left of their effects; within a layer, in the order of the graph, centred."""
-    layer = dict.fromkeys(known.nodes, 0)
-    for _ in known.nodes:  # a longest path has no more edges than there are nodes
-        moved = False
-        for cause, effect in known.directed:
-            if layer[effect] <= layer[cause]:
-                layer[effect], moved = layer[cause] + 1, True
-        if not moved:
-            break
-    members: dict[int, list[str]] = {}
-    for name in known.nodes:
-        members.setdefault(layer[name], []).append(name)
-    widest = max(map(len, members.values()), default=1)
-    return {
-        name: (float(depth), (widest - len(names)) / 2 + index)
-        for depth, names in members.items()
-        for index, name in enumerate(names)
-    }
 
 
 def _axes(ax: Axes | None, height: float, width: float = _WIDTH) -> Axes:
