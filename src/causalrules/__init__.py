@@ -9,6 +9,7 @@ class ≤ 2 ∧ sex = female
 from causalrules import datasets
 from causalrules.admissibility import InadmissibleError, check
 from causalrules.discover import discover
+from causalrules.estimator import CausalRules
 from causalrules.exceptions import (
     CausalRulesError,
     CausalRulesWarning,
@@ -22,6 +23,7 @@ from causalrules.result import RuleResult, RuleSet, StratumEffect
 from causalrules.suggestions import suggest
 
 __all__ = [
+    "CausalRules",
     "CausalRulesError",
     "CausalRulesWarning",
     "DataError",
