@@ -128,6 +128,16 @@ def test_the_strongest_control_is_the_yardstick() -> None:
     assert "no control was measured" in alone.sensitivity.sentence
 
 
+def test_a_few_rows_do_not_make_a_control_strong() -> None:
+    """Values that three rows have, all with the rule and the outcome, are no reason to fear a confounder."""
+    common = (250, 250, 250, 250)
+    tables = [common, common, (3, 0, 0, 0), (0, 0, 0, 3)]
+    (control,) = control_strengths(rule_of(tables))
+    assert control.strength < 1.7
+    (strong,) = control_strengths(rule_of([(400, 50, 40, 10), (10, 40, 50, 400)]))
+    assert strong.strength > 5
+
+
 def rule_of(tables: list[tuple[int, int, int, int]]) -> RuleResult:
     labels = [{"z": str(place)} for place in range(len(tables))]
     a, b, c, d = np.array(tables).T

@@ -16,6 +16,7 @@ from causalrules.result import RuleResult, RuleSet
 from causalrules.trust.evidence import ControlStrength, RuleEvidence, Sensitivity
 
 Counts = Sequence[tuple[int, int, int, int]]
+_RARE = 0.05
 
 
 def e_value(risk_ratio: float) -> float:
@@ -68,12 +69,14 @@ def risk_ratio(counts: Counts, level: float = 0.95) -> tuple[float, float] | Non
 def control_strengths(rule: RuleResult) -> tuple[ControlStrength, ...]:
     """Each control's own risk ratios with the rule and the outcome, and the effect without adjusting for it.
 
-    Shares are Laplace-corrected, so that a rare value of the control does not make it look strong.
+    Values of the control that fewer than 5 % of the rows have are taken together and shares are Laplace-corrected, so
+    that a few rows do not make a control look strong.
     """
     found = []
     for name in rule.labels[0] if rule.labels else ():
         levels = np.array(list(_merged(rule, [name]).values()), dtype=np.float64)
-        a, b, c, d = levels.T
+        rare = levels.sum(axis=1) < _RARE * levels.sum()
+        a, b, c, d = np.vstack([levels[~rare], levels[rare].sum(axis=0)] if rare.any() else [levels]).T
         on = (a + b + 1) / np.sum(a + b + 1)
         off = (c + d + 1) / np.sum(c + d + 1)
         with_rule = float(np.max(np.maximum(on / off, off / on)))
