@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 from click.core import ParameterSource
 
+from causalrules.admissibility import InadmissibleError
+from causalrules.cli_graph import check, suggest
 from causalrules.display import printable, sentences
 from causalrules.exceptions import CausalRulesError, CausalRulesWarning, DataError, OptionError
 from causalrules.writing import replace_file
@@ -26,6 +28,7 @@ from causalrules.writing import replace_file
 if TYPE_CHECKING:
     from causalrules.result import RuleSet
 
+_GO_ON = "  --allow-inadmissible goes on all the same, and the rules are then called associations."
 _QUESTION, _RULES, _TRUST, _RUN, _OUTPUT = "Question", "Rules", "Trust", "Run", "Output"
 
 
@@ -38,6 +41,9 @@ class _Commands(click.RichGroup):
             warnings.showwarning = _show_warning
             try:
                 return super().invoke(ctx)
+            except InadmissibleError as error:
+                for line in (*error.verdict.summary().splitlines(), _GO_ON):
+                    click.echo(printable(line), err=True)
             except CausalRulesError as error:
                 _say("Error", str(error), "red")
             except KeyboardInterrupt:
@@ -49,6 +55,10 @@ class _Commands(click.RichGroup):
 @click.version_option(package_name="causalrules", message="%(prog)s %(version)s")
 def cli() -> None:
     """Find the conditions with the highest reliable effect on an outcome."""
+
+
+cli.add_command(check)
+cli.add_command(suggest)
 
 
 def _max_length(ctx: click.Context, param: click.Parameter, given: str) -> int | None:
@@ -126,6 +136,26 @@ def _output(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
     metavar="COLUMN",
     panel=_QUESTION,
     help="A column to put conditions on. Repeat for more; every other column by default.",
+)
+@click.option(
+    "--graph",
+    metavar="FILE|TEXT",
+    panel=_QUESTION,
+    help="The causal graph, checked before the search: a DOT, GML or dagitty file, or text such as "
+    "'size -> treatment -> success'.",
+)
+@click.option(
+    "--latent",
+    multiple=True,
+    metavar="NAME",
+    panel=_QUESTION,
+    help="A variable of the graph that is not observed. Repeat for more.",
+)
+@click.option(
+    "--allow-inadmissible",
+    is_flag=True,
+    panel=_QUESTION,
+    help="Search although the graph does not allow it, and call the rules associations.",
 )
 @click.option("--weights", metavar="COLUMN", panel=_QUESTION, help="A column that says how often each row counts.")
 @click.option(

@@ -71,7 +71,7 @@ def resolve(
         if fault := _constant(observed, name, missing_counts=True):
             raise RoleError(f"control {name!r} {fault}; leave it out")
     if chosen is None:
-        chosen = _default_actionable(observed, {target, weights, *controls}, notes)
+        chosen = default_actionable(observed, {target, weights, *controls}, notes)
     else:
         for name in chosen:
             if fault := _constant(observed, name, missing_counts=not table.kinds[name].ordered):
@@ -127,7 +127,8 @@ def _constant(table: Table, name: str, missing_counts: bool) -> str | None:
     return None
 
 
-def _default_actionable(table: Table, taken: set[str | None], notes: list[str]) -> tuple[str, ...]:
+def default_actionable(table: Table, taken: set[str | None], notes: list[str]) -> tuple[str, ...]:
+    """Every column that no other role has taken and that a condition can be put on; the notes name the rest."""
     chosen = []
     for name in sorted(table.names):
         if name in taken:
