@@ -102,13 +102,13 @@ def _output(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
     """Refuse what cannot be written before the search, not after it."""
     if given is None:
         return None
-    folder, data = os.path.dirname(given) or os.curdir, ctx.params["file"]
+    folder, data, option = os.path.dirname(given) or os.curdir, ctx.params["file"], param.opts[0]
     if os.path.isdir(given):
-        raise DataError(f"--output {given!r} is a directory; name a file in it")
+        raise DataError(f"{option} {given!r} is a directory; name a file in it")
     if not os.path.isdir(folder):
-        raise DataError(f"--output {given!r}: there is no directory {folder!r}; make it first")
+        raise DataError(f"{option} {given!r}: there is no directory {folder!r}; make it first")
     if os.path.exists(given) and os.path.exists(data) and os.path.samefile(given, data):
-        raise DataError(f"--output {given!r} is the data itself; name another file")
+        raise DataError(f"{option} {given!r} is the data itself; name another file")
     return Path(given)
 
 
@@ -286,6 +286,13 @@ def _output(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
     panel=_OUTPUT,
     help="Where the rules are written instead of the terminal.",
 )
+@click.option(
+    "--report",
+    metavar="FILE",
+    callback=_output,
+    panel=_OUTPUT,
+    help="Where a report is written as well: one HTML file with plots, to open in a browser without a network.",
+)
 @click.option("--quiet", is_flag=True, panel=_OUTPUT, help="No progress and no remarks, only the rules and errors.")
 @click.pass_context
 def discover(
@@ -294,6 +301,7 @@ def discover(
     file: str,
     form: str,
     output: Path | None,
+    report: Path | None,
     quiet: bool,
     permutations: int | None,
     trust: bool,
@@ -329,6 +337,8 @@ def discover(
         click.echo(text)
     else:
         replace_file(output, text + "\n")
+    if report is not None:
+        rules.to_html(report)
     if not quiet and (output is not None or form != "table"):
         for remark in _remarks(rules, output):
             click.echo(printable(remark), err=True)
