@@ -7,7 +7,7 @@ class ≤ 2 ∧ sex = female
 """
 
 from causalrules import datasets
-from causalrules.admissibility import InadmissibleError, check
+from causalrules.admissibility import InadmissibleError, assumptions, check, identify_rule
 from causalrules.discover import discover
 from causalrules.estimator import CausalRules
 from causalrules.exceptions import (
@@ -19,10 +19,12 @@ from causalrules.exceptions import (
     OptionError,
     RoleError,
 )
+from causalrules.graph import CausalGraph
 from causalrules.result import RuleResult, RuleSet, StratumEffect
 from causalrules.suggestions import suggest
 
 __all__ = [
+    "CausalGraph",
     "CausalRules",
     "CausalRulesError",
     "CausalRulesWarning",
@@ -35,8 +37,10 @@ __all__ = [
     "RuleResult",
     "RuleSet",
     "StratumEffect",
+    "assumptions",
     "check",
     "datasets",
     "discover",
+    "identify_rule",
     "suggest",
 ]
