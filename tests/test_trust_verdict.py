@@ -138,6 +138,19 @@ def test_everything_at_once(trusted: RuleSet) -> None:
     assert RuleSet.from_json(trusted.to_json()) == trusted
 
 
+def test_a_frame_has_what_is_known(trusted: RuleSet) -> None:
+    frame = replace(trusted, library="dict").to_frame()
+    assert frame["p_value"] == [rule.p_value for rule in trusted]
+    assert frame["verdict"] == [
+        rule.evidence.verdict.word for rule in trusted if rule.evidence and rule.evidence.verdict
+    ]
+    assert frame["honest_low"] == [
+        rule.evidence.honest.low for rule in trusted if rule.evidence and rule.evidence.honest
+    ]
+    bare = cr.discover(planted(100), "y", k=1).to_frame()
+    assert not {"p_value", "verdict", "e_value", "honest_effect"} & set(bare)
+
+
 def test_noise_is_not_supported() -> None:
     rules = cr.discover(planted(200, effect=0), "y", control="z", k=1, max_length=2).trust(99, 10, 3)
     verdict = rules[0].evidence.verdict  # type: ignore[union-attr]

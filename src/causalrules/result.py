@@ -22,6 +22,7 @@ from causalrules.exceptions import DataError
 from causalrules.graph import CausalGraph
 from causalrules.propositions import Proposition, describe
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence
+from causalrules.trust.evidence import columns as trust_columns
 
 if TYPE_CHECKING:
     from causalrules.grouping import Group
@@ -313,6 +314,7 @@ class RuleSet(Sequence[RuleResult]):
             **{name: [getattr(rule, name) for rule in self] for name in _NUMBERS},
             "interval_low": [rule.interval()[0] for rule in self],
             "interval_high": [rule.interval()[1] for rule in self],
+            **trust_columns(self),
         }
         if self.admissibility is not None:
             columns["claim"] = [wording.claim(self)] * len(self)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from causalrules.exceptions import DataError
+
+if TYPE_CHECKING:
+    from causalrules.result import RuleResult
 
 T = TypeVar("T")
 
@@ -194,6 +197,22 @@ class SearchEvidence:
     calibration: Calibration | None = None
     honest: HonestRun | None = None
     stability: StabilityRun | None = None
+
+
+def columns(rules: Iterable[RuleResult]) -> dict[str, list[Any]]:
+    """The evidence as columns beside the rules, those alone that say something."""
+    rows = [(rule.p_value, rule.evidence or RuleEvidence()) for rule in rules]
+    found: dict[str, list[Any]] = {
+        "p_value": [p_value for p_value, _ in rows],
+        "honest_effect": [known.honest and known.honest.effect for _, known in rows],
+        "honest_low": [known.honest and known.honest.low for _, known in rows],
+        "honest_high": [known.honest and known.honest.high for _, known in rows],
+        "e_value": [known.sensitivity and known.sensitivity.e_value for _, known in rows],
+        "e_value_limit": [known.sensitivity and known.sensitivity.e_value_limit for _, known in rows],
+        "returns": [known.stability and known.stability.nearly for _, known in rows],
+        "verdict": [known.verdict and known.verdict.word for _, known in rows],
+    }
+    return {name: values for name, values in found.items() if any(value is not None for value in values)}
 
 
 def to_dict(evidence: Any) -> Any:
