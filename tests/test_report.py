@@ -344,7 +344,7 @@ def test_the_call_in_the_report_finds_the_same_rules_again(tmp_path: Path, monke
         "-data.csv", "income = now", ">= 40", control='z "quoted"', k=4, beta=0.1, max_length=None, redundant=False
     )
     made: dict[str, Any] = {}
-    exec(html._call(rules.question), made)
+    exec(html._call(rules), made)
     assert list(made["rules"]) == list(rules)
     assert made["rules"].question == rules.question
 
@@ -352,13 +352,31 @@ def test_the_call_in_the_report_finds_the_same_rules_again(tmp_path: Path, monke
 
     from causalrules.cli import cli
 
-    program, *arguments = shlex.split(html._command(rules.question))
+    program, *arguments = shlex.split(html._command(rules))
     assert program == "causalrules"
     done = CliRunner().invoke(cli, [*arguments[:-2], "--format=json", "--quiet", *arguments[-2:]])
     assert done.exit_code == 0, done.output
     again = cr.RuleSet.from_json(done.stdout)
     assert list(again) == list(rules)
     assert again.question == rules.question
+
+
+def test_the_command_line_writes_the_report(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from causalrules.cli import cli
+
+    data, report = tmp_path / "data.csv", tmp_path / "report.html"
+    PASSENGERS.to_csv(data, index=False)
+    arguments = ["discover", str(data), "--target=survived", "-k", "2", "--quiet"]
+    done = CliRunner().invoke(cli, [*arguments, "--report", str(report)])
+    assert done.exit_code == 0
+    assert "class ≤ 2 ∧ sex = female" in report.read_text(encoding="utf-8")
+    assert "class ≤ 2 ∧ sex = female" in done.stdout
+    refused = CliRunner().invoke(cli, [*arguments, "--report", str(data)])
+    assert refused.exit_code == 1
+    assert "--report" in refused.stderr
+    assert "is the data itself" in refused.stderr
 
 
 def test_results_without_rules_or_rows_have_a_report_too() -> None:
