@@ -138,6 +138,18 @@ def test_a_few_rows_do_not_make_a_control_strong() -> None:
     assert strong.strength > 5
 
 
+@given(st.lists(counts, min_size=2, max_size=4))
+def test_a_control_is_as_strong_for_a_rule_as_for_its_negation(tables: list[tuple[int, int, int, int]]) -> None:
+    (mine,) = control_strengths(rule_of(tables))
+    (negation,) = control_strengths(rule_of([(c, d, a, b) for a, b, c, d in tables]))
+    assert mine.with_rule == pytest.approx(negation.with_rule)
+    assert mine.strength == pytest.approx(negation.strength)
+    rows = np.array([[a + b, c + d] for a, b, c, d in tables])
+    if (rows.sum(axis=1) >= 0.05 * rows.sum()).all():
+        on, off = ((rows + 1) / (rows + 1).sum(axis=0)).T
+        assert mine.with_rule == pytest.approx(max(*(on / off), *(off / on)))
+
+
 def rule_of(tables: list[tuple[int, int, int, int]]) -> RuleResult:
     labels = [{"z": str(place)} for place in range(len(tables))]
     a, b, c, d = np.array(tables).T
