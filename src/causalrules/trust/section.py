@@ -32,7 +32,7 @@ def of_result(rules: RuleSet) -> tuple[Section, ...]:
         "returns",
     )
     rows = tuple((str(place), rule.text, *wording.cells(rule)) for place, rule in judged)
-    found = [Section("How far to trust them", sentences, headings if rows else (), rows)]
+    found = [Section("How far to trust them", sentences, headings if rows else (), tuple(rows))]
     run = rules.evidence.stability if rules.evidence else None
     if run is not None and run.conditions:
         found.append(
