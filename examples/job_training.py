@@ -46,7 +46,7 @@ def of_training(rows: list[dict[str, float]], control: tuple[str, ...] = ()) -> 
     print(
         f"  effect {trained.effect:+.1%} (95 % interval {low:+.1%} to {high:+.1%}), reliable effect "
         f"{trained.reliable_effect:+.1%}, overlap {trained.overlap:.0%} of {len(rows):,} rows, "
-        f"{len(trained.strata)} strata\n"
+        f"strata: {len(trained.strata)}\n"
     )
     return trained
 
@@ -64,13 +64,9 @@ def main() -> dict[str, cr.RuleResult]:
     print("Trained against the survey, adjusted for earnings in 1974 and 1975:")
     results["adjusted"] = of_training(trained + survey, ("re74", "re75"))
 
-    print(
-        "Adjusting finds the sign and the size of the experiment. But half of the survey is in strata where nobody was"
-    )
-    print(
-        "trained, and in others a handful were: the reliable effect, which counts on what the data can carry in every"
-    )
-    print("stratum, makes no claim.")
+    print("Adjusting finds the sign and the size of the experiment. But nearly half of the people are in strata")
+    print("where nobody was trained, and in others a handful were: the reliable effect, which counts on what the")
+    print("data can carry in every stratum, makes no claim.")
     return results
 
 
