@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,8 +52,26 @@ def _pointer(kind: str, array: NDArray[Any] | None) -> Any:
     return ffi.NULL if array is None else ffi.cast(kind, ffi.from_buffer(array))
 
 
-class PackedTable:
-    """The rows as bits: one set of rows for each proposition, packed by stratum and outcome."""
+class Packed(ABC):
+    """Packed rows, here or elsewhere: they can be counted and searched."""
+
+    n_strata: int
+
+    @abstractmethod
+    def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows with and without the outcome, by stratum, that satisfy all the conditions."""
+
+    @abstractmethod
+    def search(self, **options: Any) -> NativeSearch:
+        """A search over these rows, with the options of `NativeSearch`."""
+
+
+class PackedTable(Packed):
+    """The rows as bits: one set of rows for each proposition, packed by stratum and outcome.
+
+    They are built in two passes over the batches; `sizes` are those of the first pass, if they are known without the
+    columns.
+    """
 
     def __init__(
         self,
@@ -61,8 +80,9 @@ class PackedTable:
         high: ArrayLike,
         n_columns: int,
         n_strata: int,
-        batches: Iterable[Batch] | Sequence[Batch],
+        batches: Iterable[Batch],
         max_weight: int = 1,
+        sizes: Iterable[Batch] | None = None,
     ) -> None:
         columns, low, high = _array(column_index, np.uint32), _array(low, np.int32), _array(high, np.int32)
         if not len(columns) == len(low) == len(high):
@@ -80,7 +100,7 @@ class PackedTable:
         if not builder:
             raise _failure()
         try:
-            for batch in batches:
+            for batch in batches if sizes is None else sizes:
                 self._pass(builder, batch, n_columns, fill=False)
             for batch in batches:
                 self._pass(builder, batch, n_columns, fill=True)
@@ -99,7 +119,7 @@ class PackedTable:
         columns = [_array(column, np.int32) for column in batch.columns]
         n_rows = len(strata)
         lengths = {len(outcomes), *(len(column) for column in columns)} | (set() if weights is None else {len(weights)})
-        if lengths != {n_rows} or len(columns) != n_columns:
+        if lengths != {n_rows} or (fill and len(columns) != n_columns):
             raise ValueError(f"a batch of {n_rows} rows has arrays of lengths {sorted(lengths)}")
         arguments = [
             builder,
@@ -131,13 +151,41 @@ class PackedTable:
             raise _failure()
         return positive.astype(np.int64), negative.astype(np.int64)
 
+    def search(self, **options: Any) -> NativeSearch:
+        """A search over these rows, with the options of `NativeSearch`."""
+        return NativeSearch(self, **options)
+
+    def answer(self, salt: int, question: NDArray[np.uint32], length: int) -> NDArray[np.uint64]:
+        """What these rows have to say when they are one part of many; no two parts have the same salt."""
+        answer = np.zeros(length, np.uint64)
+        asked = _array(question, np.uint32)
+        code = lib.cr_table_answer(
+            self._handle, salt, _pointer("uint32_t *", asked), len(asked), _pointer("uint64_t *", answer), length
+        )
+        if code:
+            raise _failure()
+        return answer
+
+
+def put_together(question: NDArray[np.uint32], answers: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """The answer of all rows, from those of their parts."""
+    first, *others = answers
+    total = first.copy()
+    for more in others:
+        more = _array(more, np.uint64)
+        if lib.cr_put_together(
+            int(question[0]), _pointer("uint64_t *", total), _pointer("uint64_t *", more), len(total)
+        ):
+            raise _failure()
+    return total
+
 
 class NativeSearch:
     """One search over a packed table, a step at a time."""
 
     def __init__(
         self,
-        table: PackedTable,
+        table: Packed,
         *,
         estimator: str,
         beta: float,
@@ -149,20 +197,16 @@ class NativeSearch:
         floor: float = -math.inf,
     ) -> None:
         self._k = k
-        search = lib.cr_search_new(
-            table._handle,
-            ESTIMATORS[estimator],
-            beta,
-            k,
-            alpha,
-            max_length or 0,
-            min_rows,
-            not redundant,
-            floor,
-        )
+        options = (ESTIMATORS[estimator], beta, k, alpha, max_length or 0, min_rows, not redundant, floor)
+        search = self._begin(table, options)
         if not search:
             raise _failure()
         self._handle = ffi.gc(search, lib.cr_search_free)
+
+    def _begin(self, table: Packed, options: tuple[Any, ...]) -> Any:
+        if not isinstance(table, PackedTable):
+            raise TypeError(f"{type(table).__name__} begins its searches itself")
+        return lib.cr_search_new(table._handle, *options)
 
     def step(self, seconds: float, threads: int) -> Status:
         """Go on for about this long; other Python threads run meanwhile."""
@@ -182,6 +226,23 @@ class NativeSearch:
             nodes=status.nodes,
             open=status.open,
         )
+
+    def save(self) -> NDArray[np.uint64]:
+        """What is needed to go on later, between steps."""
+        numbers = np.zeros(0, np.uint64)
+        while True:
+            length = lib.cr_search_save(self._handle, _pointer("uint64_t *", numbers), len(numbers))
+            if length < 0:
+                raise _failure()
+            if length <= len(numbers):
+                return numbers[:length]
+            numbers = np.zeros(length, np.uint64)
+
+    def restore(self, numbers: NDArray[np.uint64]) -> None:
+        """Go back to what a search of the same rows with the same options has saved, before the first step."""
+        saved = _array(numbers, np.uint64)
+        if lib.cr_search_restore(self._handle, _pointer("uint64_t *", saved), len(saved)):
+            raise _failure()
 
     def rules(self) -> list[tuple[float, tuple[int, ...]]]:
         """The best rules so far, best first: value and conditions."""

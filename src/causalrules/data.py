@@ -10,12 +10,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.exceptions import DataError, OptionError
+
+if TYPE_CHECKING:
+    from causalrules.files import DuckDBSource
 
 Scalar: TypeAlias = "int | float | str | bool | dt.date | dt.datetime | dt.time | dt.timedelta"
 Ends: TypeAlias = "NDArray[np.intp]"
@@ -25,6 +28,8 @@ MICROSECOND = dt.timedelta(microseconds=1)
 
 
 _COUNTABLE_RANGE = 1 << 20
+# From this many rows on, a file or relation is streamed: its rows are never in memory all at once.
+STREAMED_FROM = 5_000_000
 
 
 class Kind(StrEnum):
@@ -171,11 +176,7 @@ class Table:
         if column.data.dtype.kind == "f":
             infinite = np.flatnonzero(np.isinf(column.data) & ~column.missing)
             if len(infinite):
-                raise DataError(
-                    f"column {name!r} holds {len(infinite):,} infinite value{'s' * (len(infinite) > 1)}, "
-                    f"the first in row {infinite[0] + 1:,}; replace them by a number or by a missing value, "
-                    "or leave the column out"
-                )
+                raise DataError(infinite_values(name, len(infinite), int(infinite[0]) + 1))
         return column if self._rows is None else column.take(self._rows)
 
     def histogram(self, name: str) -> Histogram:
@@ -227,6 +228,10 @@ class Table:
         for start in range(0, self.n_records, size):
             yield {name: column[start : start + size] for name, column in codes.items()}
 
+    def combinations(self, ends: Mapping[str, Ends]) -> dict[str, NDArray[np.int32]]:
+        """Rows of codes, one array for each column, among which is every combination that occurs."""
+        return {name: self.codes(name, column_ends) for name, column_ends in ends.items()}
+
     def select(self, name: str, satisfied: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which stored rows hold one of the histogram's values marked in `satisfied`; never a missing one."""
         codes = self.codes(name, np.arange(len(satisfied)))
@@ -260,29 +265,24 @@ class Table:
     def _frequencies(self, name: str) -> NDArray[np.int64]:
         column = self._column(name)
         if self.kinds[name] is not Kind.NUMBER:
-            raise DataError(
-                f"weights column {name!r} holds {self.kinds[name]} values; weights are whole numbers ≥ 0, "
-                "the number of times each row counts"
-            )
+            raise DataError(no_numbers_as_weights(name, self.kinds[name]))
         whole = column.data == np.floor(column.data) if column.data.dtype.kind == "f" else True
-        bad = np.flatnonzero(column.missing | (column.data < 0) | ~np.asarray(whole) | (column.data > 2**53))
+        bad = np.flatnonzero(column.missing | (column.data < 0) | ~np.asarray(whole) | (column.data > MOST_ROWS))
         if len(bad):
             first = bad[0]
-            value = "missing" if column.missing[first] else repr(column.scalar(column.data[first].item()))
-            raise DataError(
-                f"weights column {name!r} has {len(bad):,} value{'s' * (len(bad) > 1)} that cannot be a "
-                f"weight, the first in row {first + 1:,}: {value}; weights are whole numbers ≥ 0"
-            )
+            value = None if column.missing[first] else column.scalar(column.data[first].item())
+            raise DataError(not_weights(name, len(bad), int(first) + 1, value))
         frequencies = column.data.astype(np.int64)
-        if math.fsum(frequencies) > 2**53:
-            raise DataError(f"the weights in column {name!r} add up to more than 2**53 rows; scale them down")
+        if math.fsum(frequencies) > MOST_ROWS:
+            raise DataError(too_many_rows(name))
         return frequencies
 
 
-def read(data: Any, na_values: Sequence[str] = ()) -> Table:
+def read(data: Any, na_values: Sequence[str] = (), query: str | None = None) -> Table:
     """Read a table from a dataframe, a dict of columns, a structured array, or a path to CSV, TSV or Parquet.
 
-    In text files an empty field is missing, and so is any of `na_values`; nothing else is guessed.
+    A path may be a pattern of many files, such as "year=*/part-*.parquet". In text files an empty field is missing,
+    and so is any of `na_values`; nothing else is guessed. `query` is a SELECT over the file as the table `data`.
     """
     if isinstance(na_values, str):
         na_values = (na_values,)
@@ -291,12 +291,60 @@ def read(data: Any, na_values: Sequence[str] = ()) -> Table:
     if isinstance(data, (str, os.PathLike)):
         from causalrules import files
 
-        return Table(files.read_path(data, tuple(na_values)))
+        source = files.read_path(data, tuple(na_values))
+        return _table(source if query is None else files.read_query(source, query))
     if na_values:
         raise OptionError("na_values is for text files; in a dataframe, set those values to missing instead")
+    if query is not None:
+        raise OptionError("query is for files; of a dataframe, pass the rows and columns that are wanted")
+    if type(data).__name__ == "DuckDBPyRelation":
+        from causalrules import files
+
+        return _table(files.read_relation(data))
     from causalrules import frames
 
     return Table(frames.read_object(data))
+
+
+def _table(source: DuckDBSource) -> Table:
+    if source.n_rows < STREAMED_FROM:
+        return Table(source)
+    from causalrules.stream import StreamedTable
+
+    return StreamedTable(source)
+
+
+MOST_ROWS = 2**53
+
+
+def no_numbers_as_weights(name: str, kind: Kind) -> str:
+    """The words for weights that are not numbers."""
+    return (
+        f"weights column {name!r} holds {kind} values; weights are whole numbers ≥ 0, "
+        "the number of times each row counts"
+    )
+
+
+def not_weights(name: str, n_bad: int, row: int, value: Scalar | None) -> str:
+    """The words for numbers that cannot be weights."""
+    shown = "missing" if value is None else repr(value)
+    return (
+        f"weights column {name!r} has {n_bad:,} value{'s' * (n_bad > 1)} that cannot be a "
+        f"weight, the first in row {row:,}: {shown}; weights are whole numbers ≥ 0"
+    )
+
+
+def too_many_rows(name: str) -> str:
+    """The words for weights whose sum is no longer exact."""
+    return f"the weights in column {name!r} add up to more than 2**53 rows; scale them down"
+
+
+def infinite_values(name: str, n_values: int, row: int) -> str:
+    """The words for values that no condition can be put on."""
+    return (
+        f"column {name!r} holds {n_values:,} infinite value{'s' * (n_values > 1)}, "
+        f"the first in row {row:,}; replace them by a number or by a missing value, or leave the column out"
+    )
 
 
 def unknown_column(name: object, names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any, cast
 
 from causalrules import estimators, search
-from causalrules._native import PackedTable
+from causalrules._native import Packed
 from causalrules.admissibility import InadmissibleError, check
 from causalrules.data import read
 from causalrules.exceptions import OptionError
@@ -48,6 +48,7 @@ def discover(
     holdout: Any = None,
     weights: str | None = None,
     na_values: Sequence[str] = (),
+    query: str | None = None,
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
@@ -59,7 +60,7 @@ def discover(
     ----------
     data
         A pandas, Polars or Arrow table, a DuckDB relation, a dict of columns, or a path to a CSV, TSV or
-        Parquet file (also gzipped).
+        Parquet file (also gzipped), or to many of them ("part-*.parquet").
     target, outcome
         The target column, and the outcome that is wanted: one of its values, or a condition such as ">= 50000".
         May be left out for a boolean or 0/1 target.
@@ -98,6 +99,8 @@ def discover(
         A column that says how often each row counts.
     na_values
         What else stands for a missing value in a text file.
+    query
+        A SELECT over the file as the table `data`; its result is searched.
     n_jobs, time_limit, progress
         Threads (−1: all cores), seconds after which the best so far is returned, and whether progress is shown
         (None: on a terminal, when it takes longer than a second) or a function that is called with it.
@@ -112,7 +115,7 @@ def discover(
     if graph is None and latent:
         raise OptionError(f"latent = {latent!r:.200}: these are variables of a graph; give the graph too")
     known = None if graph is None else CausalGraph.read(graph, latent)
-    table = read(data, na_values)
+    table = read(data, na_values, query)
     roles = resolve(table, target, outcome, actionable, control, weights)
     verdict = None
     if known is not None:
@@ -142,7 +145,7 @@ def discover(
 
 def assemble(
     problem: Problem,
-    packed: PackedTable,
+    packed: Packed,
     options: SearchOptions,
     found: Found,
     *,

@@ -1,4 +1,4 @@
-"""CSV, TSV and Parquet files and DuckDB relations, behind a DuckDB that hands out one column at a time.
+"""CSV, TSV and Parquet files and DuckDB relations, behind a DuckDB that hands out one column or some rows at a time.
 
 No text of a stranger (path, name, value) becomes SQL: paths are parameters, and columns are called c0, c1, …
 """
@@ -13,6 +13,9 @@ import re
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,10 @@ from causalrules.exceptions import DataError, OptionError
 
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 _HEAD = 1 << 20
+# Text files of more bytes than this are put on disk, compressed, instead of into memory.
+_KEPT_BYTES = 1 << 29
+# Rows of a slice: whole row groups of the Parquet files that DuckDB writes.
+SLICE = 8 * 122_880
 # What people write for "missing": pointed out when it alone keeps a column from being numbers, never guessed.
 _NA_TOKENS = ("?", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", ".", "missing", "#N/A")
 
@@ -55,7 +62,7 @@ _MOMENTS = {
 class _Database:
     """A DuckDB in memory, and a folder for what must lie on disk, removed with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_disk: bool = False) -> None:
         import duckdb
 
         self.folder = Path(tempfile.mkdtemp(prefix="causalrules-"))
@@ -67,7 +74,10 @@ class _Database:
                 "temp_directory": str(self.folder / "spill"),
             },
         )
-        self.connection.execute("ATTACH ':memory:' AS store (COMPRESS)")
+        if on_disk:
+            self.connection.execute("ATTACH ? AS store", [str(self.folder / "store.duckdb")])
+        else:
+            self.connection.execute("ATTACH ':memory:' AS store (COMPRESS)")
         self.connection.execute("USE store")
         weakref.finalize(self, _close, self.connection, self.folder)
 
@@ -81,11 +91,30 @@ def _close(connection: Any, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-class _DuckDBSource:
-    """The relation `data` of a database, whose columns c0, c1, … have these names."""
+@dataclass(frozen=True)
+class Slice:
+    """Some rows of `data`: what to write after FROM, and its parameters."""
 
-    def __init__(self, database: _Database, names: list[str], types: list[tuple[str, str]], notes: list[str]) -> None:
+    relation: str
+    parameters: tuple[Any, ...]
+
+
+class DuckDBSource:
+    """The relation `data` of a database, whose columns c0, c1, … have these names; the slices are its parts."""
+
+    def __init__(
+        self,
+        database: _Database,
+        names: list[str],
+        types: list[tuple[str, str]],
+        notes: list[str],
+        slices: Sequence[Slice],
+        files: Sequence[Path] = (),
+    ) -> None:
         self._database = database
+        self.slices = slices
+        self._files = files
+        self._named = {name: expression for name, (_, expression) in zip(names, types, strict=True)}
         self.notes = notes
         self.library = default_library()
         self.kinds: dict[str, Kind] = {}
@@ -129,7 +158,27 @@ class _DuckDBSource:
     def _any(self, condition: str) -> bool:
         return bool(self._database.rows(f"SELECT count(*) FROM data WHERE {condition}")[0][0])
 
+    @property
+    def folder(self) -> Path:
+        """Where files may be put that live as long as the source does."""
+        return self._database.folder
+
+    def fetch(self, name: str) -> tuple[str, str]:
+        """What the column holds ('number', 'boolean', 'text' or a form of moments), and the SQL expression for it."""
+        return self._fetch[name]
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The result of a query, for few rows."""
+        with explained():
+            return self._database.rows(query, list(parameters))
+
+    def arrays(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """The result of a query as arrays, one for each column; masked ones where values are missing."""
+        with explained():
+            return list(self._database.connection.execute(query, list(parameters)).fetchnumpy().values())
+
     def column(self, name: str) -> Column:
+        """The whole column; rows in the order of the source on every call."""
         import duckdb
 
         try:
@@ -155,6 +204,32 @@ class _DuckDBSource:
         (array,) = self._database.connection.execute(query).fetchnumpy().values()
         return array
 
+    def select(self, query: str) -> DuckDBSource:
+        """The result of the user's own query, in which `data` has the columns' own names."""
+        connection = self._database.connection
+        answer = _Database()
+        path = answer.folder / "query.parquet"
+        # Names come from strangers: in SQL they stand in quotes, with the quotes in them doubled.
+        columns = ", ".join(
+            f'{expression} AS "{name.replace(chr(34), chr(34) * 2)}"' for name, expression in self._named.items()
+        )
+        connection.execute("CREATE SCHEMA named")
+        connection.execute(f"CREATE VIEW named.data AS SELECT {columns} FROM store.main.data")
+        readable = [str(place.resolve()) for place in self._files]
+        connection.execute(
+            "SET allowed_directories = ?", [[f"{place.resolve()}{os.sep}" for place in (self.folder, answer.folder)]]
+        )
+        connection.execute("SET allowed_paths = ?", [readable])
+        connection.execute("SET python_enable_replacements = false")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        connection.execute("USE store.named")
+        relation = connection.sql(query)
+        names = [str(name) for name in relation.columns]
+        check_names(names)
+        relation.to_parquet(str(path))
+        return _from_parquet(answer, [path], names)
+
     def _text(self, expression: str) -> Column:
         # An enumeration gives each distinct string once to Python, and integers for the rows.
         distinct = f"SELECT DISTINCT {expression} AS value FROM data WHERE {expression} IS NOT NULL ORDER BY value"
@@ -167,7 +242,18 @@ class _DuckDBSource:
         return coded(np.ma.filled(fetched.astype(np.int32), -1), labels)
 
 
-def read_relation(relation: Any) -> _DuckDBSource:
+@contextmanager
+def explained() -> Iterator[None]:
+    """What DuckDB says while rows are streamed, as an error of ours."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise DataError(f"the rows cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def read_relation(relation: Any) -> DuckDBSource:
     """A DuckDB relation, evaluated once: a second evaluation may give the rows in another order."""
     names = [str(name) for name in relation.columns]
     check_names(names)
@@ -177,35 +263,75 @@ def read_relation(relation: Any) -> _DuckDBSource:
     path = database.folder / "relation.parquet"
     try:
         relation.to_parquet(str(path))
-        return _from_parquet(database, path, names)
+        return _from_parquet(database, [path], names)
     except duckdb.Error as error:
         raise DataError(f"cannot read the relation: {str(error).splitlines()[0]}") from error
 
 
-def read_path(path: str | os.PathLike[str], na_values: tuple[str, ...]) -> _DuckDBSource:
-    """A file, by the ending of its name."""
+def read_query(source: DuckDBSource, query: str) -> DuckDBSource:
+    """The result of a SELECT over the source as the table `data`; the query may read nothing else."""
     import duckdb
 
-    place = Path(path)
-    _check_file(str(path), place)
-    suffixes = [suffix.lower() for suffix in place.suffixes]
-    compressed = bool(suffixes) and suffixes[-1] == ".gz"
-    ending = (suffixes[:-1] if compressed else suffixes)[-1:] or [""]
     try:
-        if ending[0] in _DELIMITERS:
-            return _from_text(place, _DELIMITERS[ending[0]], compressed, na_values)
-        if ending[0] in (".parquet", ".pq"):
+        statements = duckdb.extract_statements(query)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise OptionError(
+                "query: give one SELECT over the table 'data', such as SELECT * FROM data WHERE age >= 18"
+            )
+        return source.select(query)
+    except duckdb.Error as error:
+        raise OptionError(f"query: {str(error).splitlines()[0]}") from error
+
+
+def read_path(path: str | os.PathLike[str], na_values: tuple[str, ...]) -> DuckDBSource:
+    """A file, or all files that match a pattern, by the ending of their names."""
+    import duckdb
+
+    places = _places(os.fspath(path))
+    forms = {_form(place) for place in places}
+    if len(forms) > 1:
+        raise DataError(f"{os.fspath(path)!r} matches files of different kinds; name one kind, as in '*.parquet'")
+    ((ending, compressed),) = forms
+    try:
+        if ending in _DELIMITERS:
+            return _from_text(places, _DELIMITERS[ending], compressed, na_values)
+        if ending in (".parquet", ".pq"):
             if na_values:
                 raise OptionError("na_values is for text files; a Parquet file says itself what is missing")
-            return _read_parquet(place, compressed)
+            return _read_parquet(places, compressed)
     except (duckdb.Error, RuntimeError) as error:
-        raise _explain(place, error) from error
+        raise _explain(_blamed(places, str(error)), error) from error
     except (OSError, EOFError) as error:
-        raise DataError(f"cannot read {str(place)!r}: {error}") from error
+        raise DataError(f"cannot read {os.fspath(path)!r}: {error}") from error
     raise DataError(
-        f"cannot tell what {str(place)!r} is from its name; it should end in .csv, .tsv, .txt or .parquet "
+        f"cannot tell what {str(places[0])!r} is from its name; it should end in .csv, .tsv, .txt or .parquet "
         "(each also with .gz)"
     )
+
+
+def _form(place: Path) -> tuple[str, bool]:
+    suffixes = [suffix.lower() for suffix in place.suffixes]
+    compressed = bool(suffixes) and suffixes[-1] == ".gz"
+    return ((suffixes[:-1] if compressed else suffixes)[-1:] or [""])[0], compressed
+
+
+def _places(text: str) -> list[Path]:
+    """The file of that name, or the files that match the pattern, in the order of their names."""
+    try:
+        is_pattern = glob.has_magic(text) and not os.path.lexists(text)
+        places = [Path(found) for found in sorted(glob.glob(text, recursive=True))] if is_pattern else [Path(text)]
+    except ValueError as error:
+        raise DataError(f"{text[:200]!r} is not a usable path: {error}") from error
+    if not places:
+        raise DataError(f"no file matches {text!r}; the working directory is {os.getcwd()!r}")
+    for place in places:
+        _check_file(str(place) if is_pattern else text, place)
+    return places
+
+
+def _blamed(places: list[Path], message: str) -> Path:
+    """The file that an error of DuckDB's is about."""
+    return next((place for place in places if str(place.resolve()) in message), places[0])
 
 
 def _check_file(text: str, place: Path) -> None:
@@ -251,22 +377,27 @@ def _literal(place: Path) -> str:
     return glob.escape(str(place.resolve()))
 
 
-def _read_parquet(place: Path, compressed: bool) -> _DuckDBSource:
+def _read_parquet(places: list[Path], compressed: bool) -> DuckDBSource:
     database = _Database()
-    path = place
+    paths = places
     if compressed:
-        path = database.folder / "data.parquet"
-        with gzip.open(place) as packed, path.open("wb") as unpacked:
-            shutil.copyfileobj(packed, unpacked)
-    with path.open("rb") as file:
-        if file.read(4) != b"PAR1":
-            raise DataError(f"{str(place)!r} is not a Parquet file, though its name says so")
-    names = _parquet_names(database, path)
-    check_names(names)
-    return _from_parquet(database, path, names)
+        paths = [database.folder / f"data{position}.parquet" for position in range(len(places))]
+        for place, path in zip(places, paths, strict=True):
+            with gzip.open(place) as packed, path.open("wb") as unpacked:
+                shutil.copyfileobj(packed, unpacked)
+    for place, path in zip(places, paths, strict=True):
+        with path.open("rb") as file:
+            if file.read(4) != b"PAR1":
+                raise DataError(f"{str(place)!r} is not a Parquet file, though its name says so")
+    schema = _schema(database, paths[0])
+    names = list(schema)
+    for place, path in zip(places[1:], paths[1:], strict=True):
+        _check_same(places[0], schema, place, _schema(database, path))
+    return _from_parquet(database, paths, names)
 
 
-def _parquet_names(database: _Database, path: Path) -> list[str]:
+def _schema(database: _Database, path: Path) -> dict[str, str]:
+    """The columns of a Parquet file and their types."""
     # The schema is a tree written depth first; the columns are the children of its root.
     nodes = database.rows("SELECT name, coalesce(num_children, 0) FROM parquet_schema(?)", [_literal(path)])
     names, position = [], 1
@@ -276,22 +407,72 @@ def _parquet_names(database: _Database, path: Path) -> list[str]:
         while open_nodes:
             open_nodes += nodes[position][1] - 1
             position += 1
-    return names
+    check_names(names)
+    types = database.connection.read_parquet(_literal(path), hive_partitioning=False).types
+    return dict(zip(names, map(str, types), strict=True))
 
 
-def _from_parquet(database: _Database, path: Path, names: list[str]) -> _DuckDBSource:
+def _check_same(first: Path, columns: dict[str, str], other: Path, other_columns: dict[str, str]) -> None:
+    if list(columns) != list(other_columns):
+        strange = [*(set(columns) ^ set(other_columns))]
+        difference = f"it differs in {shorten(sorted(strange))}" if strange else "they come in another order"
+        raise DataError(
+            f"the columns of {str(other)!r} are not those of {str(first)!r}: {difference}; "
+            "write all files with the same columns"
+        )
+    for name, kind in columns.items():
+        if other_columns[name] != kind:
+            raise DataError(
+                f"column {name!r} is {other_columns[name]} in {str(other)!r} and {kind} in {str(first)!r}; "
+                "write it as the same type in all files"
+            )
+
+
+def _from_parquet(database: _Database, paths: list[Path], names: list[str]) -> DuckDBSource:
     columns = ", ".join(f"c{position}" for position in range(len(names)))
-    relation = database.connection.read_parquet(_literal(path), hive_partitioning=False)
-    relation.create_view("file")
+    relation = database.connection.read_parquet([_literal(path) for path in paths], hive_partitioning=False)
+    relation.create_view("file", replace=True)
     database.connection.execute(f"CREATE VIEW data AS SELECT * FROM file AS renamed({columns})")
     described = database.connection.execute("SELECT * FROM data LIMIT 0").description
     types = [(column[1].id, f"c{position}") for position, column in enumerate(described)]
-    return _DuckDBSource(database, names, types, [])
+    slices = _parquet_slices(database, paths, columns, "file_row_number" in map(str.lower, names))
+    return DuckDBSource(database, names, types, [], slices, paths)
 
 
-def _from_text(place: Path, delimiters: str, compressed: bool, na_values: tuple[str, ...]) -> _DuckDBSource:
-    names, delimiter = _header(place, delimiters, compressed)
-    database = _Database()
+def _parquet_slices(database: _Database, paths: list[Path], columns: str, whole_files: bool) -> list[Slice]:
+    """Many small files together, and large ones in parts by the number of the row, unless a column has that name."""
+    sizes = [database.rows("SELECT num_rows FROM parquet_file_metadata(?)", [_literal(path)])[0][0] for path in paths]
+    rows = "read_parquet(?, hive_partitioning=false)"
+    slices: list[Slice] = []
+    together: list[str] = []
+    n_together = 0
+    for path, size in zip(paths, sizes, strict=True):
+        if size > SLICE and not whole_files:
+            part = f"(SELECT * FROM {rows} WHERE file_row_number >= ? AND file_row_number < ?) AS renamed({columns})"
+            starts = range(0, size, SLICE)
+            slices.extend(Slice(part, ([_literal(path)], start, start + SLICE)) for start in starts)
+            continue
+        if together and n_together + size > SLICE:
+            slices.append(Slice(f"{rows} AS renamed({columns})", (together,)))
+            together, n_together = [], 0
+        together = [*together, _literal(path)]
+        n_together += size
+    if together:
+        slices.append(Slice(f"{rows} AS renamed({columns})", (together,)))
+    return slices
+
+
+def _from_text(places: list[Path], delimiters: str, compressed: bool, na_values: tuple[str, ...]) -> DuckDBSource:
+    names, delimiter = _header(places[0], delimiters, compressed)
+    for place in places[1:]:
+        other_names, other_delimiter = _header(place, delimiters, compressed)
+        _check_same(places[0], dict.fromkeys(names, ""), place, dict.fromkeys(other_names, ""))
+        if other_delimiter != delimiter:
+            raise DataError(
+                f"{str(place)!r} separates its fields by {other_delimiter!r} and {str(places[0])!r} by {delimiter!r}; "
+                "write all files in the same way"
+            )
+    database = _Database(on_disk=sum(place.stat().st_size for place in places) > _KEPT_BYTES)
     columns = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(len(names)))
     # The dialect is fixed: DuckDB's own detection may skip lines, take '#' for comments, guess date formats.
     source = (
@@ -299,15 +480,23 @@ def _from_text(place: Path, delimiters: str, compressed: bool, na_values: tuple[
         "escape='\"', comment='', nullstr=?, compression=?, hive_partitioning=false, strict_mode=true, "
         "null_padding=false)"
     )
-    parameters = [_literal(place), delimiter, ["", *na_values], "gzip" if compressed else "none"]
+    parameters = [
+        [_literal(place) for place in places],
+        delimiter,
+        ["", *na_values],
+        "gzip" if compressed else "none",
+    ]
     # The text is kept, which is small once compressed, and cast when a column is fetched.
     database.connection.execute(f"CREATE TABLE data AS SELECT * FROM {source}", parameters)
     database.connection.execute("CHECKPOINT")
-    if not database.rows("SELECT count(*) FROM data")[0][0]:
-        raise DataError(f"{str(place)!r} has a header and no rows")
+    n_rows = database.rows("SELECT count(*) FROM data")[0][0]
+    if not n_rows:
+        raise DataError(f"{str(places[0])!r} has a header and no rows")
     notes: list[str] = []
     types = [_detect(database, f"c{position}", name, notes) for position, name in enumerate(names)]
-    return _DuckDBSource(database, names, types, notes)
+    part = "(SELECT * FROM data WHERE rowid >= ? AND rowid < ?)"
+    slices = [Slice(part, (start, start + SLICE)) for start in range(0, n_rows, SLICE)]
+    return DuckDBSource(database, names, types, notes, slices)
 
 
 def _header(place: Path, delimiters: str, compressed: bool) -> tuple[list[str], str]:

@@ -7,27 +7,30 @@ the same language.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules._native import Batch, PackedTable
+from causalrules import merging
+from causalrules._native import Batch, Packed, PackedTable
 from causalrules.data import Table
 from causalrules.exceptions import OptionError
 from causalrules.propositions import Language, Strata, build, strata
 from causalrules.roles import Roles
+from causalrules.stored import StoredRows, StoredTable, require_memory
 
 _BATCH = 1_000_000
-_SAMPLE = 20_000
-# A row that counts w times stands in the packed table once for each one in w's binary form: about twice on average.
-_WORTH_MERGING = 0.5
+_ARRAYS = ("stratum", "outcome", "weights", "columns")
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows as codes: `columns[i]` belongs to `language.columns[i]`, −1 is missing; `weights` None counts each once."""
+    """Rows as codes: `columns[i]` belongs to `language.columns[i]`, −1 is missing; `weights` None counts each once.
+
+    Rows that are stored elsewhere become arrays when they are first asked for as such.
+    """
 
     roles: Roles
     language: Language
@@ -40,14 +43,48 @@ class Problem:
     n_dropped: int
     library: str
     notes: tuple[str, ...]
+    stored: StoredRows | None = None
 
-    def pack(self, outcome: NDArray[Any] | None = None, rows: NDArray[Any] | None = None) -> PackedTable:
+    @classmethod
+    def elsewhere(cls, stored: StoredRows, **known: Any) -> Problem:
+        """A problem whose rows are not here."""
+        problem = object.__new__(cls)
+        vars(problem).update(known, stored=stored)
+        return problem
+
+    def __getattr__(self, name: str) -> Any:
+        # Called for what is not set: the arrays of rows that are elsewhere.
+        stored = vars(self).get("stored")
+        if name not in _ARRAYS or stored is None:
+            raise AttributeError(name)
+        rows = stored.fetch()
+        arrays = (rows.strata, rows.outcomes, rows.weights, tuple(rows.columns))
+        vars(self).update(zip(_ARRAYS, arrays, strict=True))
+        return vars(self)[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"stored": None}
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        return "stratum" not in vars(self)
+
+    def digest(self) -> int:
+        """A number that other rows would hardly have; the order of the rows does not matter."""
+        if self.stored is not None and self._is_elsewhere:
+            return self.stored.digest()
+        return merging.digest(_Parts(Batch(self.stratum, self.outcome, self.weights, self.columns)))
+
+    def pack(self, outcome: NDArray[Any] | None = None, rows: NDArray[Any] | None = None) -> Packed:
         """The table for the search: with another outcome for each record, or of some of the records only."""
+        if outcome is None and rows is None and self.stored is not None and self._is_elsewhere:
+            return self.stored.pack()
         chosen = slice(None) if rows is None else rows
         y = (self.outcome if outcome is None else np.asarray(outcome, np.uint8))[chosen]
         weights = None if self.weights is None else self.weights[chosen]
         batch = Batch(self.stratum[chosen], y, weights, [column[chosen] for column in self.columns])
-        merged = _merge(batch)
+        merged = merging.merge(batch)
+        require_memory(_places(merged), self.language)
         max_weight = 1 if merged.weights is None or not len(merged.weights) else int(merged.weights.max())
         return PackedTable(
             self.language.column_index,
@@ -75,23 +112,33 @@ def prepare(
     language = build(observed, roles.actionable, max_bins=max_bins, cuts=cuts)
     groups = strata(observed, roles.control, max_bins=max_bins, cuts=cuts)
     satisfied = roles.outcome.satisfied
+    known: dict[str, Any] = {
+        "roles": roles,
+        "language": language,
+        "strata": groups,
+        "n_rows": observed.n_rows,
+        "n_dropped": observed.n_dropped,
+        "library": observed.library,
+        "notes": (*table.notes, *roles.notes, *language.notes, *groups.notes),
+    }
+    if isinstance(observed, StoredTable):
+        rows = observed.stored(language, groups, satisfied)
+        if isinstance(rows, Batch):
+            return Problem(
+                stratum=rows.strata, outcome=rows.outcomes, weights=rows.weights, columns=tuple(rows.columns), **known
+            )
+        return Problem.elsewhere(rows, **known)
     outcome = observed.select(roles.target, satisfied).astype(np.uint8)
     controls = {name: observed.codes(name, groups.ends[name]) for name in groups.columns}
     stratum = groups.index(controls) if controls else np.zeros(observed.n_records, np.int32)
     columns = tuple(_smallest(observed.codes(name, language.ends[name])) for name in language.columns)
     frequencies = observed.weights_array
     return Problem(
-        roles=roles,
-        language=language,
-        strata=groups,
         stratum=stratum,
         outcome=outcome,
         weights=None if frequencies is None else frequencies.astype(np.uint64),
         columns=columns,
-        n_rows=observed.n_rows,
-        n_dropped=observed.n_dropped,
-        library=observed.library,
-        notes=(*table.notes, *roles.notes, *language.notes, *groups.notes),
+        **known,
     )
 
 
@@ -113,39 +160,14 @@ class _Parts(Sequence[Batch]):
         return Batch(whole.strata[part], whole.outcomes[part], weights, [c[part] for c in whole.columns])
 
 
+def _places(batch: Batch) -> int:
+    """How many places in the packed table the rows take: as many as their weights have ones in binary."""
+    if batch.weights is None or not len(batch.weights):
+        return len(batch.strata)
+    bits = range(int(batch.weights.max()).bit_length())
+    return sum(int(np.count_nonzero(batch.weights >> np.uint64(bit) & np.uint64(1))) for bit in bits)
+
+
 def _smallest(codes: NDArray[np.int32]) -> NDArray[Any]:
     highest = int(codes.max(initial=0))
     return codes.astype(np.int8 if highest < 2**7 else np.int16 if highest < 2**15 else np.int32)
-
-
-def _all_columns(batch: Batch) -> list[NDArray[Any]]:
-    return [batch.strata, batch.outcomes, *batch.columns]
-
-
-def _keys(batch: Batch, rows: slice | NDArray[Any]) -> NDArray[np.uint64]:
-    """A number for each row that is the same for rows that agree everywhere."""
-    key = np.zeros(len(batch.strata[rows]), np.uint64)
-    for column in _all_columns(batch):
-        key ^= column[rows].astype(np.int64).astype(np.uint64)
-        key *= np.uint64(0x9E3779B97F4A7C15)
-        key ^= key >> np.uint64(29)
-    return key
-
-
-def _merge(batch: Batch) -> Batch:
-    """The batch with rows that agree everywhere made one row that counts for all, where that saves work."""
-    n_rows = len(batch.strata)
-    if n_rows <= _SAMPLE:
-        return batch
-    sample = np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False)
-    if len(np.unique(_keys(batch, sample))) > _WORTH_MERGING * _SAMPLE:
-        return batch
-    _, first, place = np.unique(_keys(batch, slice(None)), return_index=True, return_inverse=True)
-    if not all(np.array_equal(column, column[first][place]) for column in _all_columns(batch)):
-        return batch  # two different rows share a key: once in 2**64 / rows² tables
-    if batch.weights is None:
-        weights = np.bincount(place, minlength=len(first)).astype(np.uint64)
-    else:
-        weights = np.zeros(len(first), np.uint64)
-        np.add.at(weights, place, batch.weights)
-    return Batch(batch.strata[first], batch.outcomes[first], weights, [column[first] for column in batch.columns])

@@ -198,14 +198,15 @@ def cut_ends(counts: NDArray[np.int64], max_bins: int) -> Ends:
         return np.empty(0, np.intp)
     if n_values <= max_bins:
         return np.arange(n_values, dtype=np.intp)
-    before = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    before = np.zeros(n_values + 1, np.int64)
+    np.cumsum(counts, out=before[1:])
     ends: list[int] = [n_values - 1]
     splittable = [(-int(before[-1]), 0, n_values - 1)]
     while splittable and len(ends) < max_bins:
         rows, first, last = heapq.heappop(splittable)
         # The first value after which at least half of the rows lie to the left, or the one before it.
         middle = int(before[first]) * 2 - rows
-        upper = int(np.searchsorted(before[first + 1 : last + 1] * 2, middle)) + first
+        upper = int(np.searchsorted(before[first + 1 : last + 1], -(-middle // 2))) + first
         upper = min(upper, last - 1)
         lower = max(upper - 1, first)
         cut = lower if abs(int(before[lower + 1]) * 2 - middle) <= abs(int(before[upper + 1]) * 2 - middle) else upper
@@ -417,8 +418,6 @@ def strata(
     columns = tuple(sorted(control))
     ends: dict[str, Ends] = {}
     names: dict[str, list[str]] = {}
-    levels: list[NDArray[np.int64]] = []
-    index = np.zeros(table.n_records, np.int64)
     for column in columns:
         histogram = table.histogram(column)
         n_values = len(histogram.values)
@@ -432,9 +431,10 @@ def strata(
                 f"control {column!r} has {n_values:,} values, binned into {len(ends[column])}: "
                 f"{', '.join(names[column][:-1])}"
             )
-        level, index = np.unique(
-            _combined(index, table.codes(column, ends[column]), len(ends[column])), return_inverse=True
-        )
+    levels: list[NDArray[np.int64]] = []
+    index: NDArray[Any] = np.zeros(1, np.int64)
+    for column, codes in table.combinations(ends).items():
+        level, index = np.unique(_combined(index, codes, len(ends[column])), return_inverse=True)
         levels.append(level)
     n_strata = len(levels[-1]) if levels else 1
     if n_strata > table.n_rows / 2:

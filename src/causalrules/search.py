@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from causalrules import estimators
-from causalrules._native import NativeSearch, PackedTable, Status
+from causalrules._native import Packed, Status
 from causalrules.data import shorten
 from causalrules.exceptions import OptionError
 
@@ -106,7 +106,7 @@ class Found:
 
 
 def run(
-    table: PackedTable,
+    table: Packed,
     options: SearchOptions,
     n_rows: int,
     *,
@@ -114,8 +114,7 @@ def run(
     watch: Callable[[Progress], None] | None = None,
 ) -> Found:
     """Search until it is done, the time is up, or the user interrupts; the best so far is returned in any case."""
-    search = NativeSearch(
-        table,
+    search = table.search(
         estimator=options.estimator,
         beta=options.beta,
         k=options.k,

@@ -1,0 +1,284 @@
+"""Tables larger than memory: the answer is that of the same rows in memory, wherever they come from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import causalrules as cr
+from causalrules import data, files, merging, stored, stream
+from causalrules.exceptions import DataError, OptionError
+from strategies import SmallTable, questions, small_tables
+
+# Shrinking would write thousands of files.
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
+slow = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40, phases=PHASES
+)
+
+
+@pytest.fixture
+def streaming(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Everything is streamed, in slices of five rows."""
+    monkeypatch.setattr(data, "STREAMED_FROM", 0)
+    monkeypatch.setattr(files, "SLICE", 5)
+    monkeypatch.setattr(stream, "SLICE", 5)
+    return monkeypatch
+
+
+def answer(rules: cr.RuleSet) -> dict[str, Any]:
+    """The JSON without what depends on time, on the source's name and on the dataframe library."""
+    found: dict[str, Any] = json.loads(rules.to_json())
+    for name in ("run", "library"):
+        found.pop(name, None)
+    found["question"].pop("source")
+    return found
+
+
+def asked(source: Any, small: SmallTable, **question: Any) -> dict[str, Any]:
+    return answer(cr.discover(source, "y", 1, list(small.control), list(small.actionable), n_jobs=1, **question))
+
+
+def outcome(source: Any, small: SmallTable, **question: Any) -> dict[str, Any] | str:
+    """The answer, or the error in its words."""
+    try:
+        return asked(source, small, **question)
+    except cr.exceptions.InputError as error:
+        return str(error)
+
+
+def write(columns: dict[str, list[Any]], path: Path) -> Path:
+    pq.write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), path)
+    return path
+
+
+@slow
+@given(small_tables(), questions(), st.booleans(), st.booleans())
+def test_streamed_is_in_memory(
+    tmp_path: Path,
+    streaming: pytest.MonkeyPatch,
+    small: SmallTable,
+    question: dict[str, Any],
+    sorts: bool,
+    merges: bool,
+) -> None:
+    streaming.setattr(stream, "_GROUPED", 0 if sorts else 100_000)
+    streaming.setattr(stream.StreamedTable, "_KEPT_VALUES", 2)
+    streaming.setattr(merging, "pays", lambda batch: merges)
+    path = write(small.columns(), tmp_path / "data.parquet")
+    with pytest.MonkeyPatch.context() as in_memory:
+        in_memory.setattr(data, "STREAMED_FROM", 10**9)
+        expected = outcome(path, small, **question)
+    assert type(data.read(path)) is stream.StreamedTable
+    assert outcome(path, small, **question) == expected
+    assert outcome(duckdb.read_parquet(str(path)), small, **question) == expected
+
+
+@slow
+@given(small_tables(), st.data())
+def test_streamed_weights_are_repeated_rows(
+    tmp_path: Path, streaming: pytest.MonkeyPatch, small: SmallTable, draw: st.DataObject
+) -> None:
+    columns = small.columns()
+    n_rows = len(small.rows)
+    weights = [1, 1, *draw.draw(st.lists(st.integers(0, 5), min_size=n_rows, max_size=n_rows))[2:]]
+    path = write({**columns, "n": weights}, tmp_path / "data.parquet")
+    expanded = {
+        name: [v for v, n in zip(values, weights, strict=True) for _ in range(n)] for name, values in columns.items()
+    }
+    assert outcome(path, small, weights="n") == outcome(expanded, small)
+
+
+words = st.text(st.characters(exclude_categories=("Cs",)), max_size=3)
+columns_of_any_kind = st.one_of(
+    st.lists(st.none() | st.floats(allow_infinity=False), min_size=12, max_size=12),
+    st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), min_size=12, max_size=12),
+    st.lists(st.none() | st.sampled_from([-0.0, 0.0, float("nan"), 1.5]), min_size=12, max_size=12),
+    st.lists(st.none() | words, min_size=12, max_size=12),
+    st.lists(st.none() | st.booleans(), min_size=12, max_size=12),
+    st.lists(st.none() | st.dates(), min_size=12, max_size=12),
+    st.lists(st.none() | st.datetimes(), min_size=12, max_size=12),
+)
+
+
+@slow
+@given(columns_of_any_kind, columns_of_any_kind, columns_of_any_kind, st.booleans())
+def test_values_of_any_kind(
+    tmp_path: Path, streaming: pytest.MonkeyPatch, x: list[Any], z: list[Any], y: list[Any], sorts: bool
+) -> None:
+    streaming.setattr(stream, "_GROUPED", 0 if sorts else 100_000)
+    path = write({"x": x, "z": z, "y": y, "b": [True, False] * 6}, tmp_path / "data.parquet")
+    wanted = next((value for value in y if value is not None and value == value), None)
+
+    def found() -> Any:
+        try:
+            return answer(cr.discover(path, "y", wanted, ["z"], ["x", "b"], k=5, max_bins=3))
+        except cr.exceptions.InputError as error:
+            return str(error)
+
+    with pytest.MonkeyPatch.context() as in_memory:
+        in_memory.setattr(data, "STREAMED_FROM", 10**9)
+        expected = found()
+    assert found() == expected
+
+
+def test_many_files_are_one_table(tmp_path: Path, streaming: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    parts = []
+    for number in range(4):
+        n_rows = (0, 3, 17, 8)[number]
+        parts.append(
+            {
+                "y": rng.integers(0, 2, n_rows).tolist(),
+                "x": rng.random(n_rows).tolist(),
+                # A category that is in one file only.
+                "c": rng.choice(["é", "b"] if number < 3 else ["only here", "b"], n_rows).tolist(),
+            }
+        )
+    types = pa.schema({"y": pa.int64(), "x": pa.float64(), "c": pa.string()})
+    for number, part in enumerate(parts):
+        pq.write_table(pa.table(part, types), tmp_path / f"part-{number}.parquet")
+        rows = [",".join(map(str, row)) for row in zip(*part.values(), strict=True)]
+        (tmp_path / f"part-{number}.csv").write_text("\n".join(["y,x,c", *rows]) + "\n", encoding="utf-8")
+    whole = {name: [value for part in parts for value in part[name]] for name in parts[0]}
+    expected = answer(cr.discover(whole, "y", k=500))
+    assert "only here" in str(expected)
+    for pattern in ("part-*.parquet", "part-?.csv"):
+        assert answer(cr.discover(tmp_path / pattern, "y", k=500)) == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"y": [0, 1], "z": ["a", "b"]}, "differs in 'x', 'z'"),
+        ({"y": [0, 1], "x": ["a", "b"]}, "'x' is VARCHAR in .*b.parquet' and BIGINT in"),
+        ({"x": [0, 1], "y": [0, 1]}, "another order"),
+    ],
+)
+def test_files_that_differ_are_named(tmp_path: Path, other: dict[str, list[Any]], message: str) -> None:
+    write({"y": [0, 1], "x": [1, 2]}, tmp_path / "a.parquet")
+    write(other, tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=message):
+        cr.discover(tmp_path / "*.parquet", "y")
+
+
+def test_csv_headers_that_differ_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("y,x\n1,2\n")
+    (tmp_path / "b.csv").write_text("y,w\n1,2\n")
+    with pytest.raises(DataError, match=r"b.csv' are not those of .*a.csv': it differs in 'w', 'x'"):
+        cr.discover(tmp_path / "*.csv", "y")
+    (tmp_path / "b.csv").write_text("")
+    with pytest.raises(DataError, match=r"b.csv' is empty"):
+        cr.discover(tmp_path / "*.csv", "y")
+    with pytest.raises(DataError, match=r"no file matches .*tsv"):
+        cr.discover(tmp_path / "*.tsv", "y")
+    (tmp_path / "b.csv").rename(tmp_path / "c.parquet")
+    write({"y": [0, 1]}, tmp_path / "c.parquet")
+    with pytest.raises(DataError, match="different kinds"):
+        cr.discover(tmp_path / "*", "y")
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, -2, 3, 1], "1 value .* row 2: -2"),
+        ([1, 1.5, 3, 0.5], "2 values .* row 2: 1.5"),
+        ([1, None, 3, 1], "1 value .* row 2: missing"),
+        (["a", "b", "c", "d"], "holds text values"),
+        ([2**53, 1, 1, 1], "more than 2\\*\\*53"),
+    ],
+)
+def test_streamed_weights_are_checked(
+    tmp_path: Path, streaming: pytest.MonkeyPatch, weights: list[Any], message: str
+) -> None:
+    path = write({"y": [0, 1, 0, 1], "x": [1, 2, 3, 4], "n": weights}, tmp_path / "data.parquet")
+    with pytest.raises(DataError, match=message):
+        cr.discover(path, "y", weights="n")
+
+
+def test_streamed_infinities_are_named(tmp_path: Path, streaming: pytest.MonkeyPatch) -> None:
+    path = write({"y": [0, 1, 0, 1], "x": [1.0, 2.0, float("inf"), -float("inf")]}, tmp_path / "data.parquet")
+    with pytest.raises(DataError, match="'x' holds 2 infinite values, the first in row 3"):
+        cr.discover(path, "y")
+
+
+def test_too_many_texts(tmp_path: Path, streaming: pytest.MonkeyPatch) -> None:
+    streaming.setattr(stream, "_MOST_TEXTS", 3)
+    values = {"y": [0, 1, 0, 1, 1], "b": [True, False, True, True, False]}
+    rules = cr.discover(write({**values, "x": list("abcde")}, tmp_path / "a.parquet"), "y")
+    assert any("5 values are all different" in note for note in rules.notes)
+    with pytest.raises(DataError, match="'x' has 4 different texts"):
+        cr.discover(write({**values, "x": list("abcda")}, tmp_path / "b.parquet"), "y")
+
+
+def test_what_does_not_fit_is_said_before_it_starts(
+    tmp_path: Path, streaming: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "available_memory", lambda: 50)
+    columns = {"y": [0, 1] * 50, "x": list(range(100))}
+    message = r"100 rows with 14 conditions need .* GB .* free; lower max_bins, .*'x' has the most values: 8"
+    for source in (columns, write(columns, tmp_path / "data.parquet")):
+        with pytest.raises(DataError, match=message):
+            cr.discover(source, "y")
+
+
+def test_available_memory_is_something() -> None:
+    free = stored.available_memory()
+    assert free is None or free > 2**20
+
+
+def test_rows_that_are_elsewhere_come_when_they_are_asked_for(tmp_path: Path, streaming: pytest.MonkeyPatch) -> None:
+    import pickle
+
+    columns = {"y": [0, 1] * 20, "x": list(range(40)), "z": ["a", "b", "b", "a"] * 10}
+    streamed = cr.discover(write(columns, tmp_path / "data.parquet"), "y", control="z").problem
+    local = cr.discover(columns, "y", control="z").problem
+    assert streamed is not None
+    assert local is not None
+    assert streamed.stored is not None
+    again = pickle.loads(pickle.dumps(streamed))
+    for problem in (streamed, again):
+        assert problem.stratum.tolist() == local.stratum.tolist()
+        assert problem.outcome.tolist() == local.outcome.tolist()
+        assert [column.tolist() for column in problem.columns] == [column.tolist() for column in local.columns]
+        assert problem.weights is None
+
+
+def test_a_query_chooses_rows_and_columns(tmp_path: Path) -> None:
+    columns = {"y": [0, 1] * 20, 'a "b"': list(range(40)), "z": ["a", "b", "b", "a"] * 10}
+    path = write(columns, tmp_path / "data.parquet")
+    query = 'SELECT y, "a ""b""" % 7 AS x FROM data WHERE z = \'a\''
+    chosen = [row for row in range(40) if columns["z"][row] == "a"]
+    expected = {"y": [columns["y"][row] for row in chosen], "x": [row % 7 for row in chosen]}
+    assert answer(cr.discover(path, "y", query=query)) == answer(cr.discover(expected, "y"))
+    csv = tmp_path / "data.csv"
+    duckdb.read_parquet(str(path)).write_csv(str(csv))
+    assert answer(cr.discover(csv, "y", query=query)) == answer(cr.discover(expected, "y"))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT * FROM data; SELECT 1", "one SELECT"),
+        ("DROP TABLE data", "one SELECT"),
+        ("SELECT * FROM nothing", "nothing"),
+        ("SELECT * FROM local_frame", "local_frame"),
+        ("SELECT * FROM read_text('/etc/hostname')", "Cannot access"),
+        ("SELEC", "SELEC"),
+    ],
+)
+def test_a_query_reads_nothing_else(tmp_path: Path, query: str, message: str) -> None:
+    local_frame = pa.table({"y": [0, 1], "x": [1, 2]})
+    path = write({"y": [0, 1], "x": [1, 2]}, tmp_path / "data.parquet")
+    with pytest.raises(OptionError, match=message):
+        cr.discover(path, "y", query=query)
+    assert local_frame.num_rows == 2
