@@ -129,7 +129,7 @@ def power(quick: bool) -> None:
     repeats = 2 if quick else 10
     rows = []
     for conditions, effect, n in itertools.product((1, 2), (0.1, 0.2, 0.3), (500, 2000, 10000)):
-        hits = np.zeros(4, int)
+        hits = np.zeros(5, int)
         for seed in range(repeats):
             columns, planted = planted_table(n, effect, conditions, draw(seed, n, conditions, round(10 * effect)))
             question: dict[str, Any] = {"target": "y", "control": "z", "max_length": 2, "k": 1}
@@ -140,17 +140,22 @@ def power(quick: bool) -> None:
 
             rules = cr.discover(columns, **question)
             half = cr.discover(columns, **question, holdout=0.5, seed=seed)
+            assert rules.problem is not None
+            beta = calibrate(rules.problem, options_of(rules.question), permutations=59, seed=seed).beta
+            calibrated = cr.discover(columns, **question, beta=beta)
             p_value = rules.significance(99, seed)[0].p_value
             honest = half[0].evidence.honest.p_value  # type: ignore[union-attr]
             bonferroni = one_sided(rules[0]) * n_rules(rules.n_propositions, 2)
             hits += [
                 found(rules),
                 found(rules) and p_value is not None and p_value <= LEVEL,
+                found(calibrated) and calibrated[0].value > 0,
                 found(half) and honest is not None and honest <= LEVEL,
                 found(rules) and bonferroni <= LEVEL,
             ]
         rows.append([str(conditions), str(effect), f"{n:,}", *(f"{100 * hit / repeats:.0f} %" for hit in hits)])
-    columns_ = ["conditions", "effect", "n", "found", "found and p ≤ 0.05", "holdout only", "Bonferroni"]
+    columns_ = ["conditions", "effect", "n", "found (β = 2)", "and p ≤ 0.05", "calibrated β: found and > 0"]
+    columns_ += ["holdout only", "Bonferroni"]
     table(f"Power: {repeats} tables each, 10 numeric columns, a control that confounds, ≤ 2 conditions", columns_, rows)
 
 

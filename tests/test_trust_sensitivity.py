@@ -61,6 +61,12 @@ def test_one_stratum_has_the_textbook_interval(table: tuple[int, int, int, int])
     assert found == pytest.approx((ratio, limit), rel=1e-5)
 
 
+@given(counts, st.integers(2, 6))
+def test_strata_that_are_alike_are_as_good_as_one(table: tuple[int, int, int, int], n_strata: int) -> None:
+    a, b, c, d = (n_strata * count for count in table)
+    assert risk_ratio([table] * n_strata) == pytest.approx(risk_ratio([(a, b, c, d)]))
+
+
 @given(st.lists(st.tuples(*[st.integers(0, 20)] * 4), min_size=1, max_size=4))
 def test_ratios_are_finite_whatever_the_counts(tables: list[tuple[int, int, int, int]]) -> None:
     found = risk_ratio(tables)
