@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
+import doctest
+import json
 import math
 import sqlite3
 import string
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -287,11 +291,50 @@ def test_tables_keep_their_shape_whatever_the_names(rules: cr.RuleSet) -> None:
     assert latex.count("{") - latex.count("\\{") == latex.count("}") - latex.count("\\}")
 
 
+def _keys(payload: Any) -> set[str]:
+    if isinstance(payload, dict):
+        return {*payload, *(key for value in payload.values() for key in _keys(value))}
+    return {key for value in payload for key in _keys(value)} if isinstance(payload, list) else set()
+
+
+def test_every_field_of_the_json_is_documented() -> None:
+    graph = "size -> treatment; size -> success; treatment -> success"
+    rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", graph=graph)
+    payload = json.loads(rules.to_json())
+    for inner in (
+        payload["admissibility"],
+        payload["versions"],
+        *(rule["identification"] for rule in payload["rules"]),
+    ):
+        inner.clear()  # documented where they are made
+    for rule in payload["rules"]:
+        for stratum in rule["strata"]:
+            stratum["labels"].clear()
+    page = (Path(__file__).parents[1] / "docs" / "json.md").read_text(encoding="utf-8")
+    keys = _keys(payload)
+    assert len(keys) > 60
+    assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
+    assert payload["schema"] in page
+    assert f'"{payload["claim"]}"' in page
+
+
+@pytest.mark.parametrize("page", ["report.md"])
+def test_the_examples_of_the_documentation_are_true(page: str) -> None:
+    path = Path(__file__).parents[1] / "docs" / page
+    failed, tried = doctest.testfile(str(path), module_relative=False, encoding="utf-8")
+    assert tried > 5
+    assert failed == 0
+
+
 def test_markdown_and_latex_spell_a_rule() -> None:
     rules = rule_set(women_of_two_classes())
     assert "| 1 | class ≤ 2 ∧ sex = female | 0.5767 | 0.6960 | 0.6498 to 0.7422 |" in rules.to_markdown()
     assert "1 & class $\\le$ 2 $\\wedge$ sex = female & 0.5767 &" in rules.to_latex()
     assert "proven optimal" in rules.to_latex().lower()
+    violated = dataclasses.replace(rules, admissibility={"status": "violated"})
+    for table in (violated.to_markdown(), violated.to_latex()):
+        assert "reliable association" in table
+        assert "effect" not in table
     hostile = [name for name in HOSTILE if name and name.isprintable()]
     for name in hostile:
         rule = RuleResult.from_counts([Proposition(name, "=", "$x_1^2$")], 1, 1, 1, 1, [{}], 2.0, "reliable")
