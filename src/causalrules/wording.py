@@ -151,8 +151,9 @@ def warning(rules: RuleSet) -> str | None:
     if best.value > 0:
         return None
     if best.estimator == "reliable":
+        kind = "association" if claim(rules) == "association" else "effect"
         return (
-            f"No rule has a reliable effect: even the best one may have none or a negative one ({number(best.value)})."
+            f"No rule has a reliable {kind}: even the best one may have none or a negative one ({number(best.value)})."
         )
     return f"No rule has a positive value: the best is {number(best.value)} ({best.estimator})."
 

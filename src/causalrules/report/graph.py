@@ -138,7 +138,8 @@ def plot_graph(graph: object, verdict: Verdict | None = None, ax: Axes | None = 
 def size(graph: CausalGraph) -> tuple[float, float]:
     """The width and height in inches that the drawing of a graph needs."""
     (left, right), (bottom, top) = _extent(*_places(graph))
-    return max(5.5, 1.9 * (right - left + 1)), 1.0 + 0.55 * (top - bottom + 1)
+    longest = max((len(label(name, _LONGEST_NAME)) for name in graph.nodes), default=0)
+    return max(5.5, (1.1 + 0.08 * longest) * (right - left + 1)), 1.0 + 0.55 * (top - bottom + 1)
 
 
 def save(graph: object, verdict: Verdict | None, path: Path) -> None:
@@ -295,16 +296,16 @@ def _crossings(order: list[list[_Item]], neighbours: dict[_Item, list[_Item]], d
 
 
 def _curve(ax: Axes, through: list[_Point], bulge: float) -> Any:
-    """A smooth line that passes these points of the layers; it is cut off where the boxes at its ends begin."""
+    """A smooth line that passes these points of the layers, and each layer level, so that it misses the boxes there."""
     from matplotlib.patches import ConnectionStyle
     from matplotlib.path import Path as Line
 
-    if not through:
+    if bulge:
         return ConnectionStyle.Arc3(rad=bulge)
 
     class Smooth(ConnectionStyle.Arc3):
         def connect(self, posA: Any, posB: Any) -> Line:
-            points = [posA, *ax.transData.transform(through).tolist(), posB]
+            points = [posA, *(ax.transData.transform(point) for point in through), posB]
             line, codes = [points[0]], [Line.MOVETO]
             for (x0, y0), (x1, y1) in itertools.pairwise(points):
                 middle = (x0 + x1) / 2
