@@ -20,18 +20,13 @@ def of_result(rules: RuleSet) -> tuple[Section, ...]:
     sentences = tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in wording.obtained(rules))
     if not judged and not sentences:
         return ()
-    headings = (
-        "#",
-        "rule",
-        "verdict",
-        "effect (95 %)",
-        "on unseen rows",
-        "adjusted p",
-        "E-value",
-        "overlap",
-        "returns",
-    )
-    rows = tuple((str(place), rule.text, *wording.cells(rule)) for place, rule in judged)
+    # A heading that does not break keeps the column wide enough for the longest verdict.
+    word = "in one word".replace(" ", "\u00a0")
+    headings = ("#", "rule", word, "effect on unseen rows", "adjusted p", "E-value", "overlap", "returns")
+    rows = []
+    for place, rule in judged:
+        verdict, _, *others = wording.cells(rule)  # the effect is in the list of rules already
+        rows.append((str(place), rule.text, verdict, *others))
     found = [Section("How far to trust them", sentences, headings if rows else (), tuple(rows))]
     run = rules.evidence.stability if rules.evidence else None
     if run is not None and run.conditions:
