@@ -21,7 +21,7 @@ def of_result(rules: RuleSet) -> tuple[Section, ...]:
     if not judged and not sentences:
         return ()
     # A heading that does not break keeps the column wide enough for the longest verdict.
-    word = "in one word".replace(" ", "\u00a0")
+    word = "all in one word".replace(" ", "\u00a0")
     headings = ("#", "rule", word, "effect on unseen rows", "adjusted p", "E-value", "overlap", "returns")
     rows = []
     for place, rule in judged:
