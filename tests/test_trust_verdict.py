@@ -100,6 +100,23 @@ def test_shares_are_those_of_the_lists() -> None:
                 for each in lists
             )
             assert condition.share == pytest.approx(having / 12)
+    assert found.evidence is not None
+    assert found.evidence.stability is not None
+    several = 0
+    for condition in found.evidence.stability.conditions:
+        if condition.low is None or condition.high is None:
+            continue
+        column, sign = condition.condition.split()
+        operator = {"≤": "<=", "≥": ">="}[sign]
+        cuts = []
+        for each in lists:
+            firsts = [
+                o.value for conditions in each for o in conditions if (o.column, o.operator) == (column, operator)
+            ]
+            cuts += firsts[:1]
+        assert (float(condition.low), float(condition.high)) == (min(cuts), max(cuts))  # 5 % of 12 is none
+        several += min(cuts) < max(cuts)
+    assert several
 
 
 def test_options_are_checked() -> None:
