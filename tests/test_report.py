@@ -387,6 +387,14 @@ def test_results_without_rules_or_rows_have_a_report_too() -> None:
     assert "a more general" in page
 
 
+def test_a_very_long_list_is_cut_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "_MOST_RULES", 4)
+    page = RULES.to_html()
+    assert "The best 4 rules are shown, and 6 more are not." in page
+    assert page.count("<tbody data-rule=") == 4
+    assert "are not." not in PAGE
+
+
 def test_a_report_is_the_same_each_time() -> None:
     assert RULES.to_html() == PAGE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from causalrules.propositions import Proposition
 if TYPE_CHECKING:
     from causalrules.problem import Problem
     from causalrules.result import RuleResult, RuleSet
-
-_Rows = NDArray[np.uint8]
 
 # A list of ideas is looked for in lists of rules up to this many times as long.
 _FARTHEST = 256
@@ -73,18 +72,20 @@ def shared_rows(rules: RuleSet, data: Any = None) -> NDArray[np.float64]:
 
 
 def redundant(rules: RuleSet) -> tuple[bool, ...]:
-    """For each rule, whether a more general rule in the list (all its rows and more) has at least its value."""
-    if rules.problem is None:
-        return tuple(
-            any(other.value >= rule.value and _more_general(other, rule) for other in rules if other is not rule)
-            for rule in rules
-        )
-    coverage = _Coverage(rules, None)
-    places = range(len(rules))
-    return tuple(
-        any(rules[other].value >= rules[place].value and coverage.within(place, other) for other in places)
-        for place in places
-    )
+    """For each rule, whether a more general rule in the list (all its rows and more) has at least its value.
+
+    Where the rows are not at hand, a rule counts as more general only if the conditions alone show it.
+    """
+    places, values = range(len(rules)), [rule.value for rule in rules]
+    if rules.problem is not None:
+        within = _Coverage(rules, None).within
+    else:
+        sizes = [rule.n_covered for rule in rules]
+
+        def within(one: int, other: int) -> bool:
+            return sizes[one] < sizes[other] and _implies(rules[one], rules[other])
+
+    return tuple(any(values[other] >= values[one] and within(one, other) for other in places) for one in places)
 
 
 def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_limit: float | None = None) -> RuleSet:
@@ -137,31 +138,33 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
 
 
 class _Coverage:
-    """The rows of each rule, one bit each."""
+    """How many rows any two rules have in common."""
+
+    _both: Callable[[int, int], int]
 
     def __init__(self, rules: RuleSet, data: Any) -> None:
         if data is None:
             problem = _searched(rules, "pass data=")
-            self._weights = None if problem.weights is None else problem.weights.astype(np.int64)
-            self._rows = [np.packbits(_covered(problem, rule)) for rule in rules]
+            packed = problem.pack()
+            number = {proposition: index for index, proposition in enumerate(problem.language.propositions)}
+            conditions = [{number[condition] for condition in rule.conditions} for rule in rules]
+            # Both rules hold where the conditions of both do, which the core counts without a look at the rows.
+            self._both = lambda one, other: sum(
+                int(counts.sum()) for counts in packed.count(sorted(conditions[one] | conditions[other]))
+            )
         else:
-            self._weights = None
-            self._rows = [np.packbits(rule.covers(data)) for rule in rules]
-        self._sizes = [self._count(rows) for rows in self._rows]
-
-    def _count(self, rows: _Rows) -> int:
-        if self._weights is None:
-            return int(np.bitwise_count(rows).sum(dtype=np.int64))
-        return int(self._weights[np.unpackbits(rows, count=len(self._weights)).astype(np.bool_)].sum())
+            rows = [rule.covers(data) for rule in rules]
+            self._both = lambda one, other: int(np.count_nonzero(rows[one] & rows[other]))
+        self._sizes = [self._both(place, place) for place in range(len(rules))]
 
     def shared(self, one: int, other: int) -> float:
-        both = self._count(self._rows[one] & self._rows[other])
+        both = self._both(one, other)
         either = self._sizes[one] + self._sizes[other] - both
         return both / either if either else 1.0
 
     def within(self, one: int, other: int) -> bool:
         """Whether the other rule covers all rows of this one, and more."""
-        return self._sizes[one] < self._sizes[other] and not np.any(self._rows[one] & ~self._rows[other])
+        return self._sizes[one] < self._sizes[other] and self._both(one, other) == self._sizes[one]
 
 
 def _searched(rules: RuleSet, remedy: str) -> Problem:
@@ -170,21 +173,9 @@ def _searched(rules: RuleSet, remedy: str) -> Problem:
     return rules.problem
 
 
-def _covered(problem: Problem, rule: RuleResult) -> NDArray[np.bool_]:
-    language = problem.language
-    covered = np.ones(len(problem.outcome), np.bool_)
-    for condition in rule.conditions:
-        index = language.propositions.index(condition)
-        codes = problem.columns[language.column_index[index]]
-        covered &= (codes >= language.low[index]) & (codes <= language.high[index])
-    return covered
-
-
-def _more_general(general: RuleResult, special: RuleResult) -> bool:
-    """Whether the conditions alone show that one rule holds wherever the other does, and in more rows."""
-    return general.n_covered > special.n_covered and all(
-        any(_implied(wanted, given) for given in special.conditions) for wanted in general.conditions
-    )
+def _implies(special: RuleResult, general: RuleResult) -> bool:
+    """Whether the conditions alone show that one rule holds only where the other does."""
+    return all(any(_implied(wanted, given) for given in special.conditions) for wanted in general.conditions)
 
 
 def _implied(wanted: Proposition, given: Proposition) -> bool:

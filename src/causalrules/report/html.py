@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).parent
 _MOST_STRATA = 30
+_MOST_RULES = 300
 # Colours that stand for others in a figure: a report has two sets of them, for light and for dark.
 _INK, _LINE, _PAPER = "#010203", "#040506", "#070809"
 _COLOURS = {
@@ -44,13 +45,13 @@ _COLOURS = {
 
 def write(rules: RuleSet, path: str | PathLike[str] | None = None) -> str:
     """Return the report, and write it to a file as a whole or not at all."""
-    page = _page(rules)
+    page = _page(replace(rules, rules=rules.rules[:_MOST_RULES]), n_left=max(0, len(rules) - _MOST_RULES))
     if path is not None:
         replace_file(Path(path), page)
     return page
 
 
-def _page(rules: RuleSet) -> str:
+def _page(rules: RuleSet, n_left: int) -> str:
     import jinja2
     from markupsafe import Markup, escape
 
@@ -84,7 +85,7 @@ def _page(rules: RuleSet) -> str:
         effect="effect" if wording.causal(rules) else "difference",
         proof=_sentence(wording.proof(rules)),
         warning=wording.warning(rules),
-        hidden=_hidden(less),
+        hidden=_hidden(less, n_left),
         n_redundant=sum(place.why == "redundant" for place in less),
         n_variants=sum(place.why == "variant" for place in less),
         scale=tuple(f"{end:.2f}".replace("-", "−") for end in _scale(rules)),
@@ -108,6 +109,8 @@ class _Less:
 
 
 def _less(rules: RuleSet) -> list[_Less]:
+    if rules.problem is not None and rules.problem.stored is not None:
+        rules = replace(rules, problem=None)  # rows that are elsewhere are not fetched for a report
     redundant = grouping.redundant(rules)
     result = [_Less("redundant") if one else _Less() for one in redundant]
     if rules.problem is None:
@@ -123,9 +126,9 @@ def _less(rules: RuleSet) -> list[_Less]:
     return result
 
 
-def _hidden(less: list[_Less]) -> list[str]:
+def _hidden(less: list[_Less], n_left: int) -> list[str]:
     redundant, variants = (sum(place.why == why for place in less) for why in ("redundant", "variant"))
-    said = []
+    said = [f"The best {len(less):,} rules are shown, and {n_left:,} more are not."] if n_left else []
     if redundant:
         said.append(
             f"{redundant} of the {len(less)} rules {'is' if redundant == 1 else 'are'} hidden at first: a more general "
@@ -305,7 +308,7 @@ def _figures(rules: RuleSet) -> list[tuple[str, str]]:
     figures = [("The rules with their intervals.", plots.effects)]
     if len(rules) > 1:
         figures.append(("How many rows the rules cover, and how strong they are.", plots.coverage))
-        if rules.problem is not None and len(rules) <= 40:
+        if rules.problem is not None and rules.problem.stored is None and len(rules) <= 40:
             figures.append(("Which rules hold for the same rows.", plots.overlap))
     if len(rules.history) > 2:
         figures.append(("The search: the best rule found, and what no rule can exceed, over time.", plots.convergence))
