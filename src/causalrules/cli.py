@@ -166,6 +166,12 @@ def _output(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
     panel=_QUESTION,
     help="What else stands for a missing value in a text file, such as '?'. Repeat for more.",
 )
+@click.option(
+    "--query",
+    metavar="SELECT",
+    panel=_QUESTION,
+    help="Search the result of this query over FILE, which it knows as the table data.",
+)
 @click.option("-k", "k", type=int, default=10, show_default=True, panel=_RULES, help="How many rules.")
 @click.option(
     "--beta",
@@ -269,6 +275,12 @@ def _output(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
 )
 @click.option(
     "--time-limit", type=float, metavar="SECONDS", panel=_RUN, help="After this long, print the best rules so far."
+)
+@click.option(
+    "--checkpoint",
+    metavar="FILE",
+    panel=_RUN,
+    help="Where the search is written now and then, and goes on from if it was stopped or killed before.",
 )
 @click.option(
     "--format",

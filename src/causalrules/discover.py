@@ -12,6 +12,7 @@ from typing import Any, cast
 from causalrules import estimators, search
 from causalrules._native import Packed
 from causalrules.admissibility import InadmissibleError, check
+from causalrules.checkpoint import Checkpoint
 from causalrules.data import read
 from causalrules.exceptions import OptionError
 from causalrules.graph import CausalGraph
@@ -51,6 +52,7 @@ def discover(
     query: str | None = None,
     n_jobs: int = -1,
     time_limit: float | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
     seed: int = 0,
 ) -> RuleSet:
@@ -104,6 +106,8 @@ def discover(
     n_jobs, time_limit, progress
         Threads (−1: all cores), seconds after which the best so far is returned, and whether progress is shown
         (None: on a terminal, when it takes longer than a second) or a function that is called with it.
+    checkpoint
+        A file that the search is written to now and then and goes on from, if it was stopped or killed before.
     """
     if confidence is not None:
         beta = estimators.beta_of_confidence(confidence)
@@ -133,8 +137,9 @@ def discover(
     if calibration is not None:
         options = replace(options, beta=calibration.beta)
     packed = problem.pack()
+    file = None if checkpoint is None else Checkpoint(checkpoint, problem, options)
     with watching(progress) as watch:
-        found = search.run(packed, options, problem.n_rows, watch=watch)
+        found = search.run(packed, options, problem.n_rows, watch=watch, checkpoint=file)
     rules = assemble(problem, packed, options, found, max_bins=max_bins, source=source_name(data))
     if verdict is not None:
         rules = replace(rules, graph=known, admissibility=verdict.to_dict())

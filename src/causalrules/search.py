@@ -7,12 +7,15 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from causalrules import estimators
 from causalrules._native import Packed, Status
 from causalrules.data import shorten
 from causalrules.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from causalrules.checkpoint import Checkpoint
 
 _FIRST_STEP = 0.02
 _LATER_STEP = 0.1
@@ -112,6 +115,7 @@ def run(
     *,
     floor: float = -math.inf,
     watch: Callable[[Progress], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Found:
     """Search until it is done, the time is up, or the user interrupts; the best so far is returned in any case."""
     search = table.search(
@@ -124,6 +128,8 @@ def run(
         redundant=options.redundant,
         floor=floor,
     )
+    if checkpoint is not None:
+        checkpoint.resume(search)
     start = time.perf_counter()
     history: list[Progress] = []
     stopped = "optimal"
@@ -135,6 +141,8 @@ def run(
             history.append(_progress(status, time.perf_counter() - start))
             if watch is not None:
                 watch(history[-1])
+            if checkpoint is not None:
+                checkpoint.save(search)
         except KeyboardInterrupt:
             status = search.step(0.0, 1)
             history.append(_progress(status, time.perf_counter() - start))
@@ -146,6 +154,8 @@ def run(
             stopped = "time limit"
             break
         step = _LATER_STEP
+    if checkpoint is not None:
+        checkpoint.save(search, at_once=True)
     return Found(
         rules=tuple(search.rules()),
         progress=history[-1],

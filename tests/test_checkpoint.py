@@ -1,0 +1,210 @@
+"""A search that was stopped or killed goes on from its checkpoint and ends with the same answer."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import causalrules as cr
+from causalrules import checkpoint, search
+from causalrules.exceptions import DataError
+from strategies import SmallTable, questions, small_tables
+
+
+def noise(n_rows: int = 3000, n_columns: int = 14, seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    columns: dict[str, Any] = {f"x{index}": rng.normal(size=n_rows) for index in range(n_columns)}
+    return {"y": rng.integers(0, 2, n_rows), **columns}
+
+
+def answer(rules: cr.RuleSet) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(rules.to_json())
+    found.pop("run")
+    return found
+
+
+class StopError(Exception):
+    pass
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=40,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
+@given(small_tables(max_rows=80, max_actionable=5), questions(), st.integers(1, 6))
+def test_a_stopped_search_goes_on_to_the_same_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: SmallTable, question: dict[str, Any], steps: int
+) -> None:
+    # Steps without time expand one node or none, and each is written down.
+    monkeypatch.setattr(search, "_FIRST_STEP", 0.0)
+    monkeypatch.setattr(search, "_LATER_STEP", 1e-6)
+    monkeypatch.setattr(checkpoint, "_FIRST", 0.0)
+    monkeypatch.setattr(checkpoint, "_LATER", 0.0)
+    path = tmp_path / "search.ckpt"
+    path.unlink(missing_ok=True)
+
+    def find(**more: Any) -> cr.RuleSet:
+        return cr.discover(small.columns(), "y", 1, list(small.control), n_jobs=1, **question, **more)
+
+    seen = []
+
+    def stop(progress: search.Progress) -> None:
+        seen.append(progress)
+        if len(seen) > steps:
+            raise StopError
+
+    expected = find()
+    try:
+        find(checkpoint=path, progress=stop)
+    except StopError:
+        assert path.exists()
+    assert answer(find(checkpoint=path)) == answer(expected)
+    # What is kept at the end is the answer.
+    again = find(checkpoint=path)
+    assert answer(again) == answer(expected)
+    assert [progress.nodes for progress in again.history] == [again.nodes]
+
+
+def test_a_search_that_ran_out_of_time_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "search.ckpt"
+    stopped = cr.discover(noise(), "y", time_limit=0.05, checkpoint=path, max_length=3)
+    assert stopped.stopped == "time limit"
+    rules = cr.discover(noise(), "y", checkpoint=path, max_length=3)
+    assert rules.nodes > stopped.nodes
+    assert answer(rules) == answer(cr.discover(noise(), "y", max_length=3))
+
+
+KILLED = """
+import sys
+import causalrules as cr
+from causalrules import checkpoint
+checkpoint._FIRST = checkpoint._LATER = 0.05
+sys.path.insert(0, sys.argv[1])
+from test_checkpoint import noise
+cr.discover(noise(), "y", max_length=3, checkpoint=sys.argv[2])
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
+def test_a_killed_search_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "search.ckpt"
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(path)]
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONWARNINGS": "default"})
+    for _ in range(6000):
+        if path.exists() or process.poll() is not None:
+            break
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert process.returncode == -signal.SIGKILL
+    rules = cr.discover(noise(), "y", max_length=3, checkpoint=path)
+    expected = cr.discover(noise(), "y", max_length=3)
+    assert answer(rules) == answer(expected)
+    # It did go on: what was searched before was not searched again.
+    first = rules.history[0]
+    assert first.nodes > 0
+    assert math.isfinite(first.upper_bound)
+
+
+@pytest.fixture
+def small_checkpoint(tmp_path: Path) -> Path:
+    path = tmp_path / "search.ckpt"
+    cr.discover(columns(), "y", checkpoint=path, k=2)
+    return path
+
+
+def columns(value: int = 1) -> dict[str, list[Any]]:
+    return {"y": [0, 1, 1, 0, 1, 0], "x": [3, 4, 5, 3, 5, 4], "z": ["a", "b", "a", "a", "b", "b"], "w": [value, 0] * 3}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"k": 3}, "other options"),
+        ({"k": 2, "beta": 1.0}, "other options"),
+        ({"k": 2, "redundant": False}, "other options"),
+        ({"k": 2, "control": "z"}, "other columns, values or cut points"),
+        ({"k": 2, "max_bins": 2}, "other columns, values or cut points"),
+        ({"k": 2, "outcome": 0}, "other columns, values or cut points"),
+    ],
+)
+def test_other_questions_are_refused(small_checkpoint: Path, changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=rf"search.ckpt' is of a search with {message}; .* delete it to begin anew"):
+        cr.discover(columns(), "y", checkpoint=small_checkpoint, **changed)
+
+
+def test_other_rows_are_refused_and_another_order_is_not(small_checkpoint: Path) -> None:
+    before = cr.discover(columns(), "y", k=2)
+    turned = {name: values[::-1] for name, values in columns().items()}
+    assert answer(cr.discover(turned, "y", k=2, checkpoint=small_checkpoint)) == answer(before)
+    other = columns()
+    # Every column has the values it had, in other combinations.
+    other["z"] = other["z"][::-1]
+    with pytest.raises(DataError, match="other rows"):
+        cr.discover(other, "y", k=2, checkpoint=small_checkpoint)
+
+
+def damaged(content: bytes) -> dict[str, tuple[bytes, str]]:
+    header, numbers = content.split(b"\n", 1)
+    changed = bytearray(numbers)
+    changed[len(changed) // 2] ^= 1
+    other_version = json.dumps({**json.loads(header), "version": "99"}).encode()
+    return {
+        "cut short": (content[:-8], "damaged or cut short"),
+        "no numbers": (header + b"\n", "damaged or cut short"),
+        "one bit": (header + b"\n" + bytes(changed), "damaged or cut short"),
+        "longer": (content + b"\0" * 8, "damaged or cut short"),
+        "half a header": (header[:20], "not a checkpoint"),
+        "empty": (b"", "not a checkpoint"),
+        "a photo": (b"\x89PNG\r\n\x1a\n" * 100, "not a checkpoint"),
+        "a list": (b"[1]\n", "not a checkpoint"),
+        "version": (other_version + b"\n" + numbers, "was written by causalrules 99"),
+        "no question": (
+            b'{"format": "causalrules checkpoint", "version": "' + version("causalrules").encode() + b'"}\n',
+            "other",
+        ),
+    }
+
+
+def test_damaged_files_are_refused(small_checkpoint: Path) -> None:
+    for name, (content, message) in damaged(small_checkpoint.read_bytes()).items():
+        small_checkpoint.write_bytes(content)
+        with pytest.raises(DataError, match=message):
+            cr.discover(columns(), "y", k=2, checkpoint=small_checkpoint)
+        assert small_checkpoint.read_bytes() == content, name
+
+
+@given(numbers=st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 20), max_size=30))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_numbers_that_make_no_sense_do_no_harm(numbers: list[int]) -> None:
+    problem = cr.discover(columns(), "y", k=2).problem
+    assert problem is not None
+    started = problem.pack().search(estimator="reliable", beta=2.0, k=2)
+    with pytest.raises(cr.exceptions.CausalRulesError, match="damaged"):
+        started.restore(np.array([*numbers, 2**64 - 1], np.uint64))
+
+
+def test_places_that_cannot_be_written_are_known_before(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is a directory"):
+        cr.discover(columns(), "y", checkpoint=tmp_path)
+    with pytest.raises(DataError, match="there is no directory"):
+        cr.discover(columns(), "y", checkpoint=tmp_path / "nowhere" / "search.ckpt")
+
+
+def test_nothing_is_left_beside_it(small_checkpoint: Path) -> None:
+    assert [path.name for path in small_checkpoint.parent.iterdir()] == ["search.ckpt"]
