@@ -14,7 +14,7 @@ import pytest
 
 import causalrules as cr
 from causalrules import wording
-from causalrules.report import html
+from causalrules.report import html, sections
 from test_result import HOSTILE, rule_set, women_of_two_classes
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -260,6 +260,22 @@ def test_nothing_of_a_strangers_runs_or_breaks_the_page(opened: Callable[..., An
     assert page.locator("tr.detail pre").all_text_contents() == written
     assert len(page.content()) < 1_000_000
     assert cr.RuleSet.from_json(rules.to_json()) == rules
+
+
+@WITH_BROWSER
+def test_a_wide_table_of_another_section_fits_a_phone(
+    opened: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headings = tuple(f"heading number {place}" for place in range(9))
+    wide = sections.Section("<b>Wide</b>", ("one", "two"), headings, (tuple(TRAPS[:9]),) * 3)
+    monkeypatch.setattr(sections, "of_result", lambda rules: (wide,))
+    monkeypatch.setattr(sections, "of_rule", lambda rule: (wide,))
+    page = opened(cr.RuleSet.from_json(RULES.to_json()), 375)
+    open_all(page)
+    assert fits(page)
+    assert page.locator("table.data").count() == 11
+    assert page.evaluate("window.pwned === undefined")
+    assert page.get_by_role("heading", name="<b>Wide</b>").count() == 11
 
 
 def test_any_outcome_note_and_verdict_can_be_reported() -> None:
