@@ -107,6 +107,15 @@ def n_open(page: Any) -> int:
     return number
 
 
+def backgrounds(page: Any) -> list[list[int]]:
+    """The colours that text stands on."""
+    colour = "getComputedStyle(each).backgroundColor.match(/\\d+/g).map(Number).slice(0, 3)"
+    found: list[list[int]] = page.evaluate(
+        f"Array.from(document.querySelectorAll('body, .verdict, .facts div, pre')).map(each => {colour})"
+    )
+    return found
+
+
 def open_all(page: Any) -> None:
     show_all(page)
     page.evaluate("document.querySelectorAll('.open-rule, summary').forEach(each => each.click())")
@@ -216,8 +225,13 @@ def test_print_and_a_browser_without_scripts_show_every_rule_open(opened: Callab
     page = opened(RULES)
     assert n_open(page) == 0
     show_all(page)
-    page.emulate_media(media="print")
+    page.emulate_media(media="print", color_scheme="dark")
     assert n_open(page) == 10
+    # ink is dark and everything it stands on is light, whatever the screen was
+    assert all(sum(colour) > 600 for colour in backgrounds(page))
+    page.emulate_media(media="screen", color_scheme="dark")
+    assert all(sum(colour) < 200 for colour in backgrounds(page))
+    page.emulate_media(media="print", color_scheme="dark")
     assert not page.locator("#filter").is_visible()
     still = opened(RULES, java_script_enabled=False)
     for kind in ("tr.head", "tr.detail"):
