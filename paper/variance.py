@@ -16,7 +16,7 @@ DRAWS = "variance"
 
 
 def make(run: Run) -> None:
-    sizes = simulation.SAMPLE_SIZES[::10] if run.quick else simulation.SAMPLE_SIZES
+    sizes = simulation.SAMPLE_SIZES[::3] if run.quick else simulation.SAMPLE_SIZES
     rows = [row for n in sizes for row in run.part(f"variance-{n}", partial(measure, n, run.seed))]
     run.write("variance", rows)
     draw(run, rows)
