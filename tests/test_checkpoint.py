@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules import checkpoint, search
+from causalrules import _native, checkpoint, search
 from causalrules.exceptions import DataError
 from strategies import SmallTable, questions, small_tables
 
@@ -52,7 +52,7 @@ def test_a_stopped_search_goes_on_to_the_same_answer(
 ) -> None:
     # Steps without time expand one node or none, and each is written down.
     monkeypatch.setattr(search, "_FIRST_STEP", 0.0)
-    monkeypatch.setattr(search, "_LATER_STEP", 1e-6)
+    monkeypatch.setattr(_native.NativeSearch, "patience", 1e-6)
     monkeypatch.setattr(checkpoint, "_FIRST", 0.0)
     monkeypatch.setattr(checkpoint, "_LATER", 0.0)
     path = tmp_path / "search.ckpt"

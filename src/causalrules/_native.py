@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,7 +46,8 @@ def _failure() -> CausalRulesError:
 
 
 def _array(values: ArrayLike, dtype: Any) -> NDArray[Any]:
-    return np.ascontiguousarray(values, dtype=dtype)
+    # What came over a network may lie anywhere in its message.
+    return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def _pointer(kind: str, array: NDArray[Any] | None) -> Any:
@@ -167,6 +169,52 @@ class PackedTable(Packed):
         return answer
 
 
+Ask: TypeAlias = "Callable[[NDArray[np.uint32], int], NDArray[np.uint64]]"
+_COUNTS = 1
+
+
+class RemoteTable(Packed):
+    """Packed rows that live elsewhere: `ask` takes a question and the length of its answer, from any thread."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        column_index: ArrayLike,
+        low: ArrayLike,
+        high: ArrayLike,
+        n_strata: int,
+        threads: int,
+    ) -> None:
+        self.n_strata, self.threads = n_strata, threads
+        self.propositions = _array(column_index, np.uint32), _array(low, np.int32), _array(high, np.int32)
+        self.failure: BaseException | None = None
+        self._ask = ask
+        # Kept here, because the core calls it as long as there is a search.
+        self.callback = ffi.callback("int32_t(void *, const uint32_t *, size_t, uint64_t *, size_t)", self._answer)
+
+    def _answer(self, context: Any, question: Any, n: int, answer: Any, length: int) -> int:
+        try:
+            asked = np.frombuffer(ffi.buffer(question, 4 * n), np.uint32).copy()
+            found = _array(self._ask(asked, length), np.uint64)
+            if len(found) != length:
+                raise CausalRulesError(f"an answer has {len(found)} numbers, not {length}")
+            ffi.memmove(answer, found, 8 * length)
+        except BaseException as error:  # nothing may be raised into the core
+            self.failure = error
+            return -1
+        return 0
+
+    def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows with and without the outcome, by stratum, that satisfy all the conditions."""
+        question = np.array([_COUNTS, len(conditions), *conditions], np.uint32)
+        counts = self._ask(question, 2 * self.n_strata).astype(np.int64).reshape(self.n_strata, 2)
+        return counts[:, 0].copy(), counts[:, 1].copy()
+
+    def search(self, **options: Any) -> NativeSearch:
+        """A search over these rows, with the options of `NativeSearch`."""
+        return RemoteSearch(self, **options)
+
+
 def put_together(question: NDArray[np.uint32], answers: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """The answer of all rows, from those of their parts."""
     first, *others = answers
@@ -207,6 +255,9 @@ class NativeSearch:
         if not isinstance(table, PackedTable):
             raise TypeError(f"{type(table).__name__} begins its searches itself")
         return lib.cr_search_new(table._handle, *options)
+
+    patience = 0.1
+    """How many seconds a step should take."""
 
     def step(self, seconds: float, threads: int) -> Status:
         """Go on for about this long; other Python threads run meanwhile."""
@@ -265,6 +316,82 @@ class NativeSearch:
         ends = np.cumsum(lengths[:found]).astype(int)
         parts = np.split(conditions[: ends[-1] if found else 0], ends[:-1]) if found else []
         return [(float(value), tuple(part.tolist())) for value, part in zip(values[:found], parts, strict=True)]
+
+
+class RemoteSearch(NativeSearch):
+    """A search whose rows live elsewhere. Its calls wait for answers in threads of their own, so that the caller's
+    can be interrupted."""
+
+    patience = 2.0
+
+    def _begin(self, table: Packed, options: tuple[Any, ...]) -> Any:
+        if not isinstance(table, RemoteTable):
+            raise TypeError(f"{type(table).__name__} is not elsewhere")
+        self._table = table
+        positive, negative = (_array(counts, np.uint64) for counts in table.count())
+        columns, low, high = table.propositions
+        return self._away(
+            lambda: (
+                lib.cr_search_new_remote(
+                    table.n_strata,
+                    _pointer("uint64_t *", positive),
+                    _pointer("uint64_t *", negative),
+                    len(columns),
+                    _pointer("uint32_t *", columns),
+                    _pointer("int32_t *", low),
+                    _pointer("int32_t *", high),
+                    table.callback,
+                    ffi.NULL,
+                    *options,
+                )
+                or self._fail()
+            )
+        )
+
+    @staticmethod
+    def _fail() -> Any:
+        raise _failure()
+
+    def _away(self, call: Callable[[], Any]) -> Any:
+        """The result of the call, made in another thread; an interrupt is raised when it is over."""
+        outcome: list[Any] = []
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                outcome.append(call())
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        interrupt: KeyboardInterrupt | None = None
+        while thread.is_alive():
+            try:
+                thread.join(0.1)
+            except KeyboardInterrupt as again:
+                if interrupt is not None:
+                    raise
+                interrupt = again
+        if errors:
+            raise self._table.failure or errors[0] from errors[0]
+        if interrupt is not None:
+            raise interrupt
+        return outcome[0]
+
+    def step(self, seconds: float, threads: int) -> Status:
+        """Go on for about this long. The threads wait for answers, so they are those that the rows need."""
+        status: Status = self._away(lambda: super(RemoteSearch, self).step(seconds, self._table.threads))
+        return status
+
+    def restore(self, numbers: NDArray[np.uint64]) -> None:
+        """Go back to what a search of the same rows with the same options has saved, before the first step."""
+        self._away(lambda: super(RemoteSearch, self).restore(numbers))
+
+    def rules(self) -> list[tuple[float, tuple[int, ...]]]:
+        """The best rules so far, best first: value and conditions."""
+        rules: list[tuple[float, tuple[int, ...]]] = self._away(super().rules)
+        return rules
 
 
 def _counts(*arrays: ArrayLike) -> list[NDArray[np.uint64]]:

@@ -66,8 +66,12 @@ class Values(Sequence[Scalar]):
     def __getitem__(self, index: slice) -> Values: ...
     def __getitem__(self, index: int | slice) -> Scalar | Values:
         if isinstance(index, slice):
-            return Values(self.sortable[index], self._scalar, self.order)
+            return self.like(self.sortable[index])
         return self._scalar(self.sortable[index].item())
+
+    def like(self, sortable: NDArray[Any]) -> Values:
+        """Other values of the same kind."""
+        return Values(sortable, self._scalar, self.order)
 
     def __iter__(self) -> Iterator[Scalar]:
         return map(self._scalar, self.sortable.tolist())
@@ -147,6 +151,11 @@ class Table:
     def kinds(self) -> Mapping[str, Kind]:
         """What each column holds."""
         return self._source.kinds
+
+    @property
+    def unusable(self) -> Mapping[str, str]:
+        """The columns that cannot be used, and why."""
+        return self._source.unusable
 
     @property
     def notes(self) -> tuple[str, ...]:

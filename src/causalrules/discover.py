@@ -13,7 +13,8 @@ from causalrules import estimators, search
 from causalrules._native import Packed
 from causalrules.admissibility import InadmissibleError, check
 from causalrules.checkpoint import Checkpoint
-from causalrules.data import read
+from causalrules.cluster import is_dask, read_dask
+from causalrules.data import Table, read
 from causalrules.exceptions import OptionError
 from causalrules.graph import CausalGraph
 from causalrules.problem import Problem, prepare
@@ -53,6 +54,7 @@ def discover(
     n_jobs: int = -1,
     time_limit: float | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    client: Any = None,
     progress: bool | Callable[[Progress], None] | None = None,
     seed: int = 0,
 ) -> RuleSet:
@@ -61,7 +63,7 @@ def discover(
     Parameters
     ----------
     data
-        A pandas, Polars or Arrow table, a DuckDB relation, a dict of columns, or a path to a CSV, TSV or
+        A pandas, Polars, Arrow or Dask table, a DuckDB relation, a dict of columns, or a path to a CSV, TSV or
         Parquet file (also gzipped), or to many of them ("part-*.parquet").
     target, outcome
         The target column, and the outcome that is wanted: one of its values, or a condition such as ">= 50000".
@@ -106,6 +108,8 @@ def discover(
     n_jobs, time_limit, progress
         Threads (−1: all cores), seconds after which the best so far is returned, and whether progress is shown
         (None: on a terminal, when it takes longer than a second) or a function that is called with it.
+    client
+        The Dask client whose workers hold a Dask DataFrame; by default the current one, or threads of this process.
     checkpoint
         A file that the search is written to now and then and goes on from, if it was stopped or killed before.
     """
@@ -119,7 +123,10 @@ def discover(
     if graph is None and latent:
         raise OptionError(f"latent = {latent!r:.200}: these are variables of a graph; give the graph too")
     known = None if graph is None else CausalGraph.read(graph, latent)
-    table = read(data, na_values, query)
+    if is_dask(data):
+        table: Table = read_dask(data, client, target, weights)
+    else:
+        table = read(data, na_values, query)
     roles = resolve(table, target, outcome, actionable, control, weights)
     verdict = None
     if known is not None:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from causalrules.checkpoint import Checkpoint
 
 _FIRST_STEP = 0.02
-_LATER_STEP = 0.1
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def run(
         if options.time_limit is not None and history[-1].seconds >= options.time_limit:
             stopped = "time limit"
             break
-        step = _LATER_STEP
+        step = search.patience
     if checkpoint is not None:
         checkpoint.save(search, at_once=True)
     return Found(

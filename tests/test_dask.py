@@ -1,0 +1,232 @@
+"""Rows on a Dask cluster: the answer is that of the same rows in one table."""
+
+from __future__ import annotations
+
+import _thread
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import causalrules as cr
+from causalrules import _native
+from causalrules.exceptions import DataError
+from strategies import SmallTable, questions, small_tables
+
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+# Dask's own threads and sockets warn when they are taken down; that is not what is tried here.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:::distributed"),
+    pytest.mark.filterwarnings("ignore:::dask"),
+]
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with distributed.Client(
+        processes=False, n_workers=2, threads_per_worker=2, dashboard_address=None, set_as_default=False
+    ) as client:
+        yield client
+
+
+def answer(rules: cr.RuleSet) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(rules.to_json())
+    found.pop("run")
+    return found
+
+
+def frame_of(columns: dict[str, list[Any]], kinds: dict[str, str]) -> pd.DataFrame:
+    types = {"number": "Float64", "text": "str", "boolean": "boolean"}
+    return pd.DataFrame(
+        {name: pd.Series(values, dtype=types[kinds.get(name, "number")]) for name, values in columns.items()}
+    )
+
+
+def parts_of(frame: pd.DataFrame, starts: list[int]) -> Any:
+    ends = [*starts[1:], len(frame)]
+    return dd.from_delayed(
+        [_delayed(frame.iloc[start:end]) for start, end in zip(starts, ends, strict=True)], meta=frame.iloc[:0]
+    )
+
+
+def _delayed(part: pd.DataFrame) -> Any:
+    import dask
+
+    return dask.delayed(part)
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=12,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
+@given(small_tables(), questions(), st.data())
+def test_dask_is_local(client: Any, small: SmallTable, question: dict[str, Any], draw: st.DataObject) -> None:
+    frame = frame_of(small.columns(), small.actionable | small.control)
+    n_rows = len(frame)
+    more: dict[str, Any] = {"control": list(small.control), "n_jobs": 1, **question}
+    if draw.draw(st.booleans(), label="weighted"):
+        frame["n"] = [1, 1, *draw.draw(st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows))[2:]]
+        more["weights"] = "n"
+    expected = answer(cr.discover(frame, "y", 1, **more))
+    # Any cuts: some partitions may be empty, and some values in one of them only.
+    for n_parts in (1, 2, 5):
+        cuts = sorted(draw.draw(st.lists(st.integers(0, n_rows), min_size=n_parts - 1, max_size=n_parts - 1)))
+        rules = cr.discover(parts_of(frame, [0, *cuts]), "y", 1, client=client, **more)
+        assert answer(rules) == expected
+
+
+def planted(n_rows: int = 400, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({f"x{index}": rng.normal(size=n_rows) for index in range(6)})
+    frame["c"] = rng.choice(["a", "b", "é"], n_rows)
+    frame["z"] = rng.choice(["p", "q"], n_rows)
+    frame["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 50, n_rows), unit="D")
+    frame["size"] = pd.Categorical(rng.choice(["S", "M", "L"], n_rows), categories=["S", "M", "L"], ordered=True)
+    frame["y"] = (frame["c"] == "a") & (frame["x0"] > 0) | (rng.random(n_rows) < 0.2)
+    return frame
+
+
+def test_every_kind_of_column(client: Any) -> None:
+    frame = planted()
+    expected = cr.discover(frame, "y", control="z")
+    rules = cr.discover(dd.from_pandas(frame, npartitions=3), "y", control="z", client=client)
+    assert answer(rules) == answer(expected)
+    assert rules.problem is not None
+    assert expected.problem is not None
+    # The rows themselves come when they are asked for.
+    assert rules.problem.stratum.tolist() == expected.problem.stratum.tolist()
+    assert rules.problem.outcome.tolist() == expected.problem.outcome.tolist()
+    for column, other in zip(rules.problem.columns, expected.problem.columns, strict=True):
+        assert column.tolist() == other.tolist()
+
+
+def test_without_a_cluster_threads_of_this_process_do() -> None:
+    frame = planted()
+    assert answer(cr.discover(dd.from_pandas(frame, npartitions=2), "y")) == answer(cr.discover(frame, "y"))
+
+
+def test_partitions_of_other_types(client: Any) -> None:
+    frame = pd.DataFrame({"y": [0, 1, 1, 0], "x": [1, 2, 3, 4]})
+    floats = frame.assign(x=[0.5, 1.5, 2.0, 3.0])
+    both = pd.concat([frame, floats], ignore_index=True)
+    parts = dd.from_delayed([_delayed(frame), _delayed(floats)], meta=frame.iloc[:0], verify_meta=False)
+    assert answer(cr.discover(parts, "y", client=client)) == answer(cr.discover(both, "y"))
+    texts = frame.assign(x=list("abcd"))
+    parts = dd.from_delayed([_delayed(frame), _delayed(texts)], meta=frame.iloc[:0], verify_meta=False)
+    with pytest.raises(DataError, match="'x' holds number values in partition 0 and text values in partition 1"):
+        cr.discover(parts, "y", client=client)
+    large = frame.assign(x=[2**62 + 1, 2, 3, 4])
+    parts = dd.from_delayed([_delayed(large), _delayed(floats)], meta=frame.iloc[:0], verify_meta=False)
+    with pytest.raises(DataError, match="'x' is of different number types"):
+        cr.discover(parts, "y", client=client)
+    missing = frame.drop(columns="x").assign(w=1)
+    parts = dd.from_delayed([_delayed(frame), _delayed(missing)], meta=frame.iloc[:0], verify_meta=False)
+    with pytest.raises(DataError, match="partition 1 has no column 'x'"):
+        cr.discover(parts, "y", client=client)
+
+
+def test_other_categories(client: Any) -> None:
+    frame = pd.DataFrame({"y": [0, 1, 1, 0], "x": pd.Categorical(list("abab"), ["a", "b"], ordered=True)})
+    other = frame.assign(x=pd.Categorical(list("abab"), ["b", "a"], ordered=True))
+    parts = dd.from_delayed([_delayed(frame), _delayed(other)], meta=frame.iloc[:0], verify_meta=False)
+    with pytest.raises(DataError, match="'x' has the categories 'a', 'b' in one partition and 'b', 'a'"):
+        cr.discover(parts, "y", client=client)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 1, 1, -2], "partition 1: weights column 'n' has 1 value .* row 2: -2"),
+        ([1, 1, 0.5, 1], "partition 1: .* row 1: 0.5"),
+        ([1, 1, 1, None], "partition 1: .* row 2: missing"),
+    ],
+)
+def test_weights_are_checked(client: Any, weights: list[Any], message: str) -> None:
+    frame = pd.DataFrame({"y": [0, 1, 1, 0], "x": [1, 2, 3, 4], "n": weights})
+    with pytest.raises(DataError, match=message):
+        cr.discover(parts_of(frame, [0, 2]), "y", weights="n", client=client)
+
+
+def test_mistakes_are_named_as_always(client: Any) -> None:
+    frame = dd.from_pandas(planted(), npartitions=2)
+    with pytest.raises(cr.exceptions.RoleError, match="no column 'yy'; did you mean 'y'"):
+        cr.discover(frame, "yy", client=client)
+
+    def fails(part: pd.DataFrame) -> pd.DataFrame:
+        raise OSError("the disk is gone")
+
+    broken = frame.map_partitions(fails, meta=frame._meta)
+    with pytest.raises(DataError, match="the cluster could not compute the table: OSError: the disk is gone"):
+        cr.discover(broken, "y", client=client)
+
+
+def noise(n_rows: int = 2000, n_columns: int = 12) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({f"x{index}": rng.normal(size=n_rows) for index in range(n_columns)})
+    return frame.assign(y=rng.integers(0, 2, n_rows))
+
+
+def test_time_limits_and_interrupts_end_it(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native.RemoteSearch, "patience", 0.2)
+    frame = dd.from_pandas(noise(), npartitions=2)
+    stopped = cr.discover(frame, "y", time_limit=0.5, client=client)
+    assert stopped.stopped == "time limit"
+    assert len(stopped) == 10
+
+    def interrupt(progress: Any) -> None:
+        # From another thread, while the main thread waits for the next step.
+        threading.Timer(0.05, _thread.interrupt_main).start()
+
+    stopped = cr.discover(frame, "y", progress=interrupt, client=client)
+    assert stopped.stopped == "interrupted"
+    assert len(stopped) == 10
+
+
+def test_a_checkpoint_does_not_care_where_the_rows_are(client: Any, tmp_path: Path) -> None:
+    local = noise(500, 6)
+    path = tmp_path / "search.ckpt"
+    frame = dd.from_pandas(local, npartitions=3)
+    cr.discover(frame, "y", time_limit=0.3, client=client, checkpoint=path, max_length=2)
+    expected = answer(cr.discover(local, "y", max_length=2))
+    assert answer(cr.discover(local, "y", checkpoint=path, max_length=2)) == expected
+    other = dd.from_pandas(local, npartitions=2)
+    assert answer(cr.discover(other, "y", client=client, checkpoint=path, max_length=2)) == expected
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
+def test_a_worker_that_is_killed_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native.RemoteSearch, "patience", 0.2)
+    local = noise(800, 4)
+    killed: list[int] = []
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+    ):
+
+        def kill() -> None:
+            os.kill(killed[0], signal.SIGKILL)
+
+        def watch(progress: Any) -> None:
+            if not killed:
+                killed.append(next(iter(client.run(os.getpid).values())))
+                # While questions are under way.
+                threading.Timer(0.1, kill).start()
+
+        rules = cr.discover(dd.from_pandas(local, npartitions=4), "y", client=client, progress=watch, max_length=3)
+    assert len(rules.history) > 2
+    assert answer(rules) == answer(cr.discover(local, "y", max_length=3))
