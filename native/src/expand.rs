@@ -46,6 +46,22 @@ impl Rulebook {
         })
     }
 
+    fn useful_candidates(&self, node: &Node, last: Option<&u32>) -> Vec<u32> {
+        let candidates = node.candidates().iter().copied();
+        candidates
+            .filter(|&candidate| self.may_follow(last, candidate))
+            .collect()
+    }
+
+    /// The best value among a rule and its ancestors, where that matters.
+    fn best_so_far(&self, node: &Node, own: &[Counts]) -> Score {
+        if self.irredundant && !node.is_root() {
+            node.family.best.max(self.value(own))
+        } else {
+            Score::MIN
+        }
+    }
+
     pub fn is_limited(&self) -> bool {
         self.max_length != usize::MAX
     }
@@ -84,7 +100,7 @@ impl Node {
         }
     }
 
-    fn is_root(&self) -> bool {
+    pub fn is_root(&self) -> bool {
         self.index == usize::MAX
     }
 
@@ -200,7 +216,6 @@ struct Child {
 /// Buffers that live as long as a worker does.
 #[derive(Default)]
 pub struct Expander {
-    candidates: Vec<u32>,
     counts: Vec<Counts>,
     cores: Vec<Counts>,
     losses: Vec<Losses>,
@@ -230,6 +245,36 @@ fn keep_largest(largest: &mut Vec<u64>, value: u64, most: usize) {
     }
 }
 
+/// Offers all children of rules that may take one condition more and no further; `parent` is the place of the rule that
+/// all of them come from. Such rules are by far the most, and asked for together they cost less.
+pub fn finish(book: &Rulebook, nodes: &[&Node], parent: &dyn Place, judge: &mut dyn Judge) {
+    let n_strata = book.rows.strata().len();
+    let last = |node: &&Node| node.family.order[node.index];
+    let children: Vec<u32> = nodes.iter().map(last).collect();
+    let candidates: Vec<Vec<u32>> = nodes
+        .iter()
+        .map(|node| book.useful_candidates(node, Some(&last(node))))
+        .collect();
+    let counts = parent.counts_of_children(&children, &candidates);
+    for ((node, candidates), counts) in nodes.iter().zip(&candidates).zip(&counts) {
+        let (own, counts) = counts.split_at(n_strata);
+        let covered = total(own);
+        let best = book.best_so_far(node, own);
+        let mut conditions = node.conditions();
+        for (&proposition, counts) in candidates.iter().zip(counts.chunks(n_strata)) {
+            let size = total(counts);
+            if size < covered && size >= book.min_rows {
+                let value = book.value(counts);
+                if !book.irredundant || value > best {
+                    conditions.push(proposition);
+                    judge.offer(value, counts, &conditions);
+                    conditions.pop();
+                }
+            }
+        }
+    }
+}
+
 impl Expander {
     /// Offers all children of the rule at `place`, and returns those that must be expanded in turn, strongest first.
     pub fn expand(
@@ -242,19 +287,12 @@ impl Expander {
         let n_strata = book.rows.strata().len();
         let mut conditions = node.conditions();
         let length = conditions.len();
-        self.candidates.clear();
-        let candidates = node.candidates().iter().copied();
-        self.candidates
-            .extend(candidates.filter(|&candidate| book.may_follow(conditions.last(), candidate)));
-        place.counts(&self.candidates, &mut self.counts);
+        let candidates = book.useful_candidates(node, conditions.last());
+        place.counts(&candidates, &mut self.counts);
         let (own, counts) = self.counts.split_at(n_strata);
         let counts_of = |slot: usize| &counts[slot * n_strata..(slot + 1) * n_strata];
         let covered = total(own);
-        let best = if length == 0 || !book.irredundant {
-            Score::MIN
-        } else {
-            node.family.best.max(book.value(own))
-        };
+        let best = book.best_so_far(node, own);
         let useless = |bound: Score, judge: &dyn Judge| {
             judge.is_hopeless(bound) || (book.irredundant && bound <= best)
         };
@@ -263,7 +301,7 @@ impl Expander {
         let is_last = length + 1 >= book.max_length;
         let nothing = vec![Counts::default(); n_strata];
         let mut children: Vec<Child> = Vec::new();
-        for (slot, &proposition) in self.candidates.iter().enumerate() {
+        for (slot, &proposition) in candidates.iter().enumerate() {
             let counts = counts_of(slot);
             let size = total(counts);
             if size == covered || size < book.min_rows {

@@ -1,8 +1,9 @@
 //! Rows in the memory of this process.
 
-use crate::bitset::{intersect, is_empty, is_subset, size, Counts};
+use crate::bitset::{intersect, is_empty, is_subset, size, Counts, Segment};
 use crate::rows::{Place, Rows};
 use crate::table::{Proposition, Table};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Rows are packed anew when a branch covers less than this share of them …
@@ -10,14 +11,21 @@ const THIN: f64 = 0.7;
 /// … and has at least this many conditions to try on them.
 const WORTH_PACKING: usize = 8;
 
+/// A set of rows longer than this many words does not stay in the cache: it is gone through block by block, and each
+/// block is used for as many questions as there are.
+const LARGE: usize = 1 << 14;
+const BLOCK: usize = 1 << 11;
+
 pub struct Local {
     whole: Arc<View>,
+    complements: Arc<Vec<Option<u32>>>,
 }
 
 impl Local {
     pub fn new(table: Arc<Table>) -> Local {
         let n_rows = size(&table.all);
         Local {
+            complements: Arc::new(complements(&table)),
             whole: Arc::new(View {
                 table,
                 n_rows,
@@ -66,9 +74,39 @@ impl Rows for Local {
     fn place(&self, conditions: &[u32]) -> Arc<dyn Place> {
         Arc::new(LocalPlace {
             view: self.whole.clone(),
+            complements: self.complements.clone(),
             rows: self.table().extension(conditions),
         })
     }
+}
+
+/// For each proposition the one that holds on all other rows, if there is one on the same column: its counts are what
+/// is left of the rule's own.
+fn complements(table: &Table) -> Vec<Option<u32>> {
+    let n_rows = size(&table.all);
+    let sizes: Vec<u64> = (0..table.propositions.len())
+        .map(|index| size(table.proposition(index)))
+        .collect();
+    let mut by_column: HashMap<usize, Vec<u32>> = HashMap::new();
+    for (index, proposition) in table.propositions.iter().enumerate() {
+        by_column
+            .entry(proposition.column)
+            .or_default()
+            .push(index as u32);
+    }
+    let mut complements = vec![None; sizes.len()];
+    for column in by_column.values() {
+        // Disjoint sets of rows that make up all rows between them: by size, then by their codes.
+        let by_size: HashMap<u64, &u32> = column.iter().map(|p| (sizes[*p as usize], p)).collect();
+        for &index in column {
+            let this = &table.propositions[index as usize];
+            let other = by_size.get(&(n_rows - sizes[index as usize]));
+            complements[index as usize] = other
+                .filter(|&&&other| this.excludes(&table.propositions[other as usize]))
+                .map(|&&other| other);
+        }
+    }
+    complements
 }
 
 /// A hash of the rows of each proposition; with different salts, hashes of parts of a table add up to one of the whole.
@@ -172,7 +210,103 @@ impl View {
 
 struct LocalPlace {
     view: Arc<View>,
+    complements: Arc<Vec<Option<u32>>>,
     rows: Vec<u64>,
+}
+
+impl LocalPlace {
+    /// Which of the candidates must be counted; the others are what these leave of the rule's own rows, and stand with
+    /// the place of their complement.
+    fn split(&self, candidates: &[u32]) -> Split {
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        let split = candidates.iter().enumerate().map(|(place, &candidate)| {
+            let complement = self.complements[candidate as usize];
+            match complement.and_then(|other| places.get(&other)) {
+                Some(&other) => Err(other),
+                None => {
+                    places.insert(candidate, place);
+                    Ok(candidate)
+                }
+            }
+        });
+        split.collect()
+    }
+
+    fn count_small(&self, rows: &[u64], split: &Split, counts: &mut [Counts]) {
+        let table = &self.view.table;
+        let (own, each) = counts.split_at_mut(table.strata.len());
+        table.count(rows, rows, own);
+        for (part, counts) in split.iter().zip(each.chunks_mut(table.strata.len())) {
+            if let Ok(candidate) = part {
+                table.count(rows, self.view.proposition(*candidate), counts);
+            }
+        }
+        fill_complements(split, table.strata.len(), counts);
+    }
+
+    /// Counts the children and each child's candidates, block by block: a candidate's block is used for all children
+    /// while it is at hand.
+    fn count_large(&self, children: &[u32], splits: &[Split], counts: &mut [Vec<Counts>]) {
+        let table = &self.view.table;
+        let n_strata = table.strata.len();
+        let mut users: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
+        for (child, split) in splits.iter().enumerate() {
+            for (slot, part) in split.iter().enumerate() {
+                if let Ok(candidate) = part {
+                    users.entry(*candidate).or_default().push((child, slot + 1));
+                }
+            }
+        }
+        let mut covered = vec![vec![0; BLOCK]; children.len()];
+        for segment in &table.segments {
+            for start in (segment.start..segment.end).step_by(BLOCK) {
+                let end = (start + BLOCK).min(segment.end);
+                let mut add = |child: usize, slot: usize, x: &[u64], y: &[u64]| {
+                    let mut part = [Counts::default()];
+                    let here = Segment {
+                        stratum: 0,
+                        start: 0,
+                        end: end - start,
+                        ..*segment
+                    };
+                    (table.kernel.count_and)(x, y, &[here], &mut part);
+                    let counts = &mut counts[child][slot * n_strata + segment.stratum as usize];
+                    counts.positive += part[0].positive;
+                    counts.negative += part[0].negative;
+                };
+                for (child, covered) in covered.iter_mut().enumerate() {
+                    let covered = &mut covered[..end - start];
+                    covered.copy_from_slice(&self.rows[start..end]);
+                    intersect(covered, &self.view.proposition(children[child])[start..end]);
+                    add(child, 0, covered, covered);
+                }
+                for (&candidate, users) in &users {
+                    let holds = &self.view.proposition(candidate)[start..end];
+                    for &(child, slot) in users {
+                        add(child, slot, &covered[child][..end - start], holds);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// For each candidate: itself, if it is to be counted, or else the place of its complement.
+type Split = Vec<Result<u32, usize>>;
+
+/// Fills in what is left of the rule's own rows where only the complement was counted.
+fn fill_complements(split: &Split, n_strata: usize, counts: &mut [Counts]) {
+    for (slot, part) in split.iter().enumerate() {
+        if let Err(other) = part {
+            for stratum in 0..n_strata {
+                let (own, counted) = (counts[stratum], counts[(other + 1) * n_strata + stratum]);
+                counts[(slot + 1) * n_strata + stratum] = Counts {
+                    positive: own.positive - counted.positive,
+                    negative: own.negative - counted.negative,
+                };
+            }
+        }
+    }
 }
 
 impl Place for LocalPlace {
@@ -192,25 +326,43 @@ impl Place for LocalPlace {
                 let rows = view.table.all.clone();
                 return Arc::new(LocalPlace {
                     view: Arc::new(view),
+                    complements: self.complements.clone(),
                     rows,
                 });
             }
         }
         Arc::new(LocalPlace {
             view: self.view.clone(),
+            complements: self.complements.clone(),
             rows,
         })
     }
 
     fn counts(&self, candidates: &[u32], counts: &mut Vec<Counts>) {
-        let table = &self.view.table;
-        let n_strata = table.strata.len();
+        let n_strata = self.view.table.strata.len();
         counts.resize((candidates.len() + 1) * n_strata, Counts::default());
-        let (own, others) = counts.split_at_mut(n_strata);
-        table.count(&self.rows, &self.rows, own);
-        for (&candidate, counts) in candidates.iter().zip(others.chunks_mut(n_strata)) {
-            table.count(&self.rows, self.view.proposition(candidate), counts);
+        self.count_small(&self.rows, &self.split(candidates), counts);
+    }
+
+    fn counts_of_children(&self, children: &[u32], candidates: &[Vec<u32>]) -> Vec<Vec<Counts>> {
+        let n_strata = self.view.table.strata.len();
+        let splits: Vec<Split> = candidates.iter().map(|c| self.split(c)).collect();
+        let empty = |split: &Split| vec![Counts::default(); (split.len() + 1) * n_strata];
+        let mut counts: Vec<Vec<Counts>> = splits.iter().map(empty).collect();
+        if self.rows.len() >= LARGE {
+            self.count_large(children, &splits, &mut counts);
+            for (split, counts) in splits.iter().zip(&mut counts) {
+                fill_complements(split, n_strata, counts);
+            }
+            return counts;
         }
+        let mut rows = vec![0; self.rows.len()];
+        for ((&child, split), counts) in children.iter().zip(&splits).zip(&mut counts) {
+            rows.copy_from_slice(&self.rows);
+            intersect(&mut rows, self.view.proposition(child));
+            self.count_small(&rows, split, counts);
+        }
+        counts
     }
 
     fn common_core(&self, candidates: &[u32]) -> Option<Vec<Counts>> {

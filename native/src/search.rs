@@ -9,7 +9,7 @@ use crate::ahead::Beam;
 use crate::bitset::{total, Counts};
 use crate::checkpoint::State;
 use crate::estimator::{Estimator, Score};
-use crate::expand::{Branch, Expander, Judge, Node, Rulebook};
+use crate::expand::{finish, Branch, Expander, Judge, Node, Rulebook};
 use crate::redundancy::is_redundant;
 use crate::rows::{Place, Rows};
 use crate::top::{are_same, Top};
@@ -80,6 +80,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// How many rules a worker expands depth-first before it looks again for the best branch of all.
 const DIVE: usize = 200;
+/// How many of the last rules of a branch are asked for at once.
+const TOGETHER: usize = 8;
 /// A search shorter than this is not worth starting threads for.
 const ALONE: Duration = Duration::from_millis(2);
 
@@ -320,20 +322,24 @@ impl Worker<'_> {
     }
 
     fn expand(&mut self, entry: Entry) {
-        let Entry { node, parent } = entry;
         let mut judge = Keeper(self.search);
-        if node.bound != Score::MAX && judge.is_hopeless(node.bound) {
+        let book = self.search.book();
+        let Entry { node, parent } = entry;
+        if judge.is_hopeless(node.bound) && !node.is_root() {
+            return;
+        }
+        let length = node.family.conditions.len() + 1;
+        if length + 1 == book.max_length && !node.is_root() {
+            self.finish(node, &*parent);
             return;
         }
         self.search.nodes.fetch_add(1, Ordering::Relaxed);
-        let book = self.search.book();
         let place = match node.family.order.get(node.index) {
             Some(&last) => {
-                // What is done once for a place costs about as much as looking at every child once: it pays where
-                // there are grandchildren.
-                let pays = node.family.conditions.len() + 2 < book.max_length;
+                // What is done once for a place costs about as much as looking at every child once, and pays where there
+                // are children to expand.
                 let mut needed = node.candidates().iter().copied().chain(node.excluded());
-                parent.descend(last, &mut needed, pays)
+                parent.descend(last, &mut needed, true)
             }
             None => parent,
         };
@@ -343,6 +349,28 @@ impl Worker<'_> {
             node,
             parent: place.clone(),
         }));
+    }
+
+    /// Finishes a node whose children may take no further condition, together with its siblings on the stack.
+    fn finish(&mut self, node: Node, parent: &dyn Place) {
+        let mut judge = Keeper(self.search);
+        let mut together = vec![node];
+        while together.len() < TOGETHER {
+            let family = &together[0].family;
+            match self
+                .stack
+                .pop_if(|entry| Arc::ptr_eq(&entry.node.family, family))
+            {
+                Some(entry) if judge.is_hopeless(entry.node.bound) => {}
+                Some(entry) => together.push(entry.node),
+                None => break,
+            }
+        }
+        let nodes: Vec<&Node> = together.iter().collect();
+        self.search
+            .nodes
+            .fetch_add(nodes.len() as u64, Ordering::Relaxed);
+        finish(self.search.book(), &nodes, parent, &mut judge);
     }
 }
 
