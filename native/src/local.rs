@@ -16,6 +16,9 @@ const WORTH_PACKING: usize = 8;
 const LARGE: usize = 1 << 14;
 const BLOCK: usize = 1 << 11;
 
+/// Below this many words, counting is cheaper than finding out what need not be counted.
+const WORTH_SPLITTING: usize = 64;
+
 pub struct Local {
     whole: Arc<View>,
     complements: Arc<Vec<Option<u32>>>,
@@ -218,15 +221,15 @@ impl LocalPlace {
     /// Which of the candidates must be counted; the others are what these leave of the rule's own rows, and stand with
     /// the place of their complement.
     fn split(&self, candidates: &[u32]) -> Split {
-        let mut places: HashMap<u32, usize> = HashMap::new();
+        if self.rows.len() < WORTH_SPLITTING {
+            return candidates.iter().copied().map(Ok).collect();
+        }
+        let mut places = vec![usize::MAX; self.complements.len()];
         let split = candidates.iter().enumerate().map(|(place, &candidate)| {
-            let complement = self.complements[candidate as usize];
-            match complement.and_then(|other| places.get(&other)) {
-                Some(&other) => Err(other),
-                None => {
-                    places.insert(candidate, place);
-                    Ok(candidate)
-                }
+            places[candidate as usize] = place;
+            match self.complements[candidate as usize] {
+                Some(other) if places[other as usize] != usize::MAX => Err(places[other as usize]),
+                _ => Ok(candidate),
             }
         });
         split.collect()
