@@ -318,6 +318,38 @@ fn a_projection_counts_like_the_whole() {
 }
 
 #[test]
+fn a_place_counts_like_the_table_however_long_it_is() {
+    // Short sets of rows are counted plainly, longer ones by complements, very long ones by blocks.
+    let mut random = Random(12);
+    for n in [100, 9_000, 1_200_000] {
+        let mut rows = random_rows(&mut random, n);
+        // Without missing values the first two propositions are complements of each other.
+        rows.columns[0]
+            .iter_mut()
+            .for_each(|code| *code = (*code).max(0));
+        let table = Arc::new(build(&rows, false, 3));
+        let place = Local::new(table.clone()).place(&[6]);
+        let candidates = vec![vec![1, 0, 2, 4], vec![0, 1], vec![5, 2, 1, 0]];
+        let found = place.counts_of_children(&[3, 4, 2], &candidates);
+        for ((child, candidates), found) in [3, 4, 2].iter().zip(&candidates).zip(&found) {
+            let mut expected = counts_of(&table, &[6, *child]);
+            for candidate in candidates {
+                expected.extend(counts_of(&table, &[6, *child, *candidate]));
+            }
+            assert_eq!(&expected, found);
+        }
+        let mut plain = Vec::new();
+        place.counts(&[0, 1, 4], &mut plain);
+        let each = [vec![6], vec![6, 0], vec![6, 1], vec![6, 4]];
+        let expected: Vec<Counts> = each
+            .iter()
+            .flat_map(|rule| counts_of(&table, rule))
+            .collect();
+        assert_eq!(expected, plain);
+    }
+}
+
+#[test]
 fn descriptions_are_right_and_none_is_shorter() {
     let mut random = Random(6);
     for _ in 0..300 {
