@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import datetime as dt
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -96,6 +98,9 @@ def planted(n_rows: int = 400, seed: int = 0) -> pd.DataFrame:
     frame["c"] = rng.choice(["a", "b", "é"], n_rows)
     frame["z"] = rng.choice(["p", "q"], n_rows)
     frame["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 50, n_rows), unit="D")
+    # As Dask reads dates from Parquet.
+    frame["when"] = frame["day"].dt.date.astype(pd.ArrowDtype(pa.date32())).where(rng.random(n_rows) < 0.9)
+    frame["clock"] = pd.Series([None, *([dt.time(9), dt.time(17)] * n_rows)[: n_rows - 1]], dtype="time64[us][pyarrow]")
     frame["size"] = pd.Categorical(rng.choice(["S", "M", "L"], n_rows), categories=["S", "M", "L"], ordered=True)
     frame["y"] = (frame["c"] == "a") & (frame["x0"] > 0) | (rng.random(n_rows) < 0.2)
     return frame

@@ -184,11 +184,15 @@ def _series_column(series: nw.Series[Any], kind: Kind) -> Column:
             return number(series.fill_null(0).to_numpy() if missing.any() else series.to_numpy(), missing)
         return number(series.to_numpy().astype(np.float64, copy=False), missing)
     if isinstance(dtype, nw.Time):
-        times = (0 if value is None else _time_microseconds(value) for value in series.to_list())
+        times = (0 if _is_missing(value) else _time_microseconds(value) for value in series.to_list())
         return moments(np.fromiter(times, np.int64, len(series)), missing, "time")
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         return _array_column(series.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy(), "utc")
-    return _array_column(series.to_numpy())
+    array = series.to_numpy()
+    if array.dtype.kind == "O":  # dates of Arrow in a pandas frame come as Python's
+        days = (0 if gone else (_plain(value) - EPOCH.date()).days for value, gone in zip(array, missing, strict=True))
+        return moments(np.fromiter(days, np.int64, len(array)), missing, "date")
+    return _array_column(array)
 
 
 def _chunks(series: nw.Series[Any]) -> Iterator[Any]:

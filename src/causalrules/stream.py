@@ -70,7 +70,10 @@ class StreamedTable(StoredTable):
         self._duckdb = source
         self._observed = observed
         self._labelled: dict[str, str] = {}
+        self._expressions: dict[str, str] = {}
+        self._tables: dict[tuple[str, str | None], StreamedTable] = {}
         if observed is not None:
+            self._tables[observed.target, observed.weights] = self
             self.n_records, self.n_rows, self.n_dropped = observed.n_records, observed.n_rows, observed.n_dropped
 
     @property
@@ -92,8 +95,8 @@ class StreamedTable(StoredTable):
     def observed(self, target: str, weights: str | None = None) -> StreamedTable:
         """The rows whose target is present; with `weights`, each counted as often as that column says."""
         self.require(target)
-        if self._observed is not None and (self._observed.target, self._observed.weights) == (target, weights):
-            return self
+        if (target, weights) in self._tables:
+            return self._tables[target, weights]
         weight, condition = "1", f"{self._value(target)} IS NOT NULL"
         if weights is not None:
             self._check_weights(weights)
@@ -106,7 +109,9 @@ class StreamedTable(StoredTable):
         if n_all > MOST_ROWS:
             raise DataError(too_many_rows(str(weights)))
         observed = _Observed(target, weights, condition, weight, n_records, int(n_rows), int(n_all - n_rows))
-        return StreamedTable(self._duckdb, observed)
+        # Kept with its histograms, for which the files were read.
+        self._tables[target, weights] = StreamedTable(self._duckdb, observed)
+        return self._tables[target, weights]
 
     def _check_weights(self, name: str) -> None:
         self.require(name)
@@ -129,11 +134,13 @@ class StreamedTable(StoredTable):
 
     def _value(self, name: str) -> str:
         """The expression for a column's values, null where they are missing."""
-        form, expression = self._duckdb.fetch(name)
-        if form == "number" and self._is_float(expression):
-            # Not nullif(…, 'nan'): a comparison is answered from the file's statistics, which leave NaN out.
-            return f"(CASE WHEN isnan({expression}) THEN NULL ELSE ({expression})::DOUBLE END)"
-        return expression
+        if name not in self._expressions:
+            form, expression = self._duckdb.fetch(name)
+            if form == "number" and self._is_float(expression):
+                # Not nullif(…, 'nan'): a comparison is answered from the file's statistics, which leave NaN out.
+                expression = f"(CASE WHEN isnan({expression}) THEN NULL ELSE ({expression})::DOUBLE END)"
+            self._expressions[name] = expression
+        return self._expressions[name]
 
     def _is_float(self, expression: str) -> bool:
         (column,) = self._duckdb.arrays(f"SELECT {expression} FROM data LIMIT 0")
@@ -351,8 +358,11 @@ class StreamedRows:
         return map(self._batch, self.table.select_batches(self.expressions))
 
     def sample(self) -> Batch:
-        """The first slice."""
-        return next(self.batches())
+        """The first slice that has rows."""
+        for batch in self.batches():
+            if len(batch.strata):
+                break
+        return batch
 
     def merged(self) -> Batch:
         """Each combination of codes once, with the number of its rows as weight."""
