@@ -3,7 +3,7 @@
     python -m benchmarks.scale stream  --rows 100000000    # Parquet files → top 10, beside DuckDB's own scan
     python -m benchmarks.scale dask    --rows 20000000     # two worker processes beside two threads
     python -m benchmarks.scale merging                     # from which share of distinct rows merging pays
-    python -m benchmarks.scale constants                   # the constants of the cost model in docs/scale.md
+    python -m benchmarks.scale model                       # the cost model in docs/scale.md: constants, predictions
 
 Files are written to a temporary folder and removed afterwards. Each command prints one JSON object.
 """
@@ -276,9 +276,16 @@ def constants() -> dict[str, Any]:
     return {
         "rows": n_rows,
         "pack_ns_per_row_and_condition": round(packing / n_rows / len(columns) * 1e9, 3),
+        # Each count reads two sets of rows.
         "count_gb_per_second": round(n_rows / 8 * 2 * len(columns) / counting / 1e9, 2),
         **apart(_round_trips),
     }
+
+
+def model() -> dict[str, Any]:
+    measured = constants()
+    rate, trip = measured["count_gb_per_second"], measured["round_trip_ms"]
+    return {"constants": measured, "predictions": predict(rate, trip, measured["pack_ns_per_row_and_condition"])}
 
 
 def _round_trips() -> dict[str, Any]:
@@ -303,16 +310,50 @@ def _round_trips() -> dict[str, Any]:
         return {"round_trip_ms": round((time.perf_counter() - start) / 200 * 1e3, 2)}
 
 
+def predict(
+    gb_per_second: float,
+    round_trip_ms: float,
+    pack_ns: float,
+    n_conditions: int = 85,
+    n_strata: int = 6,
+    nodes: int = 4_000,
+) -> list[dict[str, Any]]:
+    """The cost model of docs/scale.md, for a billion and a hundred billion rows on 10, 100 and 1,000 workers."""
+    cores, network = 8, 1.25e9
+    questions_per_node, batch = 5, 32
+    rows = []
+    for n_rows in (10**9, 10**11):
+        for workers in (10, 100, 1000):
+            bits = n_rows * (n_conditions + 1) / 8
+            answers = batch * 8 * 2 * n_strata * (n_conditions + 1)
+            counting = batch * 2 * bits / (gb_per_second * 1e9 * workers * cores)
+            travelling = round_trip_ms / 1e3 + workers * answers / network
+            n_batches = nodes * questions_per_node / batch
+            rows.append(
+                {
+                    "rows": n_rows,
+                    "workers": workers,
+                    "gb_per_worker": round(bits / workers / 1e9, 2),
+                    "pack_seconds": round(pack_ns / 1e9 * n_rows * n_conditions / workers / cores, 1),
+                    "mb_to_driver_per_batch": round(workers * answers / 1e6, 1),
+                    "batch_ms_counting": round(counting * 1e3, 1),
+                    "batch_ms_travelling": round(travelling * 1e3, 1),
+                    "search_minutes": round(n_batches * (counting + travelling) / 60, 1),
+                }
+            )
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what large data costs.")
-    parser.add_argument("what", choices=["stream", "dask", "merging", "constants"])
+    parser.add_argument("what", choices=["stream", "dask", "merging", "model"])
     parser.add_argument("--rows", type=int, default=1_000_000)
     arguments = parser.parse_args()
     measured = {
         "stream": lambda: stream(arguments.rows),
         "dask": lambda: on_a_cluster(arguments.rows),
         "merging": merging_pays,
-        "constants": constants,
+        "model": model,
     }[arguments.what]()
     print(json.dumps(measured, indent=1))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from causalrules.discover import discover
+from causalrules.discovery import discover
 from causalrules.result import RuleSet
 
 

@@ -24,7 +24,7 @@ from benchmarks.tables import noise as noise_table  # noqa: E402
 from paper.plain_search import Rows, counterexample  # noqa: E402
 
 from causalrules import search  # noqa: E402
-from causalrules.discover import discover  # noqa: E402
+from causalrules.discovery import discover  # noqa: E402
 from causalrules.problem import Problem  # noqa: E402
 from causalrules.search import SearchOptions  # noqa: E402
 

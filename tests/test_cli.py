@@ -86,7 +86,7 @@ def test_each_option_means_what_it_means_in_python(spread, **options):
 def test_every_parameter_of_discover_has_an_option_with_its_default():
     parameters = inspect.signature(cr.discover).parameters
     options = discover_command.make_context("discover", ["data.csv", "--target", "y"]).params
-    own = {"file", "target", "form", "output", "quiet", "permutations", "trust"}
+    own = {"file", "target", "form", "output", "quiet", "permutations", "trust", "report"}
     python_only = {"data", "target", "client", "progress"}
     assert set(options) - own == set(parameters) - python_only
     for name in set(options) - own:
@@ -182,7 +182,7 @@ def test_output_replaces_the_file_and_leaves_nothing_beside_it(tmp_path, form):
 
 
 def test_output_is_checked_before_the_search(tmp_path, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("causalrules.discover"), "discover", None)
+    monkeypatch.setattr(importlib.import_module("causalrules.discovery"), "discover", None)
     data = tmp_path / "data.csv"
     data.write_text("a,y\n1,0\n2,1\n")
     for output, words in [
@@ -350,7 +350,7 @@ def test_hostile_text_in_an_error_reaches_no_terminal(monkeypatch):
     def fail(*_: object, **__: object) -> cr.RuleSet:
         raise cr.DataError("cannot read \x1b[2J\nor so")
 
-    monkeypatch.setattr(importlib.import_module("causalrules.discover"), "discover", fail)
+    monkeypatch.setattr(importlib.import_module("causalrules.discovery"), "discover", fail)
     assert run("discover", "data.csv", "--target", "y").stderr == "Error: cannot read \\x1b[2J\\nor so\n"
 
 
@@ -359,7 +359,7 @@ def test_warnings_are_one_line(monkeypatch):
         warnings.warn("the graph is partly known", cr.CausalRulesWarning, stacklevel=2)
         raise cr.DataError("nothing more")
 
-    monkeypatch.setattr(importlib.import_module("causalrules.discover"), "discover", warn)
+    monkeypatch.setattr(importlib.import_module("causalrules.discovery"), "discover", warn)
     result = run("discover", "data.csv", "--target", "y")
     assert result.stderr == "Warning: the graph is partly known\nError: nothing more\n"
 
@@ -371,7 +371,7 @@ def test_interrupted_before_the_search(monkeypatch):
     def interrupt(*_: object, **__: object) -> cr.RuleSet:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(importlib.import_module("causalrules.discover"), "discover", interrupt)
+    monkeypatch.setattr(importlib.import_module("causalrules.discovery"), "discover", interrupt)
     result = run("discover", "data.csv", "--target", "y")
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", "Interrupted: nothing was found yet\n")
 

@@ -29,7 +29,7 @@ from results import FULL, Run, read_rows, write_rows  # noqa: E402
 
 import oracle  # noqa: E402
 from causalrules import estimators  # noqa: E402
-from causalrules.discover import discover  # noqa: E402
+from causalrules.discovery import discover  # noqa: E402
 from strategies import TARGET, SmallTable, small_tables  # noqa: E402
 
 BETAS = st.sampled_from([0.0, 0.5, 1.0, 1.96, 2.0, 2.58, 4.0])

@@ -131,7 +131,8 @@ def test_values_of_any_kind(
     assert found() == expected
 
 
-def test_many_files_are_one_table(tmp_path: Path, streaming: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kept_bytes", [0, 10**9], ids=["on disk", "in memory"])
+def test_many_files_are_one_table(tmp_path: Path, streaming: pytest.MonkeyPatch, kept_bytes: int) -> None:
     rng = np.random.default_rng(0)
     parts = []
     for number in range(4):
@@ -152,6 +153,7 @@ def test_many_files_are_one_table(tmp_path: Path, streaming: pytest.MonkeyPatch)
     whole = {name: [value for part in parts for value in part[name]] for name in parts[0]}
     expected = answer(cr.discover(whole, "y", k=500))
     assert "only here" in str(expected)
+    streaming.setattr(files, "_KEPT_BYTES", kept_bytes)
     for pattern in ("part-*.parquet", "part-?.csv"):
         assert answer(cr.discover(tmp_path / pattern, "y", k=500)) == expected
 
@@ -216,6 +218,9 @@ def test_too_many_texts(tmp_path: Path, streaming: pytest.MonkeyPatch) -> None:
     values = {"y": [0, 1, 0, 1, 1], "b": [True, False, True, True, False]}
     rules = cr.discover(write({**values, "x": list("abcde")}, tmp_path / "a.parquet"), "y")
     assert any("5 values are all different" in note for note in rules.notes)
+    for role in ("target", "control"):
+        with pytest.raises(DataError, match="'x' has 5 different texts"):
+            cr.discover(tmp_path / "a.parquet", **{"target": "y", "outcome": 1, role: "x"})
     with pytest.raises(DataError, match="'x' has 4 different texts"):
         cr.discover(write({**values, "x": list("abcda")}, tmp_path / "b.parquet"), "y")
 

@@ -111,7 +111,8 @@ impl Search {
             threshold: AtomicI64::new(options.floor),
             left_out: AtomicI64::new(Score::MIN),
             nodes: AtomicU64::new(0),
-            ahead: Mutex::new(Some(Beam::default())),
+            // With a floor there is something to beat already.
+            ahead: Mutex::new((options.floor == Score::MIN).then(Beam::default)),
             options,
         }
     }

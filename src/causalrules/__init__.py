@@ -6,22 +6,26 @@
 class ≤ 2 ∧ sex = female
 """
 
-from causalrules import datasets
-from causalrules.admissibility import InadmissibleError, assumptions, check, identify_rule
-from causalrules.discover import discover
-from causalrules.estimator import CausalRules
-from causalrules.exceptions import (
-    CausalRulesError,
-    CausalRulesWarning,
-    DataError,
-    GraphError,
-    InputError,
-    OptionError,
-    RoleError,
-)
-from causalrules.graph import CausalGraph
-from causalrules.result import RuleResult, RuleSet, StratumEffect
-from causalrules.suggestions import suggest
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from causalrules import datasets
+    from causalrules.admissibility import InadmissibleError, assumptions, check, identify_rule
+    from causalrules.discovery import discover
+    from causalrules.estimator import CausalRules
+    from causalrules.exceptions import (
+        CausalRulesError,
+        CausalRulesWarning,
+        DataError,
+        GraphError,
+        InputError,
+        OptionError,
+        RoleError,
+    )
+    from causalrules.graph import CausalGraph
+    from causalrules.result import RuleResult, RuleSet, StratumEffect
+    from causalrules.suggestions import suggest
 
 __all__ = [
     "CausalGraph",
@@ -44,3 +48,30 @@ __all__ = [
     "identify_rule",
     "suggest",
 ]
+
+# Where each name lives. A module is loaded when one of its names is first used: importing the package costs nothing.
+_HOMES = {
+    "CausalGraph": "graph",
+    "CausalRules": "estimator",
+    "InadmissibleError": "admissibility",
+    "RuleResult": "result",
+    "RuleSet": "result",
+    "StratumEffect": "result",
+    "assumptions": "admissibility",
+    "check": "admissibility",
+    "discover": "discovery",
+    "identify_rule": "admissibility",
+    "suggest": "suggestions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("causalrules.datasets")
+    if name not in __all__:
+        raise AttributeError(f"module 'causalrules' has no attribute {name!r}")
+    return getattr(import_module(f"causalrules.{_HOMES.get(name, 'exceptions')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

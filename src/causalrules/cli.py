@@ -329,7 +329,7 @@ def discover(
         raise click.UsageError("--beta and --confidence say the same thing: give one of them")
     question["actionable"] = question["actionable"] or None  # none named means every other column
 
-    from causalrules.discover import discover as find
+    from causalrules.discovery import discover as find
 
     progress = False if quiet else None
     rules = find(file, **question, progress=progress)
@@ -407,7 +407,7 @@ def demo() -> None:
 
 def _show(title: str, dataset: str, question: dict[str, Any], file: Path | None = None) -> None:
     from causalrules import datasets
-    from causalrules.discover import discover as find
+    from causalrules.discovery import discover as find
 
     arguments = "".join(f"    {name}={value!r},\n" for name, value in question.items())
     click.echo(f"{title}\n\nIn Python:")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from causalrules import estimators
 from causalrules.data import Table, read
-from causalrules.discover import discover
+from causalrules.discovery import discover
 from causalrules.exceptions import CausalRulesError, DataError, OptionError
 from causalrules.propositions import strata
 from causalrules.result import RuleSet

@@ -94,7 +94,7 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
     The list is exact where it is proven optimal: the leaders of the best rules do not change as more rules follow.
     """
     from causalrules import search
-    from causalrules.discover import assemble
+    from causalrules.discovery import assemble
 
     problem, question = _searched(rules, "search again"), rules.question
     k = question.k if k is None else k

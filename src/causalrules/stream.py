@@ -6,7 +6,7 @@ Values, quantiles and codes are computed where the rows are; the answers are tho
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,14 +164,15 @@ class StreamedTable(StoredTable):
         )
         n_missing = self.n_rows - int(n_present)
         if n_values > _MOST_TEXTS:
+            fault = DataError(
+                f"column {name!r} has {n_values:,} different texts, too many to put a condition on each; "
+                "group them, or leave the column out by naming the actionable ones"
+            )
             if most > 1:
-                raise DataError(
-                    f"column {name!r} has {n_values:,} different texts, too many to put a condition on each; "
-                    "group them, or leave the column out by naming the actionable ones"
-                )
+                raise fault
             # An identifier, which is left out: only how many there are is asked for.
             one = np.broadcast_to(np.int64(1), n_values)
-            return Histogram(Values(one, str), one, n_missing)
+            return Histogram(Values(one, _raise(fault)), one, n_missing)
         found = self._duckdb.rows(f"{groups} ORDER BY value")
         labels = tuple(value for value, _ in found)
         counts = np.array([n for _, n in found], np.int64)
@@ -419,6 +420,13 @@ class StreamedRows:
     def digest(self) -> int:
         """A number that other rows would hardly have; the order of the rows does not matter."""
         return merging.digest(self.batches())
+
+
+def _raise(error: DataError) -> Callable[[Any], Any]:
+    def scalar(value: Any) -> Any:
+        raise error
+
+    return scalar
 
 
 def _canonical(data: Any) -> NDArray[Any]:
