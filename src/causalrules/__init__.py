@@ -9,6 +9,8 @@ class ≤ 2 ∧ sex = female
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from causalrules.version import __version__
+
 if TYPE_CHECKING:
     from causalrules import datasets
     from causalrules.admissibility import InadmissibleError, assumptions, check, identify_rule
@@ -41,6 +43,7 @@ __all__ = [
     "RuleResult",
     "RuleSet",
     "StratumEffect",
+    "__version__",
     "assumptions",
     "check",
     "datasets",

@@ -11,7 +11,6 @@ import os
 import secrets
 import time
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from causalrules.exceptions import CausalRulesError, DataError
 from causalrules.search import SearchOptions
+from causalrules.version import __version__
 
 if TYPE_CHECKING:
     from causalrules._native import NativeSearch
@@ -55,7 +55,7 @@ class Checkpoint:
         if not at_once and time.monotonic() < self._due:
             return
         numbers = search.save().astype("<u8").tobytes()
-        header = {"format": _FORMAT, "version": version("causalrules"), "of": self._of, "bytes": len(numbers)}
+        header = {"format": _FORMAT, "version": __version__, "of": self._of, "bytes": len(numbers)}
         header["sha256"] = hashlib.sha256(numbers).hexdigest()
         beside = self._path.with_name(f".{secrets.token_hex(8)}.partial")
         try:
@@ -78,10 +78,10 @@ class Checkpoint:
                 header = _header(line)
                 if header is None:
                     raise DataError(f"{place} is not a checkpoint; name another file")
-                if header.get("version") != version("causalrules"):
+                if header.get("version") != __version__:
                     raise DataError(
                         f"{place} was written by causalrules {str(header.get('version'))[:20]}, this is "
-                        f"{version('causalrules')}; go on with that version, or delete it to begin anew"
+                        f"{__version__}; go on with that version, or delete it to begin anew"
                     )
                 self._compare(place, header.get("of"))
                 numbers = file.read()

@@ -38,11 +38,6 @@ _EXACT = 2**53
 Question = tuple[NDArray[np.uint32], int]
 
 
-def is_dask(data: Any) -> bool:
-    """Whether this is a Dask DataFrame, told without importing Dask."""
-    return type(data).__module__.startswith("dask.") and hasattr(data, "to_delayed")
-
-
 @dataclass(frozen=True)
 class _Outline:
     """What the driver knows of one partition."""

@@ -356,6 +356,11 @@ def infinite_values(name: str, n_values: int, row: int) -> str:
     )
 
 
+def is_dask(data: Any) -> bool:
+    """Whether this is a Dask DataFrame, told without importing Dask."""
+    return type(data).__module__.startswith("dask.") and hasattr(data, "to_delayed")
+
+
 def unknown_column(name: object, names: Sequence[str]) -> str:
     """The words for a column that is not there, with the nearest one that is."""
     near = difflib.get_close_matches(str(name), names, n=1) or [

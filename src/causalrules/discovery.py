@@ -6,15 +6,12 @@ import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any, cast
 
 from causalrules import estimators, search
 from causalrules._native import Packed
 from causalrules.admissibility import InadmissibleError, check
-from causalrules.checkpoint import Checkpoint
-from causalrules.cluster import is_dask, read_dask
-from causalrules.data import Table, read
+from causalrules.data import Table, is_dask, read
 from causalrules.exceptions import OptionError
 from causalrules.graph import CausalGraph
 from causalrules.problem import Problem, prepare
@@ -22,9 +19,9 @@ from causalrules.progress import watching
 from causalrules.result import Question, RuleResult, RuleSet
 from causalrules.roles import resolve
 from causalrules.search import Found, Progress, SearchOptions
-from causalrules.trust.calibration import USUAL_BETA, calibrate
-from causalrules.trust.evidence import SearchEvidence
-from causalrules.trust.holdout import hold_out, second_table
+from causalrules.version import __version__
+
+_USUAL_BETA = 2.0
 
 
 def discover(
@@ -38,7 +35,7 @@ def discover(
     latent: str | Sequence[str] = (),
     allow_inadmissible: bool = False,
     k: int = 10,
-    beta: float | str = 2.0,
+    beta: float | str = _USUAL_BETA,
     confidence: float | None = None,
     alpha: float = 1.0,
     max_length: int | None = 4,
@@ -116,7 +113,7 @@ def discover(
     if confidence is not None:
         beta = estimators.beta_of_confidence(confidence)
     calibrated = beta == "calibrated"
-    usual = USUAL_BETA if calibrated else cast(float, beta)
+    usual = _USUAL_BETA if calibrated else cast(float, beta)
     options = SearchOptions(k, usual, alpha, max_length, min_coverage, estimator, redundant, n_jobs, time_limit)
     if isinstance(max_bins, bool) or not isinstance(max_bins, int) or max_bins < 2:
         raise OptionError(f"max_bins = {max_bins!r}: give a whole number of at least 2")
@@ -124,6 +121,8 @@ def discover(
         raise OptionError(f"latent = {latent!r:.200}: these are variables of a graph; give the graph too")
     known = None if graph is None else CausalGraph.read(graph, latent)
     if is_dask(data):
+        from causalrules.cluster import read_dask
+
         table: Table = read_dask(data, client, target, weights)
     else:
         table = read(data, na_values, query)
@@ -135,22 +134,33 @@ def discover(
         if not verdict and not allow_inadmissible:
             raise InadmissibleError(verdict)
     problem = prepare(table, roles, weights=weights, max_bins=max_bins, cuts=cuts)
-    unseen = None
-    if isinstance(holdout, (int, float)):
-        problem, unseen = hold_out(problem, holdout, seed)
-    elif holdout is not None:
-        unseen = second_table(table, problem, outcome, weights, holdout)
-    calibration = calibrate(problem, options, seed=seed) if calibrated else None
-    if calibration is not None:
+    unseen = calibration = None
+    if holdout is not None:
+        from causalrules.trust.holdout import hold_out, second_table
+
+        if isinstance(holdout, (int, float)):
+            problem, unseen = hold_out(problem, holdout, seed)
+        else:
+            unseen = second_table(table, problem, outcome, weights, holdout)
+    if calibrated:
+        from causalrules.trust.calibration import calibrate
+
+        calibration = calibrate(problem, options, seed=seed)
         options = replace(options, beta=calibration.beta)
     packed = problem.pack()
-    file = None if checkpoint is None else Checkpoint(checkpoint, problem, options)
+    file = None
+    if checkpoint is not None:
+        from causalrules.checkpoint import Checkpoint
+
+        file = Checkpoint(checkpoint, problem, options)
     with watching(progress) as watch:
         found = search.run(packed, options, problem.n_rows, watch=watch, checkpoint=file)
     rules = assemble(problem, packed, options, found, max_bins=max_bins, source=source_name(data))
     if verdict is not None:
         rules = replace(rules, graph=known, admissibility=verdict.to_dict())
     if calibration is not None:
+        from causalrules.trust.evidence import SearchEvidence
+
         rules = replace(rules, evidence=SearchEvidence(calibration=calibration))
     return rules if unseen is None else unseen.measure(rules)
 
@@ -203,7 +213,7 @@ def assemble(
         nodes=found.progress.nodes,
         seconds=found.progress.seconds,
         notes=problem.notes,
-        versions={"causalrules": version("causalrules"), "python": platform.python_version()},
+        versions={"causalrules": __version__, "python": platform.python_version()},
         library=problem.library,
         history=found.history,
         problem=problem,

@@ -1,0 +1,48 @@
+"""The package as a whole: its names, its version, and what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import causalrules as cr
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_every_public_name_is_there() -> None:
+    missing = [name for name in cr.__all__ if not hasattr(cr, name)]
+    assert missing == []
+    assert set(cr.__all__) <= set(dir(cr))
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="discoverr"):
+        _ = cr.discoverr
+
+
+def test_one_version_everywhere() -> None:
+    crate = tomllib.loads((ROOT / "native" / "Cargo.toml").read_text())["package"]["version"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert {cr.__version__, version("causalrules"), crate} == {project}
+
+
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        ("import causalrules", {"numpy", "narwhals", "duckdb", "networkx", "matplotlib", "pandas"}),
+        (
+            "import causalrules as cr; cr.discover",
+            {"duckdb", "networkx", "matplotlib", "pandas", "rich", "dask", "jinja2"},
+        ),
+    ],
+)
+def test_nothing_is_loaded_before_it_is_used(code: str, unwanted: set[str]) -> None:
+    script = f"{code}; import sys; print(*sorted({unwanted!r} & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == ""
