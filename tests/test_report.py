@@ -436,3 +436,20 @@ def test_a_report_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -
     rules.to_html(tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == rules.to_html()
+
+
+def test_the_command_tells_all_that_was_asked(tmp_path: Path) -> None:
+    table = tmp_path / "people.csv"
+    lines = [f"{age},{'?' if age % 7 == 0 else age % 3},{1 + age % 2},{int(age > 40)}" for age in range(18, 80)]
+    table.write_text("\n".join(["age,group,n,y", *lines]))
+    asked = {
+        "weights": "n",
+        "na_values": ["?"],
+        "cuts": {"age": [30, 50]},
+        "query": "SELECT * FROM data WHERE age > 20",
+    }
+    rules = cr.discover(str(table), target="y", k=2, **asked)
+    document = rules.to_html()
+    for words in ("--weights=n", "--na-value=?", "--cut=age=30,50", "SELECT * FROM data WHERE age &gt; 20"):
+        assert words in document
+    assert cr.RuleSet.from_json(rules.to_json()) == rules

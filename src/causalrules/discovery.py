@@ -155,7 +155,26 @@ def discover(
         file = Checkpoint(checkpoint, problem, options)
     with watching(progress) as watch:
         found = search.run(packed, options, problem.n_rows, watch=watch, checkpoint=file)
-    rules = assemble(problem, packed, options, found, max_bins=max_bins, source=source_name(data))
+    question = Question(
+        target=roles.target,
+        outcome=roles.outcome.text,
+        actionable=roles.actionable,
+        control=roles.control,
+        k=options.k,
+        beta=options.beta,
+        alpha=options.alpha,
+        max_length=options.max_length,
+        min_coverage=options.min_coverage,
+        max_bins=max_bins,
+        estimator=options.estimator,
+        redundant=options.redundant,
+        source=source_name(data),
+        query=query,
+        weights=weights,
+        na_values=(na_values,) if isinstance(na_values, str) else tuple(na_values),
+        cuts=tuple((column, tuple(map(str, points))) for column, points in sorted((cuts or {}).items())),
+    )
+    rules = assemble(problem, packed, question, found)
     if verdict is not None:
         rules = replace(rules, graph=known, admissibility=verdict.to_dict())
     if calibration is not None:
@@ -165,15 +184,7 @@ def discover(
     return rules if unseen is None else unseen.measure(rules)
 
 
-def assemble(
-    problem: Problem,
-    packed: Packed,
-    options: SearchOptions,
-    found: Found,
-    *,
-    max_bins: int,
-    source: str | None,
-) -> RuleSet:
+def assemble(problem: Problem, packed: Packed, question: Question, found: Found) -> RuleSet:
     """The rules in words and numbers."""
     all_positive, all_negative = packed.count()
     rules = []
@@ -182,26 +193,11 @@ def assemble(
         propositions = [problem.language.propositions[index] for index in conditions]
         c, d = all_positive - a, all_negative - b
         rules.append(
-            RuleResult.from_counts(propositions, a, b, c, d, problem.strata.labels, options.beta, options.estimator)
+            RuleResult.from_counts(propositions, a, b, c, d, problem.strata.labels, question.beta, question.estimator)
         )
-    roles = problem.roles
     return RuleSet(
         rules=tuple(rules),
-        question=Question(
-            target=roles.target,
-            outcome=roles.outcome.text,
-            actionable=roles.actionable,
-            control=roles.control,
-            k=options.k,
-            beta=options.beta,
-            alpha=options.alpha,
-            max_length=options.max_length,
-            min_coverage=options.min_coverage,
-            max_bins=max_bins,
-            estimator=options.estimator,
-            redundant=options.redundant,
-            source=source,
-        ),
+        question=question,
         optimal=found.optimal,
         upper_bound=found.progress.upper_bound,
         gap=found.progress.gap,

@@ -113,7 +113,7 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
     while True:
         options = replace(wanted, k=length)
         found = search.run(packed, options, problem.n_rows)
-        listed = assemble(problem, packed, options, found, max_bins=question.max_bins, source=question.source)
+        listed = assemble(problem, packed, replace(question, k=length), found)
         leaders = [group.leader for group in groups(listed, similarity)][:k]
         exhausted = len(listed) < length or found.stopped != "optimal"
         if len(leaders) == k or exhausted or length >= k * _FARTHEST:

@@ -245,6 +245,10 @@ class Question:
     estimator: str
     redundant: bool
     source: str | None = None
+    query: str | None = None
+    weights: str | None = None
+    na_values: tuple[str, ...] = ()
+    cuts: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, repr=False)

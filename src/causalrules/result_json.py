@@ -202,8 +202,23 @@ def _question(payload: dict[str, Any]) -> Question:
         max_bins=_take(payload, "max_bins", int),
         estimator=_take(payload, "estimator", str),
         redundant=_take(payload, "redundant", bool),
-        source=None if payload.get("source") is None else _take(payload, "source", str),
+        source=_optional(payload, "source"),
+        query=_optional(payload, "query"),
+        weights=_optional(payload, "weights"),
+        na_values=_strings(payload, "na_values") if "na_values" in payload else (),
+        cuts=tuple(_cut(cut) for cut in _take(payload, "cuts", list)) if "cuts" in payload else (),
     )
+
+
+def _optional(payload: Mapping[str, Any], key: str) -> str | None:
+    return None if payload.get(key) is None else _take(payload, key, str)
+
+
+def _cut(cut: Any) -> tuple[str, tuple[str, ...]]:
+    match cut:
+        case [str(column), [*points]] if all(isinstance(point, str) for point in points):
+            return column, tuple(points)
+    raise DataError(f"the result's 'cuts' hold {cut!r:.60}, not a column and its cut points")
 
 
 def _take(payload: Mapping[str, Any], key: str, kind: type[T]) -> T:

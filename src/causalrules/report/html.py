@@ -370,6 +370,10 @@ def _command(rules: RuleSet) -> str:
         "min-coverage": [repr(question.min_coverage)],
         "max-bins": [question.max_bins],
         "estimator": [question.estimator],
+        "cut": [f"{column}={','.join(points)}" for column, points in question.cuts],
+        "weights": [] if question.weights is None else [question.weights],
+        "na-value": question.na_values,
+        "query": [] if question.query is None else [question.query],
     }
     words = ["causalrules", "discover", "-k", str(question.k)]
     words += [f"--{name}={value}" for name, values in options.items() for value in values]
@@ -396,6 +400,10 @@ def _call(rules: RuleSet) -> str:
         "estimator": question.estimator,
         "redundant": question.redundant,
     }
+    if question.cuts:
+        arguments["cuts"] = {column: list(points) for column, points in question.cuts}
+    given = {"weights": question.weights, "na_values": list(question.na_values), "query": question.query}
+    arguments |= {name: value for name, value in given.items() if value}
     if rules.graph is not None:
         arguments |= {"graph": rules.graph.to_dagitty(), "allow_inadmissible": not wording.causal(rules)}
     lines = "".join(f"    {name}={value!r},\n" for name, value in arguments.items())
