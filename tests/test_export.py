@@ -188,22 +188,23 @@ def test_a_rule_that_nan_would_satisfy_in_the_database_does_not_select_it() -> N
         assert "Infinity" not in export.sql([[Proposition("x", ">=", 1.5), Proposition("x", "<=", 2.5)]], dialect)
 
 
-def test_ordered_text_needs_its_order() -> None:
-    size = pd.Series(["S", "L", "M", None, "XL"], dtype=pd.CategoricalDtype(["S", "M", "L", "XL"], ordered=True))
-    table, order = {"size": size}, {"size": ["S", "M", "L", "XL"]}
-    rule = RuleResult.from_counts([Proposition("size", ">=", "M")], 1, 1, 1, 1, [{}], 2.0, "reliable")
-    with pytest.raises(OptionError, match=r"categories=\{'size'"):
-        rule.to_sql()
-    with pytest.raises(OptionError, match="categories: 'M'"):
-        rule.to_sql(categories={"size": ["S", "L"]})
-    columns = {"size": ["S", "L", "M", None, "XL"]}
-    expected = np.flatnonzero(rule.covers(table)).tolist()
-    assert expected == [1, 2, 4]
+@pytest.mark.parametrize("order", [("S", "M", "L", "XL"), (30, 4, 100, 7)])
+def test_ordered_categories_keep_their_order(order: tuple[Any, ...]) -> None:
+    values = [order[0], order[2], order[1], None, order[3], order[0], order[2]]
+    size = pd.Series(values, dtype=pd.CategoricalDtype(list(order), ordered=True))
+    rules = cr.discover({"size": size, "y": [0, 1, 1, 0, 1, 0, 1]}, target="y", k=20, max_length=1)
+    rule = next(rule for rule in rules if str(rule) == f"size ≥ {order[1]}")
+    expected = np.flatnonzero(rule.covers({"size": size})).tolist()
+    assert expected == [1, 2, 4, 6]
+    # and where the column is plain values, without an order or with another
+    assert np.flatnonzero(rule.covers({"size": values})).tolist() == expected
+    kind = "text" if isinstance(order[0], str) else "integer"
     for dialect in ("duckdb", "sqlite"):
-        assert selected(dialect, columns, {"size": "text"}, rule.to_sql(dialect, order)) == expected
+        assert selected(dialect, {"size": values}, {"size": kind}, rule.to_sql(dialect)) == expected
     made: dict[str, Any] = {}
-    exec(rule.to_python(categories=order), made)
-    assert [place for place, value in enumerate(columns["size"]) if made["covers"]({"size": value})] == expected
+    exec(rule.to_python(), made)
+    assert [place for place, value in enumerate(values) if made["covers"]({"size": value})] == expected
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
 
 
 def test_postgres_reads_backslashes_alike_under_both_settings() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from causalrules import wording
@@ -21,30 +21,27 @@ if TYPE_CHECKING:
 DIALECTS = ("duckdb", "postgres", "sqlite")
 HEADINGS = ("#", "rule", "reliable effect", "effect", "95 % interval", "marginal", "coverage", "rows")
 
-Categories = Mapping[str, Sequence[Scalar]]
-
 # SQLite promises to read no more digits than these as the nearest double.
 _SAFE_DIGITS = 15
 _LARGEST_INTEGER = 2**63
 _LARGEST_POWER = 62
 
 
-def sql(rules: Iterable[Sequence[Proposition]], dialect: str = "duckdb", categories: Categories | None = None) -> str:
+def sql(rules: Iterable[Sequence[Proposition]], dialect: str = "duckdb") -> str:
     """A condition for WHERE that is true on the rows that one of the rules covers, and never on the others.
 
-    A missing value (NULL, and NaN among floats) satisfies no condition. `categories` gives the order of columns
-    of ordered text, which SQL does not know.
+    A missing value (NULL, and NaN among floats) satisfies no condition.
 
     >>> print(sql([[Proposition("sex", "=", "female"), Proposition("class", "<=", 2)]]))
     "class" <= 2 AND "sex" = 'female'
     """
     if dialect not in DIALECTS:
         raise OptionError(f"no dialect {dialect!r}; the dialects are {shorten(DIALECTS)}")
-    clauses = [_sql_rule(conditions, dialect, categories or {}) for conditions in rules]
+    clauses = [_sql_rule(conditions, dialect) for conditions in rules]
     return "\n OR ".join(f"({clause})" for clause in clauses) if len(clauses) > 1 else (clauses or ["FALSE"])[0]
 
 
-def python(conditions: Sequence[Proposition], name: str = "covers", categories: Categories | None = None) -> str:
+def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
     """The source of a function that says whether a row (a mapping of names to values) satisfies the conditions.
 
     None and nan are missing and satisfy nothing. The function needs no package but Python's own.
@@ -63,9 +60,8 @@ def python(conditions: Sequence[Proposition], name: str = "covers", categories: 
         raise OptionError(f"name = {name!r} cannot be the name of a function; use letters, digits and _")
     lines = []
     for condition in sorted(conditions, key=str):
-        chosen = _categories(condition, categories or {})
-        if chosen is not None:
-            test = f"in {chosen!r}"
+        if condition.satisfying:
+            test = f"in {condition.satisfying!r}"
         else:
             test = f"{'==' if condition.operator == '=' else condition.operator} {condition.value!r}"
         lines.append(f"            (row[{condition.column!r}], lambda value: value {test}),\n")
@@ -98,49 +94,28 @@ def markdown(rules: RuleSet) -> str:
     return "\n".join([*lines, "", _markdown_text(_caption(rules))]) + "\n"
 
 
-def _sql_rule(conditions: Sequence[Proposition], dialect: str, categories: Categories) -> str:
+def _sql_rule(conditions: Sequence[Proposition], dialect: str) -> str:
     bounded = {condition.column for condition in conditions if condition.operator == "<="}
     terms = []
     for condition in sorted(conditions, key=str):
-        terms.append(_sql_condition(condition, dialect, categories))
+        terms.append(_sql_condition(condition, dialect))
         # NaN is greater than any number there, and missing here; another bound from above excludes it already.
-        nan = isinstance(condition.value, float) and condition.operator == ">=" and condition.column not in bounded
+        open_above = condition.operator == ">=" and not condition.satisfying and condition.column not in bounded
+        nan = isinstance(condition.value, float) and open_above
         if nan and dialect != "sqlite":
             infinity = "CAST('Infinity' AS DOUBLE PRECISION)"
             terms.append(f"{_identifier(condition.column, dialect)} <= {infinity}")
     return " AND ".join(terms)
 
 
-def _sql_condition(condition: Proposition, dialect: str, categories: Categories) -> str:
+def _sql_condition(condition: Proposition, dialect: str) -> str:
     column = _identifier(condition.column, dialect)
-    chosen = _categories(condition, categories)
-    if chosen is not None:
-        literals = [_literal(condition.column, value, dialect) for value in chosen]
+    if condition.satisfying:
+        literals = [_literal(condition.column, value, dialect) for value in condition.satisfying]
         possible = [literal for literal in literals if literal is not None]
         return f"{column} IN ({', '.join(possible)})" if possible else "FALSE"
     literal = _literal(condition.column, condition.value, dialect)
     return "FALSE" if literal is None else f"{column} {condition.operator} {literal}"
-
-
-def _categories(condition: Proposition, categories: Categories) -> tuple[Scalar, ...] | None:
-    """The categories that satisfy a condition on ordered text; None where the values have an order of their own."""
-    if condition.operator == "=":
-        return None
-    order = tuple(categories.get(condition.column, ()))
-    if not order:
-        if isinstance(condition.value, (str, bool)):
-            raise OptionError(
-                f"{condition.text!r:.200} compares by the order of the categories of {condition.column!r:.60}, which "
-                f"only the data know; give it as categories={{{condition.column!r:.60}: [lowest, …, highest]}}"
-            )
-        return None
-    if condition.value not in order:
-        raise OptionError(
-            f"categories: {condition.value!r:.60} of {condition.text!r:.200} is not among those of "
-            f"{condition.column!r:.60}: {shorten(order)}"
-        )
-    place = order.index(condition.value)
-    return order[: place + 1] if condition.operator == "<=" else order[place:]
 
 
 def _identifier(name: str, dialect: str) -> str:

@@ -52,15 +52,29 @@ def format_column(name: str) -> str:
 
 @dataclass(frozen=True)
 class Proposition:
-    """A condition on one column; a missing value never satisfies it."""
+    """A condition on one column; a missing value never satisfies it.
+
+    `categories` is the order of a column of ordered categories, which their values alone do not tell.
+    """
 
     column: str
     operator: str
     value: Scalar
+    categories: tuple[Scalar, ...] = ()
 
     def __post_init__(self) -> None:
         if self.operator not in _SIGNS:
             raise OptionError(f"no operator {self.operator!r}; the operators are {shorten(list(_SIGNS))}")
+        if self.categories and self.value not in self.categories:
+            raise OptionError(f"{self.value!r} is not among the categories {shorten(self.categories)}")
+
+    @property
+    def satisfying(self) -> tuple[Scalar, ...]:
+        """The categories that satisfy the condition; none where the values have an order of their own."""
+        if not self.categories or self.operator == "=":
+            return ()
+        place = self.categories.index(self.value)
+        return self.categories[: place + 1] if self.operator == "<=" else self.categories[place:]
 
     @property
     def text(self) -> str:
@@ -75,6 +89,8 @@ class Proposition:
         satisfied = np.zeros(len(values), np.bool_)
         if len(values) == 0:
             return satisfied
+        if self.satisfying:
+            return np.array([value in self.satisfying for value in values], np.bool_)
         first, last = positions(values, self.value, self.column)
         low = 0 if self.operator == "<=" else first
         high = len(values) if self.operator == ">=" else last
@@ -84,19 +100,19 @@ class Proposition:
     def to_dict(self) -> dict[str, Any]:
         """The proposition for JSON, with the type of its value."""
         kind = _type_name(self.value)
-        return {
-            "column": self.column,
-            "operator": self.operator,
-            "value": _TYPES[kind][1](self.value),
-            "type": kind,
-        }
+        write = _TYPES[kind][1]
+        proposition = {"column": self.column, "operator": self.operator, "value": write(self.value), "type": kind}
+        if self.categories:
+            proposition["categories"] = [write(category) for category in self.categories]
+        return proposition
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Proposition:
         """The proposition that `to_dict` wrote."""
         try:
             column, operator, kind, value = data["column"], data["operator"], data["type"], data["value"]
-            return cls(str(column), operator, _TYPES[kind][2](value))
+            read = _TYPES[kind][2]
+            return cls(str(column), operator, read(value), tuple(map(read, data.get("categories", ()))))
         except OptionError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -250,8 +266,9 @@ def build(
             last = len(column_ends) - 1
             for code in range(last):
                 least: Scalar = histogram.values[int(column_ends[code]) + 1]
-                found.append((Proposition(column, "<=", upper[code]), column, 0, code))
-                found.append((Proposition(column, ">=", least), column, code + 1, last))
+                order = tuple(histogram.values.order or ())
+                found.append((Proposition(column, "<=", upper[code], order), column, 0, code))
+                found.append((Proposition(column, ">=", least, order), column, code + 1, last))
             if last < 1:
                 notes.append(f"column {column!r} has fewer than two values to compare; no condition is put on it")
                 continue

@@ -206,20 +206,17 @@ class RuleResult:
             covered &= table.select(condition.column, satisfied)
         return covered
 
-    def to_sql(self, dialect: str = "duckdb", categories: Mapping[str, Sequence[Any]] | None = None) -> str:
-        """Return a condition for WHERE that holds on the rows of `covers`; "duckdb", "postgres" or "sqlite".
-
-        `categories` gives the order of a column of ordered text, lowest first, which SQL does not know.
-        """
+    def to_sql(self, dialect: str = "duckdb") -> str:
+        """Return a condition for WHERE that holds on the rows of `covers`; "duckdb", "postgres" or "sqlite"."""
         from causalrules import export
 
-        return export.sql([self.conditions], dialect, categories)
+        return export.sql([self.conditions], dialect)
 
-    def to_python(self, name: str = "covers", categories: Mapping[str, Sequence[Any]] | None = None) -> str:
+    def to_python(self, name: str = "covers") -> str:
         """Return the source of a function that says whether a row, a mapping, satisfies the rule."""
         from causalrules import export
 
-        return export.python(self.conditions, name, categories)
+        return export.python(self.conditions, name)
 
     def plot_strata(self, ax: Any = None) -> Any:
         """Plot how often the outcome occurs in each stratum where the rule holds and where not; return the Axes."""
@@ -373,11 +370,11 @@ class RuleSet(Sequence[RuleResult]):
 
         return result_json.write(self, path)
 
-    def to_sql(self, dialect: str = "duckdb", categories: Mapping[str, Sequence[Any]] | None = None) -> str:
+    def to_sql(self, dialect: str = "duckdb") -> str:
         """Return a condition for WHERE that holds on the rows that at least one of the rules covers."""
         from causalrules import export
 
-        return export.sql([rule.conditions for rule in self], dialect, categories)
+        return export.sql([rule.conditions for rule in self], dialect)
 
     def to_latex(self) -> str:
         """Return the rules as a table for LaTeX (booktabs)."""
