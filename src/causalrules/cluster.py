@@ -121,7 +121,7 @@ class Shard:
     def __init__(self, number: int, batch: Batch, language: Language, n_strata: int) -> None:
         self._number = number
         merged = merging.merge(batch)
-        require_memory(len(merged.strata), language)
+        require_memory(merging.places(merged), language)
         weights = merged.weights
         self._packed = PackedTable(
             language.column_index,
@@ -361,8 +361,10 @@ def combine(name: str, kind: Kind, parts: Sequence[Histogram]) -> Histogram:
             for label, n in zip(part.values, part.counts.tolist(), strict=True):
                 rows[label] = rows.get(label, 0) + n
         labels = tuple(sorted(rows))
-        values = Values(np.arange(len(labels), dtype=np.int32), labels.__getitem__)
-        return Histogram(values, np.array([rows[label] for label in labels], np.int64), n_missing)
+        ranks = np.arange(len(labels), dtype=np.int32)
+        return Histogram(
+            Values(ranks, labels.__getitem__), np.array([rows[label] for label in labels], np.int64), n_missing
+        )
     first = present[0].values
     for part in present:
         if part.values.order != first.order:
@@ -379,10 +381,12 @@ def combine(name: str, kind: Kind, parts: Sequence[Histogram]) -> Histogram:
             )
         first = next(part.values for part in present if part.values.sortable.dtype.kind == "f")
         sortable = [array.astype(np.float64) for array in sortable]
-    distinct, place = np.unique(np.concatenate(sortable), return_inverse=True)
-    counts = np.zeros(len(distinct), np.int64)
-    np.add.at(counts, place, np.concatenate([part.counts for part in present]))
-    return Histogram(first.like(distinct), counts, n_missing)
+    values = np.concatenate(sortable)
+    order = np.argsort(values, kind="stable")
+    values = values[order]
+    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    counts = np.add.reduceat(np.concatenate([part.counts for part in present])[order], starts)
+    return Histogram(first.like(values[starts]), counts, n_missing)
 
 
 @dataclass(frozen=True, eq=False)

@@ -172,6 +172,9 @@ def _series_column(series: nw.Series[Any], kind: Kind) -> Column:
         position = {category: index for index, category in enumerate(categories)}
         return coded(_positions(_chunks(series), position), categories, ordered=True)
     if kind is Kind.TEXT:
+        if series.implementation.is_pandas_like():  # an order faster than going through the values
+            codes, found = series.to_native().factorize()
+            return _labelled(codes, list(found))
         return text(_chunks(series), len(series))
     missing = series.is_null().to_numpy()
     if kind is Kind.BOOLEAN:
@@ -188,11 +191,9 @@ def _series_column(series: nw.Series[Any], kind: Kind) -> Column:
         return moments(np.fromiter(times, np.int64, len(series)), missing, "time")
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         return _array_column(series.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy(), "utc")
-    array = series.to_numpy()
-    if array.dtype.kind == "O":  # dates of Arrow in a pandas frame come as Python's
-        days = (0 if gone else (_plain(value) - EPOCH.date()).days for value, gone in zip(array, missing, strict=True))
-        return moments(np.fromiter(days, np.int64, len(array)), missing, "date")
-    return _array_column(array)
+    if isinstance(dtype, nw.Date):  # in a pandas frame, Arrow's dates would come as objects
+        return _array_column(series.cast(nw.Datetime("us")).to_numpy().astype("M8[D]"))
+    return _array_column(series.to_numpy())
 
 
 def _chunks(series: nw.Series[Any]) -> Iterator[Any]:
@@ -249,10 +250,15 @@ def text(values: Iterator[Any], n_rows: int) -> Column:
     """A column of text, its values in alphabetical order."""
     found: dict[Any, int] = {}
     codes = np.fromiter((found.setdefault(value, len(found)) for value in values), np.int32, n_rows)
+    return _labelled(codes, list(found))
+
+
+def _labelled(codes: NDArray[Any], found: list[Any]) -> Column:
+    """A column of text, from the position of each row's value among those found; −1 is missing."""
     labels = sorted({str(value) for value in found if not _is_missing(value)})
     place = {label: index for index, label in enumerate(labels)}
     rank = [-1 if _is_missing(value) else place[str(value)] for value in found]
-    return coded(np.array(rank, np.int32)[codes] if rank else codes, tuple(labels))
+    return coded(np.array([*rank, -1], np.int32)[codes], tuple(labels))
 
 
 def _time_microseconds(value: dt.time) -> int:

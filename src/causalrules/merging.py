@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from causalrules._native import Batch
 
 _SAMPLE = 20_000
-# A row that counts w times stands in the packed table once for each one in w's binary form: about twice on average.
-_WORTH_MERGING = 0.5
+# Merging pays from this share of distinct rows on: a row that counts w times stands in the packed table once for each
+# one in w's binary form, about twice on average.
+_WORTH_MERGING = 0.25
 
 
 def _all_columns(batch: Batch) -> list[NDArray[np.generic]]:
@@ -28,13 +29,23 @@ def keys(batch: Batch, rows: slice | NDArray[np.int64] = slice(None)) -> NDArray
     return key
 
 
+def places(batch: Batch) -> int:
+    """How many places in the packed table the rows take: as many as their weights have ones in binary."""
+    if batch.weights is None or not len(batch.weights):
+        return len(batch.strata)
+    bits = range(int(batch.weights.max()).bit_length())
+    return sum(int(np.count_nonzero(batch.weights >> np.uint64(bit) & np.uint64(1))) for bit in bits)
+
+
 def pays(batch: Batch) -> bool:
     """Whether so many rows agree that merging them makes the search faster, judged from a sample."""
     n_rows = len(batch.strata)
     if n_rows <= _SAMPLE:
         return False
     sample = np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False)
-    return len(np.unique(keys(batch, sample))) <= _WORTH_MERGING * _SAMPLE
+    repeated = _SAMPLE - len(np.unique(keys(batch, sample)))
+    # As with birthdays: among d equally likely rows, a sample of m repeats itself about m² / 2d times.
+    return repeated > 0 and _SAMPLE**2 / (2 * repeated) <= _WORTH_MERGING * n_rows
 
 
 def merge(batch: Batch) -> Batch:
@@ -49,7 +60,9 @@ def merge(batch: Batch) -> Batch:
     else:
         weights = np.zeros(len(first), np.uint64)
         np.add.at(weights, place, batch.weights)
-    return Batch(batch.strata[first], batch.outcomes[first], weights, [column[first] for column in batch.columns])
+    merged = Batch(batch.strata[first], batch.outcomes[first], weights, [column[first] for column in batch.columns])
+    # The sample may have misled: rows that are not equally likely repeat themselves more often than they are few.
+    return merged if places(merged) < places(batch) else batch
 
 
 def digest(batches: Iterable[Batch]) -> int:

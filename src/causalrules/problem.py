@@ -84,7 +84,7 @@ class Problem:
         weights = None if self.weights is None else self.weights[chosen]
         batch = Batch(self.stratum[chosen], y, weights, [column[chosen] for column in self.columns])
         merged = merging.merge(batch)
-        require_memory(_places(merged), self.language)
+        require_memory(merging.places(merged), self.language)
         max_weight = 1 if merged.weights is None or not len(merged.weights) else int(merged.weights.max())
         return PackedTable(
             self.language.column_index,
@@ -158,14 +158,6 @@ class _Parts(Sequence[Batch]):
         whole = self._whole
         weights = None if whole.weights is None else whole.weights[part]
         return Batch(whole.strata[part], whole.outcomes[part], weights, [c[part] for c in whole.columns])
-
-
-def _places(batch: Batch) -> int:
-    """How many places in the packed table the rows take: as many as their weights have ones in binary."""
-    if batch.weights is None or not len(batch.weights):
-        return len(batch.strata)
-    bits = range(int(batch.weights.max()).bit_length())
-    return sum(int(np.count_nonzero(batch.weights >> np.uint64(bit) & np.uint64(1))) for bit in bits)
 
 
 def _smallest(codes: NDArray[np.int32]) -> NDArray[Any]:
