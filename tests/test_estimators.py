@@ -128,6 +128,24 @@ def test_the_standard_error_is_the_spread_of_the_effect_over_samples() -> None:
     assert inside.mean() == pytest.approx(0.95, abs=0.02)
 
 
+@given(TABLES)
+def test_no_interval_is_without_width_and_each_holds_its_effect(tables: Tables) -> None:
+    table = counts(tables)
+    if estimators.overlap(*table) > 0:
+        low, high = estimators.interval(*table)
+        assert low < high
+        assert low - 1e-12 <= estimators.effect(*table) <= high + 1e-12
+
+
+@pytest.mark.parametrize("p", [0.02, 0.5, 0.98])
+def test_the_interval_of_small_sides_near_certainty_is_cautious(p: float) -> None:
+    # 12 rows with the rule, where the outcome may never or always happen; 60 without, q = 0.5
+    random = np.random.default_rng(11)
+    a, c = random.binomial(12, p, 3000), random.binomial(60, 0.5, 3000)
+    spans = [estimators.interval(x, 12 - x, y, 60 - y) for x, y in zip(a, c, strict=True)]
+    assert np.mean([low <= p - 0.5 <= high for low, high in spans]) > 0.93
+
+
 def test_intervals_stay_within_what_an_effect_can_be() -> None:
     low, high = estimators.interval(3, 1, 0, 4, level=0.999)
     assert (low < 0.75, high) == (True, 1.0)
