@@ -75,7 +75,7 @@ def test_shares_are_those_of_the_lists() -> None:
     for place in range(12):
         sample = subsample(rules.problem, 0.5, repeat.generator(7, "sample", place))
         assert sample.n_rows == pytest.approx(150, abs=1)
-        again = repeat.Searcher()(sample, repeat.options_of(rules.question)).rules
+        again = repeat.Searcher()(sample, replace(repeat.options_of(rules.question), k=10)).rules
         lists.append([[propositions[number] for number in numbers] for _, numbers in again])
     rows = planted(300, 0.2)
 
@@ -117,6 +117,23 @@ def test_shares_are_those_of_the_lists() -> None:
         assert (float(condition.low), float(condition.high)) == (min(cuts), max(cuts))  # 5 % of 12 is none
         several += min(cuts) < max(cuts)
     assert several
+
+
+def test_the_verdict_does_not_depend_on_how_many_rules_were_asked_for() -> None:
+    judged = set()
+    for k in (1, 5, 20):
+        rules = cr.discover(
+            cr.datasets.titanic(),
+            "survived",
+            control=["sex", "class"],
+            actionable=["age", "sibsp", "parch", "fare", "embarked"],
+            k=k,
+        )
+        (evidence,) = (rule.evidence for rule in rules.trust(19, 20, 2)[:1])
+        assert evidence is not None
+        assert evidence.verdict is not None
+        judged.add((rules[0].text, evidence.verdict, evidence.stability))
+    assert len(judged) == 1
 
 
 def test_options_are_checked() -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from causalrules.result import RuleResult
 
 T = TypeVar("T")
+# Stability looks at this many rules of each sample, however many were asked for: a rule's share must not depend on k.
+BEST = 10
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class ConditionStability:
 
 @dataclass(frozen=True)
 class Stability:
-    """How often the rule, or one that covers nearly the same rows, returned among the best of other samples."""
+    """How often the rule, or one that covers nearly the same rows, returned among the 10 best of other samples."""
 
     returned: float
     nearly: float

@@ -14,7 +14,7 @@ from causalrules.problem import Problem
 from causalrules.propositions import Proposition, format_column, format_value
 from causalrules.result import RuleSet
 from causalrules.trust import repeat
-from causalrules.trust.evidence import ConditionStability, RuleEvidence, SearchEvidence, Stability, StabilityRun
+from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence, SearchEvidence, Stability, StabilityRun
 from causalrules.trust.resample import bootstrap, covered, frequencies, rule_rows, subsample
 
 METHODS = ("subsample", "bootstrap")
@@ -37,7 +37,7 @@ def stability(
     n_jobs: int = -1,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
-    """Return the rules with how often each, and each of its conditions, returns among the best of other samples.
+    """Return the rules with how often each, and each of its conditions, returns among the 10 best of other samples.
 
     "subsample" draws a share of each stratum's rows, "bootstrap" as many rows as there are, with replacement.
     """
@@ -46,7 +46,7 @@ def stability(
     if method not in METHODS:
         raise OptionError(f"method = {method!r}: give 'subsample' or 'bootstrap'")
     problem = repeat.settled(rules, "stability")
-    options = repeat.options_of(rules.question)
+    options = replace(repeat.options_of(rules.question), k=BEST)
 
     def work(searcher: repeat.Searcher, place: int) -> list[tuple[int, ...]]:
         rng = repeat.generator(seed, "sample", place)

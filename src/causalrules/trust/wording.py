@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from causalrules.trust.evidence import ConditionStability, RuleEvidence
+from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence
 
 if TYPE_CHECKING:
     from causalrules.result import RuleResult, RuleSet
@@ -79,7 +79,7 @@ def obtained(rules: RuleSet) -> list[str]:
         sentences.append(f"unseen rows: {where}; intervals of {honest.level:.0%}, Holm's p over the rules")
     if (stability := evidence.stability) is not None:
         of_each = f" of {stability.share:.0%} of the rows" if stability.method == "subsample" else ""
-        sentences.append(f"returns: among the best of {stability.replicates} searches on {stability.method}s{of_each}")
+        sentences.append(f"returns: among the {BEST} best of {stability.replicates} searches on {stability.method}s{of_each}")
     return sentences
 
 
