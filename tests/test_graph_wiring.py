@@ -109,6 +109,13 @@ def test_a_column_that_the_graph_lacks_cannot_be_told_and_the_weights_need_no_pl
     assert rules.admissibility["missing_columns"] == ["note"]
 
 
+def test_a_column_that_no_rule_can_speak_of_needs_no_place_in_the_graph() -> None:
+    table = {**TABLE, "id": [f"row {place}" for place in range(60)]}
+    rules = cr.discover(table, "y", control=["z"], graph="{a b c z} -> y")
+    assert rules.question.actionable == ("a", "b", "c")
+    assert any("'id' is left out" in note for note in rules.notes)
+
+
 def test_searching_on_keeps_what_the_graph_says() -> None:
     rules = find("{u a} -> b; {u a b c z} -> y", allow_inadmissible=True)
     for again in (rules.ideas(k=3), rules.sensitivity()):

@@ -258,12 +258,6 @@ def test_cuts_of_dates_may_be_text():
     assert [p.text for p in language.propositions] == ["day ≤ 2020-01-02", "day ≥ 2020-01-03"]
 
 
-def test_identifiers_are_left_out_and_said():
-    language = build(read({"id": ["a", "b", None], "x": [True, False, True]}), ("id", "x"))
-    assert language.columns == ("x",)
-    assert "identifier" in language.notes[0]
-
-
 def test_many_values_are_said():
     words = [f"w{number}" for number in range(1_001)] * 2
     language = build(read({"word": words}), ("word",))

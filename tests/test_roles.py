@@ -105,6 +105,16 @@ def test_defaults_take_every_other_column_that_varies():
     assert [note.split("'")[1] for note in roles.notes] == ["half", "same", "void"]
 
 
+@pytest.mark.parametrize("actionable", [None, ["id", "x"]])
+def test_identifiers_have_no_role_and_are_said(actionable):
+    table = read({"id": ["a", "b", None], "x": [1, 2, 2], "y": [0, 1, 0]})
+    roles = resolve(table, "y", actionable=actionable)
+    assert roles.actionable == ("x",)
+    assert roles.notes == ("column 'id' is left out: its 2 values are all different (identifier)",)
+    with pytest.raises(RoleError, match=r"no actionable column is left; .*column 'id' is left out: .*identifier"):
+        resolve(table, "y", actionable="id")
+
+
 def test_roles_do_not_depend_on_the_order_of_the_caller():
     one = resolve(read(DATA), "survived", actionable=["age", "pay"], control=["sex", "alive"])
     other = resolve(read(DATA), "survived", actionable=["pay", "age"], control=["alive", "sex"])

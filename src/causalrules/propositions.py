@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data import Ends, Histogram, Kind, Scalar, Table, Values, shorten, unknown_column
+from causalrules.data import Ends, Histogram, Scalar, Table, Values, shorten, unknown_column
 from causalrules.exceptions import DataError, OptionError
 
 AND = " ∧ "
@@ -274,9 +274,6 @@ def build(
                 continue
         else:
             n_values = len(histogram.values)
-            if n_values > 1 and table.kinds[column] is Kind.TEXT and histogram.counts.max() == 1:
-                notes.append(f"column {column!r} is left out: its {n_values:,} values are all different (identifier)")
-                continue
             if n_values > _MANY_VALUES:
                 notes.append(
                     f"column {column!r} has {n_values:,} different values, and as many conditions; "

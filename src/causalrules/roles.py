@@ -15,6 +15,7 @@ from causalrules.exceptions import DataError, RoleError
 from causalrules.propositions import comparable, format_column, format_value, positions
 
 _CONDITION = re.compile(r"\s*(>=|<=|!=|>|<|≥|≤|≠)\s*(.*\S)\s*", re.DOTALL)
+_IDENTIFIER = "values are all different (identifier)"
 _SIGNS = {">=": "≥", "<=": "≤", "!=": "≠"}
 
 
@@ -76,10 +77,12 @@ def resolve(
         for name in chosen:
             if fault := _constant(observed, name, missing_counts=not table.kinds[name].ordered):
                 raise RoleError(f"actionable column {name!r} {fault}, so no condition can be put on it; leave it out")
+        chosen = tuple(name for name in chosen if not _left_out(name, _identifier(observed, name), notes))
     if not chosen:
+        identifiers = "".join(f"; {note}" for note in notes if note.endswith(_IDENTIFIER))
         raise RoleError(
             "no actionable column is left; name at least one column, other than the target "
-            f"{target!r} and the controls, whose values differ"
+            f"{target!r} and the controls, whose values differ{identifiers:.500}"
         )
     return Roles(target, resolved, tuple(sorted(chosen)), tuple(sorted(controls)), tuple(notes))
 
@@ -127,17 +130,31 @@ def _constant(table: Table, name: str, missing_counts: bool) -> str | None:
     return None
 
 
+def _identifier(table: Table, name: str) -> str | None:
+    """Why no condition on the column would say more than which row it is."""
+    if table.kinds[name] is not Kind.TEXT:
+        return None
+    histogram = table.histogram(name)
+    n_values = len(histogram.values)
+    return f"its {n_values:,} {_IDENTIFIER}" if n_values > 1 and histogram.counts.max() == 1 else None
+
+
 def default_actionable(table: Table, taken: set[str | None], notes: list[str]) -> tuple[str, ...]:
     """Every column that no other role has taken and that a condition can be put on; the notes name the rest."""
     chosen = []
     for name in sorted(table.names):
         if name in taken:
             continue
-        if reason := _constant(table, name, missing_counts=not table.kinds[name].ordered):
-            notes.append(f"column {name!r} is left out: it {reason}")
-        else:
+        constant = _constant(table, name, missing_counts=not table.kinds[name].ordered)
+        if not _left_out(name, f"it {constant}" if constant else _identifier(table, name), notes):
             chosen.append(name)
     return tuple(chosen)
+
+
+def _left_out(name: str, reason: str | None, notes: list[str]) -> bool:
+    if reason is not None:
+        notes.append(f"column {name!r} is left out: {reason}")
+    return reason is not None
 
 
 def _outcome(table: Table, target: str, outcome: Any) -> Outcome:
