@@ -93,7 +93,7 @@ def to_arrow(path: Path) -> Row:
 
 
 def to_rules(path: Path) -> Row:
-    from causalrules.discover import discover
+    from causalrules.discovery import discover
 
     start = time.perf_counter()
     with warnings.catch_warnings():

@@ -82,7 +82,7 @@ def test_a_stopped_search_goes_on_to_the_same_answer(
 
 def test_a_search_that_ran_out_of_time_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "search.ckpt"
-    stopped = cr.discover(noise(), "y", time_limit=0.05, checkpoint=path, max_length=3)
+    stopped = cr.discover(noise(), "y", time_limit=1e-3, checkpoint=path, max_length=3)
     assert stopped.stopped == "time limit"
     rules = cr.discover(noise(), "y", checkpoint=path, max_length=3)
     assert rules.nodes > stopped.nodes

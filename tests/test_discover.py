@@ -208,11 +208,32 @@ def test_confidence_is_another_way_to_say_beta() -> None:
     assert [rule.value for rule in by_confidence] == pytest.approx([rule.value for rule in by_beta])
 
 
+def test_numpy_numbers_are_as_good_as_pythons() -> None:
+    plain = search.SearchOptions(k=3, beta=1.5, max_length=2, min_coverage=0.25, n_jobs=1, time_limit=60)
+    given = search.SearchOptions(
+        k=np.int64(3),  # type: ignore[arg-type]
+        beta=np.float32(1.5),  # type: ignore[arg-type]
+        max_length=np.uint8(2),  # type: ignore[arg-type]
+        min_coverage=np.float64(0.25),
+        n_jobs=np.int32(1),  # type: ignore[arg-type]
+        time_limit=np.int64(60),  # type: ignore[arg-type]
+    )
+    # alike in writing too: checkpoints know their question by it
+    assert repr(given) == repr(plain)
+    rules = cr.discover(cr.datasets.titanic(), target="survived", k=np.int64(3), beta=np.float32(1.5))
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
+
+
 @pytest.mark.parametrize(
     ("option", "words"),
     [
         ({"k": 0}, "k = 0"),
         ({"k": 2.5}, "k = 2.5"),
+        ({"k": True}, "k = True"),
+        ({"k": np.True_}, "k = np.True_"),
+        ({"k": np.float64(3)}, "k = np.float64"),
+        ({"n_jobs": 1.0}, "n_jobs = 1.0"),
+        ({"beta": np.True_}, "beta = True"),
         ({"beta": -1}, "beta = -1"),
         ({"beta": math.nan}, "beta = nan"),
         ({"beta": "high"}, "beta = 'high'"),
@@ -231,3 +252,38 @@ def test_confidence_is_another_way_to_say_beta() -> None:
 def test_every_option_is_checked(option: dict[str, Any], words: str) -> None:
     with pytest.raises(cr.InputError, match=words.replace("(", r"\(")):
         cr.discover(cr.datasets.titanic(), target="survived", **option)
+
+
+def test_a_tie_is_won_by_the_first_rule_also_where_branches_look_alike() -> None:
+    # Two rules of the same counts in one branch: which of them is known must not hide the other.
+    columns = {"a": "101111", "b": "111110", "d": "101001", "e": "110101", "f": "111011"}
+    table = {name: ["t" if bit == "1" else None for bit in bits] for name, bits in columns.items()}
+    rules = cr.discover({**table, "y": [1, 0, 0, 0, 0, 0]}, "y", 1, k=5, max_length=3)
+    assert str(rules[3]) == "a = t ∧ b = t ∧ e = t"
+    assert cr.discover({**table, "y": [1, 0, 0, 0, 0, 0]}, "y", 1, k=4, max_length=3).rules == rules[:4]
+
+
+@st.composite
+def tables_full_of_ties(draw: st.DrawFn) -> SmallTable:
+    """Few rows, and columns that hold on most of them: many rules have the same counts on other rows."""
+    n = draw(st.integers(4, 11))
+    bits = st.lists(st.sampled_from(["t", "t", None]), min_size=n, max_size=n)
+    columns = {f"x{i}": draw(bits) for i in range(draw(st.integers(3, 7)))}
+    columns["x0"] = ["t", None, *columns["x0"][2:]]
+    columns[TARGET] = [1, 0, *draw(st.lists(st.integers(0, 1), min_size=n - 2, max_size=n - 2))]
+    rows = tuple({name: values[i] for name, values in columns.items()} for i in range(n))
+    usable = {name: "text" for name in columns if name != TARGET and 0 < columns[name].count("t") < n}
+    return SmallTable(rows, usable, {})
+
+
+@settings(max_examples=500, deadline=None)
+@given(tables_full_of_ties(), questions())
+def test_ties_are_won_as_brute_force_says(small: SmallTable, question: dict[str, Any]) -> None:
+    if not small.actionable:
+        return
+    expected = oracle.top_k(small.rows, TARGET, lambda y: y == 1, small.actionable, {}, **question)
+    found = cr.discover(
+        small.columns(), target=TARGET, outcome=1, actionable=sorted(small.actionable), progress=False, **question
+    )
+    actual = answers(found, small.columns())
+    assert [(rows, length, text) for rows, _, length, text in actual] == [(r.rows, r.length, r.text) for r in expected]

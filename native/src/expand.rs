@@ -148,7 +148,7 @@ pub trait Judge {
     /// Is a branch in which nothing exceeds this bound not worth entering?
     fn is_hopeless(&self, bound: Score) -> bool;
     /// Is the best that a branch can reach, `bound`, a tie with a rule that is known already, and is that rule the
-    /// only one in the branch that reaches it? The branch's counts lie between `low` and `high`.
+    /// only one in the branch that reaches it?
     fn is_known(&self, branch: &Branch) -> bool;
     /// A rule with its value and counts; it covers at least one row and not all.
     fn offer(&mut self, value: Score, counts: &[Counts], conditions: &[u32]);
@@ -158,7 +158,8 @@ pub trait Judge {
 pub struct Branch<'a> {
     pub book: &'a Rulebook,
     pub bound: Score,
-    pub low: &'a [Counts],
+    /// The counts of the rows that every rule of the branch covers.
+    pub core: &'a [Counts],
     pub high: &'a [Counts],
     pub conditions: &'a [u32],
     pub last: u32,
@@ -168,7 +169,7 @@ pub struct Branch<'a> {
 impl Branch<'_> {
     /// Is this rule, with these counts, the only one in the branch that could be worth as much as the bound?
     pub fn leads_only_to(&self, counts: &[Counts], conditions: &[u32]) -> bool {
-        let corner = self.low.iter().zip(self.high).zip(counts);
+        let corner = self.core.iter().zip(self.high).zip(counts);
         let mut corner = corner.map(|((low, high), counts)| {
             counts.positive == high.positive && counts.negative == low.negative
         });
@@ -187,9 +188,9 @@ impl Branch<'_> {
 
     /// Does every step away from all the positives and the fewest negatives cost more than a tie?
     fn has_one_maximiser(&self) -> bool {
-        let (mut low, mut high) = (self.low.to_vec(), self.high.to_vec());
+        let (mut low, mut high) = (self.core.to_vec(), self.high.to_vec());
         (0..low.len()).all(|stratum| {
-            let (lowest, highest) = (self.low[stratum], self.high[stratum]);
+            let (lowest, highest) = (self.core[stratum], self.high[stratum]);
             let mut falls = true;
             if highest.positive > lowest.positive {
                 high[stratum].positive -= 1;
@@ -218,6 +219,7 @@ struct Child {
 pub struct Expander {
     counts: Vec<Counts>,
     cores: Vec<Counts>,
+    low: Vec<Counts>,
     losses: Vec<Losses>,
 }
 
@@ -368,18 +370,21 @@ impl Expander {
         for (index, child) in children.iter().enumerate().rev() {
             let counts = counts_of(child.slot);
             if index + 1 < children.len() {
-                let low = &mut self.cores[index * n_strata..(index + 1) * n_strata];
+                let core = &self.cores[index * n_strata..(index + 1) * n_strata];
+                self.low.clear();
+                self.low.extend_from_slice(core);
                 if limited {
-                    for ((low, losses), counts) in low.iter_mut().zip(&self.losses).zip(counts) {
+                    for ((low, losses), counts) in self.low.iter_mut().zip(&self.losses).zip(counts)
+                    {
                         losses.raise(low, *counts);
                     }
                 }
-                let bound = book.bound(low, counts).min(child.bound);
+                let bound = book.bound(&self.low, counts).min(child.bound);
                 let known = || {
                     judge.is_known(&Branch {
                         book,
                         bound,
-                        low,
+                        core,
                         high: counts,
                         conditions: &family.conditions,
                         last: child.proposition,

@@ -154,7 +154,10 @@ impl Search {
             ..self.book.clone()
         });
         self.threshold.store(kth, Ordering::Relaxed);
-        lock(&self.queue).open.push(Node::root(&self.book.usable));
+        lock(&self.queue).open.push(Node {
+            bound: kth,
+            ..Node::root(&self.book.usable)
+        });
         true
     }
 
