@@ -493,6 +493,17 @@ def test_dialects(tmp_path, separator, newline, mark):
         (["2020-02-30", "2020-02-28"], Kind.TEXT, ["2020-02-28", "2020-02-30"]),
         (["1_000", "2"], Kind.TEXT, ["1_000", "2"]),
         (["", ""], Kind.TEXT, []),
+        (["some", "none"], Kind.TEXT, ["none", "some"]),
+        (
+            ["2020-01-02T10:00:00+02:00", "2020-01-02 07:30Z", "2020-01-02 09:00:00.5+01"],
+            Kind.DATE,
+            [
+                dt.datetime(2020, 1, 2, 7, 30, tzinfo=dt.UTC),
+                dt.datetime(2020, 1, 2, 8, tzinfo=dt.UTC),
+                dt.datetime(2020, 1, 2, 8, 0, 0, 500_000, tzinfo=dt.UTC),
+            ],
+        ),
+        (["2020-01-02 10:00+02:00", "2020-01-02 10:00"], Kind.TEXT, ["2020-01-02 10:00", "2020-01-02 10:00+02:00"]),
     ],
 )
 def test_types_of_text_files_are_judged_from_all_rows(tmp_path, fields, kind, values):
@@ -504,10 +515,22 @@ def test_types_of_text_files_are_judged_from_all_rows(tmp_path, fields, kind, va
     assert table.notes == ()
 
 
+def test_moments_of_pandas_in_a_list_are_those_of_python():
+    day, hour = pd.Timestamp("2020-01-02"), pd.Timedelta(hours=1)
+    table = read({"day": [day, pd.NaT, None], "hour": [hour, pd.NaT, None], "fine": [hour, pd.Timedelta(7), hour]})
+    assert set(table.kinds.values()) == {Kind.DATE}
+    assert list(table.histogram("day").values) == [dt.datetime(2020, 1, 2)]
+    assert list(table.histogram("hour").values) == [dt.timedelta(hours=1)]
+    assert [note.split("'")[1] for note in table.notes] == ["fine"]
+
+
 @pytest.mark.parametrize(
     ("fields", "note"),
     [
-        (["1", "?", "?"], r"'x' is text because of 2 values such as '\?'; .* na_values=\('\?',\)"),
+        (["1", "?", "?"], r"'x' is text because of 2 values such as '\?'; .* na_values='\?' \(--na-value '\?'\)"),
+        (["1", "none"], r"'x' is text because of 1 value such as 'none'; .* na_values='none' \(--na-value none\)"),
+        (["a", "NA", "NA", "b"], r"'x' has the text 'NA' in 2 rows; .* na_values='NA' \(--na-value NA\)"),
+        (["a", "nan", "?"], r"'\?', 'nan' in 2 rows; .*=\('\?', 'nan'\) \(--na-value '\?' --na-value nan\)"),
         (["007", "010"], "kept as text: some of its numbers begin with a zero"),
         (["1", "nan"], "'nan' is taken as missing"),
         (["99999999999999999999", "1"], "beyond 64 bits"),

@@ -116,6 +116,12 @@ def test_a_column_that_no_rule_can_speak_of_needs_no_place_in_the_graph() -> Non
     assert any("'id' is left out" in note for note in rules.notes)
 
 
+def test_verdicts_and_suggestions_print_their_summary() -> None:
+    for shown in (cr.check("a -> y", target="y", actionable=["a"]), cr.suggest("a -> y", "y")):
+        assert str(shown) == shown.summary()
+        assert repr(shown).startswith(f"{type(shown).__name__}(")
+
+
 def test_searching_on_keeps_what_the_graph_says() -> None:
     rules = find("{u a} -> b; {u a b c z} -> y", allow_inadmissible=True)
     for again in (rules.ideas(k=3), rules.sensitivity()):

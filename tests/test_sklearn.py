@@ -218,3 +218,12 @@ def test_scikit_learn_is_not_needed() -> None:
         "assert model.transform(x).sum() == 170 and model.score(x, y) > 0.5"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_score_needs_a_row_with_a_label() -> None:
+    X, y = {"a": [0, 0, 1, 1] * 5}, [0, 0, 1, 1] * 5
+    model = cr.CausalRules().fit(X, y)
+    with pytest.raises(cr.DataError, match="score: X and y have no rows"):
+        model.score({"a": []}, [])
+    with pytest.raises(cr.DataError, match="score: y has no label"):
+        model.score({"a": [0, 1]}, [None, None])

@@ -99,6 +99,9 @@ class Verdict:
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.summary())}</pre>"
 
+    def __str__(self) -> str:
+        return self.summary()
+
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, texts and booleans, fit for JSON."""
         return asdict(self)

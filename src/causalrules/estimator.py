@@ -30,7 +30,7 @@ class NotFittedError(CausalRulesError, ValueError, AttributeError):
 class CausalRules:
     """Finds rules with fit(X, y), and turns rows into boolean columns, one for each rule, with transform(X).
 
-    The parameters are those of `discover`. After fit(), `rules_` is the RuleSet with all its numbers.
+    The parameters mean what they mean in `discover`. After fit(), `rules_` is the RuleSet with all its numbers.
 
     >>> import causalrules as cr
     >>> X = cr.datasets.titanic(library="dict")
@@ -134,6 +134,10 @@ class CausalRules:
         table = read(columns)
         if len(known) != table.n_records:
             raise DataError(f"X has {table.n_records:,} rows and y {len(known):,}; they must be as many")
+        if not known.any():
+            raise DataError(
+                "score: X and y have no rows" if not len(known) else "score: y has no label that is not missing"
+            )
         if not rules:
             return 0.0
         groups = strata(table, rules.question.control, max_bins=self.max_bins, cuts=self._control_cuts)

@@ -10,6 +10,7 @@ import glob
 import gzip
 import os
 import re
+import shlex
 import shutil
 import tempfile
 import weakref
@@ -40,8 +41,10 @@ _HEAD = 1 << 20
 _KEPT_BYTES = 1 << 29
 # Rows of a slice: whole row groups of the Parquet files that DuckDB writes.
 SLICE = 8 * 122_880
-# What people write for "missing": pointed out when it alone keeps a column from being numbers, never guessed.
-_NA_TOKENS = ("?", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", ".", "missing", "#N/A")
+# What people write for "missing": pointed out, never guessed.
+_NA_TOKENS = ("?", "NA", "N/A", "n/a", "na", "null", "NULL", "nan", "NaN", "None", "-", ".", "missing", "#N/A")
+# Among words it may well be one of the values: pointed out when it alone keeps a column from being numbers.
+_NA_BESIDE_NUMBERS = (*_NA_TOKENS, "none")
 
 _INTEGERS = {f"{sign}{size}int" for sign in ("", "u") for size in ("tiny", "small", "", "big")} | {
     "integer",
@@ -518,7 +521,7 @@ def _header(place: Path, delimiters: str, compressed: bool) -> tuple[list[str], 
     likely = [sign for sign in delimiters if sign in following or not following.strip()]
     delimiter = max(likely or delimiters[:1], key=header.count)
     try:
-        names = next(csv.reader(start.splitlines(keepends=True), delimiter=delimiter))
+        names = next(csv.reader(io.StringIO(start, newline=""), delimiter=delimiter))
     except csv.Error as error:
         raise DataError(f"{str(place)!r}, line 1: cannot read the header: {error}") from error
     if blank := [position + 1 for position, name in enumerate(names) if not name.strip()]:
@@ -531,7 +534,8 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
     """The type of a column of text, judged from all of its values, and the expression that gives it."""
     day = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
     clock = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
-    tokens = ", ".join(f"'{token}'" for token in _NA_TOKENS)
+    zone = "(Z|[+-][0-9]{2}(:[0-9]{2})?)"
+    tokens, more_tokens = (", ".join(f"'{token}'" for token in each) for each in (_NA_TOKENS, _NA_BESIDE_NUMBERS))
     (
         (
             n_values,
@@ -544,9 +548,12 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
             booleans,
             dates,
             timestamps,
+            zoned,
             times,
-            token,
-            n_tokens,
+            n_words,
+            found_beside_numbers,
+            rows_beside_numbers,
+            found,
             token_rows,
         ),
     ) = database.rows(
@@ -559,9 +566,13 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
         f"count(*) FILTER (regexp_full_match(value, '{day}') AND TRY_CAST(value AS DATE) IS NOT NULL), "
         f"count(*) FILTER (regexp_full_match(value, '{day}([ T]{clock})?') "
         "AND TRY_CAST(value AS TIMESTAMP) IS NOT NULL), "
+        f"count(*) FILTER (regexp_full_match(value, '{day}[ T]{clock}{zone}') "
+        "AND TRY_CAST(value AS TIMESTAMPTZ) IS NOT NULL), "
         f"count(*) FILTER (regexp_full_match(value, '{clock}') AND TRY_CAST(value AS TIME) IS NOT NULL), "
-        f"max(value) FILTER (value IN ({tokens})), count(*) FILTER (value IN ({tokens})), "
-        f"sum(n_rows) FILTER (value IN ({tokens})) "
+        f"count(*) FILTER (number IS NULL AND value NOT IN ({more_tokens})), "
+        f"list(value ORDER BY value) FILTER (value IN ({more_tokens})), "
+        f"sum(n_rows) FILTER (value IN ({more_tokens})), "
+        f"list(value ORDER BY value) FILTER (value IN ({tokens})), sum(n_rows) FILTER (value IN ({tokens})) "
         f"FROM (SELECT {column} AS value, TRY_CAST({column} AS DOUBLE) AS number, "
         f"TRY_CAST({column} AS BIGINT) AS integer, count(*) AS n_rows "
         f"FROM data WHERE {column} IS NOT NULL GROUP BY ALL)"
@@ -585,13 +596,22 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
         ("boolean", booleans),
         ("date", dates),
         ("timestamp", timestamps),
+        ("timestamp with time zone", zoned),
         ("time", times),
     ):
         if matching == n_values:
             return dtype, f"{column}::{dtype}"
-    if numbers and n_tokens and numbers + n_tokens == n_values:
-        notes.append(
-            f"column {name!r} is text because of {token_rows:,} value{'s' * (token_rows > 1)} such as "
-            f"{token!r}; if that means missing, read the file with na_values=({token!r},)"
-        )
+    if numbers and not n_words and found_beside_numbers:
+        rows = f"{rows_beside_numbers:,} value{'s' * (rows_beside_numbers > 1)}"
+        means = _means_missing(found_beside_numbers)
+        notes.append(f"column {name!r} is text because of {rows} such as {found_beside_numbers[0]!r}; {means}")
+    elif found and len(found) < n_values:
+        rows = f"{token_rows:,} row{'s' * (token_rows > 1)}"
+        notes.append(f"column {name!r} has the text {shorten(found)} in {rows}; {_means_missing(found)}")
     return "varchar", column
+
+
+def _means_missing(tokens: list[str]) -> str:
+    python = repr(tokens[0] if len(tokens) == 1 else tuple(tokens))
+    words = " ".join(f"--na-value {shlex.quote(token)}" for token in tokens)
+    return f"if that means missing, say na_values={python} ({words})"

@@ -239,7 +239,16 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if hasattr(value, "to_pydatetime"):
         value = value.to_pydatetime(warn=False)
+    elif hasattr(value, "to_pytimedelta"):
+        value = value.to_pytimedelta()
     return value
+
+
+def _is_finer(value: Any) -> bool:
+    """Whether a pandas Timestamp or Timedelta has nanoseconds, which Python's own have not."""
+    if (not hasattr(value, "to_pydatetime") and not hasattr(value, "to_pytimedelta")) or _is_missing(value):
+        return False
+    return bool(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0))
 
 
 def _positions(values: Iterator[Any], position: Mapping[Any, int]) -> NDArray[np.int32]:
@@ -268,6 +277,8 @@ def _time_microseconds(value: dt.time) -> int:
 def _from_objects(name: str, raw: Any, notes: list[str]) -> tuple[Kind, Column] | str:
     """A column of Python objects, judged by what they are; a string says why it cannot be used."""
     values = [None if _is_missing(value) else _plain(value) for value in raw]
+    if any(_is_finer(value) for value in raw if not isinstance(value, str)):
+        notes.append(finer_than_microseconds(name))
     missing = np.fromiter((value is None for value in values), np.bool_, len(values))
     types = {type(value) for value in values} - {type(None)}
     if not types <= _SCALARS:
@@ -283,7 +294,8 @@ def _from_objects(name: str, raw: Any, notes: list[str]) -> tuple[Kind, Column] 
     if len(types) > 1:
         names = " and ".join(sorted(kind.__name__ for kind in types))
         notes.append(f"column {name!r} mixes {names} values; it is taken as text")
-    return Kind.TEXT, text(iter(values), len(values))
+    # By their text: Python takes 1, True and 1.0 for one value, of which the first to come would give the label.
+    return Kind.TEXT, text((None if value is None else str(value) for value in values), len(values))
 
 
 _SCALARS = {bool, int, float, str, Decimal, dt.date, dt.datetime, dt.time, dt.timedelta}

@@ -78,6 +78,9 @@ class Suggestions:
                 lines.append(f"    On its own, with control {controls}, its effect is identified all the same.")
         return "\n".join(lines)
 
+    def __str__(self) -> str:
+        return self.summary()
+
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.summary())}</pre>"
 
