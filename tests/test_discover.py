@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
+from causalrules import search
 import oracle
 from strategies import TARGET, SmallTable, questions, small_tables
 
@@ -210,7 +211,7 @@ def test_confidence_is_another_way_to_say_beta() -> None:
 
 def test_numpy_numbers_are_as_good_as_pythons() -> None:
     plain = search.SearchOptions(k=3, beta=1.5, max_length=2, min_coverage=0.25, n_jobs=1, time_limit=60)
-    given = search.SearchOptions(
+    numpys = search.SearchOptions(
         k=np.int64(3),  # type: ignore[arg-type]
         beta=np.float32(1.5),  # type: ignore[arg-type]
         max_length=np.uint8(2),  # type: ignore[arg-type]
@@ -219,7 +220,7 @@ def test_numpy_numbers_are_as_good_as_pythons() -> None:
         time_limit=np.int64(60),  # type: ignore[arg-type]
     )
     # alike in writing too: checkpoints know their question by it
-    assert repr(given) == repr(plain)
+    assert repr(numpys) == repr(plain)
     rules = cr.discover(cr.datasets.titanic(), target="survived", k=np.int64(3), beta=np.float32(1.5))
     assert cr.RuleSet.from_json(rules.to_json()) == rules
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules import grouping
+from causalrules import grouping, search
 from causalrules.exceptions import OptionError
+from causalrules.trust.evidence import SearchEvidence
 from strategies import TARGET, SmallTable, small_tables
 
 PASSENGERS = cr.datasets.titanic(library="dict")
@@ -131,6 +133,56 @@ def test_ideas_are_the_leaders_of_a_longer_list() -> None:
     assert ideas.optimal
     assert ideas.question.k == 5
     assert any("near-duplicates" in note for note in ideas.notes)
+
+
+def test_ideas_keep_the_evidence_that_is_still_true() -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=3, max_length=2, beta="calibrated", holdout=0.3)
+    tested = rules.significance(19)
+    assert tested.evidence is not None
+    assert None not in (tested.evidence.honest, tested.evidence.permutation, tested.evidence.calibration)
+    ideas = tested.ideas()
+    assert ideas.evidence == SearchEvidence(calibration=tested.evidence.calibration)
+    assert all(rule.p_value is None and rule.evidence is None for rule in ideas)
+    assert "permutation" in str(tested.significance(19))
+    assert cr.discover(PASSENGERS, "survived", k=3).significance(19).ideas(3).evidence is None
+
+
+def test_the_searches_for_ideas_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=5)
+    limits: list[float] = []
+    run = search.run
+
+    def recorded(table: Any, options: Any, n_rows: int) -> Any:
+        limits.append(options.time_limit)
+        return run(table, dataclasses.replace(options, time_limit=None), n_rows)
+
+    def clocked(now: float) -> cr.RuleSet:
+        limits.clear()
+        clock = iter([100.0, now, *[1e9] * 10])
+        monkeypatch.setattr(grouping, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+        return rules.ideas(time_limit=60)
+
+    monkeypatch.setattr(search, "run", recorded)
+    clocked(115.0)
+    assert limits == [60, 45]
+    stopped = clocked(160.0)
+    assert limits == [60]
+    assert len(stopped) < 5
+    assert any("more were not looked for" in note for note in stopped.notes)
+
+
+def test_ideas_that_are_proven_outlive_a_search_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=5)
+    run = search.run
+
+    def cut_short(table: Any, options: Any, n_rows: int) -> Any:
+        found = run(table, options, n_rows)
+        return found if options.k == 5 else dataclasses.replace(found, rules=(), optimal=False, stopped="time limit")
+
+    monkeypatch.setattr(search, "run", cut_short)
+    ideas = rules.ideas()
+    assert list(ideas) == [group.leader for group in rules.groups()]
+    assert any("best 5 rules" in note for note in ideas.notes)
 
 
 def test_there_may_be_fewer_ideas_than_asked_for() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -95,33 +96,38 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
     """
     from causalrules import search
     from causalrules.discovery import assemble
+    from causalrules.trust.evidence import SearchEvidence
 
     problem, question = _searched(rules, "search again"), rules.question
     k = question.k if k is None else k
-    wanted = search.SearchOptions(
-        k,
-        question.beta,
-        question.alpha,
-        question.max_length,
-        question.min_coverage,
-        question.estimator,
-        question.redundant,
-        time_limit=time_limit,
-    )
+    wanted = search.SearchOptions.of(question, k=k, time_limit=time_limit)
+    k = wanted.k
+    # One deadline for all the searches; the first begins now and has all of the time.
+    begun, left = time.monotonic(), wanted.time_limit
     packed = problem.pack()
     length = k
+    proven: tuple[int, RuleSet, list[RuleResult]] | None = None
     while True:
-        options = replace(wanted, k=length)
-        found = search.run(packed, options, problem.n_rows)
+        found = search.run(packed, replace(wanted, k=length, time_limit=left), problem.n_rows)
         listed = assemble(problem, packed, replace(question, k=length), found)
         leaders = [group.leader for group in groups(listed, similarity)][:k]
+        if found.stopped != "optimal" and proven is not None and len(leaders) <= len(proven[2]):
+            # Cut short with no more ideas than before: what was proven is worth more.
+            (length, listed, leaders), exhausted = proven, False
+            break
         exhausted = len(listed) < length or found.stopped != "optimal"
         if len(leaders) == k or exhausted or length >= k * _FARTHEST:
             break
+        if wanted.time_limit is not None:
+            left = wanted.time_limit - (time.monotonic() - begun)
+            if left <= 0:
+                break
+        proven = (length, listed, leaders)
         length *= 4
     notes = [*rules.notes, f"near-duplicates (at least {similarity:.0%} of their rows shared) are left out"]
     if len(leaders) < k and not exhausted:
         notes.append(f"the best {length:,} rules hold {len(leaders):,} different ideas; more were not looked for")
+    calibration = None if rules.evidence is None else rules.evidence.calibration
     return replace(
         rules,
         rules=tuple(leaders),
@@ -134,6 +140,8 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
         seconds=listed.seconds,
         history=listed.history,
         notes=tuple(notes),
+        # The search at the calibrated β is the same; what was measured was measured on the rules of the other list.
+        evidence=None if calibration is None else SearchEvidence(calibration=calibration),
     )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from causalrules import estimators
 from causalrules._native import Packed, Status
@@ -16,6 +20,7 @@ from causalrules.exceptions import OptionError
 
 if TYPE_CHECKING:
     from causalrules.checkpoint import Checkpoint
+    from causalrules.result import Question
 
 _FIRST_STEP = 0.02
 
@@ -35,20 +40,38 @@ class SearchOptions:
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        _whole("k", self.k, least=1, most=1_000_000)
-        _number("beta", self.beta, 0, 1000)
-        _number("alpha", self.alpha, 0, 1, above=True)
+        # NumPy's numbers are kept as Python's, so that equal options are written and compared alike.
+        settle = functools.partial(object.__setattr__, self)
+        settle("k", _whole("k", self.k, least=1, most=1_000_000))
+        settle("beta", _number("beta", self.beta, 0, 1000))
+        settle("alpha", _number("alpha", self.alpha, 0, 1, above=True))
         if self.max_length is not None:
-            _whole("max_length", self.max_length, least=1)
-        _number("min_coverage", self.min_coverage, 0, 1)
+            settle("max_length", _whole("max_length", self.max_length, least=1))
+        settle("min_coverage", _number("min_coverage", self.min_coverage, 0, 1))
         if self.estimator not in estimators.ESTIMATORS:
             raise OptionError(
                 f"no estimator {self.estimator!r}; the estimators are {shorten(list(estimators.ESTIMATORS))}"
             )
-        if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or self.n_jobs == 0:
+        threads = _integer(self.n_jobs)
+        if not threads:
             raise OptionError(f"n_jobs = {self.n_jobs!r}: give a number of threads, or -1 for all cores")
+        settle("n_jobs", threads)
         if self.time_limit is not None:
-            _number("time_limit", self.time_limit, 0, math.inf, above=True)
+            settle("time_limit", _number("time_limit", self.time_limit, 0, math.inf, above=True))
+
+    @classmethod
+    def of(cls, question: Question, **changes: Any) -> SearchOptions:
+        """The options that a question was asked with, and these changes; threads and time are not part of it."""
+        options = cls(
+            k=question.k,
+            beta=question.beta,
+            alpha=question.alpha,
+            max_length=question.max_length,
+            min_coverage=question.min_coverage,
+            estimator=question.estimator,
+            redundant=question.redundant,
+        )
+        return replace(options, **changes)
 
     @property
     def threads(self) -> int:
@@ -66,14 +89,24 @@ class SearchOptions:
         return max(1, least)
 
 
-def _whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
+def _integer(value: Any) -> int | None:
+    """The value as Python's integer, if it is one of any library's."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
+
+
+def _whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    whole = _integer(value)
+    if whole is None or whole < least or (most is not None and whole > most):
         allowed = f"of at least {least}" if most is None else f"from {least} to {most:,}"
         raise OptionError(f"{name} = {value!r}: give a whole number {allowed}")
+    return whole
 
 
-def _number(name: str, value: Any, least: float, most: float, above: bool = False) -> None:
+def _number(name: str, value: Any, least: float, most: float, above: bool = False) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
     try:
         inside = not isinstance(value, (bool, str)) and (least < value if above else least <= value) and value <= most
     except TypeError:
@@ -83,6 +116,7 @@ def _number(name: str, value: Any, least: float, most: float, above: bool = Fals
         raise OptionError(
             f"{name} = {value!r}: give a number {allowed}" + (f" and at most {most:g}" if most < math.inf else "")
         )
+    return value
 
 
 @dataclass(frozen=True)

@@ -87,15 +87,7 @@ def settled(rules: RuleSet, what: str) -> Problem:
 
 def options_of(question: Question, **changes: Any) -> SearchOptions:
     """The options that the rules were found with, for a search that is exact."""
-    options = SearchOptions(
-        k=question.k,
-        beta=question.beta,
-        max_length=question.max_length,
-        min_coverage=question.min_coverage,
-        estimator=question.estimator,
-        redundant=question.redundant,
-    )
-    return replace(options, **changes)
+    return SearchOptions.of(question, alpha=1.0, **changes)
 
 
 def whole(name: str, value: Any, least: int) -> int:
