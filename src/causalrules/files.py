@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
+import io
 import os
 import re
 import shlex
