@@ -205,6 +205,7 @@ def bad(words: str, *fragments: str, text: str | bytes = "a,b,t,y\n1,2,u,0\n2,3,
 
 
 DIRECTORY, ABSENT = b"directory", b"absent"
+OPTIONS = ("-k", "--beta", "--conf", "--alpha", "--max-", "--min-", "--jobs", "--time-limit", "--estimator", "--cut")
 
 
 @pytest.mark.parametrize(
@@ -226,34 +227,37 @@ DIRECTORY, ABSENT = b"directory", b"absent"
         bad("", "the outcome 'y = 1' always happens", "values of 'y' are 1", text="a,y\n1,1\n2,1\n"),
         bad("", "no actionable column is left", "name at least one column", text="y\n1\n0\n"),
         bad("--actionable a", "column 'a' has one value only, 7", "leave it out", text="a,y\n7,1\n7,0\n"),
-        bad("-k 0", "k = 0: give a whole number from 1"),
-        bad("-k -3", "k = -3: give a whole number from 1"),
-        bad("--beta -1", "beta = -1.0: give a number of at least 0"),
-        bad("--beta nan", "beta = nan: give a number of at least 0"),
-        bad("--beta inf", "beta = inf: give a number of at least 0"),
-        bad("--confidence 1", "confidence is 1.0", "below 1"),
-        bad("--alpha 0", "alpha = 0.0: give a number above 0 and at most 1"),
-        bad("--alpha 1.5", "alpha = 1.5: give a number above 0 and at most 1"),
-        bad("--alpha nan", "alpha = nan: give a number above 0 and at most 1"),
-        bad("--max-length -1", "max_length = -1: give a whole number"),
-        bad("--min-coverage 2", "min_coverage = 2.0: give a number"),
-        bad("--max-bins 1", "max_bins = 1: give a whole number of at least 2"),
-        bad("--jobs 0", "n_jobs = 0: give a number of threads"),
-        bad("--time-limit 0", "time_limit = 0.0: give a number above 0"),
+        bad("-k 0", "-k 0: give a whole number from 1"),
+        bad("-k -3", "-k -3: give a whole number from 1"),
+        bad("--beta -1", "--beta -1.0: give a number of at least 0"),
+        bad("--beta nan", "--beta nan: give a number of at least 0"),
+        bad("--beta inf", "--beta inf: give a number of at least 0"),
+        bad("--confidence 1", "--confidence is 1.0", "below 1"),
+        bad("--alpha 0", "--alpha 0.0: give a number above 0 and at most 1"),
+        bad("--alpha 1.5", "--alpha 1.5: give a number above 0 and at most 1"),
+        bad("--alpha nan", "--alpha nan: give a number above 0 and at most 1"),
+        bad("--max-length -1", "--max-length -1: give a whole number"),
+        bad("--min-coverage 2", "--min-coverage 2.0: give a number"),
+        bad("--max-bins 1", "--max-bins 1: give a whole number of at least 2"),
+        bad("--jobs 0", "--jobs 0: give a number of threads"),
+        bad("--time-limit 0", "--time-limit 0.0: give a number above 0"),
         bad("--estimator best", "no estimator 'best'", "'reliable', 'plugin'"),
-        bad("--target yy", "target: no column 'yy'; did you mean 'y'?"),
-        bad("--control tt", "control: no column 'tt'; did you mean 't'?"),
+        bad("--target yy", "--target: no column 'yy'; did you mean 'y'?"),
+        bad("--control tt", "--control: no column 'tt'; did you mean 't'?"),
         bad("--actionable size", "no column 'size'; the columns are 'a', 'b', 't', 'y'"),
         bad("--control y", "column 'y' is the target and a control"),
         bad("--control a --actionable a", "column 'a' is a control and actionable"),
-        bad("--control a --control a", "control: named more than once: 'a'"),
+        bad("--control a --control a", "--control: named more than once: 'a'"),
         bad("--outcome 7", "'7' is not a value of 'y'; its values are 0, 1"),
         bad("--outcome '> 1'", "the outcome 'y > 1' never happens", "0, 1"),
+        bad("--control a,b", "--control: no column 'a,b', but 'a', 'b' are: repeat --control for each"),
+        bad("", "the outcome 'y = True' never happens: all values are False", text="a,y\n1,False\n2,False\n"),
+        bad("--target t", "Give --outcome one of its values"),
         bad("--target t", "which outcome of 't' is the desired one?", "'u', 'v'"),
         bad("--weights t", "weights column 't' holds text values", "whole numbers"),
         bad("--cut a", "--cut 'a'", "as in --cut age=18,65"),
         bad("--cut =1", "--cut '=1'", "as in --cut age=18,65"),
-        bad("--cut age=1", "cuts: no column 'age'", "'a', 'b'"),
+        bad("--cut age=1", "--cut: no column 'age'", "'a', 'b'"),
         bad("--cut t=1", "column 't' holds text values, which have no order", "leave it out of cuts"),
         bad("--cut a=one", "column 'a' holds values such as 1; 'one' cannot be compared"),
         bad("--cut a=", "column 'a' holds values such as 1; '' cannot be compared"),
@@ -267,13 +271,40 @@ def test_bad_input_is_one_line_that_names_the_value_and_the_fix(tmp_path, words,
     elif content != ABSENT:
         data.write_bytes(content)
     result = run("discover", data, "--target", "y", *shlex.split(words))
-    assert result.exit_code == 1, result.output
+    out_of_range = words.startswith(OPTIONS)
+    assert result.exit_code == (2 if out_of_range else 1), result.output
     assert isinstance(result.exception, SystemExit)
     assert result.stdout == ""
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1
     for fragment in fragments:
         assert fragment in result.stderr
+
+
+def test_reports_are_html_and_no_other_output(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("a,y\n1,0\n2,1\n1,0\n")
+    same = tmp_path / "same.html"
+    for words, fragment in (
+        (("--output", same, "--report", tmp_path / "." / "same.html"), "are the same file"),
+        (("--report", tmp_path / "report.json"), "name one that ends in .html"),
+    ):
+        result = run("discover", data, "--target", "y", *words)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert fragment in result.stderr
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_a_message_keeps_the_values_it_quotes(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("a,n_jobs = 1,y\n1,1,0\n2,2,1\n")
+    result = run("discover", data, "--target", "y", "--control", "n_jobs = 2")
+    assert "no column 'n_jobs = 2'; did you mean 'n_jobs = 1'?" in result.stderr
+
+
+def test_the_package_runs_as_a_module():
+    process = subprocess.run([sys.executable, "-m", "causalrules", "--version"], capture_output=True, text=True)
+    assert process.stdout.startswith("causalrules ")
 
 
 @pytest.mark.parametrize(

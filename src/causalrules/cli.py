@@ -9,6 +9,7 @@ import csv
 import io
 import math
 import os
+import re
 import shlex
 import sys
 import warnings
@@ -29,6 +30,20 @@ if TYPE_CHECKING:
     from causalrules.result import RuleSet
 
 _GO_ON = "  --allow-inadmissible goes on all the same, and the rules are then called associations."
+_PARAMETERS = (
+    "target outcome control actionable graph latent weights query beta confidence max_length min_coverage max_bins "
+    "estimator permutations holdout seed alpha time_limit checkpoint"
+)
+_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _PARAMETERS.split()} | {
+    "k": "-k",
+    "n_jobs": "--jobs",
+    "cuts": "--cut",
+    "na_values": "--na-value",
+}
+# Only where a message of ours names a parameter, never in the values it quotes: at its beginning, or as we ask for it.
+_BEGINS = re.compile(rf"^({'|'.join(_OPTIONS)})( = |: | is )")
+_GIVE = re.compile(r"(?<=Give )(outcome)=")
+_REPEAT = re.compile(r"name each, (control|actionable)=\[.*$", re.DOTALL)
 _QUESTION, _RULES, _TRUST, _RUN, _OUTPUT = "Question", "Rules", "Trust", "Run", "Output"
 
 
@@ -44,11 +59,21 @@ class _Commands(click.RichGroup):
             except InadmissibleError as error:
                 for line in (*error.verdict.summary().splitlines(), _GO_ON):
                     click.echo(printable(line), err=True)
+            except OptionError as error:
+                _say("Error", _in_options(str(error)), "red")
+                ctx.exit(2)
             except CausalRulesError as error:
-                _say("Error", str(error), "red")
+                _say("Error", _in_options(str(error)), "red")
             except KeyboardInterrupt:
                 _say("Interrupted", "nothing was found yet", "red")
             ctx.exit(1)
+
+
+def _in_options(message: str) -> str:
+    """What is said of the parameters of discover(), said of the options: "n_jobs = 0" is "--jobs 0"."""
+    message = _REPEAT.sub(r"repeat --\1 for each", message)
+    message = _GIVE.sub(lambda found: _OPTIONS[found[1]], message)
+    return _BEGINS.sub(lambda found: f"{_OPTIONS[found[1]]}{found[2].replace(' = ', ' ')}", message)
 
 
 @click.group(cls=_Commands)
@@ -109,6 +134,8 @@ def _output(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
         raise DataError(f"{option} {given!r}: there is no directory {folder!r}; make it first")
     if os.path.exists(given) and os.path.exists(data) and os.path.samefile(given, data):
         raise DataError(f"{option} {given!r} is the data itself; name another file")
+    if option == "--report" and not given.lower().endswith((".html", ".htm")):
+        raise OptionError(f"--report {given!r}: a report is an HTML file; name one that ends in .html")
     return Path(given)
 
 
@@ -327,6 +354,8 @@ def discover(
     beta_given = ctx.get_parameter_source("beta") is ParameterSource.COMMANDLINE
     if beta_given and question["confidence"] is not None:
         raise click.UsageError("--beta and --confidence say the same thing: give one of them")
+    if output is not None and report is not None and os.path.realpath(output) == os.path.realpath(report):
+        raise OptionError(f"--output and --report are the same file, {str(output)!r}; name two")
     question["actionable"] = question["actionable"] or None  # none named means every other column
 
     from causalrules.discovery import discover as find

@@ -101,6 +101,9 @@ def _columns(table: Table, names: str | Sequence[str] | None, role: str) -> tupl
         return ()
     listed = (names,) if isinstance(names, str) else tuple(names)
     for name in listed:
+        parts = [part.strip() for part in name.split(",")] if isinstance(name, str) else []
+        if name not in table.kinds and len(parts) > 1 and all(part in table.kinds for part in parts):
+            raise RoleError(f"{role}: no column {name!r}, but {shorten(parts)} are: name each, {role}={parts!r:.200}")
         _check_column(table, name, role)
     if repeated := sorted({name for name in listed if listed.count(name) > 1}):
         raise RoleError(f"{role}: named more than once: {shorten(repeated)}")
@@ -175,6 +178,8 @@ def _outcome(table: Table, target: str, outcome: Any) -> Outcome:
 
 def _default_outcome(table: Table, target: str, histogram: Histogram) -> bool | int:
     if table.kinds[target] is Kind.BOOLEAN:
+        if len(histogram.values) == 1 and histogram.values[0] is False:
+            raise RoleError(f"the outcome '{format_column(target)} = True' never happens: all values are False")
         return True
     if table.kinds[target] is Kind.NUMBER and all(value in (0, 1) for value in histogram.values[:3]):
         return 1
