@@ -102,7 +102,7 @@ def _columns(table: Table, names: str | Sequence[str] | None, role: str) -> tupl
     listed = (names,) if isinstance(names, str) else tuple(names)
     for name in listed:
         parts = [part.strip() for part in name.split(",")] if isinstance(name, str) else []
-        if name not in table.kinds and len(parts) > 1 and all(part in table.kinds for part in parts):
+        if len(parts) > 1 and name not in table.kinds and all(part in table.kinds for part in parts):
             raise RoleError(f"{role}: no column {name!r}, but {shorten(parts)} are: name each, {role}={parts!r:.200}")
         _check_column(table, name, role)
     if repeated := sorted({name for name in listed if listed.count(name) > 1}):
