@@ -7,6 +7,8 @@ import datetime as dt
 import json
 import math
 import operator
+import os
+import stat
 import unicodedata
 from html.parser import HTMLParser
 from pathlib import Path
@@ -393,6 +395,40 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(DataError, match=r"rules\.json': No space left on device"):
         rule_set(women_of_two_classes()).to_json(path)
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("rules.json", "old")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_a_replaced_file_keeps_its_permissions_and_a_new_one_has_the_usual(tmp_path: Path) -> None:
+    old, new, usual = tmp_path / "old.json", tmp_path / "new.json", tmp_path / "usual"
+    for mode in (0o600, 0o664, 0o444):
+        old.write_text("old")
+        old.chmod(mode)
+        rule_set(women_of_two_classes()).to_json(old)
+        assert stat.S_IMODE(old.stat().st_mode) == mode
+        assert old.read_text() != "old"
+        old.unlink()
+    usual.touch()
+    rule_set(women_of_two_classes()).to_json(new)
+    assert new.stat().st_mode == usual.stat().st_mode
+
+
+def test_a_file_is_on_the_disk_before_it_is_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    sync, move = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        done.append(f"sync of {os.fstat(descriptor).st_size}")
+        sync(descriptor)
+
+    def moved(self: Path, target: Path) -> Path:
+        done.append("move")
+        return move(self, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", moved)
+    path = tmp_path / "rules.json"
+    rule_set(women_of_two_classes()).to_json(path)
+    assert done == [f"sync of {path.stat().st_size}", "move"]
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from causalrules.exceptions import CausalRulesError, DataError
 from causalrules.search import SearchOptions
 from causalrules.version import __version__
+from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
     from causalrules._native import NativeSearch
@@ -57,17 +57,7 @@ class Checkpoint:
         numbers = search.save().astype("<u8").tobytes()
         header = {"format": _FORMAT, "version": __version__, "of": self._of, "bytes": len(numbers)}
         header["sha256"] = hashlib.sha256(numbers).hexdigest()
-        beside = self._path.with_name(f".{secrets.token_hex(8)}.partial")
-        try:
-            with beside.open("wb") as file:
-                file.write(json.dumps(header).encode("ascii") + b"\n" + numbers)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(self._path)
-        except OSError as error:
-            raise DataError(f"cannot write the checkpoint {str(self._path)!r}: {error.strerror}") from error
-        finally:
-            beside.unlink(missing_ok=True)
+        replace_file(self._path, json.dumps(header).encode("ascii") + b"\n" + numbers, "checkpoint")
         self._due = time.monotonic() + _LATER
 
     def _read(self) -> NDArray[np.uint64]:
