@@ -188,7 +188,8 @@ def test_a_rule_that_nan_would_satisfy_in_the_database_does_not_select_it() -> N
         assert "Infinity" not in export.sql([[Proposition("x", ">=", 1.5), Proposition("x", "<=", 2.5)]], dialect)
 
 
-@pytest.mark.parametrize("order", [("S", "M", "L", "XL"), (30, 4, 100, 7)])
+# where "b" and "B" differ, though columns in SQLite are declared to ignore the case of letters
+@pytest.mark.parametrize("order", [("S", "M", "L", "XL"), (30, 4, 100, 7), ("b", "a", "c", "B"), ("B", "a", "c", "b")])
 def test_ordered_categories_keep_their_order(order: tuple[Any, ...]) -> None:
     values = [order[0], order[2], order[1], None, order[3], order[0], order[2]]
     size = pd.Series(values, dtype=pd.CategoricalDtype(list(order), ordered=True))
@@ -343,3 +344,9 @@ def test_markdown_and_latex_spell_a_rule() -> None:
         (line,) = [line for line in body if "x\\_1" in line]
         assert "\\$x\\_1\\textasciicircum{}2\\$" in line
     assert not set(string.whitespace) - {" ", "\n"} & set(rules.to_latex())
+
+
+@pytest.mark.parametrize("name", ["class", "None", "two words", "1st", ""])
+def test_a_function_cannot_have_every_name(name: str) -> None:
+    with pytest.raises(OptionError, match=r"cannot be the name of a function"):
+        export.python([Proposition("x", "=", 1)], name)

@@ -6,6 +6,7 @@ Names and values come from strangers: each is written as a quoted identifier or 
 from __future__ import annotations
 
 import datetime as dt
+import keyword
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -56,8 +57,10 @@ def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
             ]
         )
     """
-    if not name.isidentifier():
-        raise OptionError(f"name = {name!r} cannot be the name of a function; use letters, digits and _")
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise OptionError(
+            f"name = {name!r} cannot be the name of a function; use letters, digits and _, and no keyword of Python"
+        )
     lines = []
     for condition in sorted(conditions, key=str):
         if condition.satisfying:
@@ -113,6 +116,8 @@ def _sql_condition(condition: Proposition, dialect: str) -> str:
     if condition.satisfying:
         literals = [_literal(condition.column, value, dialect) for value in condition.satisfying]
         possible = [literal for literal in literals if literal is not None]
+        if dialect == "sqlite" and any(isinstance(value, str) for value in condition.satisfying):
+            column += " COLLATE BINARY"  # IN compares by the collation of its left side alone
         return f"{column} IN ({', '.join(possible)})" if possible else "FALSE"
     literal = _literal(condition.column, condition.value, dialect)
     return "FALSE" if literal is None else f"{column} {condition.operator} {literal}"
