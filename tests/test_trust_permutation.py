@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import causalrules as cr
 import oracle
 from causalrules.exceptions import DataError, OptionError
 from causalrules.result import RuleSet
-from causalrules.trust import repeat
+from causalrules.trust import repeat, resample
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import arrangements, permuted
 from strategies import TARGET, SmallTable, small_tables
@@ -70,7 +72,9 @@ def test_all_arrangements_are_enumerated_exactly(table: SmallTable, beta: float)
     assume(len(rules) > 0)
     everything = every_arrangement(table)
     assert rules.problem is not None
-    assert arrangements(rules.problem) == len(everything)
+    assert arrangements(rules.problem, len(everything)) == len(everything)
+    if len(everything) > 1:
+        assert arrangements(rules.problem, len(everything) - 1) is None
     single, down = brute_force(table, everything, beta, 4)
     judged = significance(rules, len(everything) + 5, method="step-down", n_jobs=1)
     assert judged.evidence is not None
@@ -84,6 +88,24 @@ def test_all_arrangements_are_enumerated_exactly(table: SmallTable, beta: float)
     assert [rule.p_value for rule in judged] == [each.step_down for each in found if each]
 
 
+def test_too_many_arrangements_are_not_counted_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = cr.discover({"x": [0, 1] * 500, "y": [0, 1, 1, 0] * 250}, "y", k=1)
+    assert rules.problem is not None
+    counted = []
+
+    def comb(n: int, chosen: int) -> int:
+        counted.append((n, chosen))
+        return math.comb(n, chosen)
+
+    monkeypatch.setattr(resample, "math", SimpleNamespace(**{**vars(math), "comb": comb}))
+    assert arrangements(rules.problem, 999) is None
+    assert counted == []
+    # 500 strata of two ways each: the product ends where it is too large
+    pairs = dataclasses.replace(rules.problem, stratum=np.repeat(np.arange(500, dtype=np.int32), 2))
+    assert arrangements(pairs, 999) is None
+    assert counted == [(2, 1)] * 10
+
+
 @settings(max_examples=25, deadline=None)
 @given(small_tables(max_rows=25, max_actionable=3), st.integers(0, 3), st.sampled_from(["single-step", "step-down"]))
 def test_permutations_are_counted_as_brute_force_counts_them(table: SmallTable, seed: int, method: str) -> None:
@@ -91,8 +113,7 @@ def test_permutations_are_counted_as_brute_force_counts_them(table: SmallTable, 
     assume(len(rules) > 0)
     problem, times = rules.problem, 7
     assert problem is not None
-    n_ways = arrangements(problem)
-    assume(n_ways is not None and n_ways > times)
+    assume(arrangements(problem, times) is None)
     observed = [i for i, row in enumerate(table.rows) if row[TARGET] is not None]
     outcomes = [
         dict(

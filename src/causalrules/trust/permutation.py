@@ -48,9 +48,9 @@ def significance(
     if method not in METHODS:
         raise OptionError(f"method = {method!r}: give 'step-down' or 'single-step'")
     problem = repeat.settled(rules, "significance")
-    total = arrangements(problem)
-    exact = total is not None and total <= permutations
-    times = total if exact and total is not None else permutations
+    total = arrangements(problem, most=permutations)
+    exact = total is not None
+    times = permutations if total is None else total
     deal: Callable[[int], Problem]
     if exact:
         deal = list(every_arrangement(problem)).__getitem__

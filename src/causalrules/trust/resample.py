@@ -19,6 +19,8 @@ from causalrules.exceptions import OptionError
 from causalrules.problem import Problem
 from causalrules.result import RuleResult
 
+# Far above the error of the logarithms, far below what makes the exact number costly.
+_LOG_MARGIN = 1.0
 _MOST_WEIGHTED_ROWS = 10**9  # more than numpy can draw from without replacement
 
 
@@ -33,13 +35,25 @@ def permuted(problem: Problem, rng: np.random.Generator) -> Problem:
     return replace(problem, outcome=outcome)
 
 
-def arrangements(problem: Problem) -> int | None:
-    """In how many ways the outcome can be dealt within the strata; None for rows with weights."""
+def arrangements(problem: Problem, most: int) -> int | None:
+    """In how many ways the outcome can be dealt within the strata; None if more than `most`, or for weighted rows."""
     if problem.weights is not None:
         return None
     rows = np.bincount(problem.stratum).tolist()
     positive = np.bincount(problem.stratum, problem.outcome).astype(int).tolist()
-    return math.prod(math.comb(n, n1) for n, n1 in zip(rows, positive, strict=True))
+    total = 1
+    for n, n1 in zip(rows, positive, strict=True):
+        # The exact number may have as many digits as there are rows; that it is too large shows without it.
+        if _log_choices(n, n1) > math.log(most) + _LOG_MARGIN:
+            return None
+        total *= math.comb(n, n1)
+        if total > most:
+            return None
+    return total
+
+
+def _log_choices(n: int, chosen: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(chosen + 1) - math.lgamma(n - chosen + 1)
 
 
 def every_arrangement(problem: Problem) -> Iterator[Problem]:
