@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules import search
 import oracle
+from causalrules import search
 from strategies import TARGET, SmallTable, questions, small_tables
 
 TITANIC = ["class", "sex", "age", "sibsp", "parch", "embarked"]
