@@ -333,7 +333,7 @@ def test_no_causal_word_without_an_admissible_graph(verdict: Any, beta: float) -
     words = re.sub(r"<[^>]*>", " ", found[0].replace("would seem", ""))
     # only the warning that nothing was found calls the number by its name
     assert not CAUSAL.search(words.replace(wording.warning(rules) or "no warning", ""))
-    assert "reliable difference" in words
+    assert f"reliable {'difference' if verdict is None else 'association'}" in words
 
 
 def test_an_admissible_graph_lets_the_report_speak_of_bringing_about() -> None:
@@ -341,7 +341,7 @@ def test_an_admissible_graph_lets_the_report_speak_of_bringing_about() -> None:
     verdict = cr.check(graph, target="success", actionable=["treatment"], control=["size"])
     rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", beta=0.0)
     page = dataclasses.replace(rules, admissibility=verdict.to_dict()).to_html()
-    assert "Bringing about treatment = A is estimated to raise the probability of success = 1 by at least" in page
+    assert "Bringing about treatment = A is estimated to raise the probability of success = 1 by 5.4 points" in page
     assert "reliable effect" in page
     assert "of the opposite sign (Simpson&#39;s paradox)" in page
     assert "The causal graph is admissible" in page
@@ -351,12 +351,45 @@ def test_readings_give_the_numbers_of_the_rule() -> None:
     rules = rule_set(women_of_two_classes(), admissibility={"status": "admissible"})
     first, second = wording.reading(rules[0], rules)
     assert first == (
-        "Bringing about class ≤ 2 and sex = female is estimated to raise the probability of survived = 1 by at least "
-        "57.7 points (β = 2, confidence 95.4 %), with no controls."
+        "Bringing about class ≤ 2 and sex = female is estimated to raise the probability of survived = 1 by 69.6 "
+        "points, with no controls; at least 57.7 points after the allowance for chance that β = 2 makes for one rule "
+        "on its own; as the best of many it may still owe this to chance."
     )
-    assert "69.6 points (95 % interval 65.0 points to 74.2 points)" in second
+    assert "69.6 points (95 % interval 64.9 points to 74.3 points)" in second
     assert "94.7 % where the rule holds against 25.1 % where it does not" in second
     assert "170 rows, 19.1 %" in second
+
+
+def test_the_headline_follows_the_evidence() -> None:
+    strong = cr.discover(PASSENGERS, "survived", k=1).significance(19)
+    (headline, *_) = wording.reading(strong[0], strong)
+    assert headline.endswith("; the best rule of noise is as good with probability 0.05.")
+    none = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1).significance(19)
+    assert none[0].p_value is not None
+    (headline, *_) = wording.reading(none[0], none)
+    assert headline.startswith(
+        f"Not supported, because the best rule of noise is as good with probability {none[0].p_value:.3g}. Where"
+    )
+    assert "nothing is left of it (−11.8 points)" in headline
+    judged = none.trust(19, 2, 2)
+    assert judged.to_html().count("Not supported, because ") == 2  # at the top, and with the rule
+
+
+def test_a_calibrated_beta_is_told_by_what_it_promises() -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=1, beta="calibrated")
+    promise = "calibrated so that the best rule of noise exceeds 0 in at most 5 of 100 tables"
+    (headline, *_) = wording.reading(rules[0], rules)
+    assert promise in headline
+    assert "on its own" not in headline
+    page = rules.to_html()
+    assert f"β = {rules.question.beta:g}, {promise}" in page
+    assert "onfidence 9" not in page
+
+
+def test_the_report_says_once_what_its_intervals_are_good_for_and_adjusts_for_nothing_without_controls() -> None:
+    page = cr.discover(PASSENGERS, "survived", k=2).to_html()
+    assert page.count("Intervals hold for a rule fixed in advance and take no account of the search.") == 1
+    assert "The numbers are differences between rows, not adjusted;" in page
 
 
 def test_the_call_in_the_report_finds_the_same_rules_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -448,8 +481,15 @@ def test_the_command_tells_all_that_was_asked(tmp_path: Path) -> None:
         "cuts": {"age": [30, 50]},
         "query": "SELECT * FROM data WHERE age > 20",
     }
-    rules = cr.discover(str(table), target="y", k=2, **asked)
+    rules = cr.discover(str(table), target="y", k=2, holdout=0.5, seed=3, **asked)
     document = rules.to_html()
-    for words in ("--weights=n", "--na-value=?", "--cut=age=30,50", "SELECT * FROM data WHERE age &gt; 20"):
+    for words in (
+        "--holdout=0.5",
+        "--seed=3",
+        "--weights=n",
+        "--na-value=?",
+        "--cut=age=30,50",
+        "SELECT * FROM data WHERE age &gt; 20",
+    ):
         assert words in document
     assert cr.RuleSet.from_json(rules.to_json()) == rules

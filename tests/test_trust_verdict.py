@@ -157,7 +157,7 @@ def test_everything_at_once(trusted: RuleSet) -> None:
     assert first.p_value == pytest.approx(0.01)
     text = " ".join(str(trusted).split())
     for words in (
-        "1: strong: effect +0.",
+        "1: strong: difference +0.",
         "on unseen rows +0.",
         "adjusted p 0.01",
         "E-value",
@@ -222,12 +222,14 @@ def changed(**parts: Any) -> ev.RuleEvidence:
         (GOOD, 0.01, "admissible", "strong", None),
         (GOOD, 0.06, None, "not supported", "noise is as good with probability 0.06"),
         (GOOD, None, None, "suggestive", "not compared with noise"),
-        (GOOD, 0.01, "violated", "suggestive", "violated"),
+        (GOOD, 0.01, "violated", "suggestive", "by the causal graph the input is not admissible"),
+        (GOOD, 0.01, "unknown", "suggestive", "leaves open if the input is admissible"),
         (changed(honest={"low": -0.1}), 0.01, None, "suggestive", "on unseen rows"),
-        (changed(honest={"effect": -0.1, "low": -0.2}), 0.01, None, "not supported", "on unseen rows"),
-        (changed(honest={"effect": None, "low": None}), 0.01, None, "suggestive", "no effect could be measured"),
+        (changed(honest={"effect": -0.1, "low": -0.2}), 0.01, None, "not supported", "is −0.100 (−0.200 to +0.4"),
+        (changed(honest={"effect": None, "low": None}), 0.01, None, "suggestive", "no difference could be measured"),
         (changed(stability={"nearly": 0.4}), 0.01, None, "suggestive", "40% of the samples"),
         (changed(sensitivity={"e_value_limit": 1.7}), 0.01, None, "suggestive", "'z', the strongest control, has 1.80"),
+        (changed(sensitivity={"e_value_limit": 1.0}), 0.01, None, "suggestive", "no confounder is needed to make the"),
         (changed(sensitivity={"e_value_limit": 1.4, "controls": ()}), 0.01, None, "suggestive", "1.40"),
         (changed(sensitivity={"e_value_limit": 1.6, "controls": ()}), 0.01, None, "strong", None),
         (changed(overlap={"share": 0.11}), 0.01, None, "suggestive", "11% of the rows have no counterpart"),
@@ -236,11 +238,34 @@ def changed(**parts: Any) -> ev.RuleEvidence:
 def test_each_doubt_counts(
     evidence: ev.RuleEvidence, p_value: float | None, graph: str | None, word: str, doubt: str | None
 ) -> None:
-    verdict = judge(evidence, p_value, 0.05, graph)
+    verdict = judge(evidence, p_value, 0.05, graph, 10, "difference")
     assert verdict.word == word
     assert (len(verdict.doubts) == 1) == (doubt is not None)
     if doubt is not None:
         assert doubt in verdict.doubts[0]
+
+
+def test_few_rows_on_one_side_are_a_doubt() -> None:
+    verdict = judge(GOOD, 0.01, 0.05, None, 9, "difference")
+    assert (verdict.word, verdict.doubts) == ("suggestive", ("one side of the comparison has 9 rows",))
+    columns = {"x": ["a"] * 8 + ["b"] * 192, "y": [1] * 8 + [0] * 192}
+    for rule in cr.discover(columns, "y", k=2).trust(19, 3, 2):
+        assert rule.evidence is not None
+        assert rule.evidence.verdict is not None
+        assert "one side of the comparison has 8 rows" in rule.evidence.verdict.doubts
+
+
+@pytest.mark.parametrize(
+    ("status", "noun"), [(None, "difference"), ("violated", "association"), ("admissible", "effect")]
+)
+def test_the_evidence_is_named_as_the_graph_allows(trusted: RuleSet, status: str | None, noun: str) -> None:
+    from causalrules.trust import section, wording
+
+    rules = replace(trusted, admissibility=None if status is None else {"status": status})
+    assert f"{noun} +0." in wording.of_rule(rules[0], rules)
+    said = repr([*section.of_result(rules), *section.of_rule(rules[0], rules)])
+    assert f"{noun} on unseen rows" in said
+    assert f"{noun} without it" in said
 
 
 numbers = st.none() | st.floats(allow_nan=False, allow_infinity=False)

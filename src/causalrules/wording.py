@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from causalrules import estimators
 from causalrules.admissibility import assumptions
 from causalrules.backdoor import written
 from causalrules.names import listed
@@ -18,6 +17,7 @@ from causalrules.propositions import AND
 
 if TYPE_CHECKING:
     from causalrules.result import RuleResult, RuleSet
+    from causalrules.trust.evidence import Calibration
 
 _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
 _IDENTIFIED = {
@@ -27,6 +27,8 @@ _IDENTIFIED = {
 }
 # Below this many points, adjusting is not worth a sentence.
 _CHANGED = 0.005
+# What every interval beside a rule that was searched for has to be read with.
+INTERVALS = "intervals hold for a rule fixed in advance and take no account of the search"
 
 
 def causal(rules: RuleSet) -> bool:
@@ -37,6 +39,11 @@ def causal(rules: RuleSet) -> bool:
 def claim(rules: RuleSet) -> str:
     """What the numbers are in one word: "effect" or "association" by the graph, "unchecked" without one."""
     return "unchecked" if rules.admissibility is None else "effect" if causal(rules) else "association"
+
+
+def noun(rules: RuleSet) -> str:
+    """The word for the numbers: "effect" where the graph allows it, "association" where not, else "difference"."""
+    return {"unchecked": "difference"}.get(claim(rules), claim(rules))
 
 
 def meaning(rules: RuleSet) -> str:
@@ -108,9 +115,10 @@ def identification(rule: RuleResult) -> str | None:
 
 def verdict(rules: RuleSet) -> str:
     """Say how far the graph, or the lack of one, lets the reader go."""
+    rows = "differences between rows, " + ("adjusted for the controls" if rules.question.control else "not adjusted")
     if rules.admissibility is None:
         return (
-            "No causal graph was checked. The numbers are differences between rows, adjusted for the controls; "
+            f"No causal graph was checked. The numbers are {rows}; "
             "they tell what would happen if a rule were brought about only under the assumptions listed here."
         )
     status = rules.admissibility.get("status")
@@ -121,12 +129,12 @@ def verdict(rules: RuleSet) -> str:
         )
     if status == "violated":
         return (
-            "The causal graph is not admissible for these roles. The numbers are associations: differences between "
-            "rows, adjusted for the controls, and no more than that."
+            f"The causal graph is not admissible for these roles. The numbers are associations: {rows}, "
+            "and no more than that."
         )
     return (
-        "The causal graph leaves open whether these roles are admissible. The numbers are associations: differences "
-        "between rows, adjusted for the controls, and no more than that."
+        f"The causal graph leaves open whether these roles are admissible. The numbers are associations: {rows}, "
+        "and no more than that."
     )
 
 
@@ -160,34 +168,72 @@ def warning(rules: RuleSet) -> str | None:
 
 def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     """Say in sentences what a rule's numbers mean, and what adjusting for the controls did to them."""
-    question, outcome = rules.question, rules.question.outcome
-    confidence = f"β = {rule.beta:g}, confidence {percent(estimators.confidence_of_beta(rule.beta))}"
-    conditions = rule.text.replace(AND, " and ")
-    adjusted = adjustment(question.control)
-    least = rule.reliable_effect
-    if causal(rules):
-        if least > 0:
-            first = (
-                f"Bringing about {conditions} is estimated to raise the probability of {outcome} by at least "
-                f"{points(least)} ({confidence}), {adjusted}."
-            )
-        else:
-            first = (
-                f"It cannot be said ({confidence}) that bringing about {conditions} would raise "
-                f"the probability of {outcome}, {adjusted}: the cautious estimate is {points(least)}."
-            )
-    elif least > 0:
-        first = (
-            f"Where {conditions}, {outcome} occurs more often by at least {points(least)} ({confidence}), {adjusted}."
+    own = identification(rule)
+    said = [_headline(rule, rules), *([own] if own is not None and not causal(rules) else []), _plain_estimate(rule)]
+    return *said, *_adjusting(rule, rules.question.control), *_overlap(rule)
+
+
+def _headline(rule: RuleResult, rules: RuleSet) -> str:
+    """The estimate, what the allowance for chance leaves of it, and first of all that it is not supported, if so."""
+    conditions, outcome = rule.text.replace(AND, " and "), rules.question.outcome
+    adjusted = adjustment(rules.question.control)
+    less = rule.effect < 0
+    if math.isnan(rule.effect):
+        estimate = f"Where {conditions}, nothing can be estimated: no stratum has rows on both sides of the rule"
+    elif causal(rules):
+        estimate = (
+            f"Bringing about {conditions} is estimated to {'lower' if less else 'raise'} the probability of {outcome} "
+            f"by {points(abs(rule.effect))}, {adjusted}"
         )
     else:
-        first = (
-            f"It cannot be said ({confidence}) that {outcome} occurs more often where "
-            f"{conditions}, {adjusted}: the cautious estimate is {points(least)}."
+        estimate = (
+            f"Where {conditions}, {outcome} occurs {'less' if less else 'more'} often by an estimated "
+            f"{points(abs(rule.effect))}, {adjusted}"
         )
-    own = identification(rule)
-    said = [first, *([own] if own is not None and not causal(rules) else []), _plain_estimate(rule)]
-    return *said, *_adjusting(rule, question.control), *_overlap(rule)
+    sentence = f"{estimate}; {_allowance(rule, rules)}."
+    against = _against(rule, rules)
+    return f"Not supported, because {against}. {sentence}" if against else sentence
+
+
+def _against(rule: RuleResult, rules: RuleSet) -> str:
+    """Why the rule is not supported, where that is known."""
+    verdict = None if rule.evidence is None else rule.evidence.verdict
+    if verdict is not None:
+        return verdict.doubts[0] if verdict.word == "not supported" and verdict.doubts else ""
+    run = None if rules.evidence is None else rules.evidence.permutation
+    return noise(rule.p_value) if rule.p_value is not None and run is not None and rule.p_value > run.level else ""
+
+
+def noise(p_value: float) -> str:
+    """The adjusted p-value in words."""
+    return f"the best rule of noise is as good with probability {p_value:.3g}"
+
+
+def _allowance(rule: RuleResult, rules: RuleSet) -> str:
+    """What is left after the allowance for chance, and what that allowance does not cover."""
+    least = points(rule.reliable_effect)
+    calibration = None if rules.evidence is None else rules.evidence.calibration
+    if calibration is not None and calibration.beta == rule.beta:
+        made = f"the allowance for chance that β = {rule.beta:g} makes, {calibrated(calibration)}"
+        covered = True
+    else:
+        made = f"the allowance for chance that β = {rule.beta:g} makes for one rule on its own"
+        covered = False
+    if rule.reliable_effect <= 0:
+        return f"nothing is left of it ({least}) after {made}"
+    left = f"at least {least} after {made}"
+    if rule.p_value is not None:
+        return left if _against(rule, rules) else f"{left}; {noise(rule.p_value)}"
+    if covered:
+        return left
+    best = "the best" if rule.text == rules[0].text else "one of the best"
+    return f"{left}; as {best} of many it may still owe this to chance"
+
+
+def calibrated(calibration: Calibration) -> str:
+    """What a calibrated β promises."""
+    times = f"{100 * (1 - calibration.confidence):.3g} of 100"
+    return f"calibrated so that the best rule of noise exceeds 0 in at most {times} tables"
 
 
 def adjustment(control: Sequence[str], most: int = 5) -> str:

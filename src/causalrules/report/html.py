@@ -82,7 +82,8 @@ def _page(rules: RuleSet, n_left: int) -> str:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         status="unchecked" if rules.admissibility is None else str(rules.admissibility.get("status")),
         verdict=wording.verdict(rules),
-        effect="effect" if wording.causal(rules) else "difference",
+        noun=wording.noun(rules),
+        intervals=_sentence(wording.INTERVALS),
         proof=_sentence(wording.proof(rules)),
         warning=wording.warning(rules),
         hidden=_hidden(less, n_left),
@@ -156,7 +157,7 @@ def _cards(rules: RuleSet, less: list[_Less]) -> list[dict[str, Any]]:
             "variants": place.variants,
             "identified": wording.on_its_own(rule) if wording.claim(rules) == "association" else None,
             "reading": wording.reading(rule, rules),
-            "sections": sections.of_rule(rule),
+            "sections": sections.of_rule(rule, rules),
             "chart": _chart(rule, x),
             **_strata(rule),
             "code": _code(rule),
@@ -265,7 +266,7 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
         ("Actionable", ", ".join(question.actionable)),
         ("Adjusted for", ", ".join(question.control) or "nothing"),
         ("Maximised", _MAXIMISED.get(question.estimator, question.estimator)),
-        ("Caution", f"β = {question.beta:g}"),
+        ("Caution", _caution(rules)),
         ("Rules", f"the best {question.k:,}{'' if question.redundant else ' that beat each of their generalisations'}"),
         ("Conditions per rule", "any number" if question.max_length is None else f"at most {question.max_length}"),
         ("Least coverage", wording.percent(question.min_coverage)),
@@ -273,8 +274,14 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
     ]
 
 
+def _caution(rules: RuleSet) -> str:
+    calibration = None if rules.evidence is None else rules.evidence.calibration
+    said = f"β = {rules.question.beta:g}"
+    return said if calibration is None else f"{said}, {wording.calibrated(calibration)}"
+
+
 _MAXIMISED = {
-    "reliable": "the reliable estimate: the adjusted difference less what chance may have added",
+    "reliable": "the reliable estimate: the adjusted difference less an allowance for chance",
     "plugin": "the adjusted difference as it is",
     "wracc": "weighted relative accuracy, without adjusting",
     "association": "the difference without adjusting",

@@ -27,6 +27,6 @@ def of_result(rules: RuleSet) -> tuple[Section, ...]:
     return (*trust.of_result(rules), *notes)
 
 
-def of_rule(rule: RuleResult) -> tuple[Section, ...]:
+def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     """The sections on one rule that follow its reading."""
-    return trust.of_rule(rule)
+    return trust.of_rule(rule, rules)

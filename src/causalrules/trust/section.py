@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from causalrules.trust import wording
 from causalrules.trust.evidence import Overlap
+from causalrules.wording import noun
 
 if TYPE_CHECKING:
     from causalrules.report.sections import Section
@@ -22,7 +23,7 @@ def of_result(rules: RuleSet) -> tuple[Section, ...]:
         return ()
     # A heading that does not break keeps the column wide enough for the longest verdict.
     word = "all in one word".replace(" ", "\u00a0")
-    headings = ("#", "rule", word, "effect on unseen rows", "adjusted p", "E-value", "overlap", "returns")
+    headings = ("#", "rule", word, f"{noun(rules)} on unseen rows", "adjusted p", "E-value", "overlap", "returns")
     rows = []
     for place, rule in judged:
         verdict, _, *others = wording.cells(rule)  # the effect is in the list of rules already
@@ -41,7 +42,7 @@ def of_result(rules: RuleSet) -> tuple[Section, ...]:
     return tuple(found)
 
 
-def of_rule(rule: RuleResult) -> tuple[Section, ...]:
+def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     """What speaks for the rule and against it, and how each control moves its effect."""
     from causalrules.report.sections import Section
 
@@ -54,7 +55,7 @@ def of_rule(rule: RuleResult) -> tuple[Section, ...]:
         reasons += [f"Against it: {reason}." for reason in verdict.doubts]
         found.append(Section(f"How far to trust it: {verdict.word}", tuple(reasons)))
     else:
-        found.append(Section("How far to trust it", (wording.of_rule(rule),)))
+        found.append(Section("How far to trust it", (wording.of_rule(rule, rules),)))
     if (sensitivity := evidence.sensitivity) is not None:
         rows = tuple(
             (
@@ -66,20 +67,20 @@ def of_rule(rule: RuleResult) -> tuple[Section, ...]:
             )
             for control in sensitivity.controls
         )
-        headings = ("control", "risk ratio with the rule", "with the outcome", "strength", "effect without it")
+        headings = ("control", "risk ratio with the rule", "with the outcome", "strength", f"{noun(rules)} without it")
         found.append(Section("An unmeasured confounder", (sensitivity.sentence,), headings if rows else (), rows))
     if evidence.overlap is not None and evidence.overlap.n_strata:
-        found.append(Section("Rows without counterpart", (_alone(evidence.overlap),)))
+        found.append(Section("Rows without counterpart", (_alone(evidence.overlap, noun(rules)),)))
     if evidence.stability is not None and evidence.stability.conditions:
         conditions = tuple(wording.condition_cells(condition) for condition in evidence.stability.conditions)
         found.append(Section("Its conditions on other samples", (), ("condition", "returns", "cut points"), conditions))
     return tuple(found)
 
 
-def _alone(overlap: Overlap) -> str:
+def _alone(overlap: Overlap, noun: str) -> str:
     without, counted, low, high = map(wording.signed, (overlap.effect, overlap.effect_with, overlap.low, overlap.high))
     return (
         f"In {overlap.n_strata:,} strata with {overlap.n_rows:,} rows ({overlap.share:.0%}) the rule always or never "
-        f"holds. Without them the effect is {without}; counting them as no difference, {counted}; over all rows it is "
+        f"holds. Without them the {noun} is {without}; counting them as no difference, {counted}; over all rows it is "
         f"between {low} and {high}, whatever would happen there."
     )

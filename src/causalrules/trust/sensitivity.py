@@ -114,7 +114,7 @@ def _judged(rule: RuleResult, ratio: float, limit: float) -> Sensitivity:
     controls = control_strengths(rule)
     sentence = (
         f"To explain it away, a confounder would need risk ratios of {value:.2f} with both the rule and the outcome, "
-        f"beyond the controls ({value_limit:.2f} to move the interval to no effect)"
+        f"beyond the controls ({_for_the_interval(value_limit)})"
     )
     if controls:
         strongest = controls[0]
@@ -125,6 +125,12 @@ def _judged(rule: RuleResult, ratio: float, limit: float) -> Sensitivity:
     else:
         sentence += "; no control was measured that it could be compared with"
     return Sensitivity(ratio, limit, value, value_limit, controls, sentence + ".")
+
+
+def _for_the_interval(value_limit: float) -> str:
+    if value_limit <= 1:
+        return "none is needed to make it uncertain: the risk ratio's interval includes 1"
+    return f"{value_limit:.2f} to move the interval to no difference"
 
 
 def _merged(rule: RuleResult, names: Sequence[str]) -> dict[tuple[str, ...], list[int]]:

@@ -17,11 +17,19 @@ from causalrules.trust.holdout import cross_fit
 from causalrules.trust.permutation import significance
 from causalrules.trust.sensitivity import sensitivity
 from causalrules.trust.stability import stability
+from causalrules.trust.wording import with_interval
+from causalrules.wording import noise, noun
 
 # Nearly the same rule should be among the best of at least this share of the samples.
 STABLE = 0.5
 # Without a control to compare with, a confounder must need at least this risk ratio to move the interval to no effect.
 LEAST_E_VALUE = 1.5
+# With fewer rows than this on one side of a rule, its numbers hang on single rows.
+FEW = 10
+_GRAPH = {
+    "violated": "by the causal graph the input is not admissible",
+    "unknown": "the causal graph leaves open if the input is admissible",
+}
 
 
 def trust(
@@ -55,7 +63,8 @@ def trust(
 
 def _judged(rule: RuleResult, rules: RuleSet, level: float) -> RuleResult:
     evidence = rule.evidence or RuleEvidence()
-    verdict = judge(evidence, rule.p_value, level, _graph_status(rules))
+    sides = (rule.n_covered, sum(map(sum, rule.counts)) - rule.n_covered)
+    verdict = judge(evidence, rule.p_value, level, _graph_status(rules), min(sides), noun(rules))
     return replace(rule, evidence=replace(evidence, verdict=verdict))
 
 
@@ -63,8 +72,15 @@ def _graph_status(rules: RuleSet) -> str | None:
     return None if rules.admissibility is None else str(rules.admissibility.get("status"))
 
 
-def judge(evidence: RuleEvidence, p_value: float | None, level: float, graph: str | None) -> Verdict:
-    """The verdict on one rule, from what is known about it."""
+def judge(
+    evidence: RuleEvidence,
+    p_value: float | None,
+    level: float,
+    graph: str | None,
+    n_fewest: int,
+    noun: str,
+) -> Verdict:
+    """The verdict on one rule, from what is known about it; `n_fewest` are the rows on its smaller side."""
     supports: list[str] = []
     doubts: list[str] = []
     fatal: list[str] = []
@@ -75,22 +91,25 @@ def judge(evidence: RuleEvidence, p_value: float | None, level: float, graph: st
     if p_value is None:
         doubts.append("it was not compared with noise")
     else:
-        noise = f"the best rule of noise is as good with probability {p_value:.3g}"
-        weigh(p_value <= level, noise, noise, decides=True)
+        weigh(p_value <= level, noise(p_value), noise(p_value), decides=True)
+    if n_fewest < FEW:
+        doubts.append(f"one side of the comparison has {n_fewest} row{'s' * (n_fewest != 1)}")
     honest = evidence.honest
     if honest is not None and honest.effect is not None and honest.low is not None:
-        measured = f"on unseen rows the effect is {honest.effect:.3f} ({honest.low:.3f} to {honest.high:.3f})"
+        measured = f"on unseen rows the {noun} is {with_interval(honest.effect, honest.low, honest.high)}"
         weigh(honest.low > 0, measured, measured, decides=honest.effect <= 0)
     elif honest is not None:
-        doubts.append("no effect could be measured on unseen rows")
+        doubts.append(f"no {noun} could be measured on unseen rows")
     if evidence.stability is not None:
         share = evidence.stability.nearly
         again = f"it or nearly the same rule is among the best of {share:.0%} of the samples"
         weigh(share >= STABLE, again, again)
     if evidence.sensitivity is not None:
         found = evidence.sensitivity
-        needed = f"a confounder must have risk ratios of {found.e_value_limit:.2f} to make the effect uncertain"
-        if found.controls:
+        needed = f"a confounder must have risk ratios of {found.e_value_limit:.2f} to make the {noun} uncertain"
+        if found.e_value_limit <= 1:
+            doubts.append(f"no confounder is needed to make the {noun} uncertain: the risk ratio's interval includes 1")
+        elif found.controls:
             strongest = found.controls[0]
             compared = f"{needed}; {strongest.control!r}, the strongest control, has {strongest.strength:.2f}"
             weigh(found.e_value_limit >= strongest.strength, compared, compared)
@@ -101,6 +120,6 @@ def judge(evidence: RuleEvidence, p_value: float | None, level: float, graph: st
         alone = f"{share:.0%} of the rows have no counterpart"
         weigh(share <= overlap.MOST, alone, alone)
     if graph is not None:
-        weigh(graph == "admissible", "the causal graph allows it", f"by the causal graph the input is {graph}")
+        weigh(graph == "admissible", "the causal graph allows it", _GRAPH.get(graph, _GRAPH["unknown"]))
     word = "not supported" if fatal else "suggestive" if doubts else "strong"
     return Verdict(word, tuple(supports), (*fatal, *doubts))

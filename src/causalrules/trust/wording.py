@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence
+from causalrules.wording import INTERVALS, calibrated, noun
 
 if TYPE_CHECKING:
     from causalrules.result import RuleResult, RuleSet
@@ -13,15 +14,16 @@ if TYPE_CHECKING:
 
 def lines(rules: RuleSet) -> list[str]:
     """What is known about how far the rules can be trusted; empty where nothing was asked."""
-    found = [f"{place}: {line}" for place, rule in enumerate(rules, 1) if (line := of_rule(rule))]
-    return [*(["how far to trust them:"] if found else []), *found, *obtained(rules)]
+    found = [f"{place}: {line}" for place, rule in enumerate(rules, 1) if (line := of_rule(rule, rules))]
+    heading = f"how far to trust them (but for those on unseen rows, {INTERVALS}):"
+    return [*([heading] if found else []), *found, *obtained(rules)]
 
 
-def of_rule(rule: RuleResult) -> str:
+def of_rule(rule: RuleResult, rules: RuleSet) -> str:
     """Effect, interval, adjusted p, E-value, overlap, stability and verdict, as far as they are known."""
     if rule.evidence is None:
         return ""
-    names = ("effect", "on unseen rows", "adjusted p", "E-value", "overlap", "returns")
+    names = (noun(rules), "on unseen rows", "adjusted p", "E-value", "overlap", "returns")
     word, *known = cells(rule)
     line = ", ".join(f"{name} {cell}" for name, cell in zip(names, known, strict=True) if cell)
     verdict = rule.evidence.verdict
@@ -36,8 +38,8 @@ def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str, str]:
     honest, sensitivity = evidence.honest, evidence.sensitivity
     return (
         "" if evidence.verdict is None else evidence.verdict.word,
-        _interval(rule.effect, *rule.interval()),
-        "" if honest is None else _interval(honest.effect, honest.low, honest.high),
+        with_interval(rule.effect, *rule.interval()),
+        "" if honest is None else with_interval(honest.effect, honest.low, honest.high),
         "" if rule.p_value is None else f"{rule.p_value:.3g}",
         "" if sensitivity is None else f"{sensitivity.e_value:.2f} (interval {sensitivity.e_value_limit:.2f})",
         "" if evidence.overlap is None else f"{1 - evidence.overlap.share:.0%}",
@@ -66,9 +68,9 @@ def obtained(rules: RuleSet) -> list[str]:
     if (calibration := evidence.calibration) is not None:
         usual, value = _number(calibration.usual_value), _number(calibration.value)
         sentences.append(
-            f"β = {calibration.beta:g} was calibrated on {calibration.permutations} permutations: the best of noise "
-            f"is at most 0 in {calibration.confidence:.0%} of cases; the price: the best reliable effect is {value} "
-            f"instead of {usual} at β = {calibration.usual_beta:g}"
+            f"β = {calibration.beta:g} is {calibrated(calibration)} ({calibration.permutations} permutations); "
+            f"the price: the best reliable {noun(rules)} is {value} instead of {usual} at "
+            f"β = {calibration.usual_beta:g}"
         )
     if (honest := evidence.honest) is not None:
         where = {
@@ -76,10 +78,12 @@ def obtained(rules: RuleSet) -> list[str]:
             "second table": f"a second table of {honest.n_estimation:,} rows",
             "cross-fitting": f"the rule in the same place of {honest.splits} searches, on the rows each left out",
         }.get(honest.source, honest.source)
-        sentences.append(f"unseen rows: {where}; intervals of {honest.level:.0%}, Holm's p over the rules")
+        sentences.append(f"unseen rows: {where}; intervals of {honest.level:.0%}")
     if (stability := evidence.stability) is not None:
         of_each = f" of {stability.share:.0%} of the rows" if stability.method == "subsample" else ""
-        sentences.append(f"returns: among the {BEST} best of {stability.replicates} searches on {stability.method}s{of_each}")
+        sentences.append(
+            f"returns: among the {BEST} best of {stability.replicates} searches on {stability.method}s{of_each}"
+        )
     return sentences
 
 
@@ -88,7 +92,8 @@ def signed(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:+.3f}".replace("-", "−")
 
 
-def _interval(effect: float | None, low: float | None, high: float | None) -> str:
+def with_interval(effect: float | None, low: float | None, high: float | None) -> str:
+    """An effect with its sign and its interval."""
     if effect is None or math.isnan(effect):
         return "not measurable"
     return f"{signed(effect)} ({signed(low)} to {signed(high)})"
