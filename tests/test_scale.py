@@ -40,7 +40,8 @@ def answer(rules: cr.RuleSet) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(rules.to_json())
     for name in ("run", "library"):
         found.pop(name, None)
-    found["question"].pop("source")
+    for name in ("source", "weights", "query"):
+        found["question"].pop(name)
     return found
 
 

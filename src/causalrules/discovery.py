@@ -173,6 +173,9 @@ def discover(
         weights=weights,
         na_values=(na_values,) if isinstance(na_values, str) else tuple(na_values),
         cuts=tuple((column, tuple(map(str, points))) for column, points in sorted((cuts or {}).items())),
+        holdout=float(holdout) if isinstance(holdout, (int, float)) else None,
+        calibrated=calibrated,
+        seed=seed,
     )
     rules = assemble(problem, packed, question, found)
     if verdict is not None:

@@ -246,6 +246,9 @@ class Question:
     weights: str | None = None
     na_values: tuple[str, ...] = ()
     cuts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    holdout: float | None = None
+    calibrated: bool = False
+    seed: int = 0
 
 
 @dataclass(frozen=True, repr=False)

@@ -207,6 +207,9 @@ def _question(payload: dict[str, Any]) -> Question:
         weights=_optional(payload, "weights"),
         na_values=_strings(payload, "na_values") if "na_values" in payload else (),
         cuts=tuple(_cut(cut) for cut in _take(payload, "cuts", list)) if "cuts" in payload else (),
+        holdout=None if payload.get("holdout") is None else _number(payload, "holdout"),
+        calibrated=_take(payload, "calibrated", bool) if "calibrated" in payload else False,
+        seed=_take(payload, "seed", int) if "seed" in payload else 0,
     )
 
 
