@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import causalrules as cr
 from causalrules.data import Kind, read
 from causalrules.exceptions import DataError, OptionError
 
@@ -243,6 +244,39 @@ def test_mixed_types_are_taken_as_text_and_said():
     table = read(pd.DataFrame({"x": [1, "a", None]}, dtype=object))
     assert list(table.histogram("x").values) == ["1", "a"]
     assert table.notes == ("column 'x' mixes int and str values; it is taken as text",)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_values_that_python_takes_for_equal_keep_their_own_text(step):
+    values = (["a", True, 1, 1.0, "1"] * 20)[::step]
+    for data in ({"x": values}, pd.DataFrame({"x": values}, dtype=object)):
+        histogram = read(data).histogram("x")
+        assert list(histogram.values) == ["1", "1.0", "True", "a"]
+        assert histogram.counts.tolist() == [40, 20, 20, 20]
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_true_and_one_are_two_conditions(step):
+    data = {"x": (["a", True, 1] * 20)[::step], "y": ([1, 0, 0, 0, 1, 1] * 10)[::step]}
+    rules = cr.discover(data, "y", k=10, max_length=1)
+    covered = {rule.text: rule.n_covered for rule in rules}
+    assert covered == {"x = 1": 20, "x = True": 20, "x = a": 20}
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\u0085", "\f", "\x1c", "\v"])
+def test_a_name_may_hold_what_unicode_takes_for_the_end_of_a_line(tmp_path, sign):
+    path = tmp_path / "data.csv"
+    path.write_bytes(f"a{sign}b,c,y\n1,2,0\n3,4,1\n".encode())
+    table = read(path)
+    assert list(table.names) == [f"a{sign}b", "c", "y"]
+    assert table.n_rows == 2
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_quoted_name_may_hold_the_end_of_a_line(tmp_path, ending):
+    path = tmp_path / "data.csv"
+    path.write_bytes(ending.join(['"a', 'b",c', "1,2", "3,4", ""]).encode())
+    assert list(read(path).names) == [f"a{ending}b", "c"]
 
 
 @pytest.mark.parametrize(

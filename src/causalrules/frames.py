@@ -74,7 +74,7 @@ class _Frame:
 
 
 def read_object(data: Any) -> Source:
-    """A dataframe, a relation, a dict of columns or a structured array, by what it is."""
+    """A dataframe, a dict of columns or a structured array, by what it is."""
     if isinstance(data, np.ndarray):
         if data.dtype.names is None:
             raise DataError(
@@ -86,10 +86,6 @@ def read_object(data: Any) -> Source:
         return _Frame({name: np.asarray(data[name]) for name in data.dtype.names}, default_library())
     if isinstance(data, Mapping):
         return _Frame(_dict_columns(data), default_library())
-    if type(data).__name__ == "DuckDBPyRelation":
-        from causalrules import files
-
-        return files.read_relation(data)
     try:
         frame = nw.from_native(data, allow_series=True)
     except TypeError:
