@@ -149,7 +149,7 @@ class RuleResult:
 
     @cached_property
     def reliable_effect(self) -> float:
-        """What the effect is at the least, with the confidence that beta asks for."""
+        """The effect less the allowance for chance that beta makes; for one rule fixed in advance, a lower bound."""
         return estimators.reliable_effect(*self._tables, self.beta)
 
     @cached_property

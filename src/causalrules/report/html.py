@@ -371,7 +371,7 @@ def _command(rules: RuleSet) -> str:
         "outcome": [_outcome(question)],
         "control": question.control,
         "actionable": question.actionable,
-        "beta": [repr(question.beta)],
+        "beta": ["calibrated" if question.calibrated else repr(question.beta)],
         "alpha": [repr(question.alpha)],
         "max-length": ["none" if question.max_length is None else question.max_length],
         "min-coverage": [repr(question.min_coverage)],
@@ -381,6 +381,8 @@ def _command(rules: RuleSet) -> str:
         "weights": [] if question.weights is None else [question.weights],
         "na-value": question.na_values,
         "query": [] if question.query is None else [question.query],
+        "holdout": [] if question.holdout is None else [repr(question.holdout)],
+        "seed": [question.seed] if question.seed else [],
     }
     words = ["causalrules", "discover", "-k", str(question.k)]
     words += [f"--{name}={value}" for name, values in options.items() for value in values]
@@ -399,7 +401,7 @@ def _call(rules: RuleSet) -> str:
         "control": list(question.control),
         "actionable": list(question.actionable),
         "k": question.k,
-        "beta": question.beta,
+        "beta": "calibrated" if question.calibrated else question.beta,
         "alpha": question.alpha,
         "max_length": question.max_length,
         "min_coverage": question.min_coverage,
@@ -409,7 +411,13 @@ def _call(rules: RuleSet) -> str:
     }
     if question.cuts:
         arguments["cuts"] = {column: list(points) for column, points in question.cuts}
-    given = {"weights": question.weights, "na_values": list(question.na_values), "query": question.query}
+    given = {
+        "weights": question.weights,
+        "na_values": list(question.na_values),
+        "query": question.query,
+        "holdout": question.holdout,
+        "seed": question.seed,
+    }
     arguments |= {name: value for name, value in given.items() if value}
     if rules.graph is not None:
         arguments |= {"graph": rules.graph.to_dagitty(), "allow_inadmissible": not wording.causal(rules)}
