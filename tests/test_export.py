@@ -170,6 +170,8 @@ def test_python_selects_the_rows_that_the_rule_covers(
 
 @given(FLOATS)
 @example(-1.6644510868320839e-292)
+@example(8.02152382064803e-295)
+@example(7.313321e53)
 def test_floats_are_exact_in_every_dialect(value: float) -> None:
     lite = sqlite3.connect(":memory:")
     lite.execute("CREATE TABLE data (x REAL)")

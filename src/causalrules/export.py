@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 DIALECTS = ("duckdb", "postgres", "sqlite")
 HEADINGS = ("#", "rule", "reliable effect", "effect", "95 % interval", "marginal", "coverage", "rows")
 
-# SQLite promises to read no more digits than these as the nearest double.
+# SQLite promises to read no more digits than these as the nearest double, and keeps that only where the power of ten
+# that they are divided or multiplied by, at most 22, is itself exact.
 _SAFE_DIGITS = 15
+_SAFE_EXPONENT = 8
 _LARGEST_INTEGER = 2**63
 _LARGEST_POWER = 62
 
@@ -161,8 +163,10 @@ def _float(value: float, dialect: str) -> str:
     digits = repr(value)
     if dialect == "duckdb":
         return digits if "e" in digits else f"{digits}e0"  # without an exponent it would be a decimal number
-    if dialect == "sqlite" and sum(map(str.isdigit, digits.partition("e")[0])) > _SAFE_DIGITS:
-        return _as_division(value)
+    if dialect == "sqlite":
+        significand, _, exponent = digits.partition("e")
+        if sum(map(str.isdigit, significand)) > _SAFE_DIGITS or abs(int(exponent or 0)) > _SAFE_EXPONENT:
+            return _as_division(value)
     return digits
 
 
