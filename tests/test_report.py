@@ -283,7 +283,7 @@ def test_a_wide_table_of_another_section_fits_a_phone(
     headings = tuple(f"heading number {place}" for place in range(9))
     wide = sections.Section("<b>Wide</b>", ("one", "two"), headings, (tuple(TRAPS[:9]),) * 3)
     monkeypatch.setattr(sections, "of_result", lambda rules: (wide,))
-    monkeypatch.setattr(sections, "of_rule", lambda rule: (wide,))
+    monkeypatch.setattr(sections, "of_rule", lambda rule, rules: (wide,))
     page = opened(cr.RuleSet.from_json(RULES.to_json()), 375)
     open_all(page)
     assert fits(page)

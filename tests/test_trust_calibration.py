@@ -84,7 +84,7 @@ def test_discover_says_which_beta_and_what_it_cost() -> None:
     assert calibration.value == pytest.approx(rules[0].value)
     usual = cr.discover(columns, "y", control="z", k=1, max_length=1)
     assert calibration.usual_value == pytest.approx(usual[0].value)
-    assert f"β = {calibration.beta:g} was calibrated" in str(rules).replace("\n", " ")
+    assert f"β = {calibration.beta:g} is calibrated" in str(rules).replace("\n", " ")
 
 
 def test_only_where_there_is_a_beta() -> None:

@@ -112,7 +112,7 @@ def discover(
     """
     if confidence is not None:
         beta = estimators.beta_of_confidence(confidence)
-    calibrated = beta == "calibrated"
+    calibrated = isinstance(beta, str) and beta == "calibrated"
     usual = _USUAL_BETA if calibrated else cast(float, beta)
     options = SearchOptions(k, usual, alpha, max_length, min_coverage, estimator, redundant, n_jobs, time_limit)
     if isinstance(max_bins, bool) or not isinstance(max_bins, int) or max_bins < 2:
