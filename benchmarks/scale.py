@@ -175,26 +175,29 @@ def dask_run(folder: str) -> dict[str, Any]:
         Client(workers) as client,
     ):
         frame = client.persist(dd.read_parquet(folder))
-        before: list[int] = []
-        client.submit(int).result()
+        marks: list[tuple[int, int]] = []
 
         def watch(progress: Any) -> None:
-            before.append(loopback())
+            marks.append((len(batches), loopback()))
 
         start = time.perf_counter()
         rules = cr.discover(frame, **QUESTION, client=client, progress=watch)
         total = time.perf_counter() - start
-    questions, asked, answered = (sum(batch[part] for batch in batches) for part in range(3))
+    (first, sent_before), (last, sent_after) = marks[0], marks[-1]
+    n_batches = last - first
+    questions, asked, answered = (sum(batch[part] for batch in batches[first:last]) / n_batches for part in range(3))
     return {
         "discover": round(total, 2),
         "search": round(rules.seconds, 2),
         "nodes": rules.nodes,
         "rules": [str(rule) for rule in rules],
         "batches": len(batches),
-        "questions_per_batch": round(questions / len(batches), 1),
-        "question_bytes_per_batch": round(asked / len(batches)),
-        "answer_bytes_per_batch": round(answered / len(batches)),
-        "sent_bytes_per_batch": round((before[-1] - before[0]) / max(1, len(batches))),
+        "questions_per_batch": round(questions, 1),
+        "question_bytes_per_batch": round(asked),
+        "answer_bytes_per_batch": round(answered),
+        # To and from two workers, each time through the scheduler.
+        "model_bytes_per_batch": round(4 * (asked + answered)),
+        "sent_bytes_per_batch": round((sent_after - sent_before) / n_batches),
     }
 
 
@@ -254,7 +257,7 @@ def _distinct_for(share: float) -> int:
 
 def constants() -> dict[str, Any]:
     """Seconds to pack one bit, to count one set of rows, and for a question to come back from a cluster."""
-    from causalrules._native import Batch, PackedTable
+    from causalrules._native import Batch, PackedTable, Part
 
     n_rows, n_columns, n_bins = 4_000_000, 10, 8
     rng = np.random.default_rng(0)
@@ -268,10 +271,11 @@ def constants() -> dict[str, Any]:
     packing = time.perf_counter() - start
     question = np.array([2, 1, 3, len(columns), *range(len(columns))], np.uint32)  # a rule and each condition added
     length = 2 * 6 * (len(columns) + 1)
-    packed.answer(0, question, length)
+    part = Part(packed, 0)
+    part.answer(question, length)
     start = time.perf_counter()
     for _ in range(5):
-        packed.answer(0, question, length)
+        part.answer(question, length)
     counting = (time.perf_counter() - start) / 5
     return {
         "rows": n_rows,

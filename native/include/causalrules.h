@@ -1,6 +1,7 @@
 typedef struct Builder Builder;
 typedef struct Table Table;
 typedef struct Search Search;
+typedef struct Part Part;
 
 typedef struct {
     int32_t done;
@@ -51,8 +52,9 @@ Search *cr_search_new_remote(size_t n_strata, const uint64_t *positive, const ui
                              size_t n_propositions, const uint32_t *columns, const int32_t *low, const int32_t *high,
                              Ask ask, void *context, uint32_t estimator, double beta, size_t k, double alpha,
                              size_t max_length, uint64_t min_rows, int32_t irredundant, double floor);
-int32_t cr_table_answer(const Table *table, uint64_t salt, const uint32_t *question, size_t n, uint64_t *answer,
-                        size_t length);
+Part *cr_part_new(const Table *table, uint64_t salt);
+int32_t cr_part_answer(const Part *part, const uint32_t *question, size_t n, uint64_t *answer, size_t length);
+void cr_part_free(Part *part);
 int32_t cr_put_together(uint32_t kind, uint64_t *sum, const uint64_t *more, size_t length);
 
 /* The value of a rule and the bound over a box of counts, for anyone who wants to check them. */

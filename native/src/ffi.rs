@@ -6,7 +6,7 @@
 use crate::bitset::{Counts, Kernel};
 use crate::estimator::{self, Estimator};
 use crate::local::Local;
-use crate::remote::{self, Messenger, Remote};
+use crate::remote::{self, Messenger, Part, Remote};
 use crate::search::{Options, Search};
 use crate::table::{Batch, Builder, Proposition, Table};
 use std::cell::RefCell;
@@ -522,21 +522,30 @@ pub unsafe extern "C" fn cr_search_new_remote(
 }
 
 /// # Safety
-/// `table` came from `cr_builder_finish`; the arrays hold `n` and `length` values.
+/// `table` came from `cr_builder_finish`.
 #[no_mangle]
-pub unsafe extern "C" fn cr_table_answer(
-    table: *const Table,
-    salt: u64,
+pub unsafe extern "C" fn cr_part_new(table: *const Table, salt: u64) -> *mut Part {
+    guard(std::ptr::null_mut(), || {
+        reference(table, "table")?;
+        Arc::increment_strong_count(table);
+        let part = Part::new(Arc::from_raw(table), salt);
+        Ok(Box::into_raw(Box::new(part)))
+    })
+}
+
+/// # Safety
+/// `part` came from `cr_part_new`; the arrays hold `n` and `length` values.
+#[no_mangle]
+pub unsafe extern "C" fn cr_part_answer(
+    part: *const Part,
     question: *const u32,
     n: usize,
     answer: *mut u64,
     length: usize,
 ) -> i32 {
     guard(-1, || {
-        reference(table, "table")?;
-        Arc::increment_strong_count(table);
-        let table = Arc::from_raw(table);
-        let found = remote::answer(&table, salt, slice(question, n, "question")?)?;
+        let part = reference(part, "part")?;
+        let found = part.answer(slice(question, n, "question")?)?;
         if found.len() != length {
             return Err(format!(
                 "the answer has {} numbers, not {length}",
@@ -546,6 +555,15 @@ pub unsafe extern "C" fn cr_table_answer(
         slice_mut(answer, length, "answer")?.copy_from_slice(&found);
         Ok(0)
     })
+}
+
+/// # Safety
+/// `part` is null or came from `cr_part_new` and is not used again.
+#[no_mangle]
+pub unsafe extern "C" fn cr_part_free(part: *mut Part) {
+    if !part.is_null() {
+        drop(Box::from_raw(part));
+    }
 }
 
 /// # Safety

@@ -8,7 +8,7 @@ use crate::bitset::Counts;
 use crate::local::{demand, fingerprints, is_minimal, Local};
 use crate::rows::{Place, Rows};
 use crate::table::{Proposition, Table};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const FINGERPRINTS: u32 = 0;
 const COUNTS: u32 = 1;
@@ -52,36 +52,139 @@ fn lists(question: &[u32], n_propositions: usize) -> Result<Vec<&[u32]>, String>
     Ok(lists)
 }
 
-/// What one part has to say. `salt` tells the parts apart: no two may have the same.
-pub fn answer(table: &Arc<Table>, salt: u64, question: &[u32]) -> Result<Vec<u64>, String> {
+/// A branch that was not asked about for this many questions makes room for another.
+const FORGOTTEN: u64 = 64;
+
+/// One part of the rows. It packs the rows of a few branches together, because many questions are about the same ones.
+pub struct Part {
+    table: Arc<Table>,
+    /// Tells the parts apart: no two may have the same.
+    salt: u64,
+    rows: Local,
+    branches: Mutex<Branches>,
+}
+
+#[derive(Default)]
+struct Branches {
+    /// How many questions there were.
+    time: u64,
+    kept: Vec<Branch>,
+}
+
+/// The rows of one condition.
+struct Branch {
+    condition: u32,
+    place: Arc<dyn Place>,
+    n_rows: u64,
+    last_used: u64,
+}
+
+impl Part {
+    pub fn new(table: Arc<Table>, salt: u64) -> Part {
+        Part {
+            rows: Local::new(table.clone()),
+            table,
+            salt,
+            branches: Mutex::default(),
+        }
+    }
+
+    fn branches(&self) -> MutexGuard<'_, Branches> {
+        self.branches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The place of a rule. What is kept of branches is never more than the table itself.
+    fn place(&self, conditions: &[u32]) -> Arc<dyn Place> {
+        let [first, rest @ ..] = conditions else {
+            return self.rows.place(conditions);
+        };
+        if rest.is_empty() {
+            return self.rows.place(conditions);
+        }
+        let Some(mut place) = self.known(*first).or_else(|| self.keep(*first)) else {
+            return self.rows.place(conditions);
+        };
+        for &condition in rest {
+            place = place.descend(condition, &mut std::iter::empty(), false);
+        }
+        place
+    }
+
+    fn known(&self, condition: u32) -> Option<Arc<dyn Place>> {
+        let mut branches = self.branches();
+        branches.time += 1;
+        let time = branches.time;
+        let mut kept = branches.kept.iter_mut();
+        let branch = kept.find(|branch| branch.condition == condition)?;
+        branch.last_used = time;
+        Some(branch.place.clone())
+    }
+
+    /// Packs the rows of a condition, if there is room for them.
+    fn keep(&self, condition: u32) -> Option<Arc<dyn Place>> {
+        let n_rows = crate::bitset::size(&self.table.extension(&[condition]));
+        let room = |branches: &mut Branches| {
+            let time = branches.time;
+            let is_recent = |branch: &Branch| branch.last_used + FORGOTTEN >= time;
+            branches.kept.retain(is_recent);
+            let taken: u64 = branches.kept.iter().map(|branch| branch.n_rows).sum();
+            taken + n_rows <= crate::bitset::size(&self.table.all)
+        };
+        if !room(&mut self.branches()) {
+            return None;
+        }
+        // Other questions are answered meanwhile.
+        let mut all = 0..self.table.propositions.len() as u32;
+        let place = self.rows.place(&[]).descend(condition, &mut all, true);
+        let mut branches = self.branches();
+        let is_known = branches.kept.iter().any(|b| b.condition == condition);
+        if !is_known && room(&mut branches) {
+            let last_used = branches.time;
+            branches.kept.push(Branch {
+                condition,
+                place: place.clone(),
+                n_rows,
+                last_used,
+            });
+        }
+        Some(place)
+    }
+
+    /// What these rows have to say.
+    pub fn answer(&self, question: &[u32]) -> Result<Vec<u64>, String> {
+        answer(self, question)
+    }
+}
+
+fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
+    let (table, rows) = (&part.table, &part.rows);
     let lists = lists(question, table.propositions.len())?;
-    let rows = Local::new(table.clone());
     let mut counts = Vec::new();
     let one = || lists.first().copied().ok_or("a question without a rule");
     match question[0] {
         FINGERPRINTS => {
-            let each = fingerprints(table, salt).into_iter();
+            let each = fingerprints(table, part.salt).into_iter();
             return Ok(each.flat_map(|f| [(f >> 64) as u64, f as u64]).collect());
         }
         COUNTS => {
             let conjunctions: Vec<Vec<u32>> = lists.iter().map(|list| list.to_vec()).collect();
             counts = rows.counts(&conjunctions);
         }
-        CHILDREN => rows
+        CHILDREN => part
             .place(one()?)
             .counts(lists.get(1).copied().unwrap_or(&[]), &mut counts),
         COMMON_CORE => {
-            let core = rows
+            let core = part
                 .place(one()?)
                 .common_core(lists.get(1).copied().unwrap_or(&[]));
             counts = core.unwrap_or_else(|| vec![Counts::default(); table.strata.len()]);
         }
-        CORES => rows
+        CORES => part
             .place(one()?)
             .cores(lists.get(1).copied().unwrap_or(&[]), &mut counts),
         NOT_INSIDE => {
             // Pairs of a child and the others it may be inside: how many of the parts say no to each.
-            let place = rows.place(one()?);
+            let place = part.place(one()?);
             let mut no = Vec::new();
             for pair in lists[1..].chunks(2) {
                 let [child, others] = pair else {

@@ -6,7 +6,7 @@ use crate::describe::shortest;
 use crate::estimator::{create, to_number};
 use crate::ffi::fastest;
 use crate::local::Local;
-use crate::remote::{answer, put_together, Messenger, Remote};
+use crate::remote::{put_together, Messenger, Part, Remote};
 use crate::rows::Rows;
 use crate::search::{Options, Search};
 use crate::table::{Batch, Builder, Proposition, Table};
@@ -422,13 +422,11 @@ fn threads_and_interruptions_do_not_change_the_answer() {
 }
 
 /// Parts of a table that answer as if they were far away.
-struct Parts(Vec<Arc<Table>>);
+struct Parts(Vec<Part>);
 
 impl Messenger for Parts {
     fn ask(&self, question: &[u32], length: usize) -> Vec<u64> {
-        let mut answers = (0..)
-            .zip(&self.0)
-            .map(|(salt, part)| answer(part, salt, question).unwrap());
+        let mut answers = self.0.iter().map(|part| part.answer(question).unwrap());
         let mut sum = answers.next().unwrap();
         answers.for_each(|more| put_together(question[0], &mut sum, &more));
         assert_eq!(sum.len(), length);
@@ -445,7 +443,7 @@ fn rows_in_parts_give_the_same_answer() {
         let n_parts = 1 + random.below(4) as usize;
         let parts = (0..n_parts).map(|part| {
             let mine: Vec<usize> = (0..150).filter(|row| row * n_parts / 150 == part).collect();
-            Arc::new(build(
+            let table = Arc::new(build(
                 &Sample {
                     strata: mine.iter().map(|&row| rows.strata[row]).collect(),
                     outcomes: mine.iter().map(|&row| rows.outcomes[row]).collect(),
@@ -458,7 +456,8 @@ fn rows_in_parts_give_the_same_answer() {
                 },
                 false,
                 1,
-            ))
+            ));
+            Part::new(table, part as u64)
         });
         let messenger = Arc::new(Parts(parts.collect()));
         let remote = Arc::new(Remote::new(whole.strata.clone(), propositions(), messenger));
@@ -479,7 +478,8 @@ fn rows_in_parts_give_the_same_answer() {
 fn questions_that_make_no_sense_are_refused() {
     let table = Arc::new(build(&random_rows(&mut Random(10), 10), false, 1));
     for question in [&[][..], &[99], &[1, 5, 0], &[1, 1, 77], &[7, 0], &[2]] {
-        assert!(answer(&table, 0, question).is_err(), "{question:?}");
+        let part = Part::new(table.clone(), 0);
+        assert!(part.answer(question).is_err(), "{question:?}");
     }
 }
 

@@ -157,14 +157,23 @@ class PackedTable(Packed):
         """A search over these rows, with the options of `NativeSearch`."""
         return NativeSearch(self, **options)
 
-    def answer(self, salt: int, question: NDArray[np.uint32], length: int) -> NDArray[np.uint64]:
-        """What these rows have to say when they are one part of many; no two parts have the same salt."""
+
+class Part:
+    """Packed rows that are one part of many; no two parts have the same salt."""
+
+    def __init__(self, table: PackedTable, salt: int) -> None:
+        part = lib.cr_part_new(table._handle, salt)
+        if not part:
+            raise _failure()
+        self._handle = ffi.gc(part, lib.cr_part_free)
+
+    def answer(self, question: NDArray[np.uint32], length: int) -> NDArray[np.uint64]:
+        """What these rows have to say."""
         answer = np.zeros(length, np.uint64)
         asked = _array(question, np.uint32)
-        code = lib.cr_table_answer(
-            self._handle, salt, _pointer("uint32_t *", asked), len(asked), _pointer("uint64_t *", answer), length
-        )
-        if code:
+        if lib.cr_part_answer(
+            self._handle, _pointer("uint32_t *", asked), len(asked), _pointer("uint64_t *", answer), length
+        ):
             raise _failure()
         return answer
 

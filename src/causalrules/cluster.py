@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import merging
-from causalrules._native import Batch, PackedTable, RemoteTable, put_together
+from causalrules._native import Batch, PackedTable, Part, RemoteTable, put_together
 from causalrules.data import MOST_ROWS, Ends, Histogram, Kind, Table, Values, read, shorten, too_many_rows
 from causalrules.exceptions import CausalRulesError, DataError
 from causalrules.propositions import Language, Strata
@@ -75,14 +75,12 @@ class _Bins:
 
     def codes(self, table: Table, name: str) -> NDArray[np.int32]:
         """The codes of a partition's rows."""
+        if self.uppers is not None:
+            return table.binned(name, self.uppers)
         values = table.histogram(name).values
-        if self.labels is None:
-            bins = np.searchsorted(self.uppers, values.sortable) if self.uppers is not None else np.empty(0, np.intp)
-        else:
-            place = {label: position for position, label in enumerate(self.labels)}
-            bins = np.searchsorted(self.ends, np.array([place[value] for value in values], np.intp))
-        codes = table.codes(name, np.arange(len(values)))
-        return np.append(bins, -1).astype(np.int32)[codes]
+        place = {label: position for position, label in enumerate(self.labels or ())}
+        bins = np.searchsorted(self.ends, np.array([place[value] for value in values], np.intp))
+        return np.append(bins, -1).astype(np.int32)[table.codes(name, np.arange(len(values)))]
 
 
 @dataclass(frozen=True)
@@ -119,11 +117,10 @@ class Shard:
     """The packed rows of one partition, on the worker that packed them."""
 
     def __init__(self, number: int, batch: Batch, language: Language, n_strata: int) -> None:
-        self._number = number
         merged = merging.merge(batch)
         require_memory(merging.places(merged), language)
         weights = merged.weights
-        self._packed = PackedTable(
+        packed = PackedTable(
             language.column_index,
             language.low,
             language.high,
@@ -132,10 +129,11 @@ class Shard:
             [merged],
             1 if weights is None or not len(weights) else int(weights.max()),
         )
+        self._part = Part(packed, number)
 
     def answer(self, question: Question) -> NDArray[np.uint64]:
         """What the partition's rows have to say."""
-        return self._packed.answer(self._number, *question)
+        return self._part.answer(*question)
 
     def __reduce__(self) -> Any:
         raise TypeError("a shard stays where it was packed; it is packed anew elsewhere")
@@ -175,7 +173,12 @@ def _histogram(summary: _Summary, name: str) -> Histogram:
 
 def _distinct(part: Any, target: str, weights: str | None, bins: Mapping[str, _Bins]) -> NDArray[np.int32]:
     table = read(part).observed(target, weights)
-    return np.unique(np.stack([each.codes(table, name) for name, each in bins.items()]), axis=1)
+    codes = [each.codes(table, name) for name, each in bins.items()]
+    key = np.zeros(table.n_records, np.intp)
+    for column, each in zip(codes, bins.values(), strict=True):
+        key = np.unique(key * (len(each.ends) + 1) + column, return_inverse=True)[1]
+    first = np.unique(key, return_index=True)[1]
+    return np.stack([column[first] for column in codes])
 
 
 def _code(part: Any, target: str, weights: str | None, name: str, bins: _Bins) -> NDArray[np.int32]:

@@ -219,8 +219,11 @@ class Table:
         ends = np.asarray(ends, np.intp)
         if len(distinct) and (len(ends) == 0 or ends[-1] != len(distinct) - 1 or np.any(np.diff(ends) <= 0)):
             raise ValueError(f"the ends of the bins of {name!r} must ascend to the last value's position")
+        return self.binned(name, distinct[ends])
+
+    def binned(self, name: str, last_values: NDArray[Any]) -> NDArray[np.int32]:
+        """The bin of each row, by the bins' last values as they sort; a missing value has code −1."""
         column = self._column(name)
-        last_values = distinct[ends]
         if column.data.dtype == np.int32:
             # Codes are few and dense: look each up once instead of once per row. −1 takes the last place.
             highest = int(column.data.max(initial=-1))
