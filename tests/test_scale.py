@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import causalrules as cr
 from causalrules import data, files, merging, stored, stream
+from causalrules._native import Batch
 from causalrules.exceptions import DataError, OptionError
 from strategies import SmallTable, questions, small_tables
 
@@ -288,3 +289,29 @@ def test_a_query_reads_nothing_else(tmp_path: Path, query: str, message: str) ->
     with pytest.raises(OptionError, match=message):
         cr.discover(path, "y", query=query)
     assert local_frame.num_rows == 2
+
+
+@given(st.integers(1, 200_000), st.integers(0, 9), st.booleans())
+@settings(deadline=None, max_examples=20)
+def test_merged_rows_are_the_same_rows(n_distinct: int, seed: int, weighted: bool) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, n_distinct, 50_000)
+    batch = Batch(
+        (rows % 2).astype(np.int32),
+        (rows % 3 == 0).astype(np.uint8),
+        rng.integers(1, 9, len(rows)).astype(np.uint64) if weighted else None,
+        [(rows % 300).astype(np.int32), (rows // 300).astype(np.int32)],
+    )
+    merged = merging.merge(batch)
+    # The digest counts each row as often as its weight says, in any order.
+    assert merging.digest([merged]) == merging.digest([batch])
+    assert merging.places(merged) <= merging.places(batch)
+    if n_distinct <= 5_000:
+        assert len(merged.strata) == len(np.unique(rows))
+
+
+def test_the_digest_tells_rows_apart() -> None:
+    batch = Batch(np.array([0, 1], np.int32), np.array([0, 1], np.uint8), None, [np.array([3, -1], np.int32)])
+    turned = Batch(np.array([1, 0], np.int32), np.array([1, 0], np.uint8), None, [np.array([-1, 3], np.int32)])
+    other = Batch(np.array([0, 1], np.int32), np.array([0, 1], np.uint8), None, [np.array([-1, 3], np.int32)])
+    assert merging.digest([batch]) == merging.digest([turned]) != merging.digest([other])

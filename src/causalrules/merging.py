@@ -43,9 +43,11 @@ def pays(batch: Batch) -> bool:
     if n_rows <= _SAMPLE:
         return False
     sample = np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False)
-    repeated = _SAMPLE - len(np.unique(keys(batch, sample)))
-    # As with birthdays: among d equally likely rows, a sample of m repeats itself about m² / 2d times.
-    return repeated > 0 and _SAMPLE**2 / (2 * repeated) <= _WORTH_MERGING * n_rows
+    distinct = len(np.unique(keys(batch, sample)))
+    repeated = _SAMPLE - distinct
+    # As with birthdays: among d equally likely rows, a sample of m repeats itself about m² / 2d times, if d is large;
+    # if it is small, the sample holds them all.
+    return repeated > 0 and distinct * _SAMPLE / (2 * repeated) <= _WORTH_MERGING * n_rows
 
 
 def merge(batch: Batch) -> Batch:
