@@ -49,7 +49,7 @@ def setup() -> None:
     if shutil.which("cargo") is None:
         sys.exit("cargo is needed to build the core, and is not on the PATH: see https://rustup.rs")
     if not stamp.is_file():  # also where an earlier try was cut short
-        venv.create(VENV, with_pip=True)
+        venv.create(VENV, symlinks=os.name != "nt", with_pip=True)
     run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", ".[dev]")
     stamp.write_text(built_from())
 
