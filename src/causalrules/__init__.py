@@ -13,7 +13,9 @@ from causalrules.version import __version__
 
 if TYPE_CHECKING:
     from causalrules import datasets
-    from causalrules.admissibility import InadmissibleError, assumptions, check, identify_rule
+    from causalrules.admissibility import check
+    from causalrules.backdoor import identify_rule
+    from causalrules.definition import assumptions
     from causalrules.discovery import discover
     from causalrules.estimator import CausalRules
     from causalrules.exceptions import (
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
         CausalRulesWarning,
         DataError,
         GraphError,
+        InadmissibleError,
         InputError,
         OptionError,
         RoleError,
@@ -56,14 +59,13 @@ __all__ = [
 _HOMES = {
     "CausalGraph": "graph",
     "CausalRules": "estimator",
-    "InadmissibleError": "admissibility",
     "RuleResult": "result",
     "RuleSet": "result",
     "StratumEffect": "result",
-    "assumptions": "admissibility",
+    "assumptions": "definition",
     "check": "admissibility",
     "discover": "discovery",
-    "identify_rule": "admissibility",
+    "identify_rule": "backdoor",
     "suggest": "suggestions",
 }
 

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 from causalrules.backdoor import RuleVerdict, View, as_names, identify_rule, refuse_bad_roles, written
 from causalrules.criteria import WORK, Finding, Offence, Role, assess, ways_to_controls
-from causalrules.exceptions import RoleError
+from causalrules.definition import assumptions
+from causalrules.exceptions import InadmissibleError
 from causalrules.graph import CausalGraph, Edge
 from causalrules.names import listed, plain
 
@@ -119,16 +120,6 @@ def _tuples(saved: Mapping[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in saved.items()}
 
 
-class InadmissibleError(RoleError):
-    """The input is not admissible, or it cannot be told; `verdict` says why and what would mend it."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        mend = "Change the roles or the graph" if verdict.violations else "Say in the graph what is asked above"
-        go_on = "allow_inadmissible=True goes on all the same, and the rules are then called associations"
-        super().__init__(f"{verdict.summary()}\n  {mend}. {go_on}; those that are identified on their own say so.")
-        self.verdict = verdict
-
-
 def check(
     graph: object,
     *,
@@ -178,24 +169,6 @@ def check(
     identified = None if absent_role and finding.identified else finding.identified
     missing = tuple(name for name in data if name not in nodes)
     return Verdict(status, target, x, z, identified, tuple(violations), tuple(unknowns), missing)
-
-
-def assumptions(target: str, actionable: Sequence[str], control: Sequence[str] = ()) -> tuple[str, ...]:
-    """What the reader of rules assumes where no causal graph was given: criteria (a) to (e), with the names.
-
-    >>> assumptions("survived", ["class", "age"], ["sex"])[3]
-    '(d) nothing unobserved is a cause or an effect of class or age'
-    """
-    x, y, z = listed(actionable, "or"), plain(target), listed(control, "or")
-    said = [f"(a) no effect of {y} on {x}"]
-    if control:
-        said.append(f"(b) no effect of {x} on {z}")
-    if len(actionable) > 1:
-        said.append(f"(c) no effect of {x} on one another")
-    said.append(f"(d) nothing unobserved is a cause or an effect of {x}")
-    if control:
-        said.append(f"(e) no effect of {y} on {z}, direct or indirect")
-    return tuple(said)
 
 
 def _reason(offence: Offence, role: Mapping[str, Role], harmless: bool) -> str:

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 from click.core import ParameterSource
 
-from causalrules.admissibility import InadmissibleError
 from causalrules.cli_graph import check, suggest
-from causalrules.display import printable, sentences
-from causalrules.exceptions import CausalRulesError, CausalRulesWarning, DataError, OptionError
+from causalrules.exceptions import CausalRulesError, CausalRulesWarning, DataError, InadmissibleError, OptionError
+from causalrules.names import printable
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
@@ -389,6 +388,8 @@ def discover(
 
 def _remarks(rules: RuleSet, output: Path | None) -> list[str]:
     """What a reader of the bare rules would miss."""
+    from causalrules.display import sentences
+
     written = [] if output is None else [f"{len(rules)} rule{'s' * (len(rules) != 1)} written to {str(output)!r}"]
     return [*written, *sentences(rules)]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from causalrules.display import printable
 from causalrules.exceptions import DataError
+from causalrules.names import printable
 
 if TYPE_CHECKING:
     from causalrules.graph import CausalGraph

@@ -10,10 +10,8 @@ from typing import Any, cast
 
 from causalrules import estimators, search
 from causalrules._native import Packed
-from causalrules.admissibility import InadmissibleError, check
 from causalrules.data import Table, is_dask, read
-from causalrules.exceptions import OptionError
-from causalrules.graph import CausalGraph
+from causalrules.exceptions import InadmissibleError, OptionError
 from causalrules.problem import Problem, prepare
 from causalrules.progress import watching
 from causalrules.result import Question, RuleResult, RuleSet
@@ -119,7 +117,11 @@ def discover(
         raise OptionError(f"max_bins = {max_bins!r}: give a whole number of at least 2")
     if graph is None and latent:
         raise OptionError(f"latent = {latent!r:.200}: these are variables of a graph; give the graph too")
-    known = None if graph is None else CausalGraph.read(graph, latent)
+    known = None
+    if graph is not None:
+        from causalrules.graph import CausalGraph
+
+        known = CausalGraph.read(graph, latent)
     if is_dask(data):
         from causalrules.cluster import read_dask
 
@@ -129,6 +131,8 @@ def discover(
     roles = resolve(table, target, outcome, actionable, control, weights)
     verdict = None
     if known is not None:
+        from causalrules.admissibility import check
+
         columns = [name for name in table.names if name != weights]
         verdict = check(known, target=target, actionable=roles.actionable, control=roles.control, columns=columns)
         if not verdict and not allow_inadmissible:

@@ -10,7 +10,7 @@ import shutil
 import unicodedata
 from typing import TYPE_CHECKING
 
-from causalrules.trust.wording import lines as trust_lines
+from causalrules.names import printable
 from causalrules.wording import graph_lines, headings, meaning, number, proof, warning
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ HEADINGS = ("#", "rule", "reliable effect", "effect", "marginal", "coverage", "r
 _NARROWEST_RULE = 16
 _MOST_RULE_LINES = 4
 _MOST_SENTENCE_LINES = 20
-_JOINERS = "\u200c\u200d"  # invisible, but part of how some scripts and emoji are written
 
 
 def text(rules: RuleSet) -> str:
@@ -58,7 +57,15 @@ def sentences(rules: RuleSet) -> list[str]:
     """Return what a reader of the bare numbers would miss."""
     sentence = warning(rules)
     said = [meaning(rules), proof(rules), *([sentence] if sentence else [])]
-    return [*said, *graph_lines(rules), *trust_lines(rules), *rules.notes]
+    return [*said, *graph_lines(rules), *_trust_lines(rules), *rules.notes]
+
+
+def _trust_lines(rules: RuleSet) -> list[str]:
+    if rules.evidence is None and all(rule.evidence is None for rule in rules):
+        return []
+    from causalrules.trust.wording import lines
+
+    return lines(rules)
 
 
 def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
@@ -74,14 +81,6 @@ def _cells(position: int, rule: RuleResult) -> tuple[str, ...]:
 def _row(cells: tuple[str, ...], rule: str, widths: list[int], room: int) -> str:
     first, *others = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
     return "  ".join([first, rule + " " * (room - _columns(rule)), *others])
-
-
-def printable(words: str) -> str:
-    """Spell out what a terminal would obey, such as escape codes and changes of direction."""
-    return "".join(
-        letter if letter.isprintable() or letter in _JOINERS else letter.encode("unicode_escape").decode("ascii")
-        for letter in words
-    )
 
 
 def _columns(words: str) -> int:

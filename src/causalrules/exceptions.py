@@ -1,5 +1,12 @@
 """What can go wrong, by kind. Every message names the value, the place and the fix."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from causalrules.admissibility import Verdict
+
 
 class CausalRulesError(Exception):
     """The base of every error this package raises on purpose."""
@@ -15,6 +22,16 @@ class DataError(InputError):
 
 class RoleError(InputError):
     """Target, outcome, actionable and control variables do not fit the table or each other."""
+
+
+class InadmissibleError(RoleError):
+    """The input is not admissible, or it cannot be told; `verdict` says why and what would mend it."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        mend = "Change the roles or the graph" if verdict.violations else "Say in the graph what is asked above"
+        go_on = "allow_inadmissible=True goes on all the same, and the rules are then called associations"
+        super().__init__(f"{verdict.summary()}\n  {mend}. {go_on}; those that are identified on their own say so.")
+        self.verdict = verdict
 
 
 class OptionError(InputError):

@@ -533,50 +533,15 @@ def _header(place: Path, delimiters: str, compressed: bool) -> tuple[list[str], 
 
 def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tuple[str, str]:
     """The type of a column of text, judged from all of its values, and the expression that gives it."""
-    day = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    clock = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
-    zone = "(Z|[+-][0-9]{2}(:[0-9]{2})?)"
-    tokens, more_tokens = (", ".join(f"'{token}'" for token in each) for each in (_NA_TOKENS, _NA_BESIDE_NUMBERS))
-    (
-        (
-            n_values,
-            numbers,
-            integers,
-            leading_zeros,
-            underscores,
-            nans,
-            huge,
-            booleans,
-            dates,
-            timestamps,
-            zoned,
-            times,
-            n_words,
-            found_beside_numbers,
-            rows_beside_numbers,
-            found,
-            token_rows,
-        ),
-    ) = database.rows(
+    # Most columns are numbers: what else they might be is asked of the others alone.
+    values = f"SELECT {column} AS value, TRY_CAST({column} AS DOUBLE) AS number"
+    ((n_values, numbers, integers, leading_zeros, underscores, nans, huge),) = database.rows(
         "SELECT count(*), count(number), "
         r"count(integer) FILTER (regexp_full_match(value, '\s*[+-]?[0-9]+(\.0*)?\s*')), "
         "count(*) FILTER (value >= '00' AND value < '0:'), count(*) FILTER (contains(value, '_')), "
         "count(*) FILTER (isnan(number)), "
-        "count(*) FILTER (abs(number) >= 2::DOUBLE ** 63 AND regexp_full_match(value, '[+-]?[0-9]+')), "
-        "count(*) FILTER (value IN ('true', 'false', 'True', 'False', 'TRUE', 'FALSE')), "
-        f"count(*) FILTER (regexp_full_match(value, '{day}') AND TRY_CAST(value AS DATE) IS NOT NULL), "
-        f"count(*) FILTER (regexp_full_match(value, '{day}([ T]{clock})?') "
-        "AND TRY_CAST(value AS TIMESTAMP) IS NOT NULL), "
-        f"count(*) FILTER (regexp_full_match(value, '{day}[ T]{clock}{zone}') "
-        "AND TRY_CAST(value AS TIMESTAMPTZ) IS NOT NULL), "
-        f"count(*) FILTER (regexp_full_match(value, '{clock}') AND TRY_CAST(value AS TIME) IS NOT NULL), "
-        f"count(*) FILTER (number IS NULL AND value NOT IN ({more_tokens})), "
-        f"list(value ORDER BY value) FILTER (value IN ({more_tokens})), "
-        f"sum(n_rows) FILTER (value IN ({more_tokens})), "
-        f"list(value ORDER BY value) FILTER (value IN ({tokens})), sum(n_rows) FILTER (value IN ({tokens})) "
-        f"FROM (SELECT {column} AS value, TRY_CAST({column} AS DOUBLE) AS number, "
-        f"TRY_CAST({column} AS BIGINT) AS integer, count(*) AS n_rows "
-        f"FROM data WHERE {column} IS NOT NULL GROUP BY ALL)"
+        "count(*) FILTER (abs(number) >= 2::DOUBLE ** 63 AND regexp_full_match(value, '[+-]?[0-9]+')) "
+        f"FROM ({values}, TRY_CAST({column} AS BIGINT) AS integer FROM data WHERE {column} IS NOT NULL GROUP BY ALL)"
     )
     if n_values == 0:
         return "varchar", column
@@ -593,6 +558,37 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
             )
         dtype = "bigint" if integers == n_values else "double"
         return dtype, f"{column}::{dtype}"
+    day = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    clock = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+    zone = "(Z|[+-][0-9]{2}(:[0-9]{2})?)"
+    tokens, more_tokens = (", ".join(f"'{token}'" for token in each) for each in (_NA_TOKENS, _NA_BESIDE_NUMBERS))
+    (
+        (
+            booleans,
+            dates,
+            timestamps,
+            zoned,
+            times,
+            n_words,
+            found_beside_numbers,
+            rows_beside_numbers,
+            found,
+            token_rows,
+        ),
+    ) = database.rows(
+        "SELECT count(*) FILTER (value IN ('true', 'false', 'True', 'False', 'TRUE', 'FALSE')), "
+        f"count(*) FILTER (regexp_full_match(value, '{day}') AND TRY_CAST(value AS DATE) IS NOT NULL), "
+        f"count(*) FILTER (regexp_full_match(value, '{day}([ T]{clock})?') "
+        "AND TRY_CAST(value AS TIMESTAMP) IS NOT NULL), "
+        f"count(*) FILTER (regexp_full_match(value, '{day}[ T]{clock}{zone}') "
+        "AND TRY_CAST(value AS TIMESTAMPTZ) IS NOT NULL), "
+        f"count(*) FILTER (regexp_full_match(value, '{clock}') AND TRY_CAST(value AS TIME) IS NOT NULL), "
+        f"count(*) FILTER (number IS NULL AND value NOT IN ({more_tokens})), "
+        f"list(value ORDER BY value) FILTER (value IN ({more_tokens})), "
+        f"sum(n_rows) FILTER (value IN ({more_tokens})), "
+        f"list(value ORDER BY value) FILTER (value IN ({tokens})), sum(n_rows) FILTER (value IN ({tokens})) "
+        f"FROM ({values}, count(*) AS n_rows FROM data WHERE {column} IS NOT NULL GROUP BY ALL)"
+    )
     for dtype, matching in (
         ("boolean", booleans),
         ("date", dates),

@@ -6,6 +6,8 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
+_JOINERS = "\u200c\u200d"  # invisible, but part of how some scripts and emoji are written
+
 
 def quoted(name: object) -> str:
     """A name as an error message shows it: quoted, on one line, and no longer than a reader can bear.
@@ -49,3 +51,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     comparable = [other for other in known if len(other) <= 100][:10_000]
     matches = difflib.get_close_matches(name, comparable, n=1) if len(name) <= 100 else []
     return f"; did you mean {quoted(matches[0])}?" if matches else ""
+
+
+def printable(words: str) -> str:
+    """Spell out what a terminal would obey, such as escape codes and changes of direction."""
+    return "".join(
+        letter if letter.isprintable() or letter in _JOINERS else letter.encode("unicode_escape").decode("ascii")
+        for letter in words
+    )

@@ -16,18 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from causalrules import display, estimators, wording
-from causalrules.backdoor import RuleVerdict, identify_rule
 from causalrules.data import read, unknown_column
 from causalrules.exceptions import DataError
-from causalrules.graph import CausalGraph
 from causalrules.propositions import Proposition, describe
-from causalrules.trust.evidence import RuleEvidence, SearchEvidence
-from causalrules.trust.evidence import columns as trust_columns
 
 if TYPE_CHECKING:
+    from causalrules.backdoor import RuleVerdict
+    from causalrules.graph import CausalGraph
     from causalrules.grouping import Group
     from causalrules.problem import Problem
     from causalrules.search import Progress
+    from causalrules.trust.evidence import RuleEvidence, SearchEvidence
 
 _Counts = NDArray[np.int64]
 
@@ -313,6 +312,8 @@ class RuleSet(Sequence[RuleResult]):
 
     def to_frame(self) -> Any:
         """Return one row per rule in the data frame library that the data came in."""
+        from causalrules.trust.evidence import columns as trust_columns
+
         columns: dict[str, list[Any]] = {
             "rule": [rule.text for rule in self],
             **{name: [getattr(rule, name) for rule in self] for name in _NUMBERS},
@@ -428,6 +429,8 @@ class RuleSet(Sequence[RuleResult]):
 
 def _identified(rules: tuple[RuleResult, ...], question: Question, graph: CausalGraph) -> tuple[RuleResult, ...]:
     """The rules with what the graph says of each; it depends on their columns alone."""
+    from causalrules.backdoor import identify_rule
+
     verdicts: dict[tuple[str, ...], RuleVerdict] = {}
     result = []
     for rule in rules:

@@ -16,7 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from causalrules.admissibility import assumptions
+from causalrules.definition import assumptions
 from causalrules.estimators import ESTIMATORS
 from causalrules.exceptions import DataError, GraphError, RoleError
 from causalrules.graph import CausalGraph

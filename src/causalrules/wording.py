@@ -10,8 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from causalrules.admissibility import assumptions
-from causalrules.backdoor import written
+from causalrules.definition import assumptions
 from causalrules.names import listed
 from causalrules.propositions import AND
 
@@ -102,7 +101,11 @@ def on_its_own(rule: RuleResult) -> str | None:
 
 def open_path(rule: RuleResult) -> str:
     """The path that keeps the rule from being identified, such as "class <- fare -> survived"; else nothing."""
-    return "" if rule.identification is None else written(rule.identification.open_path)
+    if rule.identification is None:
+        return ""
+    from causalrules.backdoor import written
+
+    return written(rule.identification.open_path)
 
 
 def identification(rule: RuleResult) -> str | None:

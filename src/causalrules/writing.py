@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -21,7 +20,7 @@ def replace_file(path: Path, content: str | bytes, what: str = "result to") -> N
         if path.exists() and not path.is_file():  # a pipe or a terminal cannot be moved onto
             path.write_bytes(written)
             return
-        beside = path.with_name(f".{secrets.token_hex(8)}.partial")
+        beside = path.with_name(f".{os.urandom(8).hex()}.partial")
         try:
             with beside.open("xb") as file:
                 # Before the first byte: what was private must at no time be readable by others.

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from causalrules import grouping, wording
-from causalrules.admissibility import assumptions
-from causalrules.display import printable
+from causalrules.definition import assumptions
 from causalrules.exceptions import OptionError
+from causalrules.names import printable
 from causalrules.propositions import format_column
 from causalrules.report import graph, plots, sections
 from causalrules.trust import plots as trust_plots

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from causalrules.display import printable
 from causalrules.exceptions import OptionError
 from causalrules.grouping import shared_rows
+from causalrules.names import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
