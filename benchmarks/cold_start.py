@@ -53,7 +53,10 @@ def started(commands: Sequence[Sequence[str]], times: int) -> list[Row]:
 
 
 def section(rows: Sequence[Row]) -> str:
-    return "Wall time and peak memory of new processes that take turns, files in the system's cache.\n\n" + table(
+    return (
+        "Wall time and peak memory of new processes that take turns, files in the system's cache and Python's bytecode "
+        "cached as after an ordinary installation.\n\n"
+    ) + table(
         ["start", "time", "spread", "runs", "peak memory"],
         [
             [
@@ -73,8 +76,9 @@ def goals(rows: Sequence[Row]) -> list[Goal]:
     if not seconds:
         return []
     imports = seconds["import causalrules"] / seconds["import numpy"]
-    titanic = seconds["causalrules discover titanic.csv"]
+    shown, titanic = seconds["causalrules --help"], seconds["causalrules discover titanic.csv"]
     return [
         Goal("`import causalrules` in 1.3 times the time of `import numpy`", ratio(imports), imports <= 1.3),
-        Goal("`causalrules discover` on Titanic in 0.6 s", duration(titanic), titanic <= 0.6),
+        Goal("`causalrules --help` in 0.25 s", duration(shown), shown <= 0.25),
+        Goal("`causalrules discover` on Titanic in 0.5 s", duration(titanic), titanic <= 0.5),
     ]

@@ -135,6 +135,7 @@ class Table:
         self._rows = rows
         self._weights = weights
         self._histograms: dict[str, Histogram] = {}
+        self._with_target: dict[tuple[str, str | None], Table] = {}
         self.n_dropped = n_dropped
         """Rows left out by `observed`, because the target is missing there."""
         self.n_records = source.n_rows if rows is None else int(np.count_nonzero(rows))
@@ -251,6 +252,12 @@ class Table:
 
     def observed(self, target: str, weights: str | None = None) -> Table:
         """The rows whose target is present; with `weights`, each counted as often as that column says."""
+        if (target, weights) not in self._with_target:
+            # Kept with its histograms, which more than one step needs.
+            self._with_target[target, weights] = self._observe(target, weights)
+        return self._with_target[target, weights]
+
+    def _observe(self, target: str, weights: str | None) -> Table:
         kept = ~self._column(target).missing
         if weights is None or (self._weights is not None and self._weights[0] == weights):
             frequencies = self._weights[1] if self._weights is not None else None
