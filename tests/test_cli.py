@@ -128,7 +128,7 @@ def test_the_table_is_what_python_prints():
     result = run(*question(*words))
     printed = str(cr.discover(TITANIC, "survived", actionable=COLUMNS, k=3))
     assert result.stdout.splitlines()[:5] == printed.splitlines()[:5]
-    assert "class ≤ 2 ∧ sex = female                       0.5767" in result.stdout
+    assert "class ≤ 2 ∧ sex = female                           0.5767" in result.stdout
     assert result.stderr == ""
 
 
@@ -161,7 +161,7 @@ def test_remarks_do_not_mix_with_what_a_program_reads(tmp_path, form):
     talkative, quiet = run(*words), run(*words, "--quiet")
     assert "column 'b' is left out" in talkative.stderr
     assert "proven optimal" in talkative.stderr
-    assert "No rule has a reliable effect" in talkative.stderr
+    assert "No rule has a reliable difference" in talkative.stderr
     assert quiet.stderr == ""
     if form == "csv":
         assert quiet.stdout == talkative.stdout

@@ -242,9 +242,9 @@ def test_text_fits_the_terminal_and_commands_it_nothing(
 
 def test_the_table_shows_each_rule_with_its_numbers() -> None:
     lines = str(rule_set(women_of_two_classes(), notes=("age is missing in 177 rows",))).split("\n")
-    assert lines[0].split() == ["#", "rule", "reliable", "effect", "effect", "marginal", "coverage", "rows"]
-    assert lines[1] == "1  class ≤ 2 ∧ sex = female           0.5767  0.6960    0.6960    19.1 %   170"
-    assert lines[2] == "effect: how much more often survived = 1 occurs where the rule holds, with no controls"
+    assert lines[0].split() == ["#", "rule", "reliable", "difference", "difference", "marginal", "coverage", "rows"]
+    assert lines[1] == "1  class ≤ 2 ∧ sex = female               0.5767      0.6960    0.6960    19.1 %   170"
+    assert lines[2] == "difference: how much more often survived = 1 occurs where the rule holds, with no controls"
     assert lines[3] == "proven optimal, 185 nodes in 0.02 s"
     assert lines[4].startswith("no graph was given: to act on a rule is to assume (a) no effect of survived on")
     assert lines[-1] == "age is missing in 177 rows"
@@ -268,13 +268,24 @@ def test_an_unfinished_search_says_what_is_proven(changes: dict[str, Any], words
 
 @pytest.mark.parametrize(
     ("estimator", "words"),
-    [("reliable", "No rule has a reliable effect"), ("plugin", "No rule has a positive value")],
+    [("reliable", "No rule has a reliable difference"), ("plugin", "No rule has a positive value")],
 )
 def test_a_best_rule_without_effect_is_said_in_words(estimator: str, words: str) -> None:
     none = RuleResult.from_counts([Proposition("x", "=", "a")], 5, 5, 5, 5, [{}], 2.0, estimator)
     for shown in (str(rule_set(none)), rule_set(none)._repr_html_()):
         assert words in shown
     assert "No rule" not in str(rule_set(women_of_two_classes(estimator)))
+
+
+def test_names_are_quoted_where_a_comma_in_them_would_make_two_of_one() -> None:
+    question = dataclasses.replace(rule_set().question, control=("age, in years", "sex"))
+    words = " ".join(str(rule_set(women_of_two_classes(), question=question)).split())
+    assert "adjusted for 'age, in years', sex" in words
+
+
+@pytest.mark.parametrize(("nodes", "words"), [(1, "1 node in"), (0, "0 nodes in"), (1200, "1,200 nodes in")])
+def test_one_node_is_not_many(nodes: int, words: str) -> None:
+    assert f", {words} " in str(rule_set(women_of_two_classes(), nodes=nodes))
 
 
 def test_an_empty_list_says_so() -> None:

@@ -358,7 +358,7 @@ def test_the_report_shows_the_evidence(trusted: RuleSet) -> None:
         "How far to trust it: strong",
         "An unmeasured confounder",
         "Conditions that return",
-        "The effects on the rows that were searched, and on rows that were not.",
+        "The differences on the rows that were searched, and on rows that were not.",
         "Confounders that could explain the first rule away",
     ):
         assert words in page

@@ -417,7 +417,7 @@ def demo() -> None:
 
     titanic = Path(datasets.__file__).with_name("titanic.csv")
     _show(
-        "891 passengers of the Titanic: who survived far more often, and how much more often at the least?",
+        "891 passengers of the Titanic: who survived far more often, and at least how much more often?",
         "titanic",
         {
             "target": "survived",
@@ -429,7 +429,7 @@ def demo() -> None:
     )
     _show(
         "\n700 patients with kidney stones: did treatment A succeed more often than B? Overall it did not (marginal),\n"
-        "because the large stones were left to it; among stones of a size it did (effect, adjusted for size).",
+        "because the large stones were left to it; among stones of a size it did (difference, adjusted for size).",
         "kidney_stones",
         {"target": "success", "outcome": 1, "control": ["size"], "k": 2},
     )

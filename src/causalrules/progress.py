@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from causalrules.search import Progress
+from causalrules.wording import counted
 
 if TYPE_CHECKING:
     import rich.progress
@@ -70,7 +71,7 @@ def numbers(progress: Progress) -> str:
     gap = "unknown" if math.isinf(progress.gap) else f"{progress.gap:.4f}"
     return (
         f"best {best} · at most {progress.upper_bound:.4f} · gap {gap} · "
-        f"{progress.nodes:,} nodes · {progress.seconds:.0f} s"
+        f"{counted(progress.nodes, 'node')} · {progress.seconds:.0f} s"
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from causalrules.definition import assumptions
-from causalrules.names import listed
+from causalrules.names import listed, plain
 from causalrules.propositions import AND
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def meaning(rules: RuleSet) -> str:
         )
     difference = f"how much more often {question.outcome} occurs where the rule holds, {adjusted}"
     if claim(rules) == "unchecked":
-        return f"effect: {difference}"
+        return f"difference: {difference}"
     violated = (rules.admissibility or {}).get("status") == "violated"
     why = (
         "by the graph the roles are not admissible" if violated else "the graph leaves open if the roles are admissible"
@@ -65,8 +65,8 @@ def meaning(rules: RuleSet) -> str:
 
 
 def headings(names: Sequence[str], rules: RuleSet) -> list[str]:
-    """Headings of a table that promise no effect where the graph allows none."""
-    return [name.replace("effect", "association") if claim(rules) == "association" else name for name in names]
+    """Headings of a table that speak of effects only where the graph allows it."""
+    return [name.replace("effect", noun(rules)) for name in names]
 
 
 def graph_lines(rules: RuleSet) -> list[str]:
@@ -143,7 +143,7 @@ def verdict(rules: RuleSet) -> str:
 
 def proof(rules: RuleSet) -> str:
     """Say what is known about rules that are not in the list."""
-    effort = f"{rules.nodes:,} nodes in {rules.seconds:.2f} s"
+    effort = f"{counted(rules.nodes, 'node')} in {rules.seconds:.2f} s"
     if rules.optimal:
         return f"proven optimal, {effort}"
     why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
@@ -162,9 +162,9 @@ def warning(rules: RuleSet) -> str | None:
     if best.value > 0:
         return None
     if best.estimator == "reliable":
-        kind = "association" if claim(rules) == "association" else "effect"
         return (
-            f"No rule has a reliable {kind}: even the best one may have none or a negative one ({number(best.value)})."
+            f"No rule has a reliable {noun(rules)}: "
+            f"even the best one may have none or a negative one ({number(best.value)})."
         )
     return f"No rule has a positive value: the best is {number(best.value)} ({best.estimator})."
 
@@ -244,7 +244,12 @@ def adjustment(control: Sequence[str], most: int = 5) -> str:
     if not control:
         return "with no controls"
     rest = len(control) - most
-    return f"adjusted for {', '.join(control[:most])}" + (f" and {rest} more" if rest > 0 else "")
+    return f"adjusted for {', '.join(map(plain, control[:most]))}" + (f" and {rest} more" if rest > 0 else "")
+
+
+def counted(count: int, what: str) -> str:
+    """A count and what is counted, in the plural unless it is one."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def number(value: float) -> str:
@@ -269,7 +274,7 @@ def _plain_estimate(rule: RuleResult) -> str:
     return (
         f"The plain estimate is {points(rule.effect)} (95 % interval {points(low)} to {points(high)}): "
         f"{percent(rule.p_do_rule)} where the rule holds against {percent(rule.p_do_not_rule)} where it does not. "
-        f"The rule holds for {rule.n_covered:,} rows, {percent(rule.coverage)}."
+        f"The rule holds for {counted(rule.n_covered, 'row')}, {percent(rule.coverage)}."
     )
 
 
@@ -290,6 +295,6 @@ def _overlap(rule: RuleResult) -> tuple[str, ...]:
     rows, strata = sum(stratum.n for stratum in outside), len(outside)
     one = strata == 1
     return (
-        f"{strata:,} {'stratum' if one else 'strata'} ({rows:,} rows) {'has' if one else 'have'} rows on one side of "
-        "the rule only and say nothing about the difference there; the plain estimate leaves them out.",
+        f"{strata:,} {'stratum' if one else 'strata'} ({counted(rows, 'row')}) {'has' if one else 'have'} rows on one "
+        "side of the rule only and say nothing about the difference there; the plain estimate leaves them out.",
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from causalrules.exceptions import OptionError
 from causalrules.report.plots import BLUE, GREEN, GREY, ORANGE, _axes, _done, _legend, _name_rows, label
+from causalrules.wording import noun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +44,7 @@ def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
     ax.hlines(places + 0.14, plotted["honest_low"], plotted["honest_high"], color=BLUE, linewidth=1.6)
     ax.scatter(plotted["honest_effect"], places + 0.14, marker="s", s=26, color=BLUE, label="unseen rows", zorder=3)
     _name_rows(ax, [f"{place}.  {label(rule.text)}" for place, rule in enumerate(rules, 1)])
-    ax.set_xlabel("effect, with its interval")
+    ax.set_xlabel(f"{noun(rules)}, with its interval")
     _legend(ax, 2)
     return _done(ax, plotted)
 
@@ -68,7 +69,7 @@ def bias(rule: RuleResult, ax: Axes | None = None) -> Axes:
         "e_value": found.e_value,
         "e_value_limit": found.e_value_limit,
     }
-    for ratio, style, words in zip(ratios, ("-", "--"), ("to explain the effect", "the interval's end"), strict=True):
+    for ratio, style, words in zip(ratios, ("-", "--"), ("to explain it away", "the interval's end"), strict=True):
         if ratio > 1:
             r = np.geomspace(ratio * 1.0001, most * 4, 300)
             ax.plot(r, ratio * (r - 1) / (r - ratio), style, color=BLUE, label=words)
@@ -117,7 +118,7 @@ def of_report(rules: RuleSet) -> list[tuple[str, Any]]:
     figures: list[tuple[str, Any]] = []
     judged = [rule.evidence for rule in rules if rule.evidence is not None]
     if judged and all(evidence.honest is not None for evidence in judged):
-        figures.append(("The effects on the rows that were searched, and on rows that were not.", honest))
+        figures.append((f"The {noun(rules)}s on the rows that were searched, and on rows that were not.", honest))
     if rules.evidence is not None and rules.evidence.stability is not None:
         figures.append(("The conditions that return on other samples, with their cut points.", stability))
     if judged and judged[0].sensitivity is not None and math.isfinite(judged[0].sensitivity.risk_ratio):
