@@ -221,7 +221,9 @@ def test_numpy_numbers_are_as_good_as_pythons() -> None:
     )
     # alike in writing too: checkpoints know their question by it
     assert repr(numpys) == repr(plain)
-    rules = cr.discover(cr.datasets.titanic(), target="survived", k=np.int64(3), beta=np.float32(1.5))
+    rules = cr.discover(
+        cr.datasets.titanic(), target="survived", k=np.int64(3), max_bins=np.int64(4), beta=np.float32(1.5)
+    )
     assert cr.RuleSet.from_json(rules.to_json()) == rules
 
 
@@ -244,6 +246,8 @@ def test_numpy_numbers_are_as_good_as_pythons() -> None:
         ({"max_length": 0}, "max_length = 0"),
         ({"min_coverage": 1.2}, "min_coverage = 1.2"),
         ({"max_bins": 1}, "max_bins = 1"),
+        ({"max_bins": 4.0}, "max_bins = 4.0"),
+        ({"max_bins": True}, "max_bins = True"),
         ({"estimator": "best"}, "'best'"),
         ({"n_jobs": 0}, "n_jobs = 0"),
         ({"time_limit": -3}, "time_limit = -3"),

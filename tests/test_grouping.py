@@ -135,6 +135,17 @@ def test_ideas_are_the_leaders_of_a_longer_list() -> None:
     assert any("near-duplicates" in note for note in ideas.notes)
 
 
+def test_ideas_are_looked_for_in_no_longer_list_than_there_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=15)
+    monkeypatch.setattr(search, "MOST_RULES", 40)
+    ideas = rules.ideas()
+    best = [group.leader for group in cr.discover(PASSENGERS, "survived", k=40).groups()]
+    assert list(ideas) == best
+    assert ideas.notes[-1] == f"the best 40 rules hold {len(best)} different ideas; more were not looked for"
+    with pytest.raises(OptionError, match="k = 41: give a whole number from 1 to 40"):
+        rules.ideas(41)
+
+
 def test_ideas_keep_the_evidence_that_is_still_true() -> None:
     rules = cr.discover(PASSENGERS, "survived", k=3, max_length=2, beta="calibrated", holdout=0.3)
     tested = rules.significance(19)

@@ -49,22 +49,26 @@ def test_a_confounder_as_strong_as_the_e_value_just_explains_the_ratio(ratio: fl
 counts = st.tuples(*[st.integers(1, 200)] * 4)
 
 
-@given(counts)
-def test_one_stratum_has_the_textbook_interval(table: tuple[int, int, int, int]) -> None:
+@given(counts, st.integers(1, 6))
+def test_strata_that_are_alike_have_the_delta_methods_interval(table: tuple[int, int, int, int], n_strata: int) -> None:
     a, b, c, d = table
-    found = risk_ratio([table])
+    found = risk_ratio([table] * n_strata)
     assert found is not None
     ratio = a / (a + b) / (c / (c + d))
-    error = math.sqrt(1 / a - 1 / (a + b) + 1 / c - 1 / (c + d))
-    ends = [ratio * math.exp(sign * 1.959964 * error) for sign in (-1, 1)]
+    p, q = (a + 1) / (a + b + 2), (c + 1) / (c + d + 2)
+    variance = p * (1 - p) / (a + b) * ((a + b) / a) ** 2 + q * (1 - q) / (c + d) * ((c + d) / c) ** 2
+    ends = [ratio * math.exp(sign * 1.959964 * math.sqrt(variance / n_strata)) for sign in (-1, 1)]
     limit = 1.0 if ends[0] <= 1 <= ends[1] else ends[0] if ratio > 1 else ends[1]
     assert found == pytest.approx((ratio, limit), rel=1e-5)
 
 
-@given(counts, st.integers(2, 6))
-def test_strata_that_are_alike_are_as_good_as_one(table: tuple[int, int, int, int], n_strata: int) -> None:
-    a, b, c, d = (n_strata * count for count in table)
-    assert risk_ratio([table] * n_strata) == pytest.approx(risk_ratio([(a, b, c, d)]))
+@given(st.integers(1, 500), st.integers(0, 200), st.integers(0, 200))
+def test_a_side_where_it_always_happened_is_not_certain(n: int, c: int, d: int) -> None:
+    found, certain = risk_ratio([(n, 0, c + 1, d + 1)]), math.sqrt(1 / (c + 1) - 1 / (c + d + 2))
+    assert found is not None
+    ratio, limit = found
+    # The end that the other side's chance alone would give (Wald's, which takes this side to be certain).
+    assert limit == 1 or limit < ratio * math.exp(-1.959964 * certain)
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 20)] * 4), min_size=1, max_size=4))

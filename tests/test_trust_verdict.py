@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import causalrules as cr
+from causalrules.backdoor import RuleVerdict
 from causalrules.cli import cli
 from causalrules.exceptions import DataError, OptionError
 from causalrules.result import RuleSet
@@ -238,15 +239,24 @@ def changed(**parts: Any) -> ev.RuleEvidence:
 def test_each_doubt_counts(
     evidence: ev.RuleEvidence, p_value: float | None, graph: str | None, word: str, doubt: str | None
 ) -> None:
-    verdict = judge(evidence, p_value, 0.05, graph, 10, "difference")
+    verdict = judge(evidence, p_value, 0.05, graph, None, 10, "difference")
     assert verdict.word == word
     assert (len(verdict.doubts) == 1) == (doubt is not None)
     if doubt is not None:
         assert doubt in verdict.doubts[0]
 
 
+@pytest.mark.parametrize("graph", ["admissible", "violated", "unknown"])
+@pytest.mark.parametrize("identified", [True, False, None])
+def test_only_what_is_identified_is_strong(graph: str, identified: bool | None) -> None:
+    own = RuleVerdict(identified, (), "the path")
+    verdict = judge(GOOD, 0.01, 0.05, graph, own, 10, "effect")
+    assert (verdict.word == "strong") == (graph == "admissible" and identified is True)
+    assert any("back-door test for its own columns: the path" in doubt for doubt in verdict.doubts) != bool(own)
+
+
 def test_few_rows_on_one_side_are_a_doubt() -> None:
-    verdict = judge(GOOD, 0.01, 0.05, None, 9, "difference")
+    verdict = judge(GOOD, 0.01, 0.05, None, None, 9, "difference")
     assert (verdict.word, verdict.doubts) == ("suggestive", ("one side of the comparison has 9 rows",))
     columns = {"x": ["a"] * 8 + ["b"] * 192, "y": [1] * 8 + [0] * 192}
     for rule in cr.discover(columns, "y", k=2).trust(19, 3, 2):

@@ -13,7 +13,7 @@ from causalrules._native import Packed
 from causalrules.data import Table, is_dask, read
 from causalrules.exceptions import InadmissibleError, OptionError
 from causalrules.problem import Problem, prepare
-from causalrules.progress import watching
+from causalrules.progress import search_bar, watching
 from causalrules.result import Question, RuleResult, RuleSet
 from causalrules.roles import resolve
 from causalrules.search import Found, Progress, SearchOptions
@@ -113,8 +113,7 @@ def discover(
     calibrated = isinstance(beta, str) and beta == "calibrated"
     usual = _USUAL_BETA if calibrated else cast(float, beta)
     options = SearchOptions(k, usual, alpha, max_length, min_coverage, estimator, redundant, n_jobs, time_limit)
-    if isinstance(max_bins, bool) or not isinstance(max_bins, int) or max_bins < 2:
-        raise OptionError(f"max_bins = {max_bins!r}: give a whole number of at least 2")
+    max_bins = search.whole("max_bins", max_bins, least=2)
     if graph is None and latent:
         raise OptionError(f"latent = {latent!r:.200}: these are variables of a graph; give the graph too")
     known = None
@@ -157,7 +156,7 @@ def discover(
         from causalrules.checkpoint import Checkpoint
 
         file = Checkpoint(checkpoint, problem, options)
-    with watching(progress) as watch:
+    with watching(progress, search_bar) as watch:
         found = search.run(packed, options, problem.n_rows, watch=watch, checkpoint=file)
     question = Question(
         target=roles.target,

@@ -213,14 +213,30 @@ def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: Array
     raise OptionError(f"estimator is {estimator!r}; it must be one of {', '.join(map(repr, ESTIMATORS))}")
 
 
+def share_variance(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Return the variance of a share of a rows out of a + b, for one stratum or for each.
+
+    p̃(1−p̃)/(a+b), with p̃ = (a+1)/(a+b+2)
+
+    One success and one failure are added, as by Agresti & Caffo (2000), so that a side where the outcome always or
+    never happened is not taken to be certain.
+
+    >>> share_variance([5, 2], [0, 2]).round(3).tolist()
+    [0.024, 0.062]
+    """
+    a, b = _tables(a, b)
+    p = (a + 1) / (a + b + 2)
+    variance: Floats = p * (1 - p) / (a + b)
+    return variance
+
+
 def standard_error(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
     """Return the binomial standard error of `effect`.
 
     √ Σ_z (n_z/N′)² · [p̃(1−p̃)/(a+b) + q̃(1−q̃)/(c+d)], with p̃ = (a+1)/(a+b+2), q̃ = (c+1)/(c+d+2)
 
-    One success and one failure are added to each side, as by Agresti & Caffo (2000), so that a side where the outcome
-    always or never happened is not taken to be certain. The variance alone is corrected: moving the centre as well
-    would pull the effect of many small strata towards 0.
+    The variances are those of `share_variance`. They alone are corrected: moving the centre as well would pull the
+    effect of many small strata towards 0.
 
     >>> round(standard_error(161, 9, 181, 540), 4)
     0.0242
@@ -233,8 +249,7 @@ def standard_error(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> fl
         return float("nan")
     a, b, c, d = a[inside], b[inside], c[inside], d[inside]
     rows = a + b + c + d
-    p, q = (a + 1) / (a + b + 2), (c + 1) / (c + d + 2)
-    variance = p * (1 - p) / (a + b) + q * (1 - q) / (c + d)
+    variance = share_variance(a, b) + share_variance(c, d)
     return float(np.sqrt(np.sum((rows / np.sum(rows)) ** 2 * variance)))
 
 

@@ -93,6 +93,7 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
     """Search on until there are k rules of which none is a near-duplicate of a stronger one.
 
     The list is exact where it is proven optimal: the leaders of the best rules do not change as more rules follow.
+    They are looked for among the best 256·k rules, at most a million; where these hold fewer ideas, a note says so.
     """
     from causalrules import search
     from causalrules.discovery import assemble
@@ -105,7 +106,7 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
     # One deadline for all the searches; the first begins now and has all of the time.
     begun, left = time.monotonic(), wanted.time_limit
     packed = problem.pack()
-    length = k
+    length, longest = k, min(k * _FARTHEST, search.MOST_RULES)
     proven: tuple[int, RuleSet, list[RuleResult]] | None = None
     while True:
         found = search.run(packed, replace(wanted, k=length, time_limit=left), problem.n_rows)
@@ -116,14 +117,14 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
             (length, listed, leaders), exhausted = proven, False
             break
         exhausted = len(listed) < length or found.stopped != "optimal"
-        if len(leaders) == k or exhausted or length >= k * _FARTHEST:
+        if len(leaders) == k or exhausted or length == longest:
             break
         if wanted.time_limit is not None:
             left = wanted.time_limit - (time.monotonic() - begun)
             if left <= 0:
                 break
         proven = (length, listed, leaders)
-        length *= 4
+        length = min(4 * length, longest)
     notes = [*rules.notes, f"near-duplicates (at least {similarity:.0%} of their rows shared) are left out"]
     if len(leaders) < k and not exhausted:
         notes.append(f"the best {length:,} rules hold {len(leaders):,} different ideas; more were not looked for")

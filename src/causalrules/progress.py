@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from causalrules.search import Progress
 from causalrules.wording import counted
@@ -14,20 +14,28 @@ from causalrules.wording import counted
 if TYPE_CHECKING:
     import rich.progress
 
+# What is called with the progress of whatever is watched.
+Watcher = TypeVar("Watcher", bound=Callable[..., None])
 _PATIENCE = 1.0
 
 
 @contextmanager
 def watching(
-    progress: bool | Callable[[Progress], None] | None,
-) -> Iterator[Callable[[Progress], None] | None]:
-    """What to call with the progress of a search: the caller's function, a bar on the terminal, or nothing."""
+    progress: bool | Watcher | None, bar: Callable[[], AbstractContextManager[Watcher]]
+) -> Iterator[Watcher | None]:
+    """What to call with the progress: the caller's function, a bar on the terminal, or nothing."""
     if callable(progress):
         yield progress
-        return
-    if progress is False or (progress is None and not sys.stderr.isatty()):
+    elif progress is False or (progress is None and not sys.stderr.isatty()):
         yield None
-        return
+    else:
+        with bar() as watch:
+            yield watch
+
+
+@contextmanager
+def search_bar() -> Iterator[Callable[[Progress], None]]:
+    """What to call with the progress of a search, to see it on the terminal."""
     bar = _Bar()
     try:
         yield bar.show

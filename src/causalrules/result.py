@@ -316,7 +316,7 @@ class RuleSet(Sequence[RuleResult]):
 
         columns: dict[str, list[Any]] = {
             "rule": [rule.text for rule in self],
-            **{name: [getattr(rule, name) for rule in self] for name in _NUMBERS},
+            **{name: [getattr(rule, name) for rule in self] for name in NUMBERS},
             "interval_low": [rule.interval()[0] for rule in self],
             "interval_high": [rule.interval()[1] for rule in self],
             **trust_columns(self),
@@ -443,7 +443,8 @@ def _identified(rules: tuple[RuleResult, ...], question: Question, graph: Causal
     return tuple(result)
 
 
-_NUMBERS = (
+# A rule's numbers, in the order in which frames and JSON have them.
+NUMBERS = (
     "reliable_effect",
     "effect",
     "marginal_effect",

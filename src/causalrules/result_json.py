@@ -21,25 +21,12 @@ from causalrules.estimators import ESTIMATORS
 from causalrules.exceptions import DataError, GraphError, RoleError
 from causalrules.graph import CausalGraph
 from causalrules.propositions import Proposition
-from causalrules.result import Question, RuleResult, RuleSet, StratumEffect
+from causalrules.result import NUMBERS, Question, RuleResult, RuleSet, StratumEffect
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence, from_dict, to_dict
 from causalrules.wording import claim
 from causalrules.writing import replace_file
 
 SCHEMA = "causalrules/1"
-_RULE_NUMBERS = (
-    "value",
-    "reliable_effect",
-    "effect",
-    "marginal_effect",
-    "coverage",
-    "n_covered",
-    "p_do_rule",
-    "p_do_not_rule",
-    "overlap",
-    "standard_error",
-    "p_value",
-)
 _STRATUM_NUMBERS = (
     "n",
     "a",
@@ -149,7 +136,7 @@ def _rule(rule: RuleResult) -> dict[str, Any]:
     return {
         "rule": rule.text,
         "conditions": [condition.to_dict() for condition in rule.conditions],
-        **{name: _finite(getattr(rule, name)) for name in _RULE_NUMBERS},
+        **{name: _finite(getattr(rule, name)) for name in (*NUMBERS, "p_value")},
         "interval": [_finite(end) for end in rule.interval()],
         "strata": [_stratum(stratum) for stratum in rule.strata],
         "evidence": to_dict(rule.evidence),

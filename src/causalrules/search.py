@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from causalrules.result import Question
 
 _FIRST_STEP = 0.02
+# The longest list of rules that can be asked for.
+MOST_RULES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,11 @@ class SearchOptions:
     def __post_init__(self) -> None:
         # NumPy's numbers are kept as Python's, so that equal options are written and compared alike.
         settle = functools.partial(object.__setattr__, self)
-        settle("k", _whole("k", self.k, least=1, most=1_000_000))
+        settle("k", whole("k", self.k, least=1, most=MOST_RULES))
         settle("beta", _number("beta", self.beta, 0, 1000))
         settle("alpha", _number("alpha", self.alpha, 0, 1, above=True))
         if self.max_length is not None:
-            settle("max_length", _whole("max_length", self.max_length, least=1))
+            settle("max_length", whole("max_length", self.max_length, least=1))
         settle("min_coverage", _number("min_coverage", self.min_coverage, 0, 1))
         if self.estimator not in estimators.ESTIMATORS:
             raise OptionError(
@@ -97,7 +99,8 @@ def _integer(value: Any) -> int | None:
         return None
 
 
-def _whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """The value as Python's integer, if it is a whole number within these limits; a library's own is one too."""
     whole = _integer(value)
     if whole is None or whole < least or (most is not None and whole > most):
         allowed = f"of at least {least}" if most is None else f"from {least} to {most:,}"

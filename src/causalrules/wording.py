@@ -15,14 +15,15 @@ from causalrules.names import listed, plain
 from causalrules.propositions import AND
 
 if TYPE_CHECKING:
+    from causalrules.backdoor import RuleVerdict
     from causalrules.result import RuleResult, RuleSet
     from causalrules.trust.evidence import Calibration
 
 _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
 _IDENTIFIED = {
-    "yes": "identified on its own",
-    "no": "not identified",
-    "cannot be told": "cannot be told whether identified",
+    True: "identified on its own",
+    False: "not identified",
+    None: "cannot be told whether identified",
 }
 # Below this many points, adjusting is not worth a sentence.
 _CHANGED = 0.005
@@ -77,10 +78,10 @@ def graph_lines(rules: RuleSet) -> list[str]:
         return [f"no graph was given: to act on a rule is to assume {'; '.join(assumed)}"]
     if causal(rules):
         return []
-    places: dict[tuple[str, str], list[str]] = {}
+    places: dict[tuple[bool | None, str], list[str]] = {}
     for place, rule in enumerate(rules, 1):
         if rule.identification is not None:
-            places.setdefault((identified(rule), rule.identification.reason), []).append(str(place))
+            places.setdefault((rule.identification.identified, rule.identification.reason), []).append(str(place))
     ordered = sorted(places.items(), key=lambda item: list(_IDENTIFIED).index(item[0][0]))
     return [
         f"{_IDENTIFIED[answer]}: rule{'s' * (len(which) > 1)} {listed(which)} ({reason})"
@@ -96,7 +97,7 @@ def identified(rule: RuleResult) -> str:
 
 def on_its_own(rule: RuleResult) -> str | None:
     """The same in words; None without a graph."""
-    return None if rule.identification is None else _IDENTIFIED[identified(rule)]
+    return None if rule.identification is None else _IDENTIFIED[rule.identification.identified]
 
 
 def open_path(rule: RuleResult) -> str:
@@ -110,10 +111,16 @@ def open_path(rule: RuleResult) -> str:
 
 def identification(rule: RuleResult) -> str | None:
     """Say what the graph, if any, means for this rule alone."""
-    words = on_its_own(rule)
-    if words is None or rule.identification is None:
+    if rule.identification is None:
         return None
-    return f"{words[0].upper()}{words[1:]}, by the back-door test for its own columns: {rule.identification.reason}."
+    words = back_door(rule.identification)
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def back_door(identification: RuleVerdict) -> str:
+    """Whether a rule is identified on its own, and why."""
+    words = _IDENTIFIED[identification.identified]
+    return f"{words}, by the back-door test for its own columns: {identification.reason}"
 
 
 def verdict(rules: RuleSet) -> str:

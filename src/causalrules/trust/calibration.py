@@ -16,7 +16,7 @@ import numpy as np
 from causalrules import estimators
 from causalrules.exceptions import OptionError
 from causalrules.problem import Problem
-from causalrules.search import SearchOptions
+from causalrules.search import SearchOptions, whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import Calibration
 from causalrules.trust.resample import contingency, covered, frequencies, permuted
@@ -43,7 +43,7 @@ def calibrate(
         raise OptionError(f"beta = 'calibrated' is for the reliable estimator; {options.estimator!r} has no β")
     confidence, permutations = (
         repeat.between("confidence", confidence),
-        repeat.whole("permutations", permutations, 1),
+        whole("permutations", permutations, 1),
     )
     # How many of the largest decide: the m-th smallest is the last of them.
     n_largest = permutations + 1 - math.ceil(confidence * (permutations + 1) - 1e-9)

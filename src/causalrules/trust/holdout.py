@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from causalrules import propositions
 from causalrules.data import Kind, Table, Values, read, unknown_column
-from causalrules.estimators import beta_of_confidence
+from causalrules.estimators import beta_of_confidence, share_variance
 from causalrules.exceptions import DataError, OptionError
 from causalrules.problem import Problem
 from causalrules.result import RuleResult, RuleSet
 from causalrules.roles import resolve
+from causalrules.search import whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import HonestEffect, HonestRun, RuleEvidence, SearchEvidence
 from causalrules.trust.resample import contingency, covered, folds, frequencies, reweighted, rule_rows, split
@@ -48,8 +49,7 @@ def standardised(counts: Counts) -> tuple[float | None, float | None]:
     weight = (n + m) / np.sum(n + m)
     difference = a / n - c / m
     effect = float(np.sum(weight * difference))
-    p, q = (a + 1) / (n + 2), (c + 1) / (m + 2)
-    within = np.sum(weight**2 * (p * (1 - p) / n + q * (1 - q) / m))
+    within = np.sum(weight**2 * (share_variance(a, b) + share_variance(c, d)))
     between = np.sum(weight * (difference - effect) ** 2) / np.sum(n + m)
     return effect, float(np.sqrt(within + between))
 
@@ -116,7 +116,7 @@ class Unseen:
 
 def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, Unseen]:
     """The rows to search, and a share of each stratum kept from it."""
-    share, seed = repeat.between("holdout", share), repeat.whole("seed", seed, 0)
+    share, seed = repeat.between("holdout", share), whole("seed", seed, 0)
     shown, hidden = split(problem, share, repeat.generator(seed, "split"))
     if shown.outcome.min() == shown.outcome.max():
         raise OptionError(
@@ -178,7 +178,7 @@ def cross_fit(
     out. The effect of the j-th rule is the mean, over the parts, of the j-th rule found without them. (Measuring the
     rules of the whole table on its parts would not be honest: the parts had a say in choosing them.)
     """
-    splits, seed = repeat.whole("splits", splits, 2), repeat.whole("seed", seed, 0)
+    splits, seed = whole("splits", splits, 2), whole("seed", seed, 0)
     level = repeat.between("level", level)
     problem = repeat.settled(rules, "cross_fit")
     if splits > problem.n_rows:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from causalrules.exceptions import OptionError
 from causalrules.problem import Problem
 from causalrules.result import Question, RuleSet
+from causalrules.search import whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import PermutationRun, RuleEvidence, SearchEvidence, Significance
 from causalrules.trust.resample import arrangements, covered, every_arrangement, permuted, rule_rows
@@ -43,7 +44,7 @@ def significance(
     whatever follows; it is then h/m, h as-good ones among m permutations (Besag & Clifford 1991), and valid too.
     Where there are no more ways to deal the outcome than permutations, all are tried and p is exact.
     """
-    permutations, seed = repeat.whole("permutations", permutations, 1), repeat.whole("seed", seed, 0)
+    permutations, seed = whole("permutations", permutations, 1), whole("seed", seed, 0)
     level = repeat.between("level", level)
     if method not in METHODS:
         raise OptionError(f"method = {method!r}: give 'step-down' or 'single-step'")

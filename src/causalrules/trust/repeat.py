@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from causalrules import search
 from causalrules.exceptions import DataError, OptionError
 from causalrules.problem import Problem
+from causalrules.progress import watching
 from causalrules.result import Question, RuleSet
 from causalrules.search import Found, SearchOptions
 
@@ -52,7 +53,7 @@ def in_order(
     executor = ThreadPoolExecutor(threads)
     waiting: deque[Future[T]] = deque()
     try:
-        with _watching(progress, label, times) as watch:
+        with watching(progress, partial(_bar, label, times)) as watch:
             submitted = 0
             for done in range(times):
                 while submitted < min(times, done + _AHEAD * threads):
@@ -90,13 +91,6 @@ def options_of(question: Question, **changes: Any) -> SearchOptions:
     return SearchOptions.of(question, alpha=1.0, **changes)
 
 
-def whole(name: str, value: Any, least: int) -> int:
-    """The value, if it is a whole number of at least this."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise OptionError(f"{name} = {value!r}: give a whole number of at least {least}")
-    return int(value)
-
-
 def between(name: str, value: Any) -> float:
     """The value, if it lies between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < 1:
@@ -105,13 +99,7 @@ def between(name: str, value: Any) -> float:
 
 
 @contextmanager
-def _watching(progress: bool | Watcher | None, label: str, times: int) -> Iterator[Watcher | None]:
-    if callable(progress):
-        yield progress
-        return
-    if progress is False or (progress is None and not sys.stderr.isatty()):
-        yield None
-        return
+def _bar(label: str, times: int) -> Iterator[Watcher]:
     from rich.console import Console
     from rich.progress import Progress
 

@@ -47,7 +47,8 @@ def risk_ratio(counts: Counts, level: float = 0.95) -> tuple[float, float] | Non
     """Return p_do_rule / p_do_not_rule and the end of its interval nearer to 1; None where no stratum has both sides.
 
     The interval is the delta method's on the log scale: var(log RR) = var(p)/p² + var(q)/q², with p and q
-    standardised over the strata with overlap. Where p or q is 0, half a row is added to each of their cells.
+    standardised over the strata with overlap, and the variances of `estimators.standard_error`, so that no side is
+    taken to be certain. Where p or q is 0, half a row is added to each of their cells.
     """
     a, b, c, d = np.array(counts, dtype=np.float64).T
     inside = (a + b > 0) & (c + d > 0)
@@ -55,12 +56,11 @@ def risk_ratio(counts: Counts, level: float = 0.95) -> tuple[float, float] | Non
         return None
     a, b, c, d = a[inside], b[inside], c[inside], d[inside]
     weight = (a + b + c + d) / np.sum(a + b + c + d)
+    variances = [float(np.sum(weight**2 * estimators.share_variance(*side))) for side in ((a, b), (c, d))]
     if not (a.sum() > 0 and c.sum() > 0):
         a, b, c, d = a + 0.5, b + 0.5, c + 0.5, d + 0.5
-    p, q = a / (a + b), c / (c + d)
-    treated, untreated = float(np.sum(weight * p)), float(np.sum(weight * q))
-    variance = float(np.sum(weight**2 * p * (1 - p) / (a + b))) / treated**2
-    variance += float(np.sum(weight**2 * q * (1 - q) / (c + d))) / untreated**2
+    treated, untreated = float(np.sum(weight * a / (a + b))), float(np.sum(weight * c / (c + d)))
+    variance = variances[0] / treated**2 + variances[1] / untreated**2
     ratio = treated / untreated
     reach = math.exp(estimators.beta_of_confidence(level) * math.sqrt(variance))
     return ratio, max(1.0, ratio / reach) if ratio >= 1 else min(1.0, ratio * reach)

@@ -13,6 +13,7 @@ from causalrules.exceptions import OptionError
 from causalrules.problem import Problem
 from causalrules.propositions import Proposition, format_column, format_value
 from causalrules.result import RuleSet
+from causalrules.search import whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence, SearchEvidence, Stability, StabilityRun
 from causalrules.trust.resample import bootstrap, covered, frequencies, rule_rows, subsample
@@ -41,7 +42,7 @@ def stability(
 
     "subsample" draws a share of each stratum's rows, "bootstrap" as many rows as there are, with replacement.
     """
-    replicates, seed = repeat.whole("replicates", replicates, 1), repeat.whole("seed", seed, 0)
+    replicates, seed = whole("replicates", replicates, 1), whole("seed", seed, 0)
     share = repeat.between("share", share)
     if method not in METHODS:
         raise OptionError(f"method = {method!r}: give 'subsample' or 'bootstrap'")

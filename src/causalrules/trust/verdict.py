@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from causalrules.exceptions import CausalRulesWarning
 from causalrules.result import RuleResult, RuleSet
@@ -18,7 +19,10 @@ from causalrules.trust.permutation import significance
 from causalrules.trust.sensitivity import sensitivity
 from causalrules.trust.stability import stability
 from causalrules.trust.wording import with_interval
-from causalrules.wording import noise, noun
+from causalrules.wording import back_door, noise, noun
+
+if TYPE_CHECKING:
+    from causalrules.backdoor import RuleVerdict
 
 # Nearly the same rule should be among the best of at least this share of the samples.
 STABLE = 0.5
@@ -64,12 +68,9 @@ def trust(
 def _judged(rule: RuleResult, rules: RuleSet, level: float) -> RuleResult:
     evidence = rule.evidence or RuleEvidence()
     sides = (rule.n_covered, sum(map(sum, rule.counts)) - rule.n_covered)
-    verdict = judge(evidence, rule.p_value, level, _graph_status(rules), min(sides), noun(rules))
+    graph = None if rules.admissibility is None else str(rules.admissibility.get("status"))
+    verdict = judge(evidence, rule.p_value, level, graph, rule.identification, min(sides), noun(rules))
     return replace(rule, evidence=replace(evidence, verdict=verdict))
-
-
-def _graph_status(rules: RuleSet) -> str | None:
-    return None if rules.admissibility is None else str(rules.admissibility.get("status"))
 
 
 def judge(
@@ -77,10 +78,14 @@ def judge(
     p_value: float | None,
     level: float,
     graph: str | None,
+    identification: RuleVerdict | None,
     n_fewest: int,
     noun: str,
 ) -> Verdict:
-    """The verdict on one rule, from what is known about it; `n_fewest` are the rows on its smaller side."""
+    """The verdict on one rule, from what is known about it; `n_fewest` are the rows on its smaller side.
+
+    `graph` is the status of the input by the causal graph, `identification` that of the rule on its own.
+    """
     supports: list[str] = []
     doubts: list[str] = []
     fatal: list[str] = []
@@ -121,5 +126,7 @@ def judge(
         weigh(share <= overlap.MOST, alone, alone)
     if graph is not None:
         weigh(graph == "admissible", "the causal graph allows it", _GRAPH.get(graph, _GRAPH["unknown"]))
+    if identification is not None and not (identification and graph == "admissible"):
+        weigh(bool(identification), back_door(identification), back_door(identification))
     word = "not supported" if fatal else "suggestive" if doubts else "strong"
     return Verdict(word, tuple(supports), (*fatal, *doubts))
