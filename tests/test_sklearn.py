@@ -48,6 +48,51 @@ def test_its_parameters_are_those_of_discover() -> None:
         assert parameter.default == of_discover[name].default
 
 
+def test_the_graph_is_checked_and_kept() -> None:
+    graph = "{class sex} -> survived; sex -> class"
+    model = cr.CausalRules(graph=graph, actionable=["class"], k=2)
+    fitted = clone(model).fit(X, Y, control="sex")
+    assert fitted.rules_.admissibility is not None
+    assert fitted.rules_.admissibility["status"] == "admissible"
+    with pytest.raises(cr.InadmissibleError):
+        model.fit(X, Y)
+    allowed = clone(model).set_params(allow_inadmissible=True).fit(X, Y)
+    assert allowed.rules_[0].identification is not None
+    assert allowed.rules_[0].identification.identified is False
+
+
+@given(small_tables(), st.data())
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+def test_a_weight_is_a_row_written_so_often(table: SmallTable, data: st.DataObject) -> None:
+    columns = {name: np.array(values, dtype=object) for name, values in table.columns().items()}
+    times = np.array(data.draw(st.lists(st.integers(1, 3), min_size=len(table.rows), max_size=len(table.rows))))
+    written = {name: np.repeat(values, times) for name, values in columns.items()}
+    y, long_y = columns.pop(TARGET), written.pop(TARGET)
+    model = cr.CausalRules(k=3, max_length=2, n_jobs=1)
+    control = list(table.control)
+    weighted = clone(model).fit(columns, y, control=control, sample_weight=times.astype(float))
+    repeated = clone(model).fit(written, long_y, control=control)
+    assert list(weighted.rules_) == list(repeated.rules_)
+    assert weighted.score(columns, y, sample_weight=times) == repeated.score(written, long_y)
+    assert weighted.score(columns, y, times) == pytest.approx(weighted.score(written, long_y))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0] * 890, "one number for each of the 891 rows"),
+        ([0.5] * 891, "sample_weight is 0.5 in row 1; .*whole numbers"),
+        ([1] * 890 + [-1], "sample_weight is -1 in row 891"),
+        ([1] * 890 + [np.nan], "sample_weight is nan in row 891"),
+        (["much"] * 891, "not a number"),
+        ([0] * 891, "no row has a weight above zero"),
+    ],
+)
+def test_weights_that_count_no_rows_are_an_error(weights: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        cr.CausalRules().fit(X, Y, sample_weight=weights)
+
+
 def test_transform_gives_what_it_was_given() -> None:
     model = cr.CausalRules(k=3).fit(X, Y)
     expected = np.column_stack([rule.covers(X) for rule in model.rules_])

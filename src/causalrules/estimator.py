@@ -47,6 +47,9 @@ class CausalRules:
         *,
         outcome: Any = None,
         actionable: str | Sequence[str] | None = None,
+        graph: object = None,
+        latent: str | Sequence[str] = (),
+        allow_inadmissible: bool = False,
         k: int = 10,
         beta: float = 2.0,
         confidence: float | None = None,
@@ -62,6 +65,9 @@ class CausalRules:
     ) -> None:
         self.outcome = outcome
         self.actionable = actionable
+        self.graph = graph
+        self.latent = latent
+        self.allow_inadmissible = allow_inadmissible
         self.k = k
         self.beta = beta
         self.confidence = confidence
@@ -75,19 +81,26 @@ class CausalRules:
         self.n_jobs = n_jobs
         self.time_limit = time_limit
 
-    def fit(self, X: Any, y: Any, control: str | Sequence[str] | None = None) -> CausalRules:
+    def fit(self, X: Any, y: Any, control: str | Sequence[str] | None = None, sample_weight: Any = None) -> CausalRules:
         """Find the rules for the outcome of y, adjusted for the columns of X that `control` names.
 
-        X is a data frame, a dict of columns, or an array, whose columns are then called x0, x1, …
+        X is a data frame, a dict of columns, or an array, whose columns are then called x0, x1, …; y has the name of
+        its series, else y. `sample_weight` says how often each row counts, in whole numbers.
         """
         columns = _columns(X)
-        labels, target = _labels(y), _target_name(y, columns)
-        table = read({**columns, target: labels})
-        self.rules_: RuleSet = discover(table, target, control=control, progress=False, **self.get_params())
+        labels, target = _labels(y), _free_name(getattr(y, "name", None), "y", columns)
+        weighted, weights = {**columns, target: labels}, None
+        if sample_weight is not None:
+            weights = _free_name(None, "sample_weight", weighted)
+            weighted[weights] = _frequencies(sample_weight, len(labels))
+        table = read(weighted)
+        self.rules_: RuleSet = discover(
+            table, target, control=control, weights=weights, progress=False, **self.get_params()
+        )
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array(list(columns), dtype=object)
-        observed = table.observed(target)
-        satisfied = resolve(table, target, self.outcome, self.actionable, control).outcome.satisfied
+        observed = table.observed(target, weights)
+        satisfied = resolve(table, target, self.outcome, self.actionable, control, weights).outcome.satisfied
         values = observed.histogram(target).values
         self._examples = [values[int(np.argmax(satisfied == wanted))] for wanted in (True, False)]
         self._control_cuts = self._cuts_of_controls(observed)
@@ -107,9 +120,11 @@ class CausalRules:
             made.index = index
         return made
 
-    def fit_transform(self, X: Any, y: Any, control: str | Sequence[str] | None = None) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any, control: str | Sequence[str] | None = None, sample_weight: Any = None
+    ) -> Any:
         """Find the rules and say for each row which of them it satisfies."""
-        return self.fit(X, y, control).transform(X)
+        return self.fit(X, y, control, sample_weight).transform(X)
 
     def predict_effect(self, X: Any) -> NDArray[np.float64]:
         """Return for each row the adjusted `effect` of the strongest rule it satisfies; 0 where it satisfies none.
@@ -123,7 +138,7 @@ class CausalRules:
             effect[rule.covers(table)] = rule.effect
         return effect
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the reliable effect, at β = 2, that the best rule has on these rows; 0 if there is no rule.
 
         β is the same for all, so that models that were searched with different ones can be compared.
@@ -134,6 +149,9 @@ class CausalRules:
         table = read(columns)
         if len(known) != table.n_records:
             raise DataError(f"X has {table.n_records:,} rows and y {len(known):,}; they must be as many")
+        weight = None if sample_weight is None else _frequencies(sample_weight, len(known))
+        if weight is not None:
+            known &= weight > 0
         if not known.any():
             raise DataError(
                 "score: X and y have no rows" if not len(known) else "score: y has no label that is not missing"
@@ -144,11 +162,13 @@ class CausalRules:
         codes = {name: table.codes(name, groups.ends[name]) for name in groups.columns}
         stratum = groups.index(codes) if codes else np.zeros(table.n_records, np.int32)
         holds = rules[0].covers(table)
+        sides = [
+            known & (holds == covered) & (positive == outcome) for covered in (True, False) for outcome in (True, False)
+        ]
         tables = np.array(
             [
-                np.bincount(stratum[known & (holds == covered) & (positive == outcome)], minlength=groups.n_strata)
-                for covered in (True, False)
-                for outcome in (True, False)
+                np.bincount(stratum[side], None if weight is None else weight[side], minlength=groups.n_strata)
+                for side in sides
             ]
         )
         # A stratum in which no row has a label is none.
@@ -262,9 +282,26 @@ def _labels(y: Any) -> list[Any]:
     return values
 
 
-def _target_name(y: Any, columns: Mapping[str, Any]) -> str:
-    name = getattr(y, "name", None)
-    name = name if isinstance(name, str) and name else "y"
-    while name in columns:
-        name += "_"
-    return name
+def _frequencies(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
+    """How often each row counts."""
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("sample_weight holds something that is not a number") from None
+    if weights.shape != (n_rows,):
+        raise DataError(f"sample_weight has the shape {weights.shape}; give one number for each of the {n_rows:,} rows")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0) & (weights == np.floor(weights))))
+    if len(bad):
+        raise DataError(
+            f"sample_weight is {weights[bad[0]]:g} in row {bad[0] + 1:,}; it says how often a row counts: "
+            "give whole numbers of at least 0"
+        )
+    return weights
+
+
+def _free_name(name: object, otherwise: str, columns: Mapping[str, Any]) -> str:
+    """A name that no column has yet."""
+    free = name if isinstance(name, str) and name else otherwise
+    while free in columns:
+        free += "_"
+    return free
