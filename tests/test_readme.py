@@ -35,6 +35,35 @@ def test_the_python_examples_print_what_is_shown_below_them():
         assert same_on_any_machine(printed.getvalue()) == same_on_any_machine(shown)
 
 
+@pytest.mark.parametrize("page", ["admissibility.md", "trust.md"])
+def test_the_examples_of_a_page_print_what_is_shown_below_them(page, monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    monkeypatch.setenv("COLUMNS", "100")
+    names: dict[str, Any] = {}
+    blocks = (ROOT / "docs" / page).read_text(encoding="utf-8").split("```python\n")[1:]
+    for block in blocks:
+        code, below = block.split("```", 1)
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(code, names)
+        # A page may show the part of the output that it is about.
+        shown = re.match(r"\s*(?:prints [\w ]*\s*)?```text\n(.*?)```", below, re.DOTALL)
+        assert (shown is not None) == bool(printed.getvalue()), code
+        if shown is not None:
+            assert same_on_any_machine(shown[1]) in same_on_any_machine(printed.getvalue())
+        # A line of comment is what the expression above it gives.
+        for expression, value in re.findall(r"^(\w.*)\n# (.*)$", code, re.MULTILINE):
+            assert repr(eval(expression, names)) == value
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_that_need_data_of_the_readers_own_are_python(page):
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        if not code.startswith(">>>"):
+            compile(code, page.name, "exec")
+
+
 def test_the_first_example_has_eight_lines():
     first = re.search(r"```python\n(.*?)```", README, re.DOTALL)
     assert first is not None
