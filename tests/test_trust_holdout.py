@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 import causalrules as cr
 from causalrules import estimators
 from causalrules.exceptions import DataError, OptionError
+from causalrules.trust import repeat
 from causalrules.trust.holdout import holm, standardised
-from causalrules.trust.resample import folds, frequencies, split
+from causalrules.trust.resample import contingency, covered, folds, frequencies, reweighted, split
 from strategies import TARGET, SmallTable, small_tables
 from test_trust_permutation import noise
 
@@ -212,17 +213,73 @@ def test_cross_fitting_measures_each_part_without_it() -> None:
     rules = cr.discover(columns, "y", control="z", k=2, max_length=1)
     fitted = rules.cross_fit(3, seed=5)
     assert rules.problem is not None
-    from causalrules.trust import repeat
-    from causalrules.trust.resample import contingency, covered, reweighted
-
-    problem, effects = rules.problem, []
+    problem, effects, rows = rules.problem, [], []
     for part in folds(problem, 3, repeat.generator(5, "split")):
         rest = reweighted(problem, 1 - part)
         found = repeat.Searcher()(rest, repeat.options_of(rules.question)).rules
-        effects.append(standardised(contingency(problem, covered(problem, found[1][1]), part))[0])
+        counts = contingency(problem, covered(problem, found[1][1]), part)
+        effects.append(standardised(counts)[0])
+        rows.append(sum(sum(table) for table in counts if sum(table[:2]) and sum(table[2:])))
     honest = fitted[1].evidence.honest  # type: ignore[union-attr]
     assert honest is not None
-    assert honest.effect == pytest.approx(np.mean(np.array(effects, float)))
-    assert honest.splits == 3
+    assert honest.effect == pytest.approx(np.average(np.array(effects, float), weights=rows))
+    assert (honest.splits, honest.overlap) == (3, pytest.approx(sum(rows) / 300))
     with pytest.raises(OptionError, match="splits = 1"):
         rules.cross_fit(1)
+
+
+def uneven(n_small: int, effect: float = 0.5, seed: int = 0) -> dict[str, Any]:
+    """Four large strata where x has an effect, and many of five rows where it has none."""
+    rng = np.random.default_rng([11, seed + 1])
+    z = np.array([f"large {i % 4}" for i in range(2000)] + [f"small {i % n_small}" for i in range(5 * n_small)])
+    x = rng.integers(0, 2, len(z))
+    p = 0.25 + effect * x * (np.arange(len(z)) < 2000)
+    return {"z": z, "x": np.array(["no", "yes"])[x], "y": (rng.random(len(z)) < p).astype(int)}
+
+
+@pytest.mark.parametrize("how", ["cross-fitting", "holdout", "second table"])
+def test_an_effect_that_speaks_for_fewer_rows_says_so(how: str) -> None:
+    """Few of the small strata have both sides among the unseen rows, though most do in the table."""
+    columns = uneven(400)
+    holdout = {"cross-fitting": None, "holdout": 0.2, "second table": uneven(2000, seed=1)}[how]
+    rules = cr.discover(columns, "y", control="z", k=1, max_length=1, holdout=holdout)
+    rules = (rules if holdout is not None else rules.cross_fit(5)).trust(19, 2)
+    rule = rules[0]
+    assert rule.overlap > 0.9
+    assert rule.evidence is not None
+    honest, verdict = rule.evidence.honest, rule.evidence.verdict
+    assert honest is not None
+    assert honest.effect is not None
+    # One row in five of each small stratum cannot be on both sides; of the second table's, 12,000 rows, 15/16 are.
+    expected = 0.5 if how != "second table" else 1 - 10_000 / 12_000 / 16
+    assert honest.overlap == pytest.approx(expected, abs=0.01)
+    assert verdict is not None
+    if how == "second table":
+        assert not any("counterpart" in doubt for doubt in verdict.doubts)
+        return
+    # Every search found this rule; their counts must not be added up for that (docs/trust.md says why).
+    assert honest.found == honest.splits
+    assert honest.effect > rule.effect + 0.15
+    assert verdict.word == "suggestive"
+    assert "only 50% of the unseen rows have a counterpart among them" in verdict.doubts
+    assert "for 50% of them" in " ".join(str(rules).split())
+    assert replace(rules, library="dict").to_frame()["honest_overlap"] == [honest.overlap]
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
+
+
+@given(tables)
+def test_the_share_that_could_be_compared_is_that_of_the_counts(counts: list[tuple[int, int, int, int]]) -> None:
+    columns: dict[str, list[Any]] = {"z": [], "x": [], "y": []}
+    for stratum, table in enumerate(counts):
+        for (x, y), n in zip([(1, 1), (1, 0), (0, 1), (0, 0)], table, strict=True):
+            columns = {
+                name: [*values, *[value] * n]
+                for (name, values), value in zip(columns.items(), (f"s{stratum}", x, y), strict=True)
+            }
+    assume(len(set(columns["y"])) == 2)
+    first = {"z": ["a", "a", "b", "b"], "x": [0, 1, 0, 1], "y": [0, 1, 0, 1]}
+    rule = cr.discover(first, "y", control="z", k=1, holdout=columns)[0]
+    honest = rule.evidence.honest  # type: ignore[union-attr]
+    assert honest is not None
+    assert honest.overlap == pytest.approx(estimators.overlap(*np.array(counts).T))
+    assert honest.n_rows == np.sum(counts)

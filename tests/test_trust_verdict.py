@@ -205,7 +205,7 @@ def test_a_holdout_is_kept() -> None:
 
 
 GOOD = ev.RuleEvidence(
-    honest=ev.HonestEffect(100, 0.3, 0.05, 0.2, 0.4, 0.001, 1, 1),
+    honest=ev.HonestEffect(100, 1.0, 0.3, 0.05, 0.2, 0.4, 0.001, 1, 1),
     stability=ev.Stability(0.8, 0.9, ()),
     sensitivity=ev.Sensitivity(2.0, 1.8, 3.4, 3.0, (ev.ControlStrength("z", 2.0, 2.0, 1.8, 0.3),), "…"),
     overlap=ev.Overlap(0, 0, 0.0, 0.3, 0.3, 0.3, 0.3),
@@ -228,6 +228,8 @@ def changed(**parts: Any) -> ev.RuleEvidence:
         (changed(honest={"low": -0.1}), 0.01, None, "suggestive", "on unseen rows"),
         (changed(honest={"effect": -0.1, "low": -0.2}), 0.01, None, "not supported", "is −0.100 (−0.200 to +0.4"),
         (changed(honest={"effect": None, "low": None}), 0.01, None, "suggestive", "no difference could be measured"),
+        (changed(honest={"overlap": 0.89}), 0.01, None, "suggestive", "only 89% of the unseen rows have a counterpart"),
+        (changed(honest={"overlap": 0.9}), 0.01, None, "strong", None),
         (changed(stability={"nearly": 0.4}), 0.01, None, "suggestive", "40% of the samples"),
         (changed(sensitivity={"e_value_limit": 1.7}), 0.01, None, "suggestive", "'z', the strongest control, has 1.80"),
         (changed(sensitivity={"e_value_limit": 1.0}), 0.01, None, "suggestive", "no confounder is needed to make the"),
@@ -283,6 +285,7 @@ table = st.tuples(*[st.integers(0, 10**9)] * 4)
 honest_effects = st.builds(
     ev.HonestEffect,
     n_rows=st.integers(0, 10**9),
+    overlap=st.floats(0, 1),
     effect=numbers,
     standard_error=numbers,
     low=numbers,

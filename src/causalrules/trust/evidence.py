@@ -37,12 +37,16 @@ class Significance:
 class HonestEffect:
     """The effect on rows that had no part in finding the rule; `p_value` is one-sided, Holm's over the rules.
 
+    Of the `n_rows` unseen rows, the effect speaks for the share `overlap` alone: those in strata where some satisfy
+    the rule and some do not, among the unseen rows themselves.
+
     With a holdout or a second table, `counts` are the rule's (a, b, c, d) in each stratum there. With cross-fitting it
-    is the mean over the splits of what the rule in this place of each split's list does on the rows left out, and
-    `found` of the `splits` lists have this very rule.
+    is the mean over the splits, weighted by the rows that could be compared, of what the rule in this place of each
+    split's list does on the rows left out, and `found` of the `splits` lists have this very rule.
     """
 
     n_rows: int
+    overlap: float
     effect: float | None
     standard_error: float | None
     low: float | None
@@ -209,6 +213,7 @@ def columns(rules: Iterable[RuleResult]) -> dict[str, list[Any]]:
         "honest_effect": [known.honest and known.honest.effect for _, known in rows],
         "honest_low": [known.honest and known.honest.low for _, known in rows],
         "honest_high": [known.honest and known.honest.high for _, known in rows],
+        "honest_overlap": [known.honest and known.honest.overlap for _, known in rows],
         "e_value": [known.sensitivity and known.sensitivity.e_value for _, known in rows],
         "e_value_limit": [known.sensitivity and known.sensitivity.e_value_limit for _, known in rows],
         "returns": [known.stability and known.stability.nearly for _, known in rows],

@@ -74,9 +74,31 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 class _Estimate:
     effect: float | None
     error: float | None
+    compared: int
     n_rows: int
-    found: int
+    found: int = 1
     counts: Counts = ()
+
+    @classmethod
+    def of(cls, counts: Counts) -> _Estimate:
+        """The effect on the rows of these counts."""
+        compared = sum(a + b + c + d for a, b, c, d in counts if a + b and c + d)
+        return cls(*standardised(counts), compared, sum(map(sum, counts)), counts=counts)
+
+
+def _mean(estimates: Sequence[_Estimate], n_rows: int, found: int) -> _Estimate:
+    """The mean of effects on disjoint rows, each weighted by the rows it speaks for.
+
+    Counts are not added up over the parts, even where the same rule was found without each of them: in small strata
+    both sides would then be present only where the searches agree, and they agree where the outcomes, by chance or
+    not, speak for the rule. How many rows of a part can be compared has nothing to do with their outcomes.
+    """
+    compared = sum(each.compared for each in estimates)
+    if not compared:
+        return _Estimate(None, None, 0, n_rows, found)
+    effect = sum(each.compared * (each.effect or 0.0) for each in estimates) / compared
+    error = math.hypot(*(each.compared * (each.error or 0.0) for each in estimates)) / compared
+    return _Estimate(effect, error, compared, n_rows, found)
 
 
 def _honest(estimates: Sequence[_Estimate], splits: int, level: float) -> list[HonestEffect]:
@@ -92,7 +114,18 @@ def _honest(estimates: Sequence[_Estimate], splits: int, level: float) -> list[H
         if each.effect is not None and each.error is not None:
             low, high = max(-1.0, each.effect - reach * each.error), min(1.0, each.effect + reach * each.error)
         effects.append(
-            HonestEffect(each.n_rows, each.effect, each.error, low, high, p, each.found, splits, each.counts)
+            HonestEffect(
+                n_rows=each.n_rows,
+                overlap=each.compared / each.n_rows,
+                effect=each.effect,
+                standard_error=each.error,
+                low=low,
+                high=high,
+                p_value=p,
+                found=each.found,
+                splits=splits,
+                counts=each.counts,
+            )
         )
     return effects
 
@@ -108,8 +141,7 @@ class Unseen:
 
     def measure(self, rules: RuleSet, level: float = 0.95) -> RuleSet:
         """The rules with their effects on these rows."""
-        tables = [self.counts(rule) for rule in rules]
-        estimates = [_Estimate(*standardised(counts), self.n_rows, 1, counts) for counts in tables]
+        estimates = [_Estimate.of(self.counts(rule)) for rule in rules]
         run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, level, self.seed)
         return _with_effects(rules, _honest(estimates, 1, level), run)
 
@@ -175,8 +207,9 @@ def cross_fit(
     """Return the rules with what the rule in each place of such a list is worth on rows the search has not seen.
 
     The search runs on all rows but one part, each part in turn, and every rule it finds is measured on the part left
-    out. The effect of the j-th rule is the mean, over the parts, of the j-th rule found without them. (Measuring the
-    rules of the whole table on its parts would not be honest: the parts had a say in choosing them.)
+    out. The effect of the j-th rule is the mean, over the parts, of the j-th rule found without them, each part
+    weighted by its rows in strata with both sides. (Measuring the rules of the whole table on its parts would not be
+    honest: the parts had a say in choosing them.)
     """
     splits, seed = whole("splits", splits, 2), whole("seed", seed, 0)
     level = repeat.between("level", level)
@@ -196,15 +229,12 @@ def cross_fit(
     for place, rule in enumerate(rules):
         rows = rule_rows(rule, problem)
         measured = [
-            standardised(contingency(problem, masks[place], part))
+            _Estimate.of(contingency(problem, masks[place], part))
             for part, masks in zip(parts, lists, strict=True)
             if place < len(masks)
         ]
-        known = [(effect, error) for effect, error in measured if effect is not None and error is not None]
         found = sum(any(np.array_equal(rows, mask) for mask in masks) for masks in lists)
-        effect = float(np.mean([effect for effect, _ in known])) if known else None
-        error = float(np.sqrt(np.sum([error**2 for _, error in known]))) / len(known) if known else None
-        estimates.append(_Estimate(effect, error, problem.n_rows, found))
+        estimates.append(_mean(measured, problem.n_rows, found))
     n_estimation = problem.n_rows // splits
     run = HonestRun("cross-fitting", problem.n_rows - n_estimation, n_estimation, splits, level, seed)
     return _with_effects(rules, _honest(estimates, splits, level), run)

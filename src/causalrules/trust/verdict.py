@@ -103,6 +103,9 @@ def judge(
     if honest is not None and honest.effect is not None and honest.low is not None:
         measured = f"on unseen rows the {noun} is {with_interval(honest.effect, honest.low, honest.high)}"
         weigh(honest.low > 0, measured, measured, decides=honest.effect <= 0)
+        if 1 - honest.overlap > overlap.MOST:
+            # No support where it is high: that the effect is for nearly all rows is what its reader takes for granted.
+            doubts.append(f"only {honest.overlap:.0%} of the unseen rows have a counterpart among them")
     elif honest is not None:
         doubts.append(f"no {noun} could be measured on unseen rows")
     if evidence.stability is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence
+from causalrules.trust.evidence import BEST, ConditionStability, HonestEffect, RuleEvidence
 from causalrules.wording import INTERVALS, calibrated, noun
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str, str]:
     return (
         "" if evidence.verdict is None else evidence.verdict.word,
         with_interval(rule.effect, *rule.interval()),
-        "" if honest is None else with_interval(honest.effect, honest.low, honest.high),
+        "" if honest is None else _honest(honest),
         "" if rule.p_value is None else f"{rule.p_value:.3g}",
         "" if sensitivity is None else f"{sensitivity.e_value:.2f} (interval {sensitivity.e_value_limit:.2f})",
         "" if evidence.overlap is None else f"{1 - evidence.overlap.share:.0%}",
@@ -97,6 +97,12 @@ def with_interval(effect: float | None, low: float | None, high: float | None) -
     if effect is None or math.isnan(effect):
         return "not measurable"
     return f"{signed(effect)} ({signed(low)} to {signed(high)})"
+
+
+def _honest(honest: HonestEffect) -> str:
+    """The effect on unseen rows, and for how many of them it speaks where that is not all."""
+    said, share = with_interval(honest.effect, honest.low, honest.high), f"{honest.overlap:.0%}"
+    return said if honest.effect is None or share == "100%" else f"{said} for {share} of them"
 
 
 def _number(value: float | None) -> str:
