@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import datetime as dt
+import itertools
 import json
 import os
 import signal
@@ -20,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules import _native
+from causalrules import _native, cluster
 from causalrules.exceptions import DataError
 from strategies import SmallTable, questions, small_tables
 
@@ -145,6 +146,38 @@ def test_partitions_of_other_types(client: Any) -> None:
         cr.discover(parts, "y", client=client)
 
 
+FORMS = {
+    "date": [dt.date(2020, 1, day) for day in (1, 2, 3, 4)],
+    "datetime": [dt.datetime(2020, 1, day) for day in (1, 2, 3, 4)],
+    "datetime with a time zone": [dt.datetime(2020, 1, day, tzinfo=dt.UTC) for day in (1, 2, 3, 4)],
+    "time": [dt.time(hour) for hour in (1, 2, 3, 4)],
+    "duration": [dt.timedelta(days=day) for day in (1, 2, 3, 4)],
+}
+
+
+@pytest.mark.parametrize(("form", "other"), list(itertools.combinations(FORMS, 2)))
+def test_dates_times_and_durations_are_not_mixed(form: str, other: str) -> None:
+    outlines = [
+        cluster._summarise(pd.DataFrame({"y": [0, 1, 1, 0], "x": pd.Series(FORMS[each], dtype=object)}), 0, "y", None)
+        for each in (form, other)
+    ]
+    with pytest.raises(DataError, match=f"'x' holds {form} values in partition 0 and {other} values in partition 1"):
+        cluster._Source([summary.outline for summary in outlines])
+
+
+def test_signed_and_unsigned_integers_are_integers(client: Any) -> None:
+    frame = pd.DataFrame({"y": [0, 1, 1, 0], "x": pd.Series([1, 2, 3, -4], dtype="int64")})
+    other = frame.assign(x=pd.Series([1, 5, 6, 7], dtype="uint64"))
+    both = pd.concat([frame, other.astype({"x": "int64"})], ignore_index=True)
+    for parts in ([frame, other], [other, frame]):
+        table = dd.from_delayed([_delayed(part) for part in parts], meta=frame.iloc[:0], verify_meta=False)
+        assert answer(cr.discover(table, "y", client=client)) == answer(cr.discover(both, "y"))
+    large = other.assign(x=pd.Series([2**63, 5, 6, 7], dtype="uint64"))
+    table = dd.from_delayed([_delayed(frame), _delayed(large)], meta=frame.iloc[:0], verify_meta=False)
+    with pytest.raises(DataError, match="'x' is of different number types"):
+        cr.discover(table, "y", client=client)
+
+
 def test_other_categories(client: Any) -> None:
     frame = pd.DataFrame({"y": [0, 1, 1, 0], "x": pd.Categorical(list("abab"), ["a", "b"], ordered=True)})
     other = frame.assign(x=pd.Categorical(list("abab"), ["b", "a"], ordered=True))
@@ -200,6 +233,7 @@ def test_time_limits_and_interrupts_end_it(client: Any, monkeypatch: pytest.Monk
     stopped = cr.discover(frame, "y", progress=interrupt, client=client)
     assert stopped.stopped == "interrupted"
     assert len(stopped) == 10
+    assert not stopped.optimal
 
 
 def test_a_checkpoint_does_not_care_where_the_rows_are(client: Any, tmp_path: Path) -> None:
@@ -235,3 +269,64 @@ def test_a_worker_that_is_killed_loses_nothing(monkeypatch: pytest.MonkeyPatch) 
         rules = cr.discover(dd.from_pandas(local, npartitions=4), "y", client=client, progress=watch, max_length=3)
     assert len(rules.history) > 2
     assert answer(rules) == answer(cr.discover(local, "y", max_length=3))
+
+
+def scale_down(workers: Any, client: Any) -> None:
+    workers.scale(0)
+
+
+def scale_down_and_interrupt(workers: Any, client: Any) -> None:
+    workers.scale(0)
+    _thread.interrupt_main()
+
+
+def close_cluster(workers: Any, client: Any) -> None:
+    workers.close()
+
+
+def close_client(workers: Any, client: Any) -> None:
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("take_down", "patience", "message"),
+    [
+        (scale_down, 0.3, "has lost all its workers"),
+        # It waits no longer once the user wants it to end.
+        (scale_down_and_interrupt, 600.0, "has lost all its workers"),
+        (close_cluster, 600.0, "was closed"),
+        (close_client, 600.0, "was closed"),
+    ],
+)
+def test_a_cluster_that_is_gone_is_an_error_and_the_search_is_kept(
+    take_down: Any,
+    patience: float,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(cluster, "_WITHOUT_WORKERS", patience)
+    monkeypatch.setattr(cluster, "_SLICE", 0.1)
+    monkeypatch.setattr(_native.RemoteSearch, "patience", 0.2)
+    local = noise(500, 6)
+    path = tmp_path / "search.ckpt"
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+    ):
+        seen: list[Any] = []
+
+        def watch(progress: Any) -> None:
+            seen.append(progress)
+            if len(seen) == 2:
+                # While questions are under way.
+                threading.Timer(0.05, take_down, (workers, client)).start()
+
+        frame = dd.from_pandas(local, npartitions=3)
+        with pytest.raises(DataError, match=f"the cluster {message}; start it and ask again, from a checkpoint"):
+            cr.discover(frame, "y", client=client, progress=watch, checkpoint=path)
+    assert "panicked" not in capfd.readouterr().err
+    rules = cr.discover(local, "y", checkpoint=path)
+    assert rules.history[0].nodes >= seen[-1].nodes > 0
+    assert answer(rules) == answer(cr.discover(local, "y"))

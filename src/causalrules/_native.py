@@ -183,7 +183,10 @@ _COUNTS = 1
 
 
 class RemoteTable(Packed):
-    """Packed rows that live elsewhere: `ask` takes a question and the length of its answer, from any thread."""
+    """Packed rows that live elsewhere: `ask` takes a question and the length of its answer, from any thread.
+
+    `hurry` is called when the user wants the search to end.
+    """
 
     def __init__(
         self,
@@ -193,8 +196,9 @@ class RemoteTable(Packed):
         high: ArrayLike,
         n_strata: int,
         threads: int,
+        hurry: Callable[[], None] = lambda: None,
     ) -> None:
-        self.n_strata, self.threads = n_strata, threads
+        self.n_strata, self.threads, self.hurry = n_strata, threads, hurry
         self.propositions = _array(column_index, np.uint32), _array(low, np.int32), _array(high, np.int32)
         self.failure: BaseException | None = None
         self._ask = ask
@@ -336,7 +340,7 @@ class RemoteSearch(NativeSearch):
     def _begin(self, table: Packed, options: tuple[Any, ...]) -> Any:
         if not isinstance(table, RemoteTable):
             raise TypeError(f"{type(table).__name__} is not elsewhere")
-        self._table = table
+        self._table, self._calling = table, threading.Lock()
         positive, negative = (_array(counts, np.uint64) for counts in table.count())
         columns, low, high = table.propositions
         return self._away(
@@ -366,24 +370,32 @@ class RemoteSearch(NativeSearch):
         outcome: list[Any] = []
         errors: list[BaseException] = []
 
+        over = threading.Event()
+
         def run() -> None:
             try:
-                outcome.append(call())
+                # One that the caller waits for no longer may still be under way.
+                with self._calling:
+                    outcome.append(call())
             except BaseException as error:
                 errors.append(error)
+            over.set()
 
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
+        threading.Thread(target=run, daemon=True).start()
         interrupt: KeyboardInterrupt | None = None
-        while thread.is_alive():
+        while True:
             try:
-                thread.join(0.1)
+                # An event, because a thread whose join() is interrupted is taken for dead by Python 3.11.
+                while not over.wait(0.1):
+                    pass
+                break
             except KeyboardInterrupt as again:
                 if interrupt is not None:
                     raise
                 interrupt = again
+                self._table.hurry()
         if errors:
-            raise self._table.failure or errors[0] from errors[0]
+            raise self._table.failure or errors[0]
         if interrupt is not None:
             raise interrupt
         return outcome[0]
@@ -392,6 +404,11 @@ class RemoteSearch(NativeSearch):
         """Go on for about this long. The threads wait for answers, so they are those that the rows need."""
         status: Status = self._away(lambda: super(RemoteSearch, self).step(seconds, self._table.threads))
         return status
+
+    def save(self) -> NDArray[np.uint64]:
+        """What is needed to go on later, between steps."""
+        numbers: NDArray[np.uint64] = self._away(super().save)
+        return numbers
 
     def restore(self, numbers: NDArray[np.uint64]) -> None:
         """Go back to what a search of the same rows with the same options has saved, before the first step."""

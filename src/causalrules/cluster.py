@@ -6,13 +6,16 @@ Counts of disjoint sets of rows add up, so the search that decides is the one th
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import functools
+import math
 import queue
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +36,9 @@ _BATCHES = 2
 # How often a question is asked again while the cluster loses workers, and how many seconds lie between.
 _ATTEMPTS = 100
 _PATIENCE = 0.2
+# How many seconds a cluster may be without workers, and how often it is looked after meanwhile.
+_WITHOUT_WORKERS = 10.0
+_SLICE = 0.5
 _EXACT = 2**53
 
 Question = tuple[NDArray[np.uint32], int]
@@ -43,6 +49,7 @@ class _Outline:
     """What the driver knows of one partition."""
 
     kinds: dict[str, Kind]
+    forms: dict[str, str]
     unusable: dict[str, str]
     notes: tuple[str, ...]
     n_values: dict[str, int]
@@ -152,6 +159,7 @@ def _summarise(part: Any, number: int, target: str, weights: str | None) -> _Sum
         raise DataError(f"partition {number}: {error}") from None
     outline = _Outline(
         dict(table.kinds),
+        {name: _form(table.kinds[name], histogram.values) for name, histogram in histograms.items()},
         {name: str(reason) for name, reason in table.unusable.items()},
         table.notes,
         {name: len(histogram.values) for name, histogram in histograms.items()},
@@ -161,6 +169,17 @@ def _summarise(part: Any, number: int, target: str, weights: str | None) -> _Sum
         observed.n_dropped,
     )
     return _Summary(outline, histograms)
+
+
+def _form(kind: Kind, values: Values) -> str:
+    """What the values are, where those of another form do not compare with them; numbers of all types do."""
+    if kind not in (Kind.DATE, Kind.TEXT) or not len(values):
+        return kind
+    first = values[0]
+    zoned = isinstance(first, dt.datetime) and first.tzinfo is not None
+    return {"str": "text", "timedelta": "duration"}.get(
+        name := type(first).__name__, name
+    ) + " with a time zone" * zoned
 
 
 def _outline(summary: _Summary) -> _Outline:
@@ -233,19 +252,19 @@ class _Source:
 
 def _one_kind(name: str, outlines: Sequence[_Outline]) -> Kind:
     """The kind of a column; a partition in which it has no values has no say."""
-    found: dict[Kind, int] = {}
+    found: dict[tuple[Kind, str], int] = {}
     for number, outline in enumerate(outlines):
         if name not in outline.kinds:
             raise DataError(f"partition {number} has no column {name!r}, which partition 0 has; give it to all of them")
         if outline.n_values[name]:
-            found.setdefault(outline.kinds[name], number)
+            found.setdefault((outline.kinds[name], outline.forms[name]), number)
     if len(found) > 1:
-        (kind, number), (other, other_number) = list(found.items())[:2]
+        ((_, form), number), ((_, other), other_number) = list(found.items())[:2]
         raise DataError(
-            f"column {name!r} holds {kind} values in partition {number} and {other} values in partition "
+            f"column {name!r} holds {form} values in partition {number} and {other} values in partition "
             f"{other_number}; give it one type with astype"
         )
-    return next(iter(found), outlines[0].kinds[name])
+    return next(iter(found), (outlines[0].kinds[name], ""))[0]
 
 
 class DistributedTable(StoredTable):
@@ -347,7 +366,7 @@ def gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
         results: list[Any] = client.gather(list(futures))
     except CausalRulesError:
         raise
-    except Exception as error:  # whatever a partition's own graph raises
+    except (Exception, asyncio.CancelledError) as error:  # whatever a partition's own graph raises
         raise DataError(f"the cluster could not compute the table: {type(error).__name__}: {error}") from error
     return results
 
@@ -382,8 +401,10 @@ def combine(name: str, kind: Kind, parts: Sequence[Histogram]) -> Histogram:
                 f"column {name!r} is of different number types in different partitions, and holds numbers that are "
                 "not exact in all of them; give it one type with astype"
             )
-        first = next(part.values for part in present if part.values.sortable.dtype.kind == "f")
-        sortable = [array.astype(np.float64) for array in sortable]
+        # Signed and unsigned integers stay integers; beside a float all are floats.
+        first = next((part.values for part in present if part.values.sortable.dtype.kind == "f"), first)
+        common = np.float64 if first.sortable.dtype.kind == "f" else np.int64
+        sortable = [array.astype(common) for array in sortable]
     values = np.concatenate(sortable)
     order = np.argsort(values, kind="stable")
     values = values[order]
@@ -418,7 +439,9 @@ class ShardedRows:
         messenger = Messenger(self.client, self.table.shards(self.frame, self.coding))
         language = self.coding.language
         n_strata = self.coding.strata.n_strata
-        return RemoteTable(messenger.ask, language.column_index, language.low, language.high, n_strata, _QUESTIONS)
+        return RemoteTable(
+            messenger.ask, language.column_index, language.low, language.high, n_strata, _QUESTIONS, messenger.hurry
+        )
 
     def digest(self) -> int:
         """A number that other rows would hardly have; the order of the rows does not matter."""
@@ -432,7 +455,8 @@ class Messenger:
         self._client, self._shards = client, list(shards)
         self._places: dict[str, list[str]] = {}
         self._waiting: queue.SimpleQueue[tuple[Question, Future[Any]] | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._lock, self._health = threading.Lock(), threading.Lock()
+        self._looked_at, self._alone_since, self._patience = -math.inf, math.inf, _WITHOUT_WORKERS
         for _ in range(_BATCHES):
             threading.Thread(target=_carry, args=(self._waiting, weakref.ref(self)), daemon=True).start()
         weakref.finalize(self, _dismiss, self._waiting)
@@ -441,11 +465,25 @@ class Messenger:
         """The answer of all rows."""
         answer: Future[Any] = Future()
         self._waiting.put(((question, length), answer))
-        found: NDArray[np.uint64] = answer.result()
-        return found
+        while True:
+            # In slices: what is asked of workers that are gone may not be answered for long.
+            try:
+                found: NDArray[np.uint64] = answer.result(_SLICE)
+                return found
+            except TimeoutError:
+                pass
+            self._look_after()
+
+    def hurry(self) -> None:
+        """Wait no longer for workers, if there are none."""
+        self._patience = 0.0
 
     def deliver(self, questions: Sequence[Question]) -> list[NDArray[np.uint64]]:
         """The answers to a batch of questions; if a worker dies, they are asked again where its rows are next."""
+        with self._explained():
+            return self._deliver(questions)
+
+    def _deliver(self, questions: Sequence[Question]) -> list[NDArray[np.uint64]]:
         for _ in range(_ATTEMPTS):
             places = self._find_shards()
             # Not as tasks: those take several times as long to be scheduled, and there are thousands of batches.
@@ -459,21 +497,58 @@ class Messenger:
             with self._lock:
                 self._places = {}
             time.sleep(_PATIENCE)
-        raise DataError(f"the cluster does not answer: {failed[0]!r}; ask again, from a checkpoint if there is one")
+        raise _gone(f"does not answer: {failed[0]!r}")
 
     def _find_shards(self) -> dict[str, list[str]]:
         """Which shards are on which worker."""
-        import distributed
-
         with self._lock:
             while not self._places:
-                # Shards of a worker that is gone are packed anew by Dask, from their partitions.
-                with self._client.as_current():
-                    distributed.wait(self._shards)
+                self._await_shards()
                 if failed := [shard for shard in self._shards if shard.status == "error"]:
                     gathered(self._client, failed)
                 self._places = self._by_worker(self._client.who_has(self._shards))
             return self._places
+
+    def _await_shards(self) -> None:
+        """Wait until all shards are packed: those of a worker that is gone are packed anew from their partitions."""
+        import distributed
+
+        while True:
+            try:
+                with self._client.as_current():
+                    distributed.wait(self._shards, timeout=_SLICE)
+                return
+            except TimeoutError:
+                pass
+            self._look_after()
+
+    def _look_after(self) -> None:
+        """An error if the cluster is gone, or has had no workers for long."""
+        with self._health, self._explained():
+            if self._is_closed():
+                raise _gone("was closed")
+            now = time.monotonic()
+            if now - self._looked_at >= _SLICE:  # many wait, one asks
+                self._looked_at = now
+                workers = self._client.scheduler_info(n_workers=-1)["workers"]
+                self._alone_since = math.inf if workers else min(self._alone_since, now)
+            if now - self._alone_since >= self._patience:
+                raise _gone("has lost all its workers")
+
+    def _is_closed(self) -> bool:
+        return self._client.status in ("closing", "closed") or any(each.status == "cancelled" for each in self._shards)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Whatever Dask raises when it is taken down, as an error of ours."""
+        try:
+            yield
+        except CausalRulesError:
+            raise
+        except (Exception, asyncio.CancelledError) as error:
+            if self._is_closed():
+                raise _gone("was closed") from error
+            raise _gone(f"does not answer: {type(error).__name__}: {error}") from error
 
     def _by_worker(self, where: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
         """The keys of the shards by worker; nothing if one of them has just been lost."""
@@ -486,6 +561,10 @@ class Messenger:
                 return {}
             places.setdefault(address, []).append(shard.key)
         return places
+
+
+def _gone(what: str) -> DataError:
+    return DataError(f"the cluster {what}; start it and ask again, from a checkpoint if there is one")
 
 
 def _carry(waiting: queue.SimpleQueue[Any], messenger: weakref.ref[Messenger]) -> None:

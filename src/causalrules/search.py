@@ -16,7 +16,7 @@ import numpy as np
 from causalrules import estimators
 from causalrules._native import Packed, Status
 from causalrules.data import shorten
-from causalrules.exceptions import OptionError
+from causalrules.exceptions import DataError, OptionError
 
 if TYPE_CHECKING:
     from causalrules.checkpoint import Checkpoint
@@ -173,7 +173,12 @@ def run(
     while True:
         try:
             left = math.inf if options.time_limit is None else options.time_limit - (time.perf_counter() - start)
-            status = search.step(max(0.0, min(step, left)), options.threads)
+            try:
+                status = search.step(max(0.0, min(step, left)), options.threads)
+            except DataError:  # whoever holds the rows does not answer; what is known is not lost
+                if checkpoint is not None:
+                    checkpoint.save(search, at_once=True)
+                raise
             history.append(_progress(status, time.perf_counter() - start))
             if watch is not None:
                 watch(history[-1])
