@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -148,6 +150,12 @@ def test_other_questions_are_refused(small_checkpoint: Path, changed: dict[str, 
         cr.discover(columns(), "y", checkpoint=small_checkpoint, **changed)
 
 
+def test_equal_options_are_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "search.ckpt"
+    cr.discover(columns(), "y", checkpoint=path, beta=2, alpha=1, min_coverage=0)
+    cr.discover(columns(), "y", checkpoint=path, beta=2.0, alpha=Fraction(1), min_coverage=np.float32(0))
+
+
 def test_other_rows_are_refused_and_another_order_is_not(small_checkpoint: Path) -> None:
     before = cr.discover(columns(), "y", k=2)
     turned = {name: values[::-1] for name, values in columns().items()}
@@ -163,11 +171,15 @@ def damaged(content: bytes) -> dict[str, tuple[bytes, str]]:
     header, numbers = content.split(b"\n", 1)
     changed = bytearray(numbers)
     changed[len(changed) // 2] ^= 1
+    # With a checksum that fits.
+    odd = {"bytes": len(numbers) - 3, "sha256": hashlib.sha256(numbers[:-3]).hexdigest()}
+    uneven = json.dumps({**json.loads(header), **odd}).encode() + b"\n" + numbers[:-3]
     other_version = json.dumps({**json.loads(header), "version": "99"}).encode()
     return {
         "cut short": (content[:-8], "damaged or cut short"),
         "no numbers": (header + b"\n", "damaged or cut short"),
         "one bit": (header + b"\n" + bytes(changed), "damaged or cut short"),
+        "not eights": (uneven, "damaged or cut short"),
         "longer": (content + b"\0" * 8, "damaged or cut short"),
         "half a header": (header[:20], "not a checkpoint"),
         "empty": (b"", "not a checkpoint"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.exceptions import CausalRulesError, DataError
+from causalrules.exceptions import CausalRulesError, DataError, OptionError
 from causalrules.search import SearchOptions
 from causalrules.version import __version__
 from causalrules.writing import replace_file
@@ -77,7 +77,8 @@ class Checkpoint:
                 numbers = file.read()
         except OSError as error:
             raise DataError(f"cannot read {place}: {error.strerror}") from error
-        if len(numbers) != header.get("bytes") or hashlib.sha256(numbers).hexdigest() != header.get("sha256"):
+        is_whole = len(numbers) % 8 == 0 and len(numbers) == header.get("bytes")
+        if not is_whole or hashlib.sha256(numbers).hexdigest() != header.get("sha256"):
             raise DataError(f"{place} is damaged or cut short; delete it to begin anew")
         return np.frombuffer(numbers, "<u8").astype(np.uint64)
 
@@ -92,6 +93,8 @@ class Checkpoint:
 
 
 def _usable(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise OptionError(f"checkpoint = {path!r:.60}: give the path of a file")
     place = Path(path)
     folder = place.parent
     if place.is_dir():

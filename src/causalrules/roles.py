@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +99,8 @@ def _check_column(table: Table, name: object, role: str) -> None:
 def _columns(table: Table, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
     if names is None:
         return ()
+    if not isinstance(names, Iterable):
+        raise RoleError(f"{role} = {names!r:.40}: give the name of a column, or a list of names")
     listed = (names,) if isinstance(names, str) else tuple(names)
     for name in listed:
         parts = [part.strip() for part in name.split(",")] if isinstance(name, str) else []

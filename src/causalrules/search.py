@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
+import numbers
 import operator
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from causalrules import estimators
 from causalrules._native import Packed, Status
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _FIRST_STEP = 0.02
 # The longest list of rules that can be asked for.
 MOST_RULES = 1_000_000
+# What the core counts with; no table has as many propositions.
+_LONGEST = 2**31
+_MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -42,24 +45,24 @@ class SearchOptions:
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        # NumPy's numbers are kept as Python's, so that equal options are written and compared alike.
+        # Numbers of other types are kept as Python's own, so that equal options are written and compared alike.
         settle = functools.partial(object.__setattr__, self)
         settle("k", whole("k", self.k, least=1, most=MOST_RULES))
-        settle("beta", _number("beta", self.beta, 0, 1000))
-        settle("alpha", _number("alpha", self.alpha, 0, 1, above=True))
+        settle("beta", number("beta", self.beta, 0, 1000))
+        settle("alpha", number("alpha", self.alpha, 0, 1, above=True))
         if self.max_length is not None:
             settle("max_length", whole("max_length", self.max_length, least=1))
-        settle("min_coverage", _number("min_coverage", self.min_coverage, 0, 1))
+        settle("min_coverage", number("min_coverage", self.min_coverage, 0, 1))
         if self.estimator not in estimators.ESTIMATORS:
             raise OptionError(
                 f"no estimator {self.estimator!r}; the estimators are {shorten(list(estimators.ESTIMATORS))}"
             )
         threads = _integer(self.n_jobs)
         if not threads:
-            raise OptionError(f"n_jobs = {self.n_jobs!r}: give a number of threads, or -1 for all cores")
+            raise OptionError(f"n_jobs = {shown(self.n_jobs)}: give a number of threads, or -1 for all cores")
         settle("n_jobs", threads)
         if self.time_limit is not None:
-            settle("time_limit", _number("time_limit", self.time_limit, 0, math.inf, above=True))
+            settle("time_limit", number("time_limit", self.time_limit, 0, math.inf, above=True))
 
     @classmethod
     def of(cls, question: Question, **changes: Any) -> SearchOptions:
@@ -79,7 +82,7 @@ class SearchOptions:
     def threads(self) -> int:
         """The number of threads that n_jobs asks for: −1 is all cores, −2 all but one, as elsewhere."""
         if self.n_jobs > 0:
-            return self.n_jobs
+            return min(self.n_jobs, _MOST_THREADS)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return max(1, cores + 1 + self.n_jobs)
 
@@ -104,22 +107,32 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     whole = _integer(value)
     if whole is None or whole < least or (most is not None and whole > most):
         allowed = f"of at least {least}" if most is None else f"from {least} to {most:,}"
-        raise OptionError(f"{name} = {value!r}: give a whole number {allowed}")
+        raise OptionError(f"{name} = {shown(value)}: give a whole number {allowed}")
     return whole
 
 
-def _number(name: str, value: Any, least: float, most: float, above: bool = False) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
+def number(name: str, value: Any, least: float, most: float, above: bool = False) -> float:
+    """The value as Python's float, if it is a number within these limits, of whatever type."""
     try:
-        inside = not isinstance(value, (bool, str)) and (least < value if above else least <= value) and value <= most
-    except TypeError:
-        inside = False
-    if not inside:
+        known = isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool)
+        number = float(value) if known else math.nan
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    except ValueError:  # Decimal has a NaN that is an error to look at
+        number = math.nan
+    if not ((least < number if above else least <= number) and number <= most):
         allowed = f"above {least:g}" if above else f"of at least {least:g}"
-        raise OptionError(
-            f"{name} = {value!r}: give a number {allowed}" + (f" and at most {most:g}" if most < math.inf else "")
-        )
-    return value
+        limit = f" and at most {most:g}" if most < math.inf else ""
+        raise OptionError(f"{name} = {shown(value)}: give a number {allowed}{limit}")
+    return number
+
+
+def shown(value: Any) -> str:
+    """The value for an error message."""
+    try:
+        return shorten([value])
+    except ValueError:
+        return "an integer of thousands of digits"  # which Python refuses to write
 
 
 @dataclass(frozen=True)
@@ -159,7 +172,7 @@ def run(
         beta=options.beta,
         k=options.k,
         alpha=options.alpha,
-        max_length=options.max_length,
+        max_length=None if options.max_length is None else min(options.max_length, _LONGEST),
         min_rows=options.min_rows(n_rows),
         redundant=options.redundant,
         floor=floor,
