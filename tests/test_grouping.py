@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules import grouping, search
+from causalrules import deadline, grouping, search
 from causalrules.exceptions import OptionError
 from causalrules.trust.evidence import SearchEvidence
 from strategies import TARGET, SmallTable, small_tables
@@ -162,21 +162,20 @@ def test_the_searches_for_ideas_share_one_deadline(monkeypatch: pytest.MonkeyPat
     rules = cr.discover(PASSENGERS, "survived", k=5)
     limits: list[float] = []
     run = search.run
+    clock = SimpleNamespace(now=100.0, step=15.0)
 
     def recorded(table: Any, options: Any, n_rows: int) -> Any:
         limits.append(options.time_limit)
+        clock.now += clock.step
         return run(table, dataclasses.replace(options, time_limit=None), n_rows)
 
-    def clocked(now: float) -> cr.RuleSet:
-        limits.clear()
-        clock = iter([100.0, now, *[1e9] * 10])
-        monkeypatch.setattr(grouping, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-        return rules.ideas(time_limit=60)
-
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: clock.now))
     monkeypatch.setattr(search, "run", recorded)
-    clocked(115.0)
-    assert limits == [60, 45]
-    stopped = clocked(160.0)
+    rules.ideas(time_limit=60)
+    assert limits == [60, 45, 30, 15]
+    limits.clear()
+    clock.step = 60.0
+    stopped = rules.ideas(time_limit=60)
     assert limits == [60]
     assert len(stopped) < 5
     assert any("more were not looked for" in note for note in stopped.notes)
@@ -205,3 +204,57 @@ def test_there_may_be_fewer_ideas_than_asked_for() -> None:
         rules.ideas(0)
     with pytest.raises(OptionError, match=r"read from a file.*search again"):
         dataclasses.replace(rules, problem=None).ideas()
+
+
+def test_a_list_of_ideas_says_that_it_is_one() -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=3, max_length=2)
+    ideas = rules.ideas(similarity=0.4)
+    assert (rules.question.similarity, ideas.question.similarity) == (None, 0.4)
+    assert cr.RuleSet.from_json(ideas.to_json()) == ideas
+    page = ideas.to_html()
+    assert ".ideas(similarity=0.4)" in page
+    assert "without those that share at least 40% of their rows with a stronger one" in page
+    assert ".ideas(" not in rules.to_html()
+
+
+def duplicated(n: int = 600, seed: int = 0) -> dict[str, Any]:
+    """Three columns that say nearly the same and have a large effect, and another with a smaller one."""
+    rng = np.random.default_rng([17, seed + 1])
+    x, other = rng.random(n) < 0.4, rng.random(n) < 0.5
+    noisy = {f"copy{i}": np.where(rng.random(n) < 0.03, ~x, x) for i in range(3)}
+    p = 0.15 + 0.5 * x + 0.25 * other
+    return {**noisy, "other": other, "y": (rng.random(n) < p).astype(int)}
+
+
+def test_an_idea_is_measured_by_the_ideas_of_each_split() -> None:
+    """The second idea is far down the plain list, whose second rule is a copy of the first."""
+    columns = duplicated()
+    rules = cr.discover(columns, "y", k=2, max_length=1)
+    assert not any("other" in rule.text for rule in rules)
+    ideas = rules.ideas()
+    assert [rule.conditions[0].column for rule in ideas] == [rules[0].conditions[0].column, "other"]
+    for rule in ideas.cross_fit(4).stability(10):
+        assert rule.evidence is not None
+        honest, stability = rule.evidence.honest, rule.evidence.stability
+        assert honest is not None
+        assert honest.effect == pytest.approx(rule.effect, abs=0.05)
+        assert stability is not None
+        assert stability.nearly == 1
+    honest = ideas.cross_fit(4)[1].evidence.honest  # type: ignore[union-attr]
+    assert honest is not None
+    assert honest.found == 4
+
+
+def test_the_list_of_a_split_is_the_list_of_its_rows() -> None:
+    """What cross-fitting and stability search on a part of the rows is what discover and ideas find there."""
+    from causalrules.trust.repeat import Searcher
+
+    half = {name: values[::2] for name, values in PASSENGERS.items()}
+    for similarity in (0.2, 0.5, 0.9):
+        ideas = cr.discover(half, "survived", k=6, max_length=2).ideas(similarity=similarity)
+        assert ideas.problem is not None
+        propositions = ideas.problem.language.propositions
+        found = Searcher().listed(ideas.problem, ideas.question)
+        assert [{propositions[number] for number in numbers} for numbers in found] == [
+            set(rule.conditions) for rule in ideas
+        ]

@@ -401,3 +401,17 @@ def test_plots_show_the_numbers(trusted: RuleSet) -> None:
     for kind, fix in (("honest", "cross_fit"), ("bias", "sensitivity"), ("stability", "stability")):
         with pytest.raises(OptionError, match=fix):
             bare.plot(kind, Figure().add_subplot())
+
+
+def test_the_command_line_hands_on_the_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+    for name in ("trust", "significance"):
+        monkeypatch.setattr(
+            RuleSet,
+            name,
+            lambda rules, *_, time_limit, **__: limits.append(time_limit) or rules,  # type: ignore[func-returns-value]
+        )
+    for words in (["--trust"], ["--permutations", "9"]):
+        result = command(tmp_path, planted(100), *words, "--time-limit", "30")
+        assert result.exit_code == 0, result.output
+    assert limits == [30, 30]

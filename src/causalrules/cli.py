@@ -300,7 +300,11 @@ def _output(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
     "--jobs", "n_jobs", type=int, default=-1, show_default=True, panel=_RUN, help="Threads; -1 for all cores."
 )
 @click.option(
-    "--time-limit", type=float, metavar="SECONDS", panel=_RUN, help="After this long, print the best rules so far."
+    "--time-limit",
+    type=float,
+    metavar="SECONDS",
+    panel=_RUN,
+    help="After this long, print the best rules so far; --trust or --permutations may take as long again.",
 )
 @click.option(
     "--checkpoint",
@@ -363,7 +367,7 @@ def discover(
     rules = find(file, **question, progress=progress)
     interrupted = rules.stopped == "interrupted"
     if not interrupted and (trust or permutations is not None):
-        run = {"seed": question["seed"], "n_jobs": question["n_jobs"], "progress": progress}
+        run = {name: question[name] for name in ("seed", "n_jobs", "time_limit")} | {"progress": progress}
         try:
             if trust:
                 rules = rules.trust(999 if permutations is None else permutations, **run)

@@ -11,6 +11,7 @@ from typing import Any, cast
 from causalrules import estimators, search
 from causalrules._native import Packed
 from causalrules.data import Table, is_dask, read
+from causalrules.deadline import Deadline
 from causalrules.exceptions import InadmissibleError, OptionError
 from causalrules.problem import Problem, prepare
 from causalrules.progress import search_bar, watching
@@ -101,8 +102,9 @@ def discover(
     query
         A SELECT over the file as the table `data`; its result is searched.
     n_jobs, time_limit, progress
-        Threads (−1: all cores), seconds after which the best so far is returned, and whether progress is shown
-        (None: on a terminal, when it takes longer than a second) or a function that is called with it.
+        Threads (−1: all cores), seconds after which the best so far is returned (of which β's calibration may take
+        half), and whether progress is shown (None: on a terminal, when it takes longer than a second) or a function
+        that is called with that of the search.
     client
         The Dask client whose workers hold a Dask DataFrame; by default the current one, or threads of this process.
     checkpoint
@@ -113,6 +115,7 @@ def discover(
     calibrated = isinstance(beta, str) and beta == "calibrated"
     usual = _USUAL_BETA if calibrated else cast(float, beta)
     options = SearchOptions(k, usual, alpha, max_length, min_coverage, estimator, redundant, n_jobs, time_limit)
+    deadline = Deadline.after(options.time_limit)
     max_bins = search.whole("max_bins", max_bins, least=2)
     if graph is None and latent:
         raise OptionError(f"latent = {latent!r:.200}: these are variables of a graph; give the graph too")
@@ -148,7 +151,9 @@ def discover(
     if calibrated:
         from causalrules.trust.calibration import calibrate
 
-        calibration = calibrate(problem, options, seed=seed)
+        # Half of the time is for the search; a function for its progress does not know permutations.
+        shown = False if callable(progress) else progress
+        calibration = calibrate(problem, options, seed=seed, time_limit=deadline.left(0.5), progress=shown)
         options = replace(options, beta=calibration.beta)
     packed = problem.pack()
     file = None
@@ -157,6 +162,7 @@ def discover(
 
         file = Checkpoint(checkpoint, problem, options)
     with watching(progress, search_bar) as watch:
+        options = replace(options, time_limit=deadline.left())
         found = search.run(packed, options, problem.n_rows, watch=watch, checkpoint=file)
     question = Question(
         target=roles.target,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,11 @@ from causalrules.exceptions import OptionError
 from causalrules.propositions import Proposition
 
 if TYPE_CHECKING:
+    from causalrules._native import Packed
+    from causalrules.deadline import Deadline
     from causalrules.problem import Problem
     from causalrules.result import RuleResult, RuleSet
+    from causalrules.search import Found, SearchOptions
 
 # A list of ideas is looked for in lists of rules up to this many times as long.
 _FARTHEST = 256
@@ -38,33 +40,20 @@ def groups(rules: RuleSet, similarity: float = 0.5, data: Any = None) -> tuple[G
 
     The rows are those that were searched; give `data` for a result that was read from a file.
     """
-    if isinstance(similarity, bool) or not isinstance(similarity, (int, float)) or not 0 < similarity <= 1:
-        raise OptionError(f"similarity = {similarity!r}: give a number above 0 and at most 1")
-    coverage = _Coverage(rules, data)
-    leaders: list[int] = []
-    variants: dict[int, list[tuple[int, float]]] = {}
-    for place in range(len(rules)):
-        for leader in leaders:
-            shared = coverage.shared(leader, place)
-            if shared >= similarity:
-                variants[leader].append((place, shared))
-                break
-        else:
-            leaders.append(place)
-            variants[place] = []
+    places = _Coverage.of(rules, data).groups(_checked(similarity))
     return tuple(
         Group(
             rules[leader],
-            tuple(rules[place] for place, _ in variants[leader]),
-            tuple(shared for _, shared in variants[leader]),
+            tuple(rules[place] for place, _ in variants),
+            tuple(shared for _, shared in variants),
         )
-        for leader in leaders
+        for leader, variants in places.items()
     )
 
 
 def shared_rows(rules: RuleSet, data: Any = None) -> NDArray[np.float64]:
     """For each two rules, how much of the rows that one of them covers both cover."""
-    coverage = _Coverage(rules, data)
+    coverage = _Coverage.of(rules, data)
     matrix = np.ones((len(rules), len(rules)))
     for i in range(len(rules)):
         for j in range(i):
@@ -79,7 +68,7 @@ def redundant(rules: RuleSet) -> tuple[bool, ...]:
     """
     places, values = range(len(rules)), [rule.value for rule in rules]
     if rules.problem is not None:
-        within = _Coverage(rules, None).within
+        within = _Coverage.of(rules, None).within
     else:
         sizes = [rule.n_covered for rule in rules]
 
@@ -96,43 +85,27 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
     They are looked for among the best 256·k rules, at most a million; where these hold fewer ideas, a note says so.
     """
     from causalrules import search
+    from causalrules.deadline import Deadline
     from causalrules.discovery import assemble
     from causalrules.trust.evidence import SearchEvidence
 
-    problem, question = _searched(rules, "search again"), rules.question
-    k = question.k if k is None else k
-    wanted = search.SearchOptions.of(question, k=k, time_limit=time_limit)
-    k = wanted.k
-    # One deadline for all the searches; the first begins now and has all of the time.
-    begun, left = time.monotonic(), wanted.time_limit
-    packed = problem.pack()
-    length, longest = k, min(k * _FARTHEST, search.MOST_RULES)
-    proven: tuple[int, RuleSet, list[RuleResult]] | None = None
-    while True:
-        found = search.run(packed, replace(wanted, k=length, time_limit=left), problem.n_rows)
-        listed = assemble(problem, packed, replace(question, k=length), found)
-        leaders = [group.leader for group in groups(listed, similarity)][:k]
-        if found.stopped != "optimal" and proven is not None and len(leaders) <= len(proven[2]):
-            # Cut short with no more ideas than before: what was proven is worth more.
-            (length, listed, leaders), exhausted = proven, False
-            break
-        exhausted = len(listed) < length or found.stopped != "optimal"
-        if len(leaders) == k or exhausted or length == longest:
-            break
-        if wanted.time_limit is not None:
-            left = wanted.time_limit - (time.monotonic() - begun)
-            if left <= 0:
-                break
-        proven = (length, listed, leaders)
-        length = min(4 * length, longest)
+    problem, question, similarity = _searched(rules, "search again"), rules.question, _checked(similarity)
+    options = search.SearchOptions.of(question, k=question.k if k is None else k)
+    deadline, packed = Deadline.after(time_limit), problem.pack()
+    found = look_for_ideas(
+        packed, options, similarity, lambda options: search.run(packed, options, problem.n_rows), deadline
+    )
+    question = replace(question, k=options.k, similarity=similarity)
+    ideas = tuple(found.listed.rules[place] for place in found.places)
+    listed = assemble(problem, packed, question, replace(found.listed, rules=ideas))
     notes = [*rules.notes, f"near-duplicates (at least {similarity:.0%} of their rows shared) are left out"]
-    if len(leaders) < k and not exhausted:
-        notes.append(f"the best {length:,} rules hold {len(leaders):,} different ideas; more were not looked for")
+    if len(ideas) < options.k and not found.exhausted:
+        notes.append(f"the best {found.length:,} rules hold {len(ideas):,} different ideas; more were not looked for")
     calibration = None if rules.evidence is None else rules.evidence.calibration
     return replace(
         rules,
-        rules=tuple(leaders),
-        question=replace(question, k=k),
+        rules=listed.rules,
+        question=question,
         optimal=listed.optimal,
         upper_bound=listed.upper_bound,
         gap=listed.gap,
@@ -146,25 +119,91 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
     )
 
 
+@dataclass(frozen=True)
+class Ideas:
+    """The places of the ideas in a list of the best `length` rules; `exhausted` if no longer list can be had."""
+
+    listed: Found
+    places: tuple[int, ...]
+    length: int
+    exhausted: bool
+
+    @property
+    def conditions(self) -> list[tuple[int, ...]]:
+        """The conditions of each idea, by their numbers in the language."""
+        return [self.listed.rules[place][1] for place in self.places]
+
+
+def look_for_ideas(
+    packed: Packed,
+    options: SearchOptions,
+    similarity: float,
+    run: Callable[[SearchOptions], Found],
+    deadline: Deadline,
+) -> Ideas:
+    """Search for longer and longer lists until k of their rules are no near-duplicates of stronger ones."""
+    from causalrules.search import MOST_RULES
+
+    length, longest = options.k, min(options.k * _FARTHEST, MOST_RULES)
+    proven: Ideas | None = None
+    while True:
+        found = run(replace(options, k=length, time_limit=deadline.left()))
+        coverage = _Coverage.of_conditions(packed, [conditions for _, conditions in found.rules])
+        places = tuple(coverage.groups(similarity))[: options.k]
+        if found.stopped != "optimal" and proven is not None and len(places) <= len(proven.places):
+            # Cut short with no more ideas than before: what was proven is worth more.
+            return proven
+        ideas = Ideas(found, places, length, len(found.rules) < length or found.stopped != "optimal")
+        if len(places) == options.k or ideas.exhausted or length == longest or deadline.passed:
+            return ideas
+        proven = ideas
+        length = min(4 * length, longest)
+
+
+def _checked(similarity: float) -> float:
+    if isinstance(similarity, bool) or not isinstance(similarity, (int, float)) or not 0 < similarity <= 1:
+        raise OptionError(f"similarity = {similarity!r}: give a number above 0 and at most 1")
+    return float(similarity)
+
+
 class _Coverage:
     """How many rows any two rules have in common."""
 
-    _both: Callable[[int, int], int]
+    def __init__(self, size: int, both: Callable[[int, int], int]) -> None:
+        self._both = both
+        self._sizes = [both(place, place) for place in range(size)]
 
-    def __init__(self, rules: RuleSet, data: Any) -> None:
+    @classmethod
+    def of(cls, rules: RuleSet, data: Any) -> _Coverage:
+        """The rows of the table, or of those that were searched."""
         if data is None:
             problem = _searched(rules, "pass data=")
-            packed = problem.pack()
             number = {proposition: index for index, proposition in enumerate(problem.language.propositions)}
-            conditions = [{number[condition] for condition in rule.conditions} for rule in rules]
-            # Both rules hold where the conditions of both do, which the core counts without a look at the rows.
-            self._both = lambda one, other: sum(
-                int(counts.sum()) for counts in packed.count(sorted(conditions[one] | conditions[other]))
-            )
-        else:
-            rows = [rule.covers(data) for rule in rules]
-            self._both = lambda one, other: int(np.count_nonzero(rows[one] & rows[other]))
-        self._sizes = [self._both(place, place) for place in range(len(rules))]
+            return cls.of_conditions(problem.pack(), [[number[each] for each in rule.conditions] for rule in rules])
+        rows = [rule.covers(data) for rule in rules]
+        return cls(len(rows), lambda one, other: int(np.count_nonzero(rows[one] & rows[other])))
+
+    @classmethod
+    def of_conditions(cls, packed: Packed, conditions: Sequence[Sequence[int]]) -> _Coverage:
+        """Both rules hold where the conditions of both do, which the core counts without a look at the rows."""
+        sets = [set(each) for each in conditions]
+        return cls(
+            len(sets),
+            lambda one, other: sum(int(counts.sum()) for counts in packed.count(sorted(sets[one] | sets[other]))),
+        )
+
+    def groups(self, similarity: float) -> Mapping[int, Sequence[tuple[int, float]]]:
+        """The place of each leader, with those of its variants and what they share with it."""
+        variants: dict[int, list[tuple[int, float]]] = {}
+        for place in range(len(self._sizes)):
+            for leader, others in variants.items():
+                shared = self.shared(leader, place)
+                if shared >= similarity:
+                    others.append((place, shared))
+                    break
+            else:
+                variants[place] = []
+        return variants
 
     def shared(self, one: int, other: int) -> float:
         both = self._both(one, other)

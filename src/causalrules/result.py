@@ -248,6 +248,8 @@ class Question:
     holdout: float | None = None
     calibrated: bool = False
     seed: int = 0
+    similarity: float | None = None
+    """Of rules that share this much of their rows, only the strongest is in the list (`ideas`); None for all rules."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -197,6 +197,7 @@ def _question(payload: dict[str, Any]) -> Question:
         holdout=None if payload.get("holdout") is None else _number(payload, "holdout"),
         calibrated=_take(payload, "calibrated", bool) if "calibrated" in payload else False,
         seed=_take(payload, "seed", int) if "seed" in payload else 0,
+        similarity=None if payload.get("similarity") is None else _number(payload, "similarity"),
     )
 
 

@@ -267,11 +267,18 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
         ("Adjusted for", ", ".join(question.control) or "nothing"),
         ("Maximised", _MAXIMISED.get(question.estimator, question.estimator)),
         ("Caution", _caution(rules)),
-        ("Rules", f"the best {question.k:,}{'' if question.redundant else ' that beat each of their generalisations'}"),
+        ("Rules", _which(question)),
         ("Conditions per rule", "any number" if question.max_length is None else f"at most {question.max_length}"),
         ("Least coverage", wording.percent(question.min_coverage)),
         ("Bins per column", f"at most {question.max_bins}"),
     ]
+
+
+def _which(question: Question) -> str:
+    said = f"the best {question.k:,}{'' if question.redundant else ' that beat each of their generalisations'}"
+    if question.similarity is None:
+        return said
+    return f"{said}, without those that share at least {question.similarity:.0%} of their rows with a stronger one"
 
 
 def _caution(rules: RuleSet) -> str:
@@ -423,7 +430,8 @@ def _call(rules: RuleSet) -> str:
         arguments |= {"graph": rules.graph.to_dagitty(), "allow_inadmissible": not wording.causal(rules)}
     lines = "".join(f"    {name}={value!r},\n" for name, value in arguments.items())
     source = "data" if question.source is None else repr(question.source)
-    return f"import causalrules as cr\n\nrules = cr.discover(\n    {source},\n{lines})"
+    ideas = "" if question.similarity is None else f".ideas(similarity={question.similarity!r})"
+    return f"import causalrules as cr\n\nrules = cr.discover(\n    {source},\n{lines}){ideas}"
 
 
 def _outcome(question: Question) -> str:

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from causalrules import estimators
+from causalrules.deadline import Deadline
 from causalrules.exceptions import OptionError
 from causalrules.problem import Problem
 from causalrules.search import SearchOptions, whole
@@ -31,6 +32,7 @@ def calibrate(
     confidence: float = 0.95,
     permutations: int = 199,
     seed: int = 0,
+    time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> Calibration:
     """Return the smallest β for which the best rule of permuted data is at most 0 with this confidence.
@@ -38,15 +40,18 @@ def calibrate(
     With the outcome independent of the actionable columns within every stratum, the data's own smallest β and those
     of the permuted tables are exchangeable: it exceeds their m-th smallest, m = ⌈confidence·(permutations + 1)⌉,
     with a probability of at most 1 − confidence.
+
+    After `time_limit` seconds, β is that of the permutations begun, of which those cut short count as above any β; if
+    they are too few to say, it is an OutOfTimeError.
     """
+    deadline = Deadline.after(time_limit)
     if options.estimator != "reliable":
         raise OptionError(f"beta = 'calibrated' is for the reliable estimator; {options.estimator!r} has no β")
     confidence, permutations = (
         repeat.between("confidence", confidence),
         whole("permutations", permutations, 1),
     )
-    # How many of the largest decide: the m-th smallest is the last of them.
-    n_largest = permutations + 1 - math.ceil(confidence * (permutations + 1) - 1e-9)
+    n_largest = _n_largest(confidence, permutations)
     if n_largest < 1:
         raise OptionError(
             f"permutations = {permutations}: a confidence of {confidence} needs at least "
@@ -55,24 +60,51 @@ def calibrate(
     one = replace(options, k=1, alpha=1.0, redundant=True, time_limit=None)
     largest = [0.0] * n_largest  # a heap: its first is the smallest β that can still be the answer
 
-    def work(searcher: repeat.Searcher, place: int) -> float:
+    def work(searcher: repeat.Searcher, place: int) -> float | None:
         table = permuted(problem, repeat.generator(seed, "calibration", place))
         beta = largest[0]
-        while found := searcher(table, replace(one, beta=beta), 0.0).rules:
-            higher = _zero(table, found[0][1])
-            if higher <= beta:
-                break
-            beta = higher
+        try:
+            while found := searcher(table, replace(one, beta=beta), 0.0).rules:
+                higher = _zero(table, found[0][1])
+                if higher <= beta:
+                    break
+                beta = higher
+        except repeat.CutShortError:
+            return None
         return beta
 
-    for beta in repeat.in_order(work, permutations, options.n_jobs, "calibrating β", progress):
-        heapq.heappushpop(largest, beta)
-    beta = _rounded_up(largest[0])
-    best = {}
-    for candidate in (beta, USUAL_BETA):
-        rules = repeat.Searcher()(problem, replace(one, beta=candidate)).rules
-        best[candidate] = rules[0][0] if rules else None
-    return Calibration(beta, confidence, permutations, seed, best[beta], USUAL_BETA, best[USUAL_BETA])
+    begun = cut_short = 0
+    for beta in repeat.in_order(work, permutations, options.n_jobs, "calibrating β", progress, deadline):
+        begun += 1
+        if beta is None:
+            cut_short += 1
+        else:
+            heapq.heappushpop(largest, beta)
+    # Those cut short are the largest of all.
+    rank = _n_largest(confidence, begun) - cut_short
+    if rank < 1:
+        raise repeat.OutOfTimeError(
+            f"β cannot be calibrated in {deadline.limit:.3g} s: {begun - cut_short} of {permutations} permutations "
+            f"were searched, too few for a confidence of {confidence}; give more time, a smaller max_length, or a "
+            "number for beta"
+        )
+    beta = _rounded_up(sorted(largest, reverse=True)[rank - 1])
+    value, usual = (_best(problem, replace(one, beta=candidate), deadline) for candidate in (beta, USUAL_BETA))
+    return Calibration(beta, confidence, begun, permutations, cut_short, seed, value, USUAL_BETA, usual)
+
+
+def _n_largest(confidence: float, permutations: int) -> int:
+    """How many of the largest decide: the m-th smallest is the last of them."""
+    return permutations + 1 - math.ceil(confidence * (permutations + 1) - 1e-9)
+
+
+def _best(problem: Problem, options: SearchOptions, deadline: Deadline) -> float | None:
+    """The value of the best rule; None if there is none, or no time to find it."""
+    try:
+        rules = repeat.Searcher(deadline)(problem, options).rules
+    except repeat.CutShortError:
+        return None
+    return rules[0][0] if rules else None
 
 
 def _zero(problem: Problem, conditions: tuple[int, ...]) -> float:

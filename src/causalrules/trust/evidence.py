@@ -146,10 +146,14 @@ class RuleEvidence:
 
 @dataclass(frozen=True)
 class PermutationRun:
-    """How the p-values were made; `exact` where every arrangement of the outcome was tried."""
+    """How the p-values were made; `exact` where every arrangement of the outcome was tried.
+
+    Of the `permutations` that were begun, of those `asked` for, the time limit ended `cut_short`: they count as good.
+    """
 
     permutations: int
     asked: int
+    cut_short: int
     level: float
     method: str
     exact: bool
@@ -160,12 +164,15 @@ class PermutationRun:
 class Calibration:
     """The smallest β for which the best rule of permuted data is at most 0 with probability `confidence`.
 
-    `value` is the best reliable effect of the data with it, `usual_value` with `usual_beta`: the price.
+    `value` is the best reliable effect of the data with it, `usual_value` with `usual_beta`: the price. Of the
+    `permutations` that were begun, of those `asked` for, the time limit ended `cut_short`: they count as above any β.
     """
 
     beta: float
     confidence: float
     permutations: int
+    asked: int
+    cut_short: int
     seed: int
     value: float | None
     usual_beta: float
@@ -174,22 +181,30 @@ class Calibration:
 
 @dataclass(frozen=True)
 class HonestRun:
-    """How honest effects were measured: "holdout", "second table" or "cross-fitting"."""
+    """How honest effects were measured: "holdout", "second table" or "cross-fitting".
+
+    The time limit may leave fewer `splits` than were `asked` for.
+    """
 
     source: str
     n_discovery: int
     n_estimation: int
     splits: int
+    asked: int
     level: float
     seed: int | None
 
 
 @dataclass(frozen=True)
 class StabilityRun:
-    """How stability was measured, and how often each condition was in one of the best rules."""
+    """How stability was measured, and how often each condition was in one of the best rules.
+
+    The time limit may leave fewer `replicates` than were `asked` for.
+    """
 
     method: str
     replicates: int
+    asked: int
     share: float
     seed: int
     conditions: tuple[ConditionStability, ...]

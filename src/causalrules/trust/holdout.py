@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from causalrules import propositions
 from causalrules.data import Kind, Table, Values, read, unknown_column
+from causalrules.deadline import Deadline
 from causalrules.estimators import beta_of_confidence, share_variance
 from causalrules.exceptions import DataError, OptionError
 from causalrules.problem import Problem
@@ -142,7 +143,7 @@ class Unseen:
     def measure(self, rules: RuleSet, level: float = 0.95) -> RuleSet:
         """The rules with their effects on these rows."""
         estimates = [_Estimate.of(self.counts(rule)) for rule in rules]
-        run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, level, self.seed)
+        run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, 1, level, self.seed)
         return _with_effects(rules, _honest(estimates, 1, level), run)
 
 
@@ -202,6 +203,7 @@ def cross_fit(
     *,
     level: float = 0.95,
     n_jobs: int = -1,
+    time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
     """Return the rules with what the rule in each place of such a list is worth on rows the search has not seen.
@@ -209,8 +211,11 @@ def cross_fit(
     The search runs on all rows but one part, each part in turn, and every rule it finds is measured on the part left
     out. The effect of the j-th rule is the mean, over the parts, of the j-th rule found without them, each part
     weighted by its rows in strata with both sides. (Measuring the rules of the whole table on its parts would not be
-    honest: the parts had a say in choosing them.)
+    honest: the parts had a say in choosing them.) For a list of ideas, each part's list is one of ideas too.
+
+    After `time_limit` seconds, the mean is over the parts whose searches are done.
     """
+    deadline = Deadline.after(time_limit)
     splits, seed = whole("splits", splits, 2), whole("seed", seed, 0)
     level = repeat.between("level", level)
     problem = repeat.settled(rules, "cross_fit")
@@ -218,13 +223,16 @@ def cross_fit(
         raise OptionError(f"splits = {splits}: the table has only {problem.n_rows:,} rows")
     parts = folds(problem, splits, repeat.generator(seed, "split"))
     everything = frequencies(problem)
-    options = repeat.options_of(rules.question)
 
     def work(searcher: repeat.Searcher, place: int) -> list[NDArray[np.bool_]]:
-        found = searcher(reweighted(problem, everything - parts[place]), options)
-        return [covered(problem, conditions) for _, conditions in found.rules]
+        found = searcher.listed(reweighted(problem, everything - parts[place]), rules.question)
+        return [covered(problem, conditions) for conditions in found]
 
-    lists = list(repeat.in_order(work, splits, n_jobs, "splits", progress))
+    lists = list(repeat.in_order(work, splits, n_jobs, "splits", progress, deadline))
+    if not lists:
+        raise repeat.OutOfTimeError(f"time_limit = {time_limit!r}: not one of {splits} searches was done; give it more")
+    parts = parts[: len(lists)]
+    n_unseen = int(sum(part.sum() for part in parts))
     estimates = []
     for place, rule in enumerate(rules):
         rows = rule_rows(rule, problem)
@@ -234,10 +242,10 @@ def cross_fit(
             if place < len(masks)
         ]
         found = sum(any(np.array_equal(rows, mask) for mask in masks) for masks in lists)
-        estimates.append(_mean(measured, problem.n_rows, found))
+        estimates.append(_mean(measured, n_unseen, found))
     n_estimation = problem.n_rows // splits
-    run = HonestRun("cross-fitting", problem.n_rows - n_estimation, n_estimation, splits, level, seed)
-    return _with_effects(rules, _honest(estimates, splits, level), run)
+    run = HonestRun("cross-fitting", problem.n_rows - n_estimation, n_estimation, len(lists), splits, level, seed)
+    return _with_effects(rules, _honest(estimates, len(lists), level), run)
 
 
 def _with_effects(rules: RuleSet, effects: Sequence[HonestEffect], run: HonestRun) -> RuleSet:

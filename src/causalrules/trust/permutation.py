@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from causalrules.deadline import Deadline
 from causalrules.exceptions import OptionError
 from causalrules.problem import Problem
 from causalrules.result import Question, RuleSet
@@ -36,6 +37,7 @@ def significance(
     level: float = 0.05,
     stop_early: bool = True,
     n_jobs: int = -1,
+    time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
     """Return the rules with `p_value` filled in: the chance that the best rule of noise is as good.
@@ -43,7 +45,11 @@ def significance(
     With `stop_early`, a rule's count ends when so many permutations were as good that its p-value is above `level`
     whatever follows; it is then h/m, h as-good ones among m permutations (Besag & Clifford 1991), and valid too.
     Where there are no more ways to deal the outcome than permutations, all are tried and p is exact.
+
+    After `time_limit` seconds, p is (1 + as-good ones)/(1 + m) over the m permutations begun. Those that were cut short
+    count as as good: which are may have to do with how good their rules are.
     """
+    deadline = Deadline.after(time_limit)
     permutations, seed = whole("permutations", permutations, 1), whole("seed", seed, 0)
     level = repeat.between("level", level)
     if method not in METHODS:
@@ -54,7 +60,10 @@ def significance(
     times = permutations if total is None else total
     deal: Callable[[int], Problem]
     if exact:
-        deal = list(every_arrangement(problem)).__getitem__
+        # In a random order: if the time is up before the last, those that were tried must be a fair sample.
+        every = list(every_arrangement(problem))
+        order = repeat.generator(seed, "permutation").permutation(len(every))
+        deal = lambda place: every[order[place]]  # noqa: E731
     else:
         deal = lambda place: permuted(problem, repeat.generator(seed, "permutation", place))  # noqa: E731
 
@@ -63,15 +72,29 @@ def significance(
     enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
     tally = _Tally(len(rules), enough)
 
-    def work(searcher: repeat.Searcher, place: int) -> NDArray[np.bool_]:
-        return compare(searcher, place, tally.counting[0] | tally.counting[1])
+    def work(searcher: repeat.Searcher, place: int) -> NDArray[np.bool_] | None:
+        try:
+            return compare(searcher, place, tally.counting[0] | tally.counting[1])
+        except repeat.CutShortError:
+            return None
 
-    for as_good in repeat.in_order(work, times if rules else 0, n_jobs, "permutations", progress):
-        tally.add(as_good)
+    cut_short = 0
+    for as_good in repeat.in_order(work, times if rules else 0, n_jobs, "permutations", progress, deadline):
+        cut_short += as_good is None
+        tally.add(np.ones_like(tally.counting) if as_good is None else as_good)
         if not tally.counting.any():
             break
+    if rules and tally.n_seen == cut_short:
+        raise repeat.OutOfTimeError(f"time_limit = {time_limit!r}: not one permutation was searched; give it more")
+    exact = exact and tally.n_seen == times and not cut_short
     run = PermutationRun(
-        permutations=tally.n_seen, asked=permutations, level=level, method=method, exact=exact, seed=seed
+        permutations=tally.n_seen,
+        asked=permutations,
+        cut_short=cut_short,
+        level=level,
+        method=method,
+        exact=exact,
+        seed=seed,
     )
     return _with_p_values(rules, tally, method, exact, run)
 

@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from causalrules import search
+from causalrules import grouping, search
+from causalrules._native import Packed
+from causalrules.deadline import Deadline
 from causalrules.exceptions import DataError, OptionError
 from causalrules.problem import Problem
 from causalrules.progress import watching
@@ -25,19 +27,47 @@ Watcher = Callable[[int, int], None]
 _AHEAD = 4
 
 
+class OutOfTimeError(OptionError):
+    """The time limit left too little to say anything."""
+
+
+class CutShortError(Exception):
+    """A search that the time limit ended: what it would have found is not known."""
+
+
 class _StoppedError(Exception):
     """Ends a search whose result nobody waits for any more."""
 
 
 class Searcher:
-    """Searches of one thread each that end at once when the loop around them ends."""
+    """Searches of one thread each that end at once when the loop around them ends, or with the time limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadline: Deadline | None = None) -> None:
         self.stopped = threading.Event()
+        self.deadline = Deadline.after(None) if deadline is None else deadline
 
     def __call__(self, problem: Problem, options: SearchOptions, floor: float = -np.inf) -> Found:
         """Search; the core lets other threads run meanwhile."""
-        return search.run(problem.pack(), replace(options, n_jobs=1), problem.n_rows, floor=floor, watch=self._watch)
+        return self._search(problem.pack(), problem.n_rows, options, floor)
+
+    def listed(self, problem: Problem, question: Question, **changes: Any) -> list[tuple[int, ...]]:
+        """The conditions of each rule in the list that the question has on this table."""
+        options = options_of(question, **changes)
+        if question.similarity is None:
+            return [conditions for _, conditions in self(problem, options).rules]
+        packed = problem.pack()
+        run = partial(self._search, packed, problem.n_rows)
+        # The searches keep the time limit themselves: a list that it made shorter is not the list.
+        return grouping.look_for_ideas(packed, options, question.similarity, run, Deadline.after(None)).conditions
+
+    def _search(self, packed: Packed, n_rows: int, options: SearchOptions, floor: float = -np.inf) -> Found:
+        options = replace(options, n_jobs=1, time_limit=self.deadline.left())
+        found = search.run(packed, options, n_rows, floor=floor, watch=self._watch)
+        if found.stopped == "interrupted":
+            raise KeyboardInterrupt
+        if found.stopped != "optimal":
+            raise CutShortError
+        return found
 
     def _watch(self, _: object) -> None:
         if self.stopped.is_set():
@@ -45,21 +75,39 @@ class Searcher:
 
 
 def in_order(
-    work: Callable[[Searcher, int], T], times: int, n_jobs: int, label: str, progress: bool | Watcher | None
+    work: Callable[[Searcher, int], T],
+    times: int,
+    n_jobs: int,
+    label: str,
+    progress: bool | Watcher | None,
+    deadline: Deadline,
 ) -> Iterator[T]:
-    """Yield work(searcher, 0), work(searcher, 1), …; whoever stops listening stops the work."""
-    searcher = Searcher()
+    """Yield work(searcher, 0), work(searcher, 1), …; whoever stops listening stops the work.
+
+    When the time is up, nothing new is begun, and it ends with the first that was cut short, if its work lets that out.
+    """
+    searcher = Searcher(deadline)
     threads = SearchOptions(n_jobs=n_jobs).threads
     executor = ThreadPoolExecutor(threads)
     waiting: deque[Future[T]] = deque()
+
+    def begin(place: int) -> T:
+        if deadline.passed:
+            raise _StoppedError
+        return work(searcher, place)
+
     try:
         with watching(progress, partial(_bar, label, times)) as watch:
             submitted = 0
             for done in range(times):
                 while submitted < min(times, done + _AHEAD * threads):
-                    waiting.append(executor.submit(work, searcher, submitted))
+                    waiting.append(executor.submit(begin, submitted))
                     submitted += 1
-                yield waiting.popleft().result()
+                try:
+                    finished = waiting.popleft().result()
+                except (CutShortError, _StoppedError):
+                    return
+                yield finished
                 if watch is not None:
                     watch(done + 1, times)
     finally:
@@ -93,9 +141,13 @@ def options_of(question: Question, **changes: Any) -> SearchOptions:
 
 def between(name: str, value: Any) -> float:
     """The value, if it lies between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < 1:
-        raise OptionError(f"{name} = {value!r}: give a number between 0 and 1, such as 0.5")
-    return float(value)
+    try:
+        share = search.number(name, value, 0, 1)
+    except OptionError:
+        share = 0.0
+    if not 0 < share < 1:
+        raise OptionError(f"{name} = {search.shown(value)}: give a number between 0 and 1, such as 0.5")
+    return share
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from causalrules.deadline import Deadline
 from causalrules.exceptions import OptionError
 from causalrules.problem import Problem
 from causalrules.propositions import Proposition, format_column, format_value
@@ -36,25 +37,32 @@ def stability(
     method: str = "subsample",
     share: float = 0.5,
     n_jobs: int = -1,
+    time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
     """Return the rules with how often each, and each of its conditions, returns among the 10 best of other samples.
 
-    "subsample" draws a share of each stratum's rows, "bootstrap" as many rows as there are, with replacement.
+    "subsample" draws a share of each stratum's rows, "bootstrap" as many rows as there are, with replacement. For a
+    list of ideas, it is the 10 best ideas of each sample. After `time_limit` seconds, the samples searched are counted.
     """
+    deadline = Deadline.after(time_limit)
     replicates, seed = whole("replicates", replicates, 1), whole("seed", seed, 0)
     share = repeat.between("share", share)
     if method not in METHODS:
         raise OptionError(f"method = {method!r}: give 'subsample' or 'bootstrap'")
     problem = repeat.settled(rules, "stability")
-    options = replace(repeat.options_of(rules.question), k=BEST)
 
     def work(searcher: repeat.Searcher, place: int) -> list[tuple[int, ...]]:
         rng = repeat.generator(seed, "sample", place)
         sample = bootstrap(problem, rng) if method == "bootstrap" else subsample(problem, share, rng)
-        return [conditions for _, conditions in searcher(sample, options).rules]
+        return searcher.listed(sample, rules.question, k=BEST)
 
-    lists = list(repeat.in_order(work, replicates, n_jobs, "samples", progress))
+    lists = list(repeat.in_order(work, replicates, n_jobs, "samples", progress, deadline))
+    if not lists:
+        raise repeat.OutOfTimeError(
+            f"time_limit = {time_limit!r}: not one of {replicates} samples was searched; give it more"
+        )
+    asked, replicates = replicates, len(lists)
     conditions = _conditions(problem, lists)
     weights = frequencies(problem)
     returned, nearly = np.zeros(len(rules)), np.zeros(len(rules))
@@ -74,7 +82,7 @@ def stability(
         result = Stability(float(returned[place]) / replicates, float(nearly[place]) / replicates, found_conditions)
         judged.append(replace(each, evidence=replace(each.evidence or RuleEvidence(), stability=result)))
     frequent = sorted(conditions.values(), key=lambda condition: (-condition.share, condition.condition))
-    run = StabilityRun(method, replicates, share, seed, tuple(frequent[:_MOST_CONDITIONS]))
+    run = StabilityRun(method, replicates, asked, share, seed, tuple(frequent[:_MOST_CONDITIONS]))
     return replace(rules, rules=tuple(judged), evidence=replace(rules.evidence or SearchEvidence(), stability=run))
 
 

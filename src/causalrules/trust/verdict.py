@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from causalrules.deadline import Deadline
 from causalrules.exceptions import CausalRulesWarning
 from causalrules.result import RuleResult, RuleSet
 from causalrules.trust import overlap, repeat
@@ -45,17 +47,28 @@ def trust(
     *,
     level: float = 0.05,
     n_jobs: int = -1,
+    time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
     """Return the rules with all of the evidence, and a verdict on each.
 
-    Honest effects are cross-fitted, unless the rules were found with a holdout already.
+    Honest effects are cross-fitted, unless the rules were found with a holdout already. `time_limit` is for all of it
+    together: each part stops with what is known by then, and what cannot be said in the time is a doubt.
     """
-    run: dict[str, object] = {"seed": seed, "n_jobs": n_jobs, "progress": progress}
-    rules = significance(rules, permutations, level=level, **run)  # type: ignore[arg-type]
+    deadline = Deadline.after(time_limit)
+
+    def ask(share: float, part: Callable[..., RuleSet], *arguments: Any, **options: Any) -> RuleSet:
+        """The rules with this part of the evidence, if this share of the time that is left is enough for it."""
+        limit = deadline.left(share)
+        try:
+            return part(rules, *arguments, seed=seed, n_jobs=n_jobs, progress=progress, time_limit=limit, **options)
+        except repeat.OutOfTimeError:
+            return rules
+
+    rules = ask(0.5, significance, permutations, level=level)
     if rules.evidence is None or rules.evidence.honest is None:
-        rules = cross_fit(rules, splits, level=1 - level, **run)  # type: ignore[arg-type]
-    rules = stability(rules, replicates, **run)  # type: ignore[arg-type]
+        rules = ask(0.5, cross_fit, splits, level=1 - level)
+    rules = ask(1.0, stability, replicates)
     rules = sensitivity(rules, level=1 - level)
     with warnings.catch_warnings():
         # The verdict says it of each rule.
@@ -108,7 +121,11 @@ def judge(
             doubts.append(f"only {honest.overlap:.0%} of the unseen rows have a counterpart among them")
     elif honest is not None:
         doubts.append(f"no {noun} could be measured on unseen rows")
-    if evidence.stability is not None:
+    else:
+        doubts.append("it was not measured on unseen rows")
+    if evidence.stability is None:
+        doubts.append("it was not looked for in other samples")
+    else:
         share = evidence.stability.nearly
         again = f"it or nearly the same rule is among the best of {share:.0%} of the samples"
         weigh(share >= STABLE, again, again)

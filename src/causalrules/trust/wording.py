@@ -64,26 +64,34 @@ def obtained(rules: RuleSet) -> list[str]:
         how = "all" if run.exact else f"{run.permutations:,} of at most {run.asked:,}"
         sentences.append(
             f"adjusted p: {run.method}, over the best rules of {how} permutations of the outcome within the strata"
+            + _cut_short(run.cut_short, "as good")
         )
     if (calibration := evidence.calibration) is not None:
-        usual, value = _number(calibration.usual_value), _number(calibration.value)
+        usual, value = calibration.usual_value, calibration.value
+        price = ""
+        if usual is not None and value is not None:
+            price = (
+                f"; the price: the best reliable {noun(rules)} is {_number(value)} instead of {_number(usual)} at "
+                f"β = {calibration.usual_beta:g}"
+            )
+        times = _of(calibration.permutations, calibration.asked, "permutations")
         sentences.append(
-            f"β = {calibration.beta:g} is {calibrated(calibration)} ({calibration.permutations} permutations); "
-            f"the price: the best reliable {noun(rules)} is {value} instead of {usual} at "
-            f"β = {calibration.usual_beta:g}"
+            f"β = {calibration.beta:g} is {calibrated(calibration)}, by {times}"
+            f"{_cut_short(calibration.cut_short, 'above any β')}{price}"
         )
     if (honest := evidence.honest) is not None:
         where = {
             "holdout": f"{honest.n_estimation:,} rows held out, {honest.n_discovery:,} searched",
             "second table": f"a second table of {honest.n_estimation:,} rows",
-            "cross-fitting": f"the rule in the same place of {honest.splits} searches, on the rows each left out",
+            "cross-fitting": f"the rule in the same place of {_of(honest.splits, honest.asked, 'searches')}, on the "
+            "rows each left out",
         }.get(honest.source, honest.source)
         sentences.append(f"unseen rows: {where}; intervals of {honest.level:.0%}")
     if (stability := evidence.stability) is not None:
         of_each = f" of {stability.share:.0%} of the rows" if stability.method == "subsample" else ""
-        sentences.append(
-            f"returns: among the {BEST} best of {stability.replicates} searches on {stability.method}s{of_each}"
-        )
+        best = "best" if rules.question.similarity is None else "best ideas"
+        searches = _of(stability.replicates, stability.asked, "searches")
+        sentences.append(f"returns: among the {BEST} {best} of {searches} on {stability.method}s{of_each}")
     return sentences
 
 
@@ -105,5 +113,14 @@ def _honest(honest: HonestEffect) -> str:
     return said if honest.effect is None or share == "100%" else f"{said} for {share} of them"
 
 
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.4f}".replace("-", "−")
+def _of(done: int, asked: int, what: str) -> str:
+    """How often something was done, and if less often than asked, why."""
+    return f"{done:,} {what}" if done == asked else f"{done:,} of {asked:,} {what} (the time limit allowed no more)"
+
+
+def _cut_short(count: int, taken: str) -> str:
+    return f"; the time limit cut {count:,} of them short, which count as {taken}" if count else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}".replace("-", "−")

@@ -1,0 +1,260 @@
+"""Time limits: one for all that a call does, and what is said when it ends has to be true."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import causalrules as cr
+from causalrules import deadline, search
+from causalrules.deadline import Deadline
+from causalrules.exceptions import OptionError
+from causalrules.result import RuleSet
+from causalrules.search import SearchOptions
+from causalrules.trust import calibration, repeat
+from causalrules.trust.calibration import calibrate
+from causalrules.trust.evidence import Calibration
+from causalrules.trust.resample import folds
+from test_trust_permutation import noise
+
+LIMIT = 60.0
+
+
+@pytest.fixture
+def rules() -> RuleSet:
+    return cr.discover(noise(4, n=200), "y", control="z", k=2, beta=1.0, max_length=2)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A clock that stands still unless it is set."""
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+@pytest.fixture
+def ends_after(monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace) -> Callable[[int], None]:
+    """Let the time end during the search after so many."""
+    run, lock, left = search.run, threading.Lock(), [0]
+
+    def limited(table: Any, options: Any, n_rows: int, **how: Any) -> Any:
+        assert options.time_limit is None or options.time_limit <= LIMIT
+        found = run(table, dataclasses.replace(options, time_limit=None), n_rows, **how)
+        with lock:
+            left[0] -= 1
+            if left[0] < 0 and options.time_limit is not None:
+                clock.now += LIMIT
+                return dataclasses.replace(found, rules=(), stopped="time limit")
+        return found
+
+    def after(searches: int) -> None:
+        left[0] = searches
+
+    monkeypatch.setattr(search, "run", limited)
+    return after
+
+
+def test_a_deadline_is_shared(clock: SimpleNamespace) -> None:
+    assert Deadline.after(None).left() is None
+    assert not Deadline.after(None).passed
+    ends = Deadline.after(10)
+    clock.now += 4
+    assert (ends.left(), ends.left(0.5), ends.passed) == (6, 3, False)
+    clock.now += 6
+    assert ends.passed
+    assert 0 < (ends.left() or 0) < 1e-3  # no search takes 0 for a limit
+    with pytest.raises(OptionError, match="time_limit = -1"):
+        Deadline.after(-1)
+
+
+def test_p_values_count_what_was_begun(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
+    full = rules.significance(7, stop_early=False, n_jobs=1)
+    ends_after(7)
+    cut = rules.significance(50, stop_early=False, n_jobs=1, time_limit=LIMIT)
+    assert cut.evidence is not None
+    run = cut.evidence.permutation
+    assert run is not None
+    assert (run.permutations, run.asked, run.cut_short, run.exact) == (8, 50, 1, False)
+    for mine, other in zip(cut, full, strict=True):
+        assert mine.p_value is not None
+        assert other.p_value is not None
+        # (1 + count)/(1 + 7) of those that ended; the one that did not counts as as good.
+        assert mine.p_value == pytest.approx((8 * other.p_value + 1) / 9)
+    said = " ".join(str(cut).split())
+    assert "8 of at most 50 permutations" in said
+    assert "the time limit cut 1 of them short, which count as as good" in said
+    assert cr.RuleSet.from_json(cut.to_json()) == cut
+
+
+def test_some_of_the_arrangements_are_a_sample_of_them(ends_after: Callable[[int], None]) -> None:
+    columns = {"x": [0, 0, 0, 1, 1, 1], "y": [0, 0, 0, 1, 1, 1]}
+    rules = cr.discover(columns, "y", k=1)
+    every = rules.significance(20, n_jobs=1)
+    assert every[0].p_value == pytest.approx(2 / 20)
+    exceedances = []
+    for seed in range(12):
+        ends_after(5)
+        cut = rules.significance(20, seed, n_jobs=1, time_limit=LIMIT)
+        assert cut.evidence is not None
+        assert cut.evidence.permutation is not None
+        assert not cut.evidence.permutation.exact
+        assert cut[0].evidence is not None
+        assert cut[0].evidence.significance is not None
+        exceedances.append(cut[0].evidence.significance.exceedances)
+        assert cut[0].p_value == pytest.approx((1 + exceedances[-1]) / (1 + 6))
+    # In the order in which they are made, the same five would be tried every time.
+    assert len(set(exceedances)) > 1
+
+
+@pytest.mark.parametrize("ask", ["significance", "cross_fit", "stability"])
+def test_no_time_at_all_is_an_error(rules: RuleSet, ends_after: Callable[[int], None], ask: str) -> None:
+    ends_after(0)
+    with pytest.raises(OptionError, match=r"time_limit = 60.*not one .* (searched|done); give it more"):
+        getattr(rules, ask)(9, n_jobs=1, time_limit=LIMIT)
+
+
+def test_samples_that_were_searched_are_counted(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
+    full = rules.stability(4, n_jobs=1)
+    ends_after(4)
+    cut = rules.stability(30, n_jobs=1, time_limit=LIMIT)
+    assert [rule.evidence for rule in cut] == [rule.evidence for rule in full]
+    assert cut.evidence is not None
+    assert cut.evidence.stability is not None
+    assert (cut.evidence.stability.replicates, cut.evidence.stability.asked) == (4, 30)
+    assert "4 of 30 searches (the time limit allowed no more) on subsamples" in " ".join(str(cut).split())
+
+
+def test_splits_that_were_searched_are_measured(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
+    ends_after(2)
+    cut = rules.cross_fit(4, seed=3, n_jobs=1, time_limit=LIMIT)
+    assert rules.problem is not None
+    parts = folds(rules.problem, 4, repeat.generator(3, "split"))
+    for rule in cut:
+        honest = rule.evidence.honest  # type: ignore[union-attr]
+        assert honest is not None
+        assert (honest.splits, honest.n_rows) == (2, sum(part.sum() for part in parts[:2]))
+        assert honest.overlap > 0.5  # of these rows, not of all
+    assert cut.evidence is not None
+    assert cut.evidence.honest is not None
+    assert (cut.evidence.honest.splits, cut.evidence.honest.asked) == (2, 4)
+    assert "2 of 4 searches (the time limit allowed no more)" in " ".join(str(cut).split())
+
+
+def test_a_list_of_ideas_is_complete_or_cut_short(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
+    """That the time ends between two searches of one list must not leave a shorter list."""
+    ideas = rules.ideas(4)
+    assert len(ideas) == 4
+    assert ideas.problem is not None
+    ends_after(1)
+    with pytest.raises(repeat.CutShortError):
+        repeat.Searcher(Deadline.after(LIMIT)).listed(ideas.problem, ideas.question)
+
+
+def test_a_cut_calibration_keeps_its_promise(
+    ends_after: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = cr.discover(noise(4), "y", control="z", k=1, max_length=2).problem
+    assert problem is not None
+    options = SearchOptions(max_length=2, n_jobs=1)
+    # Of ten, the sixth smallest at 50 %; if one counts as the largest, that is the sixth of the nine others.
+    sixth = calibrate(problem, options, confidence=0.6, permutations=9)
+    done = 0
+    permuted = calibration.permuted
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal done
+        ends_after(0 if done == 9 else 10**6)
+        done += 1
+        return permuted(*arguments)
+
+    monkeypatch.setattr(calibration, "permuted", counted)
+    cut = calibrate(problem, options, confidence=0.5, permutations=19, time_limit=LIMIT)
+    assert (cut.permutations, cut.asked, cut.cut_short, cut.value) == (10, 19, 1, None)
+    assert cut.beta == sixth.beta
+    done = 0
+    with pytest.raises(
+        OptionError, match="β cannot be calibrated in 60 s: 9 of 199 permutations were searched, too few"
+    ):
+        calibrate(problem, options, permutations=199, time_limit=LIMIT)
+
+
+def test_a_search_that_the_user_ends_is_not_taken_for_the_best(rules: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = search.run
+    monkeypatch.setattr(
+        search, "run", lambda *given, **how: dataclasses.replace(run(*given, **how), stopped="interrupted")
+    )
+    assert rules.problem is not None
+    with pytest.raises(KeyboardInterrupt):
+        repeat.Searcher()(rules.problem, SearchOptions())
+
+
+def test_reading_calibrating_and_searching_share_the_time(
+    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from causalrules import discovery
+
+    read, run = discovery.read, search.run
+    limits: list[Any] = []
+
+    def slow_read(*given: Any) -> Any:
+        clock.now += 20
+        return read(*given)
+
+    def calibrated(*_: Any, **how: Any) -> Calibration:
+        limits.append((how["time_limit"], how["progress"]))
+        clock.now += 10
+        return Calibration(3.0, 0.95, 199, 199, 0, 0, 0.1, 2.0, 0.2)
+
+    def searched(table: Any, options: Any, *given: Any, **how: Any) -> Any:
+        limits.append(options.time_limit)
+        return run(table, options, *given, **how)
+
+    monkeypatch.setattr(discovery, "read", slow_read)
+    monkeypatch.setattr(calibration, "calibrate", calibrated)
+    monkeypatch.setattr(search, "run", searched)
+    cr.discover(noise(0), "y", control="z", beta="calibrated", time_limit=60, progress=False)
+    assert limits == [(20, False), 30]
+    limits.clear()
+    cr.discover(noise(0), "y", control="z", beta="calibrated", progress=lambda _: None)
+    assert limits == [(None, False), None]  # a function for searches is not called with permutations
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_trust_in_no_time_says_what_is_not_known(k: int) -> None:
+    columns = noise(0)
+    columns["y"] = columns["y"] | (np.array(columns["x0"]) > 0.9)
+    rules = cr.discover(columns, "y", control="z", k=k, max_length=1)
+    for rule in rules.trust(time_limit=1e-9):
+        assert rule.evidence is not None
+        assert rule.evidence.sensitivity is not None
+        verdict = rule.evidence.verdict
+        assert verdict is not None
+        assert verdict.word == "suggestive"
+        assert {
+            "it was not compared with noise",
+            "it was not measured on unseen rows",
+            "it was not looked for in other samples",
+        } <= set(verdict.doubts)
+
+
+def test_trust_shares_its_time(rules: RuleSet, clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    from causalrules.trust import verdict
+
+    limits: list[float] = []
+
+    def part(rules: RuleSet, *_: Any, time_limit: float, **__: Any) -> RuleSet:
+        limits.append(time_limit)
+        clock.now += 10
+        return rules
+
+    for name in ("significance", "cross_fit", "stability"):
+        monkeypatch.setattr(verdict, name, part)
+    rules.trust(time_limit=60)
+    assert limits == [30, 25, 40]
