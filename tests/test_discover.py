@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 import causalrules as cr
 import oracle
 from causalrules import search
+from causalrules._native import Status
 from strategies import TARGET, SmallTable, questions, small_tables
 
 TITANIC = ["class", "sex", "age", "sibsp", "parch", "embarked"]
@@ -172,6 +176,20 @@ def test_stopped_early_it_still_bounds_what_was_missed() -> None:
     assert "time limit" in str(hurried)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(small_tables(), questions())
+def test_no_rule_exceeds_the_upper_bound(small: SmallTable, question: dict[str, Any]) -> None:
+    rules = cr.discover(small.columns(), TARGET, 1, list(small.control), **question)
+    assert all(rule.value <= rules.upper_bound for rule in rules)
+
+
+@given(st.floats(-1, 1))
+def test_what_is_unexplored_is_rounded_up(value: float) -> None:
+    rounded = round(value * 2**36) / 2**36
+    status = Status(done=False, n_rules=0, best=None, kth=None, unexplored=rounded, nodes=1, open=1)
+    assert value <= search._progress(status, 0.0).upper_bound <= 1
+
+
 @pytest.mark.parametrize("alpha", [0.3, 0.7, 0.95])
 def test_alpha_gives_up_no_more_than_it_says(alpha: float) -> None:
     table = noise(seed=1)
@@ -236,7 +254,13 @@ def test_numpy_numbers_are_as_good_as_pythons() -> None:
         ({"k": np.True_}, "k = np.True_"),
         ({"k": np.float64(3)}, "k = np.float64"),
         ({"n_jobs": 1.0}, "n_jobs = 1.0"),
-        ({"beta": np.True_}, "beta = True"),
+        ({"k": 10**5000}, "k = an integer of thousands of digits"),
+        ({"beta": np.True_}, "beta = np.True_"),
+        ({"beta": 10**5000}, "beta = an integer of thousands of digits"),
+        ({"beta": Decimal("sNaN")}, "beta = Decimal('sNaN')"),
+        ({"beta": 2.0, "confidence": 0.5}, "beta = 2.0 and confidence = 0.5 say the same thing"),
+        ({"beta": "calibrated", "confidence": 0.5}, "beta = 'calibrated' and confidence = 0.5 say the same thing"),
+        ({"confidence": "high"}, "confidence = 'high'"),
         ({"beta": -1}, "beta = -1"),
         ({"beta": math.nan}, "beta = nan"),
         ({"beta": "high"}, "beta = 'high'"),
@@ -251,12 +275,43 @@ def test_numpy_numbers_are_as_good_as_pythons() -> None:
         ({"estimator": "best"}, "'best'"),
         ({"n_jobs": 0}, "n_jobs = 0"),
         ({"time_limit": -3}, "time_limit = -3"),
+        ({"time_limit": -(10**400)}, "time_limit = -1"),
+        ({"seed": "x"}, "seed = 'x'"),
+        ({"seed": -1}, "seed = -1"),
+        ({"holdout": True}, "holdout = True"),
+        ({"holdout": 10**400}, "holdout = 1"),
         ({"cuts": {"survived": [1]}}, "survived"),
+        ({"cuts": [("age", [5])]}, "cuts = [('age', [5])]: give the cut points by column"),
+        ({"control": 5}, "control = 5: give the name of a column"),
+        ({"actionable": 5}, "actionable = 5: give the name of a column"),
+        ({"checkpoint": 5}, "checkpoint = 5: give the path of a file"),
     ],
 )
 def test_every_option_is_checked(option: dict[str, Any], words: str) -> None:
-    with pytest.raises(cr.InputError, match=words.replace("(", r"\(")):
+    with pytest.raises(cr.InputError, match=re.escape(words)):
         cr.discover(cr.datasets.titanic(), target="survived", **option)
+
+
+@pytest.mark.parametrize(
+    ("option", "plain"),
+    [
+        ({"max_length": 10**30, "actionable": ["class", "sex"]}, {"max_length": None, "actionable": ["class", "sex"]}),
+        ({"n_jobs": 10**30}, {}),
+        ({"time_limit": 10**400}, {}),
+        ({"max_bins": 10**30, "actionable": "class"}, {"actionable": "class"}),
+        ({"beta": 2}, {"beta": 2.0}),
+        ({"beta": Decimal(2)}, {}),
+        ({"beta": Fraction(3, 2)}, {"beta": 1.5}),
+        ({"min_coverage": Fraction(1, 10)}, {"min_coverage": 0.1}),
+        ({"holdout": np.float32(0.5)}, {"holdout": 0.5}),
+        ({"holdout": Fraction(1, 2)}, {"holdout": 0.5}),
+    ],
+)
+def test_numbers_of_any_type_and_size_are_options(option: dict[str, Any], plain: dict[str, Any]) -> None:
+    rules, expected = (cr.discover(cr.datasets.titanic(), target="survived", **each) for each in (option, plain))
+    assert rules.rules == expected.rules
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
+    assert type(rules.question.beta) is float
 
 
 def test_a_tie_is_won_by_the_first_rule_also_where_branches_look_alike() -> None:

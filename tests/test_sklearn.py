@@ -48,6 +48,15 @@ def test_its_parameters_are_those_of_discover() -> None:
         assert parameter.default == of_discover[name].default
 
 
+def test_beta_or_confidence() -> None:
+    model = cr.CausalRules(k=1, confidence=0.5, actionable=["class"])
+    # Wherever the model has been, nobody has given it a beta.
+    for same in (model, clone(model), pickle.loads(pickle.dumps(model))):
+        assert same.fit(X, Y).rules_.question.beta == pytest.approx(0.674, abs=1e-3)
+    with pytest.raises(OptionError, match=r"beta = 2.0 and confidence = 0.5 say the same thing"):
+        cr.CausalRules(beta=2.0, confidence=0.5).fit(X, Y)
+
+
 def test_the_graph_is_checked_and_kept() -> None:
     graph = "{class sex} -> survived; sex -> class"
     model = cr.CausalRules(graph=graph, actionable=["class"], k=2)

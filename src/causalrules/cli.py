@@ -355,8 +355,10 @@ def discover(
     usage.
     """
     beta_given = ctx.get_parameter_source("beta") is ParameterSource.COMMANDLINE
-    if beta_given and question["confidence"] is not None:
-        raise click.UsageError("--beta and --confidence say the same thing: give one of them")
+    if question["confidence"] is not None:
+        if beta_given:
+            raise click.UsageError("--beta and --confidence say the same thing: give one of them")
+        del question["beta"]
     if output is not None and report is not None and os.path.realpath(output) == os.path.realpath(report):
         raise OptionError(f"--output and --report are the same file, {str(output)!r}; name two")
     question["actionable"] = question["actionable"] or None  # none named means every other column

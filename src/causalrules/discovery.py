@@ -6,6 +6,8 @@ import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
+from numbers import Real
 from typing import Any, cast
 
 from causalrules import estimators, search
@@ -20,7 +22,15 @@ from causalrules.roles import resolve
 from causalrules.search import Found, Progress, SearchOptions
 from causalrules.version import __version__
 
-_USUAL_BETA = 2.0
+
+class UsualBeta(float):
+    """The β of someone who gives none; any other 2.0 was given. There is one, also after it was copied or pickled."""
+
+    def __reduce__(self) -> str:
+        return "USUAL_BETA"
+
+
+USUAL_BETA = UsualBeta(2.0)
 
 
 def discover(
@@ -34,7 +44,7 @@ def discover(
     latent: str | Sequence[str] = (),
     allow_inadmissible: bool = False,
     k: int = 10,
-    beta: float | str = _USUAL_BETA,
+    beta: float | str = USUAL_BETA,
     confidence: float | None = None,
     alpha: float = 1.0,
     max_length: int | None = 4,
@@ -77,7 +87,8 @@ def discover(
     k
         How many rules.
     beta, confidence
-        How conservative the reliable effect is: β, or the two-sided confidence level it stands for (0.9545 is β = 2).
+        How conservative the reliable effect is: β, or instead the two-sided confidence level it stands for (0.9545 is
+        β = 2).
         beta="calibrated": the smallest β for which the best rule of noise is at most 0 in 95 of 100 cases.
     alpha
         Below 1, a branch is given up when alpha times its bound is no better than the k-th rule: faster, and the
@@ -111,12 +122,16 @@ def discover(
         A file that the search is written to now and then and goes on from, if it was stopped or killed before.
     """
     if confidence is not None:
-        beta = estimators.beta_of_confidence(confidence)
+        if beta is not USUAL_BETA:
+            raise OptionError(f"beta = {beta!r:.40} and confidence = {confidence!r:.40} say the same thing: give one")
+        beta = estimators.beta_of_confidence(search.number("confidence", confidence, 0, 1))
     calibrated = isinstance(beta, str) and beta == "calibrated"
-    usual = _USUAL_BETA if calibrated else cast(float, beta)
+    usual = USUAL_BETA if calibrated else cast(float, beta)
     options = SearchOptions(k, usual, alpha, max_length, min_coverage, estimator, redundant, n_jobs, time_limit)
     deadline = Deadline.after(options.time_limit)
-    max_bins = search.whole("max_bins", max_bins, least=2)
+    max_bins, seed = search.whole("max_bins", max_bins, least=2), search.whole("seed", seed, least=0)
+    if cuts is not None and not isinstance(cuts, Mapping):
+        raise OptionError(f"cuts = {cuts!r:.60}: give the cut points by column, as in {{'age': [18, 65]}}")
     if graph is None and latent:
         raise OptionError(f"latent = {latent!r:.200}: these are variables of a graph; give the graph too")
     known = None
@@ -141,10 +156,11 @@ def discover(
             raise InadmissibleError(verdict)
     problem = prepare(table, roles, weights=weights, max_bins=max_bins, cuts=cuts)
     unseen = calibration = None
+    is_share = isinstance(holdout, (Real, Decimal))
     if holdout is not None:
         from causalrules.trust.holdout import hold_out, second_table
 
-        if isinstance(holdout, (int, float)):
+        if is_share:
             problem, unseen = hold_out(problem, holdout, seed)
         else:
             unseen = second_table(table, problem, outcome, weights, holdout)
@@ -182,7 +198,7 @@ def discover(
         weights=weights,
         na_values=(na_values,) if isinstance(na_values, str) else tuple(na_values),
         cuts=tuple((column, tuple(map(str, points))) for column, points in sorted((cuts or {}).items())),
-        holdout=float(holdout) if isinstance(holdout, (int, float)) else None,
+        holdout=float(holdout) if is_share else None,
         calibrated=calibrated,
         seed=seed,
     )
@@ -211,7 +227,8 @@ def assemble(problem: Problem, packed: Packed, question: Question, found: Found)
         rules=tuple(rules),
         question=question,
         optimal=found.optimal,
-        upper_bound=found.progress.upper_bound,
+        # The search compares values that are rounded.
+        upper_bound=max([found.progress.upper_bound, *(rule.value for rule in rules)]),
         gap=found.progress.gap,
         stopped=found.stopped,
         n_rows=problem.n_rows,

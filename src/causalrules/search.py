@@ -28,6 +28,8 @@ MOST_RULES = 1_000_000
 # What the core counts with; no table has as many propositions.
 _LONGEST = 2**31
 _MOST_THREADS = 1024
+# The core compares values to 2⁻³⁶; one that it has rounded may be half of that more.
+_ROUNDING = 2.0**-37
 
 
 @dataclass(frozen=True)
@@ -227,6 +229,6 @@ def _progress(status: Status, seconds: float) -> Progress:
     else:
         # Before anything was expanded the core knows no bound; no effect is above 1.
         unexplored = min(unexplored, 1.0)
-        upper_bound = max(best, unexplored)
+        upper_bound = max(best, min(unexplored + _ROUNDING, 1.0))
         gap = math.inf if status.kth is None else max(0.0, unexplored - status.kth)
     return Progress(seconds, status.best, upper_bound, gap, status.nodes)
