@@ -113,9 +113,9 @@ def discover(
     query
         A SELECT over the file as the table `data`; its result is searched.
     n_jobs, time_limit, progress
-        Threads (−1: all cores), seconds after which the best so far is returned (of which β's calibration may take
-        half), and whether progress is shown (None: on a terminal, when it takes longer than a second) or a function
-        that is called with that of the search.
+        Threads (−1: all cores), seconds after which the best so far is returned (they begin with the call, and β's
+        calibration may take half of them), and whether progress is shown (None: on a terminal, when it takes longer
+        than a second) or a function that is called with that of the search.
     client
         The Dask client whose workers hold a Dask DataFrame; by default the current one, or threads of this process.
     checkpoint
