@@ -192,7 +192,17 @@ def test_zero_has_one_sign():
         (pd.Series(["b", None, pd.NA, "a"], dtype=object), Kind.TEXT, ["a", "b"], 2),
         (pd.Series(["b", None, "a"], dtype="string"), Kind.TEXT, ["a", "b"], 1),
         (pd.Series(["b", None, "a"], dtype="category"), Kind.TEXT, ["a", "b"], 1),
-        (pd.Series([2, 1], dtype="category"), Kind.TEXT, ["1", "2"], 0),
+        (pd.Series([2, 1], dtype="category"), Kind.TEXT, [1, 2], 0),
+        (pd.Series([10, None, 9], dtype="category"), Kind.TEXT, [9, 10], 1),
+        (pd.Series([True, False], dtype="category"), Kind.TEXT, [False, True], 0),
+        (
+            pd.Series([dt.date(2024, 1, 2), dt.date(2024, 1, 1)], dtype="category"),
+            Kind.TEXT,
+            [dt.date(2024, 1, 1), dt.date(2024, 1, 2)],
+            0,
+        ),
+        (pd.Series([math.inf, 1.0], dtype="category"), Kind.TEXT, ["1.0", "inf"], 0),
+        (pa.chunked_array([pa.array([10, None, 9]).dictionary_encode()]), Kind.TEXT, [9, 10], 1),
         (
             pd.Series(pd.Categorical(["lo", None, "hi"], ["lo", "mid", "hi"], ordered=True)),
             Kind.ORDERED,
@@ -244,6 +254,15 @@ def test_mixed_types_are_taken_as_text_and_said():
     table = read(pd.DataFrame({"x": [1, "a", None]}, dtype=object))
     assert list(table.histogram("x").values) == ["1", "a"]
     assert table.notes == ("column 'x' mixes int and str values; it is taken as text",)
+
+
+def test_mixed_categories_are_text():
+    table = read({"x": pd.Series(["a", 1, None], dtype="category")})
+    assert (table.kinds["x"], list(table.histogram("x").values)) == (Kind.TEXT, ["1", "a"])
+    assert table.notes == ("column 'x' mixes int and str values; it is taken as text",)
+    zoned = [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)]
+    table = read({"x": pd.Series(pd.Categorical(pd.Series(zoned, dtype=object)))})
+    assert table.notes == ("column 'x' mixes datetimes with and without a time zone; it is taken as text",)
 
 
 @pytest.mark.parametrize("step", [1, -1])

@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -166,6 +167,48 @@ def test_python_selects_the_rows_that_the_rule_covers(
     exec(export.python(conditions, "chosen"), made)
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     assert [place for place, row in enumerate(rows) if made["chosen"](row)] == covered(columns, kinds, [conditions])
+
+
+NANOSECONDS = st.integers(-3000, 3000) | st.integers(-(2**62), 2**62)
+
+
+@given(st.lists(NANOSECONDS, min_size=1, max_size=6), st.sampled_from(["=", "<=", ">="]))
+@settings(deadline=None)
+def test_nanoseconds_belong_to_their_microsecond_everywhere(nanoseconds: list[int], operator: str) -> None:
+    times = np.array(nanoseconds, "M8[ns]")
+    value = times[:1].astype("M8[us]").astype(dt.datetime)[0]
+    condition = Proposition("t", operator, value)
+    rule = RuleResult.from_counts([condition], 1, 1, 1, 1, [{}], 2.0, "reliable")
+    expected = rule.covers({"t": times}).tolist()
+    assert rule.covers(duckdb.from_arrow(pa.table({"t": times}))).tolist() == expected
+    DUCKDB.execute("CREATE OR REPLACE TABLE data (place INTEGER, t TIMESTAMP_NS)")
+    lite = sqlite3.connect(":memory:")
+    lite.execute("CREATE TABLE data (place INTEGER, t TEXT)")
+    # As few digits as there may be, and all nine.
+    for place, text in enumerate(np.datetime_as_string(times)):
+        DUCKDB.execute("INSERT INTO data VALUES (?, ?::TIMESTAMP_NS)", [place, str(text)])
+        few = text.replace("T", " ").rstrip("0").removesuffix(".")
+        lite.executemany("INSERT INTO data VALUES (?, ?)", [(place, few), (place, text.replace("T", " "))])
+    chosen = [place for place, each in enumerate(expected) if each]
+    for database, dialect, times_each in ((DUCKDB, "duckdb", 1), (lite, "sqlite", 2)):
+        found = database.execute(f"SELECT place FROM data WHERE {export.sql([[condition]], dialect)}").fetchall()
+        assert sorted(place for (place,) in found) == sorted(chosen * times_each)
+    lite.close()
+    made: dict[str, Any] = {}
+    exec(export.python([condition]), made)
+    assert [made["covers"]({"t": pd.Timestamp(moment)}) for moment in times] == expected
+
+
+@pytest.mark.parametrize("categories", [[3, 1, 2], [0.5, 2.0, 1.0], [True, False, True], ["b", "a", "c"]])
+def test_categories_keep_their_type(categories: list[Any]) -> None:
+    frame = pd.DataFrame({"c": pd.Categorical(categories * 4), "y": [1, 0, 0] * 4})
+    rule = cr.discover(frame, "y", k=1)[0]
+    rows = [{"c": value} for value in categories * 4]
+    made: dict[str, Any] = {}
+    exec(rule.to_python(), made)
+    assert [made["covers"](row) for row in rows] == rule.covers(frame).tolist()
+    assert rule.covers({"c": categories * 4}).tolist() == rule.covers(frame).tolist()
+    assert rule.conditions[0].to_dict()["type"] == type(categories[0]).__name__
 
 
 @given(FLOATS)

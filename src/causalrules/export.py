@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from causalrules import wording
-from causalrules.data import Scalar, shorten
+from causalrules.data import MICROSECOND, Scalar, shorten
 from causalrules.exceptions import OptionError
 from causalrules.propositions import Proposition, describe
 
@@ -66,10 +66,12 @@ def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
     lines = []
     for condition in sorted(conditions, key=str):
         if condition.satisfying:
-            test = f"in {condition.satisfying!r}"
+            test = f"value in {condition.satisfying!r}"
+        elif (end := _end(condition)) is not None:
+            test = f"value < {end!r}" if condition.operator == "<=" else f"{condition.value!r} <= value < {end!r}"
         else:
-            test = f"{'==' if condition.operator == '=' else condition.operator} {condition.value!r}"
-        lines.append(f"            (row[{condition.column!r}], lambda value: value {test}),\n")
+            test = f"value {'==' if condition.operator == '=' else condition.operator} {condition.value!r}"
+        lines.append(f"            (row[{condition.column!r}], lambda value: {test}),\n")
     dated = any(isinstance(condition.value, (dt.date, dt.time, dt.timedelta)) for condition in conditions)
     return (
         ("import datetime\n\n\n" if dated else "") + f"def {name}(row):\n"
@@ -122,7 +124,21 @@ def _sql_condition(condition: Proposition, dialect: str) -> str:
             column += " COLLATE BINARY"  # IN compares by the collation of its left side alone
         return f"{column} IN ({', '.join(possible)})" if possible else "FALSE"
     literal = _literal(condition.column, condition.value, dialect)
+    end = None if dialect == "postgres" else _end(condition)  # Postgres has microseconds and nothing finer
+    if end is not None:
+        before = f"{column} < {_literal(condition.column, end, dialect)}"
+        return before if condition.operator == "<=" else f"{column} >= {literal} AND {before}"
     return "FALSE" if literal is None else f"{column} {condition.operator} {literal}"
+
+
+def _end(condition: Proposition) -> dt.datetime | None:
+    """The first moment after those that satisfy a condition from above: nanoseconds belong to their microsecond."""
+    if not isinstance(condition.value, dt.datetime) or condition.operator == ">=":
+        return None
+    try:
+        return condition.value + MICROSECOND
+    except OverflowError:  # nothing is later
+        return None
 
 
 def _identifier(name: str, dialect: str) -> str:
@@ -150,6 +166,8 @@ def _literal(column: str, value: Scalar, dialect: str) -> str | None:
         return f"to_microseconds({microseconds})" if dialect == "duckdb" else f"INTERVAL '{microseconds} microseconds'"
     if isinstance(value, dt.datetime):
         kind, text = "TIMESTAMPTZ" if value.tzinfo else "TIMESTAMP", value.isoformat(sep=" ")
+        if dialect == "sqlite" and value.microsecond and not value.tzinfo:
+            text = text.rstrip("0")  # as text it is then the least of all ways to write the moment
     else:
         kind, text = "DATE" if isinstance(value, dt.date) else "TIME", value.isoformat()
     # SQLite keeps dates and times as text in this form.

@@ -56,7 +56,8 @@ _MOMENTS = {
     "timestamp": ("datetime", "epoch_us({0})"),
     "timestamp_s": ("datetime", "epoch_us({0}::TIMESTAMP)"),
     "timestamp_ms": ("datetime", "epoch_us({0}::TIMESTAMP)"),
-    "timestamp_ns": ("datetime", "epoch_us({0}::TIMESTAMP)"),
+    # A cast would round; elsewhere what is finer than a microsecond is cut off.
+    "timestamp_ns": ("datetime", "epoch_ns({0}) // 1000 - (epoch_ns({0}) % 1000 < 0)::BIGINT"),
     "timestamp with time zone": ("utc", "epoch_us({0})"),
     "time": ("time", "epoch_us({0})"),
     "interval": ("duration", "epoch_us({0})"),

@@ -55,6 +55,8 @@ class _Frame:
             self.kinds[name] = kind
             if kind is Kind.DATE and _has_nanoseconds(raw):
                 self.notes.append(finer_than_microseconds(name))
+            if not isinstance(raw, np.ndarray) and isinstance(raw.dtype, nw.Categorical):
+                self._encoded[name] = _categories(name, raw, self.notes)
             return
         column = _from_objects(name, raw, self.notes)
         if isinstance(column, str):
@@ -168,10 +170,7 @@ def _series_column(series: nw.Series[Any], kind: Kind) -> Column:
         position = {category: index for index, category in enumerate(categories)}
         return coded(_positions(_chunks(series), position), categories, ordered=True)
     if kind is Kind.TEXT:
-        if series.implementation.is_pandas_like():  # an order faster than going through the values
-            codes, found = series.to_native().factorize()
-            return _labelled(codes, list(found))
-        return text(_chunks(series), len(series))
+        return _labelled(*_found(series))
     missing = series.is_null().to_numpy()
     if kind is Kind.BOOLEAN:
         codes = series.fill_null(False).to_numpy().astype(np.int32)
@@ -190,6 +189,37 @@ def _series_column(series: nw.Series[Any], kind: Kind) -> Column:
     if isinstance(dtype, nw.Date):  # in a pandas frame, Arrow's dates would come as objects
         return _array_column(series.cast(nw.Datetime("us")).to_numpy().astype("M8[D]"))
     return _array_column(series.to_numpy())
+
+
+def _found(series: nw.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
+    """The distinct values of a series, and the position of each row's value among them."""
+    if series.implementation.is_pandas_like():  # an order faster than going through the values
+        codes, found = series.to_native().factorize()
+        return codes, list(found)
+    return _distinct(_chunks(series), len(series))
+
+
+def _categories(name: str, series: nw.Series[Any], notes: list[str]) -> Column:
+    """A column of categories without an order: themselves where all are of one type, else their text."""
+    codes, found = _found(series)
+    if any(_is_finer(value) for value in found):
+        notes.append(finer_than_microseconds(name))
+    values = [None if _is_missing(value) else _plain(value) for value in found]
+    types = {type(value) for value in values} - {type(None)}
+    if len(types) > 1:
+        notes.append(_mixes(name, types))
+    is_finite = all(math.isfinite(value) for value in values if isinstance(value, float))
+    if len(types) == 1 and types <= _SCALARS - {Decimal} and is_finite:
+        try:
+            return _labelled(codes, values, own=True)
+        except TypeError:  # datetimes with and without a time zone
+            notes.append(f"column {name!r} mixes datetimes with and without a time zone; it is taken as text")
+    return _labelled(codes, found)
+
+
+def _mixes(name: str, types: set[type]) -> str:
+    names = " and ".join(sorted(kind.__name__ for kind in types))
+    return f"column {name!r} mixes {names} values; it is taken as text"
 
 
 def _chunks(series: nw.Series[Any]) -> Iterator[Any]:
@@ -253,16 +283,21 @@ def _positions(values: Iterator[Any], position: Mapping[Any, int]) -> NDArray[np
 
 def text(values: Iterator[Any], n_rows: int) -> Column:
     """A column of text, its values in alphabetical order."""
+    return _labelled(*_distinct(values, n_rows))
+
+
+def _distinct(values: Iterator[Any], n_rows: int) -> tuple[NDArray[Any], list[Any]]:
     found: dict[Any, int] = {}
     codes = np.fromiter((found.setdefault(value, len(found)) for value in values), np.int32, n_rows)
-    return _labelled(codes, list(found))
+    return codes, list(found)
 
 
-def _labelled(codes: NDArray[Any], found: list[Any]) -> Column:
-    """A column of text, from the position of each row's value among those found; −1 is missing."""
-    labels = sorted({str(value) for value in found if not _is_missing(value)})
+def _labelled(codes: NDArray[Any], found: list[Any], own: bool = False) -> Column:
+    """A column of text, or of the values' own type, from each row's place among those found; −1 is missing."""
+    named = [None if _is_missing(value) else value if own else str(value) for value in found]
+    labels = sorted({label for label in named if label is not None})
     place = {label: index for index, label in enumerate(labels)}
-    rank = [-1 if _is_missing(value) else place[str(value)] for value in found]
+    rank = [-1 if label is None else place[label] for label in named]
     return coded(np.array([*rank, -1], np.int32)[codes], tuple(labels))
 
 
@@ -288,8 +323,7 @@ def _from_objects(name: str, raw: Any, notes: list[str]) -> tuple[Kind, Column] 
     if len(types) == 1 and types <= {dt.date, dt.datetime, dt.time, dt.timedelta}:
         return _dates(values, missing)
     if len(types) > 1:
-        names = " and ".join(sorted(kind.__name__ for kind in types))
-        notes.append(f"column {name!r} mixes {names} values; it is taken as text")
+        notes.append(_mixes(name, types))
     # By their text: Python takes 1, True and 1.0 for one value, of which the first to come would give the label.
     return Kind.TEXT, text((None if value is None else str(value) for value in values), len(values))
 
