@@ -89,7 +89,8 @@ fn main() {
         let mut counts = [Counts::default(); 2];
         let mut count_with = |kernel: Kernel| {
             speed(bytes, || {
-                (kernel.count_and)(black_box(&x), black_box(&y), &segments, &mut counts);
+                let mut asked = [(black_box(y.as_slice()), counts.as_mut_slice())];
+                (kernel.count_each)(black_box(&x), &mut asked, &segments);
                 black_box(&counts);
             })
         };

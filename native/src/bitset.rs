@@ -31,25 +31,103 @@ pub fn total(counts: &[Counts]) -> u64 {
     counts.iter().map(|c| c.total()).sum()
 }
 
+/// What is to be counted, and where the counts go.
+pub type Question<'a> = (&'a [u64], &'a mut [Counts]);
+
+/// Counts the intersections of x with N other sets, given how to count those of one run of words.
 #[inline(always)]
-fn count_and_plain(x: &[u64], y: &[u64], segments: &[Segment], counts: &mut [Counts]) {
-    counts.fill(Counts::default());
+fn count_together<const N: usize>(
+    x: &[u64],
+    asked: &mut [Question; N],
+    segments: &[Segment],
+    count: impl Fn(&[u64], [&[u64]; N]) -> [u64; N],
+) {
+    for (_, counts) in asked.iter_mut() {
+        counts.fill(Counts::default());
+    }
     for segment in segments {
-        let (x, y) = (
-            &x[segment.start..segment.end],
-            &y[segment.start..segment.end],
-        );
-        let ones: u64 = x
-            .iter()
-            .zip(y)
-            .map(|(x, y)| u64::from((x & y).count_ones()))
-            .sum();
-        let counts = &mut counts[segment.stratum as usize];
-        if segment.positive {
-            counts.positive += ones * segment.multiplier;
-        } else {
-            counts.negative += ones * segment.multiplier;
+        let ys = std::array::from_fn(|i| &asked[i].0[segment.start..segment.end]);
+        let ones = count(&x[segment.start..segment.end], ys);
+        for ((_, counts), ones) in asked.iter_mut().zip(ones) {
+            let counts = &mut counts[segment.stratum as usize];
+            if segment.positive {
+                counts.positive += ones * segment.multiplier;
+            } else {
+                counts.negative += ones * segment.multiplier;
+            }
         }
+    }
+}
+
+/// Word by word, for N sets at once: x is read once, and the end of a short run comes as a surprise only once.
+#[inline(always)]
+fn count_words<const N: usize>(x: &[u64], ys: [&[u64]; N]) -> [u64; N] {
+    let ys = ys.map(|y| &y[..x.len()]);
+    let mut ones = [0; N];
+    for (word, x) in x.iter().enumerate() {
+        for (ones, y) in ones.iter_mut().zip(ys) {
+            *ones += u64::from((x & y[word]).count_ones());
+        }
+    }
+    ones
+}
+
+#[inline(always)]
+fn count_each_by_words(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
+    let (fours, rest) = asked.as_chunks_mut::<4>();
+    for four in fours {
+        count_together(x, four, segments, count_words);
+    }
+    for one in rest {
+        count_together(x, std::array::from_mut(one), segments, count_words);
+    }
+}
+
+/// What a vector unit holds.
+const LANES: usize = 4;
+type Lanes = [u64; LANES];
+
+/// The sum of three bits in each place, as two bits: carries and sums.
+#[inline(always)]
+fn add_bits(x: Lanes, y: Lanes, z: Lanes) -> (Lanes, Lanes) {
+    let carry = std::array::from_fn(|i| (x[i] & y[i]) | ((x[i] ^ y[i]) & z[i]));
+    let sum = std::array::from_fn(|i| x[i] ^ y[i] ^ z[i]);
+    (carry, sum)
+}
+
+/// Adds up bits as in a counter, so that only each eighth word has to be counted (Harley and Seal).
+#[inline(always)]
+fn count_long(x: &[u64], [y]: [&[u64]; 1]) -> [u64; 1] {
+    const TOGETHER: usize = 8 * LANES;
+    let count =
+        |lanes: Lanes| -> u64 { lanes.iter().map(|word| u64::from(word.count_ones())).sum() };
+    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<TOGETHER>(), y.as_chunks::<TOGETHER>());
+    let (mut ones, mut twos, mut fours) = ([0; LANES], [0; LANES], [0; LANES]);
+    let mut eights: Lanes = [0; LANES];
+    for (x, y) in x.iter().zip(y) {
+        let both = |place: usize| -> Lanes {
+            std::array::from_fn(|i| x[place * LANES + i] & y[place * LANES + i])
+        };
+        let (twos_a, sum) = add_bits(ones, both(0), both(1));
+        let (twos_b, sum) = add_bits(sum, both(2), both(3));
+        let (fours_a, pairs) = add_bits(twos, twos_a, twos_b);
+        let (twos_a, sum) = add_bits(sum, both(4), both(5));
+        let (twos_b, sum) = add_bits(sum, both(6), both(7));
+        let (fours_b, pairs) = add_bits(pairs, twos_a, twos_b);
+        let (carry, quads) = add_bits(fours, fours_a, fours_b);
+        for (eights, carry) in eights.iter_mut().zip(carry) {
+            *eights += u64::from(carry.count_ones());
+        }
+        (ones, twos, fours) = (sum, pairs, quads);
+    }
+    let rest = count_words(x_rest, [y_rest])[0];
+    [8 * eights.iter().sum::<u64>() + 4 * count(fours) + 2 * count(twos) + count(ones) + rest]
+}
+
+#[inline(always)]
+fn count_each_long(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
+    for one in asked {
+        count_together(x, std::array::from_mut(one), segments, count_long);
     }
 }
 
@@ -66,34 +144,35 @@ fn compress_plain(word: u64, mut mask: u64) -> u64 {
 
 #[inline(always)]
 fn gather_with(words: &[u64], mask: &[u64], out: &mut [u64], compress: impl Fn(u64, u64) -> u64) {
-    out.fill(0);
-    let (mut at, mut free) = (0, 0);
+    let (mut at, mut used, mut pending) = (0, 0, 0);
+    // Without branches on how full a word is: that cannot be predicted.
     for (&word, &mask) in words.iter().zip(mask) {
         if mask == 0 {
             continue;
         }
         let bits = compress(word, mask);
         let count = mask.count_ones();
-        out[at] |= bits << free;
-        if free + count >= 64 {
-            at += 1;
-            if free + count > 64 {
-                out[at] = bits >> (64 - free);
-            }
-            free = free + count - 64;
+        let filled = pending | bits << used;
+        out[at] = filled;
+        let is_full = used + count >= 64;
+        pending = if is_full {
+            bits >> 1 >> (63 - used)
         } else {
-            free += count;
-        }
+            filled
+        };
+        at += usize::from(is_full);
+        used = (used + count) % 64;
+    }
+    if used != 0 {
+        out[at] = pending;
     }
 }
-
-type CountAnd = fn(x: &[u64], y: &[u64], segments: &[Segment], counts: &mut [Counts]);
 
 /// The operations that exist in more than one build; `ffi::fastest` picks.
 #[derive(Clone, Copy)]
 pub struct Kernel {
-    /// Counts `x ∩ y` by stratum and outcome.
-    pub count_and: CountAnd,
+    /// Counts the intersections of `x` with others by stratum and outcome.
+    pub count_each: fn(x: &[u64], asked: &mut [Question], segments: &[Segment]),
     /// Moves the bits of `words` at the ones of `mask` together at the beginning of `out`.
     pub gather: fn(words: &[u64], mask: &[u64], out: &mut [u64]),
 }
@@ -101,7 +180,7 @@ pub struct Kernel {
 impl Kernel {
     /// What every machine can run.
     pub const PLAIN: Kernel = Kernel {
-        count_and: |x, y, segments, counts| count_and_plain(x, y, segments, counts),
+        count_each: |x, asked, segments| count_each_by_words(x, asked, segments),
         gather: |words, mask, out| gather_with(words, mask, out, compress_plain),
     };
 }
@@ -109,14 +188,27 @@ impl Kernel {
 /// The same operations for x86-64 CPUs with AVX2, BMI2 and POPCNT.
 #[cfg(target_arch = "x86_64")]
 pub mod vector {
-    use super::{count_and_plain, gather_with, Counts, Segment};
+    use super::{count_each_by_words, count_each_long, gather_with, Question, Segment};
     use std::arch::x86_64::_pext_u64;
+
+    /// In segments with fewer words than this on average, starting and ending the vector units costs more than they save.
+    const SHORT: usize = 48;
 
     /// # Safety
     /// The CPU has AVX2, POPCNT, BMI1 and BMI2.
     #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
-    pub fn count_and(x: &[u64], y: &[u64], segments: &[Segment], counts: &mut [Counts]) {
-        count_and_plain(x, y, segments, counts);
+    pub fn count_each(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
+        if x.len() < SHORT * segments.len() {
+            count_each_short(x, asked, segments);
+        } else {
+            count_each_long(x, asked, segments);
+        }
+    }
+
+    #[target_feature(enable = "popcnt")]
+    #[inline(never)]
+    fn count_each_short(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
+        count_each_by_words(x, asked, segments);
     }
 
     /// # Safety

@@ -35,22 +35,22 @@ impl Rulebook {
         settle(self.estimator.bound(low, high))
     }
 
-    /// Could a condition be of use after another one, as far as can be told without looking at rows?
-    fn may_follow(&self, last: Option<&u32>, candidate: u32) -> bool {
+    /// The conditions that could be of use after another one, as far as can be told without looking at rows.
+    fn useful_candidates(&self, node: &Node, last: Option<&u32>) -> Vec<u32> {
+        let Some(&last) = last else {
+            return node.candidates().to_vec();
+        };
         let propositions = self.rows.propositions();
-        let this = &propositions[candidate as usize];
-        last.is_none_or(|&last| {
-            let last = &propositions[last as usize];
+        let last = &propositions[last as usize];
+        let may_follow = |candidate: u32| {
+            let this = &propositions[candidate as usize];
             let is_no_use = this.excludes(last) || last.implies(this);
             !(is_no_use || self.is_limited() && this.implies(last))
-        })
-    }
-
-    fn useful_candidates(&self, node: &Node, last: Option<&u32>) -> Vec<u32> {
+        };
+        let mut useful = Vec::with_capacity(node.candidates().len());
         let candidates = node.candidates().iter().copied();
-        candidates
-            .filter(|&candidate| self.may_follow(last, candidate))
-            .collect()
+        useful.extend(candidates.filter(|&candidate| may_follow(candidate)));
+        useful
     }
 
     /// The best value among a rule and its ancestors, where that matters.
@@ -257,13 +257,12 @@ pub fn finish(book: &Rulebook, nodes: &[&Node], parent: &dyn Place, judge: &mut 
         .iter()
         .map(|node| book.useful_candidates(node, Some(&last(node))))
         .collect();
-    let counts = parent.counts_of_children(&children, &candidates);
-    for ((node, candidates), counts) in nodes.iter().zip(&candidates).zip(&counts) {
+    parent.counts_of_children(&children, &candidates, &mut |index, counts| {
         let (own, counts) = counts.split_at(n_strata);
         let covered = total(own);
-        let best = book.best_so_far(node, own);
-        let mut conditions = node.conditions();
-        for (&proposition, counts) in candidates.iter().zip(counts.chunks(n_strata)) {
+        let best = book.best_so_far(nodes[index], own);
+        let mut conditions = nodes[index].conditions();
+        for (&proposition, counts) in candidates[index].iter().zip(counts.chunks(n_strata)) {
             let size = total(counts);
             if size < covered && size >= book.min_rows {
                 let value = book.value(counts);
@@ -274,7 +273,7 @@ pub fn finish(book: &Rulebook, nodes: &[&Node], parent: &dyn Place, judge: &mut 
                 }
             }
         }
-    }
+    });
 }
 
 impl Expander {

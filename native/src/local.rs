@@ -1,6 +1,6 @@
 //! Rows in the memory of this process.
 
-use crate::bitset::{intersect, is_empty, is_subset, size, Counts, Segment};
+use crate::bitset::{intersect, is_empty, is_subset, size, Counts, Question, Segment};
 use crate::rows::{Place, Rows};
 use crate::table::{Proposition, Table};
 use std::collections::{BTreeMap, HashMap};
@@ -14,10 +14,13 @@ const WORTH_PACKING: usize = 8;
 /// A set of rows longer than this many words does not stay in the cache: it is gone through block by block, and each
 /// block is used for as many questions as there are.
 const LARGE: usize = 1 << 14;
-const BLOCK: usize = 1 << 11;
+const BLOCK: usize = 1 << 10;
+
+/// How many sets of rows are asked about at a time: a list that is quickly made.
+const ASKED: usize = 16;
 
 /// Below this many words, counting is cheaper than finding out what need not be counted.
-const WORTH_SPLITTING: usize = 64;
+const WORTH_SPLITTING: usize = 16;
 
 pub struct Local {
     whole: Arc<View>,
@@ -100,13 +103,19 @@ fn complements(table: &Table) -> Vec<Option<u32>> {
     let mut complements = vec![None; sizes.len()];
     for column in by_column.values() {
         // Disjoint sets of rows that make up all rows between them: by size, then by their codes.
-        let by_size: HashMap<u64, &u32> = column.iter().map(|p| (sizes[*p as usize], p)).collect();
+        let mut by_size: HashMap<u64, Vec<u32>> = HashMap::new();
+        for &index in column {
+            let same_size = by_size.entry(sizes[index as usize]).or_default();
+            same_size.push(index);
+        }
         for &index in column {
             let this = &table.propositions[index as usize];
-            let other = by_size.get(&(n_rows - sizes[index as usize]));
-            complements[index as usize] = other
-                .filter(|&&&other| this.excludes(&table.propositions[other as usize]))
-                .map(|&&other| other);
+            let others = by_size.get(&(n_rows - sizes[index as usize]));
+            complements[index as usize] = others
+                .into_iter()
+                .flatten()
+                .find(|&&other| this.excludes(&table.propositions[other as usize]))
+                .copied();
         }
     }
     complements
@@ -220,29 +229,41 @@ struct LocalPlace {
 impl LocalPlace {
     /// Which of the candidates must be counted; the others are what these leave of the rule's own rows, and stand with
     /// the place of their complement.
-    fn split(&self, candidates: &[u32]) -> Split {
+    fn split(&self, candidates: &[u32], places: &mut Places) -> Split {
         if self.rows.len() < WORTH_SPLITTING {
             return candidates.iter().copied().map(Ok).collect();
         }
-        let mut places = vec![usize::MAX; self.complements.len()];
-        let split = candidates.iter().enumerate().map(|(place, &candidate)| {
-            places[candidate as usize] = place;
-            match self.complements[candidate as usize] {
-                Some(other) if places[other as usize] != usize::MAX => Err(places[other as usize]),
+        places.resize(self.complements.len(), NOWHERE);
+        for (place, &candidate) in candidates.iter().enumerate() {
+            places[candidate as usize] = place as u32;
+        }
+        let counted = |(place, &candidate): (usize, &u32)| {
+            let complement = self.complements[candidate as usize];
+            match complement.map(|other| places[other as usize]) {
+                Some(other) if (other as usize) < place => Err(other),
                 _ => Ok(candidate),
             }
-        });
-        split.collect()
+        };
+        let split = candidates.iter().enumerate().map(counted).collect();
+        for &candidate in candidates {
+            places[candidate as usize] = NOWHERE;
+        }
+        split
     }
 
     fn count_small(&self, rows: &[u64], split: &Split, counts: &mut [Counts]) {
         let table = &self.view.table;
         let (own, each) = counts.split_at_mut(table.strata.len());
         table.count(rows, rows, own);
-        for (part, counts) in split.iter().zip(each.chunks_mut(table.strata.len())) {
-            if let Ok(candidate) = part {
-                table.count(rows, self.view.proposition(*candidate), counts);
-            }
+        let mut asked = Vec::with_capacity(ASKED);
+        let parts = split.chunks(ASKED);
+        for (split, each) in parts.zip(each.chunks_mut(ASKED * table.strata.len())) {
+            let each = split.iter().zip(each.chunks_mut(table.strata.len()));
+            asked.extend(
+                each.filter_map(|(part, counts)| Some((self.view.proposition(part.ok()?), counts))),
+            );
+            table.count_each(rows, &mut asked);
+            asked.clear();
         }
         fill_complements(split, table.strata.len(), counts);
     }
@@ -252,6 +273,7 @@ impl LocalPlace {
     fn count_large(&self, children: &[u32], splits: &[Split], counts: &mut [Vec<Counts>]) {
         let table = &self.view.table;
         let n_strata = table.strata.len();
+        let own: Vec<(usize, usize)> = (0..children.len()).map(|child| (child, 0)).collect();
         let mut users: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
         for (child, split) in splits.iter().enumerate() {
             for (slot, part) in split.iter().enumerate() {
@@ -261,33 +283,41 @@ impl LocalPlace {
             }
         }
         let mut covered = vec![vec![0; BLOCK]; children.len()];
+        let mut parts = vec![Counts::default(); children.len()];
         for segment in &table.segments {
             for start in (segment.start..segment.end).step_by(BLOCK) {
                 let end = (start + BLOCK).min(segment.end);
-                let mut add = |child: usize, slot: usize, x: &[u64], y: &[u64]| {
-                    let mut part = [Counts::default()];
-                    let here = Segment {
-                        stratum: 0,
-                        start: 0,
-                        end: end - start,
-                        ..*segment
-                    };
-                    (table.kernel.count_and)(x, y, &[here], &mut part);
-                    let counts = &mut counts[child][slot * n_strata + segment.stratum as usize];
-                    counts.positive += part[0].positive;
-                    counts.negative += part[0].negative;
+                let here = Segment {
+                    stratum: 0,
+                    start: 0,
+                    end: end - start,
+                    ..*segment
                 };
+                let mut add = |x: &[u64], covered: &[Vec<u64>], users: &[(usize, usize)]| {
+                    let asked = users
+                        .iter()
+                        .map(|&(child, _)| &covered[child][..end - start]);
+                    let mut asked: Vec<Question> = asked.zip(parts.chunks_mut(1)).collect();
+                    (table.kernel.count_each)(x, &mut asked, &[here]);
+                    for (&(child, slot), part) in users.iter().zip(&parts) {
+                        let counts = &mut counts[child][slot * n_strata + segment.stratum as usize];
+                        counts.positive += part.positive;
+                        counts.negative += part.negative;
+                    }
+                };
+                let rows = &self.rows[start..end];
                 for (child, covered) in covered.iter_mut().enumerate() {
                     let covered = &mut covered[..end - start];
-                    covered.copy_from_slice(&self.rows[start..end]);
+                    covered.copy_from_slice(rows);
                     intersect(covered, &self.view.proposition(children[child])[start..end]);
-                    add(child, 0, covered, covered);
                 }
+                add(rows, &covered, &own);
                 for (&candidate, users) in &users {
-                    let holds = &self.view.proposition(candidate)[start..end];
-                    for &(child, slot) in users {
-                        add(child, slot, &covered[child][..end - start], holds);
-                    }
+                    add(
+                        &self.view.proposition(candidate)[start..end],
+                        &covered,
+                        users,
+                    );
                 }
             }
         }
@@ -295,14 +325,19 @@ impl LocalPlace {
 }
 
 /// For each candidate: itself, if it is to be counted, or else the place of its complement.
-type Split = Vec<Result<u32, usize>>;
+type Split = Vec<Result<u32, u32>>;
+
+/// Where each proposition is among the candidates; kept from one question to the next.
+type Places = Vec<u32>;
+const NOWHERE: u32 = u32::MAX;
 
 /// Fills in what is left of the rule's own rows where only the complement was counted.
 fn fill_complements(split: &Split, n_strata: usize, counts: &mut [Counts]) {
     for (slot, part) in split.iter().enumerate() {
         if let Err(other) = part {
             for stratum in 0..n_strata {
-                let (own, counted) = (counts[stratum], counts[(other + 1) * n_strata + stratum]);
+                let counted = (*other as usize + 1) * n_strata + stratum;
+                let (own, counted) = (counts[stratum], counts[counted]);
                 counts[(slot + 1) * n_strata + stratum] = Counts {
                     positive: own.positive - counted.positive,
                     negative: own.negative - counted.negative,
@@ -344,28 +379,39 @@ impl Place for LocalPlace {
     fn counts(&self, candidates: &[u32], counts: &mut Vec<Counts>) {
         let n_strata = self.view.table.strata.len();
         counts.resize((candidates.len() + 1) * n_strata, Counts::default());
-        self.count_small(&self.rows, &self.split(candidates), counts);
+        let split = self.split(candidates, &mut Places::new());
+        self.count_small(&self.rows, &split, counts);
     }
 
-    fn counts_of_children(&self, children: &[u32], candidates: &[Vec<u32>]) -> Vec<Vec<Counts>> {
+    fn counts_of_children(
+        &self,
+        children: &[u32],
+        candidates: &[Vec<u32>],
+        take: &mut dyn FnMut(usize, &[Counts]),
+    ) {
         let n_strata = self.view.table.strata.len();
-        let splits: Vec<Split> = candidates.iter().map(|c| self.split(c)).collect();
-        let empty = |split: &Split| vec![Counts::default(); (split.len() + 1) * n_strata];
-        let mut counts: Vec<Vec<Counts>> = splits.iter().map(empty).collect();
+        let mut places = Places::new();
+        let splits = candidates.iter().map(|c| self.split(c, &mut places));
         if self.rows.len() >= LARGE {
+            let splits: Vec<Split> = splits.collect();
+            let empty = |split: &Split| vec![Counts::default(); (split.len() + 1) * n_strata];
+            let mut counts: Vec<Vec<Counts>> = splits.iter().map(empty).collect();
             self.count_large(children, &splits, &mut counts);
-            for (split, counts) in splits.iter().zip(&mut counts) {
+            for (index, (split, counts)) in splits.iter().zip(&mut counts).enumerate() {
                 fill_complements(split, n_strata, counts);
+                take(index, counts);
             }
-            return counts;
+            return;
         }
         let mut rows = vec![0; self.rows.len()];
-        for ((&child, split), counts) in children.iter().zip(&splits).zip(&mut counts) {
+        let mut counts = Vec::new();
+        for (index, (&child, split)) in children.iter().zip(splits).enumerate() {
             rows.copy_from_slice(&self.rows);
             intersect(&mut rows, self.view.proposition(child));
-            self.count_small(&rows, split, counts);
+            counts.resize((split.len() + 1) * n_strata, Counts::default());
+            self.count_small(&rows, &split, &mut counts);
+            take(index, &counts);
         }
-        counts
     }
 
     fn common_core(&self, candidates: &[u32]) -> Option<Vec<Counts>> {

@@ -45,15 +45,20 @@ pub trait Place: Send + Sync {
     /// The counts of the rule itself, then those of the rule with each of the candidates.
     fn counts(&self, candidates: &[u32], counts: &mut Vec<Counts>);
 
-    /// For each child: the counts of the rule with the child, then those with each of the child's candidates too.
-    fn counts_of_children(&self, children: &[u32], candidates: &[Vec<u32>]) -> Vec<Vec<Counts>> {
-        let each = children.iter().zip(candidates).map(|(&child, candidates)| {
-            let mut counts = Vec::new();
+    /// For each child, `take` gets its place in the list, and the counts of the rule with the child followed by those
+    /// with each of the child's candidates too.
+    fn counts_of_children(
+        &self,
+        children: &[u32],
+        candidates: &[Vec<u32>],
+        take: &mut dyn FnMut(usize, &[Counts]),
+    ) {
+        let mut counts = Vec::new();
+        for (index, (&child, candidates)) in children.iter().zip(candidates).enumerate() {
             let place = self.descend(child, &mut std::iter::empty(), false);
             place.counts(candidates, &mut counts);
-            counts
-        });
-        each.collect()
+            take(index, &counts);
+        }
     }
 
     /// The counts of the rows that satisfy all of the candidates; `None` if there is no such row.

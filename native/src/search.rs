@@ -15,6 +15,7 @@ use crate::rows::{Place, Rows};
 use crate::top::{are_same, Top};
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BinaryHeap, HashMap};
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -70,8 +71,21 @@ pub struct Search {
 
 struct Queue {
     open: BinaryHeap<Node>,
+    /// What workers were in the middle of when their time was up. It goes on from there: the rows are packed already.
+    parked: Vec<Vec<Entry>>,
     /// Workers that may still return nodes.
     busy: usize,
+}
+
+impl Queue {
+    fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.parked.is_empty()
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = &Node> {
+        let parked = self.parked.iter().flatten().map(|entry| &entry.node);
+        self.open.iter().chain(parked)
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -81,7 +95,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// How many rules a worker expands depth-first before it looks again for the best branch of all.
 const DIVE: usize = 200;
 /// How many of the last rules of a branch are asked for at once.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 32;
 /// A search shorter than this is not worth starting threads for.
 const ALONE: Duration = Duration::from_millis(2);
 
@@ -104,6 +118,7 @@ impl Search {
             lenient: options.irredundant.then(|| book(false)),
             queue: Mutex::new(Queue {
                 open: BinaryHeap::from([root]),
+                parked: Vec::new(),
                 busy: 0,
             }),
             top: Mutex::new(Top::new(options.k)),
@@ -125,15 +140,18 @@ impl Search {
         }
         loop {
             self.work(deadline.min(Instant::now() + ALONE), 1);
-            if !lock(&self.queue).open.is_empty() && Instant::now() < deadline {
+            if !lock(&self.queue).is_empty() && Instant::now() < deadline {
                 std::thread::scope(|scope| {
-                    for _ in 1..threads {
-                        scope.spawn(|| self.work(deadline, threads));
-                    }
+                    let begin = |_| scope.spawn(|| self.work(deadline, threads));
+                    let others: Vec<_> = (1..threads).map(begin).collect();
                     self.work(deadline, threads);
+                    for other in others {
+                        // What stopped another thread stops this one, without a panic of its own.
+                        other.join().unwrap_or_else(|stop| resume_unwind(stop));
+                    }
                 });
             }
-            if !lock(&self.queue).open.is_empty() || !self.begins_with_ties() {
+            if !lock(&self.queue).is_empty() || !self.begins_with_ties() {
                 return self.status();
             }
         }
@@ -173,7 +191,7 @@ impl Search {
             nodes: self.nodes.load(Ordering::Relaxed),
             has_looked_ahead: lock(&self.ahead).is_none(),
             ties: self.ties.get().map(|book| book.max_length),
-            open: lock(&self.queue).open.iter().cloned().collect(),
+            open: lock(&self.queue).nodes().cloned().collect(),
             entries: entries
                 .map(|entry| (entry.value, entry.counts.clone(), entry.conditions.clone()))
                 .collect(),
@@ -216,17 +234,17 @@ impl Search {
         let top = lock(&self.top);
         let queue = lock(&self.queue);
         let threshold = self.entrance.load(Ordering::Relaxed);
-        let open = queue.open.peek().map(|node| node.bound);
+        let open = queue.nodes().map(|node| node.bound).max();
         let open = open.filter(|&bound| bound >= threshold);
         let left_out = self.left_out.load(Ordering::Relaxed);
         Status {
-            done: queue.open.is_empty(),
+            done: queue.is_empty(),
             n_rules: top.len(),
             best: top.best(),
             kth: top.threshold(),
             unexplored: open.max((left_out != Score::MIN).then_some(left_out)),
             nodes: self.nodes.load(Ordering::Relaxed),
-            open: queue.open.len(),
+            open: queue.nodes().count(),
         }
     }
 
@@ -258,40 +276,48 @@ impl Search {
         };
         loop {
             let mut queue = lock(&self.queue);
-            let node = if Instant::now() < deadline {
-                queue.open.pop()
-            } else {
+            if Instant::now() >= deadline {
                 return;
+            }
+            let (parked, node) = match queue.parked.pop() {
+                Some(parked) => (parked, None),
+                None => (Vec::new(), queue.open.pop()),
             };
-            let Some(node) = node else {
+            if parked.is_empty() && node.is_none() {
                 if queue.busy == 0 {
                     return;
                 }
                 drop(queue);
                 std::thread::sleep(Duration::from_micros(50));
                 continue;
-            };
+            }
             queue.busy += 1;
             drop(queue);
-            let mut busy = Busy(self, Some(node.clone()));
-            worker.dive(node, deadline, threads);
-            busy.1 = None;
-            let mut queue = lock(&self.queue);
-            queue
-                .open
-                .extend(worker.stack.drain(..).map(|entry| entry.node));
+            let nodes = parked.iter().map(|entry| &entry.node).chain(&node);
+            let mut busy = Busy(self, nodes.cloned().collect());
+            worker.stack = parked;
+            worker.stack.extend(node.map(|node| Entry {
+                parent: self.book.rows.place(&node.family.conditions),
+                node,
+            }));
+            worker.dive(deadline, threads);
+            busy.1.clear();
+            if !worker.stack.is_empty() {
+                let parked = std::mem::take(&mut worker.stack);
+                lock(&self.queue).parked.push(parked);
+            }
         }
     }
 }
 
-/// Gives the worker's place back, and its node too if the worker did not live to do so.
-struct Busy<'a>(&'a Search, Option<Node>);
+/// Gives the worker's place back, and what it began with if it did not live to go on.
+struct Busy<'a>(&'a Search, Vec<Node>);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
         let mut queue = lock(&self.0.queue);
         queue.busy -= 1;
-        queue.open.extend(self.1.take());
+        queue.open.append(&mut std::mem::take(&mut self.1).into());
     }
 }
 
@@ -308,21 +334,48 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Expands the node and what is below it, depth-first, until the time is up or others have a better claim.
-    fn dive(&mut self, node: Node, deadline: Instant, threads: usize) {
-        let search = self.search;
-        let parent = search.book.rows.place(&node.family.conditions);
-        self.stack.push(Entry { node, parent });
+    /// Expands what is on the stack and below it, depth-first, until the time is up or nothing is left to it.
+    fn dive(&mut self, deadline: Instant, threads: usize) {
+        let mut expanded = 0;
         for step in 1.. {
             let Some(entry) = self.stack.pop() else {
                 return;
             };
+            expanded += usize::from(!self.is_finished_by_children(&entry.node));
             self.expand(entry);
-            let others_wait = threads > 1 && step % 16 == 0 && lock(&search.queue).open.is_empty();
-            if step >= DIVE || others_wait || Instant::now() >= deadline {
+            if Instant::now() >= deadline {
                 return;
             }
+            let others_wait = threads > 1 && step % 4 == 0 && lock(&self.search.queue).is_empty();
+            if expanded >= DIVE || others_wait {
+                self.give_away(others_wait);
+            }
         }
+    }
+
+    /// Returns nodes to the queue for whoever comes first, but keeps the last rules of a branch, whose rows are packed,
+    /// unless there is nothing else to give.
+    fn give_away(&mut self, at_any_price: bool) {
+        let Some(top) = self.stack.last() else {
+            return;
+        };
+        let is_kept = |entry: &&Entry| Arc::ptr_eq(&entry.node.family, &top.node.family);
+        let n_kept = if self.is_finished_by_children(&top.node) {
+            self.stack.iter().rev().take_while(is_kept).count()
+        } else {
+            0
+        };
+        let n_given = match self.stack.len() - n_kept {
+            0 if at_any_price => n_kept / 2,
+            n_given => n_given,
+        };
+        let given = self.stack.drain(..n_given).map(|entry| entry.node);
+        lock(&self.search.queue).open.extend(given);
+    }
+
+    /// May the node's children take no further condition?
+    fn is_finished_by_children(&self, node: &Node) -> bool {
+        node.family.conditions.len() + 2 == self.search.book().max_length && !node.is_root()
     }
 
     fn expand(&mut self, entry: Entry) {
@@ -332,8 +385,7 @@ impl Worker<'_> {
         if judge.is_hopeless(node.bound) && !node.is_root() {
             return;
         }
-        let length = node.family.conditions.len() + 1;
-        if length + 1 == book.max_length && !node.is_root() {
+        if self.is_finished_by_children(&node) {
             self.finish(node, &*parent);
             return;
         }

@@ -4,7 +4,7 @@
 //! set of rows counts it by stratum and outcome at once. A row of weight w stands once in the segment of
 //! each power of two that w is made of, and counts that many times there: weighted tables need no other code.
 
-use crate::bitset::{Counts, Kernel, Segment};
+use crate::bitset::{Counts, Kernel, Question, Segment};
 
 /// A condition on a column: it holds where the column's code lies in `low..=high`. A missing value is a
 /// negative code and satisfies nothing.
@@ -66,8 +66,13 @@ impl Table {
         rows
     }
 
+    /// Counts `x ∩ y` by stratum.
     pub fn count(&self, x: &[u64], y: &[u64], counts: &mut [Counts]) {
-        (self.kernel.count_and)(x, y, &self.segments, counts);
+        self.count_each(x, &mut [(y, counts)]);
+    }
+
+    pub fn count_each(&self, x: &[u64], asked: &mut [Question]) {
+        (self.kernel.count_each)(x, asked, &self.segments);
     }
 
     /// The table of just the rows in `rows` and the given propositions; `strata` stays that of the whole.

@@ -1,7 +1,7 @@
 //! Properties of the parts that the search rests on, over random inputs from a fixed seed. The search itself is
 //! checked against a brute force that shares no code with it, from Python.
 
-use crate::bitset::{Counts, Kernel, Segment};
+use crate::bitset::{Counts, Kernel, Question, Segment};
 use crate::describe::shortest;
 use crate::estimator::{create, to_number};
 use crate::ffi::fastest;
@@ -47,8 +47,12 @@ impl Random {
 fn vector_and_plain_kernels_agree() {
     let mut random = Random(1);
     for _ in 0..300 {
-        let n = 1 + random.below(40) as usize;
-        let (x, y) = (random.words(n), random.words(n));
+        // Long enough for the vector units, or too short; as many questions as are answered together, or fewer.
+        let most = [40, 300][random.below(2) as usize];
+        let n = 1 + random.below(most) as usize;
+        let x = random.words(n);
+        let n_asked = 1 + random.below(9) as usize;
+        let ys: Vec<Vec<u64>> = (0..n_asked).map(|_| random.words(n)).collect();
         let cut = random.below(n as u64 + 1) as usize;
         let segment = |stratum, positive, multiplier, start, end| Segment {
             stratum,
@@ -58,24 +62,34 @@ fn vector_and_plain_kernels_agree() {
             end,
         };
         let segments = [segment(0, true, 1, 0, cut), segment(1, false, 4, cut, n)];
-        let mut plain = vec![Counts::default(); 2];
-        let mut fast = plain.clone();
-        (Kernel::PLAIN.count_and)(&x, &y, &segments, &mut plain);
-        (fastest().count_and)(&x, &y, &segments, &mut fast);
-        let by_hand = |range: std::ops::Range<usize>| -> u64 {
-            range.map(|w| u64::from((x[w] & y[w]).count_ones())).sum()
+        let count = |kernel: Kernel| {
+            let mut counts = vec![Counts::default(); 2 * n_asked];
+            let mut asked: Vec<Question> = ys
+                .iter()
+                .map(Vec::as_slice)
+                .zip(counts.chunks_mut(2))
+                .collect();
+            (kernel.count_each)(&x, &mut asked, &segments);
+            counts
         };
-        assert_eq!(plain, fast);
-        assert_eq!(plain[0].positive, by_hand(0..cut));
-        assert_eq!(plain[1].negative, 4 * by_hand(cut..n));
+        let plain = count(Kernel::PLAIN);
+        assert_eq!(plain, count(fastest()));
+        for (y, counts) in ys.iter().zip(plain.chunks(2)) {
+            let by_hand = |range: std::ops::Range<usize>| -> u64 {
+                range.map(|w| u64::from((x[w] & y[w]).count_ones())).sum()
+            };
+            assert_eq!(counts[0].positive, by_hand(0..cut));
+            assert_eq!(counts[1].negative, 4 * by_hand(cut..n));
+        }
+        let y = &ys[0];
 
         let (mut gathered, mut again) = (vec![0; n], vec![0; n]);
-        (Kernel::PLAIN.gather)(&x, &y, &mut gathered);
-        (fastest().gather)(&x, &y, &mut again);
+        (Kernel::PLAIN.gather)(&x, y, &mut gathered);
+        (fastest().gather)(&x, y, &mut again);
         assert_eq!(gathered, again);
         let bit = |words: &[u64], place: usize| words[place / 64] >> (place % 64) & 1;
         let kept: Vec<u64> = (0..n * 64)
-            .filter(|&p| bit(&y, p) == 1)
+            .filter(|&p| bit(y, p) == 1)
             .map(|p| bit(&x, p))
             .collect();
         assert!(kept
@@ -330,14 +344,18 @@ fn a_place_counts_like_the_table_however_long_it_is() {
         let table = Arc::new(build(&rows, false, 3));
         let place = Local::new(table.clone()).place(&[6]);
         let candidates = vec![vec![1, 0, 2, 4], vec![0, 1], vec![5, 2, 1, 0]];
-        let found = place.counts_of_children(&[3, 4, 2], &candidates);
-        for ((child, candidates), found) in [3, 4, 2].iter().zip(&candidates).zip(&found) {
-            let mut expected = counts_of(&table, &[6, *child]);
-            for candidate in candidates {
-                expected.extend(counts_of(&table, &[6, *child, *candidate]));
+        let children = [3, 4, 2];
+        let mut taken = Vec::new();
+        place.counts_of_children(&children, &candidates, &mut |index, found| {
+            let rule = [6, children[index]];
+            let mut expected = counts_of(&table, &rule);
+            for &candidate in &candidates[index] {
+                expected.extend(counts_of(&table, &[rule[0], rule[1], candidate]));
             }
-            assert_eq!(&expected, found);
-        }
+            assert_eq!(expected, found);
+            taken.push(index);
+        });
+        assert_eq!(taken, [0, 1, 2]);
         let mut plain = Vec::new();
         place.counts(&[0, 1, 4], &mut plain);
         let each = [vec![6], vec![6, 0], vec![6, 1], vec![6, 4]];

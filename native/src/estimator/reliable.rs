@@ -94,10 +94,13 @@ struct Stratum {
     few_positive: Vec<RunningMaximum>,
     /// The largest λ that `few_positive` can give.
     few_positive_peak: f64,
+    /// Are these maxima known? If not, the bound over the box does.
+    exact: bool,
 }
 
-/// With more small a' than this (β > 11) the exact maximum is not worth its memory; the bound over the box does.
+/// With more small a' than this (β > 11), or more rows, the exact maximum is not worth its memory and time.
 const MOST_FEW_POSITIVE: u64 = 32;
+const MOST_ROWS: u64 = 1 << 20;
 
 impl Stratum {
     #[inline]
@@ -125,17 +128,19 @@ impl Stratum {
             no_negative: RunningMaximum::rising(counts.positive),
             few_positive: Vec::new(),
             few_positive_peak: f64::NEG_INFINITY,
+            exact: counts.total() <= MOST_ROWS
+                && few_positive(terms.half_beta) <= MOST_FEW_POSITIVE,
         };
+        if !stratum.exact {
+            return stratum;
+        }
         // λ(·, 0) rises where v does, that is where n₀ + 1 ≥ (β/4)√m'.
         let (n, n0) = (counts.total() as f64, counts.negative as f64);
         if n0 + 1.0 < terms.half_beta / 2.0 * (n + 2.0).sqrt() {
             stratum.no_negative =
                 RunningMaximum::new(counts.positive, |a| stratum.difference(terms, a, 0));
         }
-        for a in 0..=counts
-            .positive
-            .min(few_positive(terms.half_beta).saturating_sub(1))
-        {
+        for a in 0..=counts.positive {
             if stratum.covered(terms, a, 0) >= 0.0 {
                 break;
             }
@@ -186,7 +191,6 @@ fn few_positive(half_beta: f64) -> u64 {
 pub struct Reliable {
     terms: Terms,
     strata: Vec<Stratum>,
-    exact: bool,
     slack: Score,
 }
 
@@ -195,21 +199,15 @@ impl Reliable {
         let half_beta = beta / 2.0;
         let n_rows = crate::bitset::total(strata) as f64;
         let effective = n_rows + 4.0 * strata.len() as f64;
-        let exact = few_positive(half_beta) <= MOST_FEW_POSITIVE;
         let largest = strata.iter().map(|counts| counts.total() + 2).max();
         let terms = Terms::new(half_beta, largest.unwrap_or(0));
         let strata = strata.iter().map(|&counts| {
             let weight = (counts.total() as f64 + 4.0) / effective * UNIT;
-            if exact {
-                Stratum::new(counts, weight, &terms)
-            } else {
-                Stratum::new(counts, weight, &Terms::new(0.0, 0))
-            }
+            Stratum::new(counts, weight, &terms)
         });
         Reliable {
             strata: strata.collect(),
             terms,
-            exact,
             // The operations of a value and of a bound round differently, by at most a few ulps of 1 + β.
             slack: 4 + (4.0 * beta) as Score,
         }
@@ -228,7 +226,7 @@ impl Estimator for Reliable {
     fn bound(&self, low: &[Counts], high: &[Counts]) -> Score {
         let boxes = self.strata.iter().zip(low.iter().zip(high));
         let terms = boxes.map(|(stratum, (&low, &high))| {
-            let largest = if !self.exact {
+            let largest = if !stratum.exact {
                 stratum.over_box(&self.terms, low, high)
             } else if low.total() == 0 {
                 stratum.tight(&self.terms, high)
