@@ -587,12 +587,19 @@ def test_moments_of_pandas_in_a_list_are_those_of_python():
         (["007", "010"], "kept as text: some of its numbers begin with a zero"),
         (["1", "nan"], "'nan' is taken as missing"),
         (["99999999999999999999", "1"], "beyond 64 bits"),
+        (['"1,5"', '"-20,25"'], r"'x' is text: its values are written like '-20,25'; .* decimal=','"),
+        (['"1,5"', "2"], r"'x' is text: its values are written like '1,5'; .* decimal=','"),
     ],
 )
 def test_doubtful_columns_are_said(tmp_path, fields, note):
     table = read(write(tmp_path / "t.csv", "x\n" + "\n".join(fields) + "\n"))
     assert len(table.notes) == 1
     assert re.search(note, table.notes[0])
+
+
+@pytest.mark.parametrize("fields", [['"1,5"', "a"], ['"1,5"', '"1,5,2"'], ['"a,b"'], ["9" * 400, "a"]])
+def test_other_texts_with_commas_are_no_numbers(tmp_path, fields):
+    assert read(write(tmp_path / "t.csv", "x\n" + "\n".join(fields) + "\n")).notes == ()
 
 
 def test_na_values_are_missing_when_told(tmp_path):

@@ -211,6 +211,7 @@ class DuckDBSource:
 
     def select(self, query: str) -> DuckDBSource:
         """The result of the user's own query, in which `data` has the columns' own names."""
+        _check_cases(list(self._named))
         connection = self._database.connection
         answer = _Database()
         path = answer.folder / "query.parquet"
@@ -245,6 +246,19 @@ class DuckDBSource:
         fetched = self._numpy(f"SELECT enum_code(({expression})::labels) FROM data")
         self._database.connection.execute("DROP TYPE labels")
         return coded(np.ma.filled(fetched.astype(np.int32), -1), labels)
+
+
+def _check_cases(names: list[str]) -> None:
+    """Raise an OptionError for names that are one name in SQL, of which DuckDB would rename the second in silence."""
+    known: dict[bytes, str] = {}
+    for name in names:
+        # Letters of ASCII alone: of others, DuckDB tells the cases apart.
+        other = known.setdefault(name.encode("utf-8", "surrogatepass").lower(), name)
+        if other != name:
+            raise OptionError(
+                f"query: the columns {other!r} and {name!r} differ in the case of letters alone, which SQL does not "
+                "tell apart; rename one of them, or leave query out"
+            )
 
 
 @contextmanager
@@ -570,6 +584,8 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
             timestamps,
             zoned,
             times,
+            with_comma,
+            first_with_comma,
             n_words,
             found_beside_numbers,
             rows_beside_numbers,
@@ -584,6 +600,7 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
         f"count(*) FILTER (regexp_full_match(value, '{day}[ T]{clock}{zone}') "
         "AND TRY_CAST(value AS TIMESTAMPTZ) IS NOT NULL), "
         f"count(*) FILTER (regexp_full_match(value, '{clock}') AND TRY_CAST(value AS TIME) IS NOT NULL), "
+        "count(*) FILTER (regexp_full_match(value, '-?[0-9]+(,[0-9]+)?')), min(value) FILTER (contains(value, ',')), "
         f"count(*) FILTER (number IS NULL AND value NOT IN ({more_tokens})), "
         f"list(value ORDER BY value) FILTER (value IN ({more_tokens})), "
         f"sum(n_rows) FILTER (value IN ({more_tokens})), "
@@ -599,7 +616,12 @@ def _detect(database: _Database, column: str, name: str, notes: list[str]) -> tu
     ):
         if matching == n_values:
             return dtype, f"{column}::{dtype}"
-    if numbers and not n_words and found_beside_numbers:
+    if first_with_comma is not None and with_comma == n_values:
+        notes.append(
+            f"column {name!r} is text: its values are written like {shorten([first_with_comma])}; if these are numbers "
+            "with a decimal comma, read the file with pandas.read_csv(path, sep=…, decimal=',') and pass the dataframe"
+        )
+    elif numbers and not n_words and found_beside_numbers:
         rows = f"{rows_beside_numbers:,} value{'s' * (rows_beside_numbers > 1)}"
         means = _means_missing(found_beside_numbers)
         notes.append(f"column {name!r} is text because of {rows} such as {found_beside_numbers[0]!r}; {means}")
