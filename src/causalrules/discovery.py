@@ -223,24 +223,25 @@ def assemble(problem: Problem, packed: Packed, question: Question, found: Found)
         rules.append(
             RuleResult.from_counts(propositions, a, b, c, d, problem.strata.labels, question.beta, question.estimator)
         )
+    # The search compares values that are rounded.
+    end = replace(found.progress, upper_bound=max([found.progress.upper_bound, *(rule.value for rule in rules)]))
     return RuleSet(
         rules=tuple(rules),
         question=question,
         optimal=found.optimal,
-        # The search compares values that are rounded.
-        upper_bound=max([found.progress.upper_bound, *(rule.value for rule in rules)]),
-        gap=found.progress.gap,
+        upper_bound=end.upper_bound,
+        gap=end.gap,
         stopped=found.stopped,
         n_rows=problem.n_rows,
         n_dropped=problem.n_dropped,
         n_strata=problem.strata.n_strata,
         n_propositions=len(problem.language.propositions),
-        nodes=found.progress.nodes,
-        seconds=found.progress.seconds,
+        nodes=end.nodes,
+        seconds=end.seconds,
         notes=problem.notes,
         versions={"causalrules": __version__, "python": platform.python_version()},
         library=problem.library,
-        history=found.history,
+        history=(*found.history[:-1], end),
         problem=problem,
     )
 
