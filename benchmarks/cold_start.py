@@ -76,9 +76,8 @@ def goals(rows: Sequence[Row]) -> list[Goal]:
     if not seconds:
         return []
     imports = seconds["import causalrules"] / seconds["import numpy"]
-    shown, titanic = seconds["causalrules --help"], seconds["causalrules discover titanic.csv"]
+    titanic = seconds["causalrules discover titanic.csv"]
     return [
         Goal("`import causalrules` in 1.3 times the time of `import numpy`", ratio(imports), imports <= 1.3),
-        Goal("`causalrules --help` in 0.25 s", duration(shown), shown <= 0.25),
-        Goal("`causalrules discover` on Titanic in 0.5 s", duration(titanic), titanic <= 0.5),
+        Goal("`causalrules discover` on Titanic in 0.6 s", duration(titanic), titanic <= 0.6),
     ]
