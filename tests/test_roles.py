@@ -51,6 +51,15 @@ def satisfied_values(table, roles):
         ("age", " < 20 ", "age < 20", [10]),
         ("age", "≤ 2e1", "age ≤ 20", [10, 20]),
         ("age", "!= 20", "age ≠ 20", [10, 30]),
+        ("age", "== 20", "age = 20", [20]),
+        ("age", "= 20.0", "age = 20", [20]),
+        ("age", "age >= 20", "age ≥ 20", [20, 30]),
+        ("age", "age>=20", "age ≥ 20", [20, 30]),
+        ("age", " age == 20", "age = 20", [20]),
+        ("sex", "sex = f", "sex = f", ["f"]),
+        ("alive", "true", "alive = True", [True]),
+        ("alive", "!= TRUE", "alive ≠ True", [False]),
+        ("alive", "alive = false", "alive = False", [False]),
         ("day", ">= 2020-01-03", "day ≥ 2020-01-03", [dt.date(2020, 1, 3), dt.date(2020, 1, 4)]),
         ("day", "2020-01-03", "day = 2020-01-03", [dt.date(2020, 1, 3)]),
         ("day", dt.date(2020, 1, 3), "day = 2020-01-03", [dt.date(2020, 1, 3)]),
@@ -115,6 +124,28 @@ def test_identifiers_have_no_role_and_are_said(actionable):
         resolve(table, "y", actionable="id")
 
 
+def test_a_value_that_reads_like_a_condition_is_the_value():
+    table = read({"y": ["y = a", "a", "true", "True"], "x": [1, 2, 1, 2]})
+    for outcome in ("y = a", "a", "true", "True"):
+        assert satisfied_values(table, resolve(table, "y", outcome)) == [outcome]
+    assert satisfied_values(table, resolve(table, "y", "y = y = a")) == ["y = a"]
+
+
+def test_where_no_column_is_left_every_reason_is_said():
+    with pytest.raises(RoleError, match="no actionable column is left; .*'x' is left out: it holds"):
+        resolve(read({"x": [[1], [2]] * 10, "y": [0, 1] * 10}), "y")
+    with pytest.raises(RoleError, match="no actionable column is left; .*'x' is left out: it has one value only, 1"):
+        resolve(read({"x": [1] * 4, "y": [0, 1] * 2}), "y")
+
+
+def test_text_that_stands_for_missing_is_said_where_it_made_an_identifier(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x,y\nNA,0\n1.5,1\n?,0\n2.5,1\n")
+    with pytest.raises(RoleError, match=r"no actionable column is left; .*\(identifier\)") as caught:
+        resolve(read(path), "y")
+    assert "'?'" in str(caught.value)
+
+
 def test_roles_do_not_depend_on_the_order_of_the_caller():
     one = resolve(read(DATA), "survived", actionable=["age", "pay"], control=["sex", "alive"])
     other = resolve(read(DATA), "survived", actionable=["pay", "age"], control=["alive", "sex"])
@@ -164,6 +195,14 @@ def test_weights_take_no_other_role():
         ({"outcome": ">= 0"}, "'survived ≥ 0' always happens: all 4 rows"),
         ({"outcome": "> 1"}, "'survived > 1' never happens; the values of 'survived' are 0, 1"),
         ({"outcome": ">= many"}, "'many' cannot be compared"),
+        ({"target": "age", "outcome": "sex >= 20"}, "or a condition without the column's name, such as '>= 20'"),
+        ({"target": "age", "outcome": "== 15"}, "'15' is not a value of 'age'; its values are 10, 20, 30"),
+        (
+            {"target": "age", "outcome": "> 15 and < 25"},
+            "give one condition; for more, make a column of true and false",
+        ),
+        ({"target": "age >= 20"}, "no column 'age >= 20'; write target='age', outcome='>= 20'"),
+        ({"outcome": lambda value: value > 0}, "is not a value of 'survived'; its values are 0, 1, or a condition"),
         ({"outcome": ["1"]}, "is not a value of 'survived'"),
         ({"outcome": math.nan}, "nan is not a value of 'survived'"),
         ({"target": "sex"}, "which outcome of 'sex' is the desired one.* 'f', 'm'"),

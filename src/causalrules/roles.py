@@ -14,9 +14,9 @@ from causalrules.data import Histogram, Kind, Table, shorten
 from causalrules.exceptions import DataError, RoleError
 from causalrules.propositions import comparable, format_column, format_value, positions
 
-_CONDITION = re.compile(r"\s*(>=|<=|!=|>|<|≥|≤|≠)\s*(.*\S)\s*", re.DOTALL)
-_IDENTIFIER = "values are all different (identifier)"
-_SIGNS = {">=": "≥", "<=": "≤", "!=": "≠"}
+_CONDITION = re.compile(r"\s*(>=|<=|!=|==|>|<|=|≥|≤|≠)\s*(.*\S)\s*", re.DOTALL)
+_SEVERAL = re.compile(r"[<>=≤≥≠&]|\b(and|or)\b", re.IGNORECASE)
+_SIGNS = {">=": "≥", "<=": "≤", "!=": "≠", "==": "="}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +79,10 @@ def resolve(
                 raise RoleError(f"actionable column {name!r} {fault}, so no condition can be put on it; leave it out")
         chosen = tuple(name for name in chosen if not _left_out(name, _identifier(observed, name), notes))
     if not chosen:
-        identifiers = "".join(f"; {note}" for note in notes if note.endswith(_IDENTIFIER))
+        reasons = "".join(f"; {note}" for note in (*notes, *table.notes))
         raise RoleError(
             "no actionable column is left; name at least one column, other than the target "
-            f"{target!r} and the controls, whose values differ{identifiers:.500}"
+            f"{target!r} and the controls, whose values differ{reasons if len(reasons) <= 1000 else reasons[:999] + '…'}"
         )
     return Roles(target, resolved, tuple(sorted(chosen)), tuple(sorted(controls)), tuple(notes))
 
@@ -93,7 +93,21 @@ def _check_column(table: Table, name: object, role: str) -> None:
     try:
         table.require(name)
     except DataError as error:
+        if role == "target" and (asked := _condition_on(table.names, name)) is not None:
+            raise RoleError(
+                f"target: no column {name!r:.80}; write target={asked[0]!r:.60}, outcome={asked[1]!r:.60}"
+            ) from None
         raise RoleError(f"{role}: {error}") from None
+
+
+def _condition_on(names: Iterable[str], text: str) -> tuple[str, str] | None:
+    """The column that a text such as "age >= 30" begins with, and the condition that follows."""
+    for name in sorted(names, key=len, reverse=True):
+        for written in (name, format_column(name)):
+            rest = text.strip().removeprefix(written)
+            if len(rest) < len(text.strip()) and _CONDITION.fullmatch(rest):
+                return name, rest.strip()
+    return None
 
 
 def _columns(table: Table, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
@@ -141,7 +155,8 @@ def _identifier(table: Table, name: str) -> str | None:
         return None
     histogram = table.histogram(name)
     n_values = len(histogram.values)
-    return f"its {n_values:,} {_IDENTIFIER}" if n_values > 1 and histogram.counts.max() == 1 else None
+    alone = n_values > 1 and histogram.counts.max() == 1
+    return f"its {n_values:,} values are all different (identifier)" if alone else None
 
 
 def default_actionable(table: Table, taken: set[str | None], notes: list[str]) -> tuple[str, ...]:
@@ -198,17 +213,21 @@ def _satisfied(kind: Kind, target: str, outcome: Any, histogram: Histogram) -> t
         satisfied = np.zeros(len(histogram.values), np.bool_)
         satisfied[match] = True
         return satisfied, "=", format_value(histogram.values[match])
-    condition = _CONDITION.fullmatch(outcome) if isinstance(outcome, str) else None
+    condition = None
+    if isinstance(outcome, str):
+        named = _condition_on([target], outcome)
+        condition = _CONDITION.fullmatch(outcome if named is None else named[1])
     if condition is None:
-        raise RoleError(f"{outcome!r} is not a value of {target!r}; its values are {shorten(histogram.values)}")
+        example = format_value(histogram.values[len(histogram.values) // 2])
+        other = f", or a condition without the column's name, such as '>= {example}'" if kind.ordered else ""
+        raise RoleError(f"{outcome!r} is not a value of {target!r}; its values are {shorten(histogram.values)}{other}")
     sign, operand = _SIGNS.get(condition[1], condition[1]), condition[2]
-    if sign == "≠":
+    if sign in ("=", "≠"):
         match = _value_position(kind, operand, histogram)
         if match is None:
             raise RoleError(f"{operand!r} is not a value of {target!r}; its values are {shorten(histogram.values)}")
-        satisfied = np.ones(len(histogram.values), np.bool_)
-        satisfied[match] = False
-        return satisfied, "≠", format_value(histogram.values[match])
+        satisfied = np.arange(len(histogram.values)) == match
+        return satisfied if sign == "=" else ~satisfied, sign, format_value(histogram.values[match])
     if not kind.ordered:
         raise RoleError(
             f"outcome {outcome!r}: the {kind} values of {target!r} have no order; give one of its values: "
@@ -217,7 +236,8 @@ def _satisfied(kind: Kind, target: str, outcome: Any, histogram: Histogram) -> t
     try:
         value = comparable(operand, histogram.values, target)
     except DataError as error:
-        raise RoleError(f"outcome {outcome!r}: {error}") from None
+        several = "; give one condition; for more, make a column of true and false and take it for the target"
+        raise RoleError(f"outcome {outcome!r}: {error}{several if _SEVERAL.search(operand) else ''}") from None
     first, last = positions(histogram.values, value, target)
     place = np.arange(len(histogram.values))
     satisfied = {"≥": place >= first, ">": place >= last, "≤": place < last, "<": place < first}[sign]
@@ -243,6 +263,8 @@ def _value_position(kind: Kind, outcome: Any, histogram: Histogram) -> int | Non
         if type(value) is type(outcome) and value == outcome:
             return position
         same_text = text is not None and text.strip() in (format_value(value), str(value))
+        if kind is Kind.BOOLEAN and text is not None:
+            same_text = text.strip().casefold() == str(value).casefold()
         if by_text is None and (same_text or _equal(value, outcome)):
             by_text = position
     return by_text
