@@ -44,7 +44,7 @@ def of_training(rows: list[dict[str, float]], control: tuple[str, ...] = ()) -> 
     (trained,) = [rule for rule in rules if str(rule) == TRAINED]
     low, high = trained.interval()
     print(
-        f"  effect {trained.effect:+.1%} (95 % interval {low:+.1%} to {high:+.1%}), reliable effect "
+        f"  difference {trained.effect:+.1%} (95 % interval {low:+.1%} to {high:+.1%}), reliable difference "
         f"{trained.reliable_effect:+.1%}, overlap {trained.overlap:.0%} of {len(rows):,} rows, "
         f"strata: {len(trained.strata)}\n"
     )
@@ -65,8 +65,8 @@ def main() -> dict[str, cr.RuleResult]:
     results["adjusted"] = of_training(trained + survey, ("re74", "re75"))
 
     print("Adjusting finds the sign and the size of the experiment. But nearly half of the people are in strata")
-    print("where nobody was trained, and in others a handful were: the reliable effect, which counts on what the")
-    print("data can carry in every stratum, makes no claim.")
+    print("where nobody was trained, and in others a handful were: the reliable difference, which counts on what")
+    print("the data can carry in every stratum, makes no claim.")
     return results
 
 

@@ -326,16 +326,35 @@ def test_a_list_of_rules_selects_what_any_of_them_covers() -> None:
 def test_tables_keep_their_shape_whatever_the_names(rules: cr.RuleSet) -> None:
     lines = rules.to_markdown().splitlines()
     for line in lines[: 2 + len(rules)]:
-        assert line.replace("\\|", "").count("|") == len(export.HEADINGS) + 1
+        assert line.replace("\\|", "").count("|") == len(export.headings(rules)) + 1
         assert "<" not in line
     latex = rules.to_latex()
     rows = [line for line in latex.splitlines() if line.endswith("\\\\")]
     assert len(rows) == len(rules) + 1
     for row in rows:
-        assert row.replace("\\&", "").count("&") == len(export.HEADINGS) - 1
+        assert row.replace("\\&", "").count("&") == len(export.headings(rules)) - 1
         plain = row.replace("\\\\", "")
         assert all(plain[place - 1] == "\\" for place, letter in enumerate(plain) if letter in "%#_")
     assert latex.count("{") - latex.count("\\{") == latex.count("}") - latex.count("\\}")
+
+
+def test_tables_keep_the_caveat_of_no_graph_and_the_evidence() -> None:
+    rules = cr.discover(cr.datasets.kidney_stones(library="dict"), "success", control="size", k=2)
+    for table in (rules.to_markdown(), rules.to_latex()):
+        assert "No graph was given: to act on a rule is to assume" in table
+        assert "adjusted p" not in table
+    asked = rules.trust(permutations=39, replicates=3, progress=False)
+    for table in (asked.to_markdown(), asked.to_latex()):
+        heading, *_ = [line for line in table.splitlines() if "reliable difference" in line]
+        assert heading.count("verdict") == heading.count("adjusted p") == 1
+        for rule in asked:
+            assert rule.evidence is not None
+            assert rule.evidence.verdict is not None
+            assert rule.evidence.verdict.word in table
+            assert f"{rule.p_value:.3g}" in table
+    graph = "size -> treatment; size -> success; treatment -> success"
+    admissible = cr.discover(cr.datasets.kidney_stones(library="dict"), "success", control="size", graph=graph)
+    assert "o graph was given" not in admissible.to_markdown()
 
 
 def _keys(payload: Any) -> set[str]:

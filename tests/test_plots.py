@@ -69,6 +69,14 @@ def test_effects_are_where_the_numbers_say() -> None:
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the best rule is on top
 
 
+def test_without_controls_nothing_is_called_adjusted() -> None:
+    rules = cr.discover(cr.datasets.titanic(library="dict"), "survived", k=2)
+    for kind in ("effects", "coverage"):
+        legend = [text.get_text() for text in rules.plot(kind).get_legend().get_texts()]
+        assert legend == [("difference, 95 % interval" if kind == "effects" else "difference"), "reliable"]
+        assert any("adjusted" in text.get_text() for text in RULES.plot(kind).get_legend().get_texts())
+
+
 def test_strata_are_sized_by_their_rows_and_marked_without_overlap() -> None:
     rule = RuleResult.from_counts(
         [Proposition("x", "=", 1)],

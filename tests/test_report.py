@@ -390,6 +390,13 @@ def test_the_report_says_once_what_its_intervals_are_good_for_and_adjusts_for_no
     page = cr.discover(PASSENGERS, "survived", k=2).to_html()
     assert page.count("Intervals hold for a rule fixed in advance and take no account of the search.") == 1
     assert "The numbers are differences between rows, not adjusted;" in page
+    said = page.replace("The numbers are differences between rows, not adjusted;", "").replace('class="adjusted"', "")
+    style = re.search(r"<style>.*?</style>", said, re.DOTALL)
+    assert style is not None
+    for found in re.findall(r".{30}[^_]adjusted.{20}", said.replace(style[0], "")):
+        pytest.fail(f"nothing was adjusted: {found}")
+    assert '<button type="button" data-sort="effect">difference</button>' in page
+    assert 'data-sort="marginal"' not in page
 
 
 def test_the_call_in_the_report_finds_the_same_rules_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

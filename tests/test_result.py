@@ -22,9 +22,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from causalrules import estimators
+from causalrules.datasets import titanic
+from causalrules.discovery import discover
 from causalrules.exceptions import DataError, InputError
 from causalrules.propositions import Proposition
 from causalrules.result import Question, RuleResult, RuleSet
+from causalrules.wording import number
 from strategies import VALUES, SmallTable, small_tables
 
 QUESTION = Question(
@@ -248,6 +251,23 @@ def test_the_table_shows_each_rule_with_its_numbers() -> None:
     assert lines[3] == "proven optimal, 185 nodes in 0.02 s"
     assert lines[4].startswith("no graph was given: to act on a rule is to assume (a) no effect of survived on")
     assert lines[-1] == "age is missing in 177 rows"
+
+
+@pytest.mark.parametrize("estimator", ["plugin", "wracc", "association"])
+def test_another_estimator_is_named_and_its_values_are_shown(estimator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    rules = discover(titanic(library="dict"), "survived", control="sex", k=3, estimator=estimator)
+    first, *_ = lines = str(rules).splitlines()
+    assert first.split()[:3] == ["#", "rule", "value"]
+    for rule, line in zip(rules, lines[1:], strict=False):
+        assert f" {number(rule.value)} " in line
+    assert any(line.startswith(f"ranked by {estimator} (value): ") for line in lines)
+    for shown in (rules._repr_html_(), rules.to_markdown(), rules.to_latex(), rules.to_html()):
+        assert f"anked by {estimator} (value): " in shown
+    for shown in (rules._repr_html_(), rules.to_markdown(), rules.to_latex()):
+        assert number(rules[0].value) in shown
+    usual = discover(titanic(library="dict"), "survived", control="sex", k=3)
+    assert "anked by" not in str(usual) + usual.to_markdown()
 
 
 @pytest.mark.parametrize(

@@ -132,9 +132,9 @@ def test_a_value_that_reads_like_a_condition_is_the_value():
 
 
 def test_where_no_column_is_left_every_reason_is_said():
-    with pytest.raises(RoleError, match="no actionable column is left; .*'x' is left out: it holds"):
+    with pytest.raises(RoleError, match=r"no actionable column is left; .*'x' is left out: it holds"):
         resolve(read({"x": [[1], [2]] * 10, "y": [0, 1] * 10}), "y")
-    with pytest.raises(RoleError, match="no actionable column is left; .*'x' is left out: it has one value only, 1"):
+    with pytest.raises(RoleError, match=r"no actionable column is left; .*'x' is left out: it has one value only, 1"):
         resolve(read({"x": [1] * 4, "y": [0, 1] * 2}), "y")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from causalrules.exceptions import OptionError
 from causalrules.search import SearchOptions
 from causalrules.trust import repeat
 from causalrules.trust.calibration import calibrate
+from causalrules.trust.evidence import Calibration, SearchEvidence
 from causalrules.trust.resample import permuted
+from causalrules.trust.wording import obtained
 from strategies import TARGET, SmallTable, small_tables
 from test_trust_permutation import noise
 
@@ -87,10 +90,20 @@ def test_discover_says_which_beta_and_what_it_cost() -> None:
     assert f"β = {calibration.beta:g} is calibrated" in str(rules).replace("\n", " ")
 
 
+@pytest.mark.parametrize("beta", [1.5, 2.5])
+def test_a_gain_is_not_called_a_price(beta: float) -> None:
+    calibration = Calibration(beta, 0.95, 199, 199, 0, 0, 0.15, 2.0, 0.02)
+    rules = cr.discover(noise(0), "y", control="z", k=1)
+    (said,) = obtained(replace(rules, evidence=SearchEvidence(calibration=calibration)))
+    assert ("price" in said) == (beta > 2)
+    assert "0.1500" in said
+    assert "0.0200 at β = 2" in said
+
+
 def test_only_where_there_is_a_beta() -> None:
     with pytest.raises(OptionError, match="'wracc' has no β"):
         cr.discover(noise(0), "y", control="z", estimator="wracc", beta="calibrated")
-    with pytest.raises(OptionError, match="beta = 'high'"):
+    with pytest.raises(OptionError, match=r"beta = 'high': give a number .* or 'calibrated'"):
         cr.discover(noise(0), "y", control="z", beta="high")
     problem = cr.discover(noise(0), "y", control="z", k=1).problem
     assert problem is not None

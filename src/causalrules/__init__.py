@@ -1,4 +1,4 @@
-"""Which conditions, if we brought them about, would cause the outcome we want, and by how much at the least?
+"""Which conditions, if we brought them about, would cause the outcome we want, and how far can that be trusted?
 
 >>> import causalrules as cr
 >>> rules = cr.discover(cr.datasets.titanic(), target="survived", actionable=["class", "sex"], k=1)

@@ -423,7 +423,8 @@ def demo() -> None:
 
     titanic = Path(datasets.__file__).with_name("titanic.csv")
     _show(
-        "891 passengers of the Titanic: who survived far more often, and at least how much more often?",
+        "891 passengers of the Titanic: who survived far more often, and how much of it is left after an\n"
+        "allowance for chance? (It is made for one rule on its own; --trust asks how far to trust the best of many.)",
         "titanic",
         {
             "target": "survived",

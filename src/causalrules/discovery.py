@@ -126,6 +126,8 @@ def discover(
             raise OptionError(f"beta = {beta!r:.40} and confidence = {confidence!r:.40} say the same thing: give one")
         beta = estimators.beta_of_confidence(search.number("confidence", confidence, 0, 1))
     calibrated = isinstance(beta, str) and beta == "calibrated"
+    if isinstance(beta, str) and not calibrated:
+        raise OptionError(f"beta = {beta!r:.40}: give a number of at least 0 and at most 1000, or 'calibrated'")
     usual = USUAL_BETA if calibrated else cast(float, beta)
     options = SearchOptions(k, usual, alpha, max_length, min_coverage, estimator, redundant, n_jobs, time_limit)
     deadline = Deadline.after(options.time_limit)

@@ -11,12 +11,12 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from causalrules.names import printable
-from causalrules.wording import graph_lines, headings, meaning, number, proof, warning
+from causalrules.wording import graph_lines, headings, meaning, number, proof, ranking, warning
 
 if TYPE_CHECKING:
     from causalrules.result import RuleResult, RuleSet
 
-HEADINGS = ("#", "rule", "reliable effect", "effect", "marginal", "coverage", "rows")
+_HEADINGS = ("#", "rule", "reliable effect", "effect", "marginal", "coverage", "rows")
 _NARROWEST_RULE = 16
 _MOST_RULE_LINES = 4
 _MOST_SENTENCE_LINES = 20
@@ -25,8 +25,8 @@ _MOST_SENTENCE_LINES = 20
 def text(rules: RuleSet) -> str:
     """Return the table, then what is proven, a warning if need be, and the notes."""
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
-    numbers = [_cells(position, rule) for position, rule in enumerate(rules, 1)]
-    heading = _numeric(tuple(headings(HEADINGS, rules)))
+    numbers = [_cells(position, rule, rules) for position, rule in enumerate(rules, 1)]
+    heading = _numeric(_headings(rules))
     widths = [max(map(len, column)) for column in zip(heading, *numbers, strict=True)]
     room = max(width - sum(widths) - 2 * len(widths), _NARROWEST_RULE)
     wrapped = [_wrap(printable(rule.text), room, _MOST_RULE_LINES) for rule in rules]
@@ -42,10 +42,10 @@ def text(rules: RuleSet) -> str:
 
 def html(rules: RuleSet) -> str:
     """Return the same as an HTML table with everything escaped."""
-    head = "".join(f"<th>{heading}</th>" for heading in headings(HEADINGS, rules))
+    head = "".join(f"<th>{heading}</th>" for heading in _headings(rules))
     body = ""
     for position, rule in enumerate(rules, 1):
-        first, *others = _cells(position, rule)
+        first, *others = _cells(position, rule, rules)
         numbers = "".join(f"<td>{cell}</td>" for cell in others)
         name = f'<td style="text-align:left"><bdi>{markup.escape(printable(rule.text))}</bdi></td>'
         body += f"<tr><td>{first}</td>{name}{numbers}</tr>"
@@ -55,8 +55,7 @@ def html(rules: RuleSet) -> str:
 
 def sentences(rules: RuleSet) -> list[str]:
     """Return what a reader of the bare numbers would miss."""
-    sentence = warning(rules)
-    said = [meaning(rules), proof(rules), *([sentence] if sentence else [])]
+    said = [sentence for sentence in (meaning(rules), ranking(rules), proof(rules), warning(rules)) if sentence]
     return [*said, *graph_lines(rules), *_trust_lines(rules), *rules.notes]
 
 
@@ -68,13 +67,18 @@ def _trust_lines(rules: RuleSet) -> list[str]:
     return lines(rules)
 
 
+def _headings(rules: RuleSet) -> tuple[str, ...]:
+    first, rule, *others = headings(_HEADINGS, rules)
+    return (first, rule, *(["value"] if ranking(rules) else []), *others)
+
+
 def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
     """Every heading but the rule's, whose width is what the others leave."""
     return (cells[0], *cells[2:])
 
 
-def _cells(position: int, rule: RuleResult) -> tuple[str, ...]:
-    effects = (rule.reliable_effect, rule.effect, rule.marginal_effect)
+def _cells(position: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
+    effects = (*([rule.value] if ranking(rules) else []), rule.reliable_effect, rule.effect, rule.marginal_effect)
     return (str(position), *map(number, effects), f"{100 * rule.coverage:.1f} %", f"{rule.n_covered:,}")
 
 

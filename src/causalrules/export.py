@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from causalrules.result import RuleResult, RuleSet
 
 DIALECTS = ("duckdb", "postgres", "sqlite")
-HEADINGS = ("#", "rule", "reliable effect", "effect", "95 % interval", "marginal", "coverage", "rows")
+_HEADINGS = ("#", "rule", "reliable effect", "effect", "95 % interval", "marginal", "coverage", "rows")
 
 # SQLite promises to read no more digits than these as the nearest double, and keeps that only where the power of ten
 # that they are divided or multiplied by, at most 22, is itself exact.
@@ -83,21 +83,24 @@ def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
 
 def latex(rules: RuleSet) -> str:
     """A table for LaTeX with booktabs; what the numbers mean is its caption."""
+    heading = headings(rules)
     body = "".join(
-        f"  {' & '.join(map(_latex_text, _cells(place, rule)))} \\\\\n" for place, rule in enumerate(rules, 1)
+        f"  {' & '.join(map(_latex_text, _cells(place, rule, rules)))} \\\\\n" for place, rule in enumerate(rules, 1)
     )
     return (
         "% needs \\usepackage{booktabs}\n"
-        "\\begin{table}\n  \\centering\n  \\begin{tabular}{rlrrrrrr}\n  \\toprule\n"
-        f"  {' & '.join(map(_latex_text, wording.headings(HEADINGS, rules)))} \\\\\n  \\midrule\n{body}"
+        f"\\begin{{table}}\n  \\centering\n  \\begin{{tabular}}{{rl{'r' * (len(heading) - 2)}}}\n  \\toprule\n"
+        f"  {' & '.join(map(_latex_text, heading))} \\\\\n  \\midrule\n{body}"
         f"  \\bottomrule\n  \\end{{tabular}}\n  \\caption{{{_latex_text(_caption(rules))}}}\n\\end{{table}}\n"
     )
 
 
 def markdown(rules: RuleSet) -> str:
     """A table for Markdown, and below it what the numbers mean."""
-    lines = ["| " + " | ".join(wording.headings(HEADINGS, rules)) + " |", "|---:|:---|" + "---:|" * (len(HEADINGS) - 2)]
-    lines += ["| " + " | ".join(map(_markdown_text, _cells(place, rule))) + " |" for place, rule in enumerate(rules, 1)]
+    heading = headings(rules)
+    lines = ["| " + " | ".join(heading) + " |", "|---:|:---|" + "---:|" * (len(heading) - 2)]
+    for place, rule in enumerate(rules, 1):
+        lines.append("| " + " | ".join(map(_markdown_text, _cells(place, rule, rules))) + " |")
     return "\n".join([*lines, "", _markdown_text(_caption(rules))]) + "\n"
 
 
@@ -223,19 +226,41 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def _cells(place: int, rule: RuleResult) -> tuple[str, ...]:
+def headings(rules: RuleSet) -> tuple[str, ...]:
+    """The headings of the tables: with what the rules are ranked by, and with verdict and p where they were asked."""
+    first, rule, *others = wording.headings(_HEADINGS, rules)
+    value = ["value"] if wording.ranking(rules) else []
+    return (first, rule, *value, *others, *(name for name, known in _asked(rules).items() if known))
+
+
+def _asked(rules: RuleSet) -> dict[str, bool]:
+    return {
+        "adjusted p": any(rule.p_value is not None for rule in rules),
+        "verdict": any(_word(rule) for rule in rules),
+    }
+
+
+def _word(rule: RuleResult) -> str:
+    return "" if rule.evidence is None or rule.evidence.verdict is None else rule.evidence.verdict.word
+
+
+def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     low, high = rule.interval()
     between = "–" if math.isnan(low) else f"{wording.number(low)} to {wording.number(high)}"
     effects = (rule.reliable_effect, rule.effect, rule.marginal_effect)
     reliable, effect, marginal = map(wording.number, effects)
     coverage, rows = f"{100 * rule.coverage:.1f} %", f"{rule.n_covered:,}"
-    return str(place), describe(rule.conditions), reliable, effect, between, marginal, coverage, rows
+    value = [wording.number(rule.value)] if wording.ranking(rules) else []
+    evidence = {"adjusted p": "–" if rule.p_value is None else f"{rule.p_value:.3g}", "verdict": _word(rule) or "–"}
+    asked = [evidence[name] for name, known in _asked(rules).items() if known]
+    first = (str(place), describe(rule.conditions), *value)
+    return (*first, reliable, effect, between, marginal, coverage, rows, *asked)
 
 
 def _caption(rules: RuleSet) -> str:
-    sentence = wording.warning(rules)
-    said = [wording.meaning(rules), wording.proof(rules), *([sentence] if sentence else [])]
-    return " ".join(part[0].upper() + part[1:] + "." * (not part.endswith(".")) for part in said)
+    said = [wording.meaning(rules), wording.ranking(rules), wording.proof(rules), wording.warning(rules)]
+    said += wording.graph_lines(rules)
+    return " ".join(part[0].upper() + part[1:] + "." * (not part.endswith(".")) for part in said if part)
 
 
 _LATEX = {

@@ -15,6 +15,7 @@ from causalrules.exceptions import DataError, RoleError
 from causalrules.propositions import comparable, format_column, format_value, positions
 
 _CONDITION = re.compile(r"\s*(>=|<=|!=|==|>|<|=|≥|≤|≠)\s*(.*\S)\s*", re.DOTALL)
+_LONGEST_REASONS = 1000
 _SEVERAL = re.compile(r"[<>=≤≥≠&]|\b(and|or)\b", re.IGNORECASE)
 _SIGNS = {">=": "≥", "<=": "≤", "!=": "≠", "==": "="}
 
@@ -80,9 +81,10 @@ def resolve(
         chosen = tuple(name for name in chosen if not _left_out(name, _identifier(observed, name), notes))
     if not chosen:
         reasons = "".join(f"; {note}" for note in (*notes, *table.notes))
+        reasons = reasons if len(reasons) <= _LONGEST_REASONS else f"{reasons[: _LONGEST_REASONS - 1]}…"
         raise RoleError(
             "no actionable column is left; name at least one column, other than the target "
-            f"{target!r} and the controls, whose values differ{reasons if len(reasons) <= 1000 else reasons[:999] + '…'}"
+            f"{target!r} and the controls, whose values differ{reasons}"
         )
     return Roles(target, resolved, tuple(sorted(chosen)), tuple(sorted(controls)), tuple(notes))
 

@@ -16,7 +16,7 @@ from causalrules.propositions import AND
 
 if TYPE_CHECKING:
     from causalrules.backdoor import RuleVerdict
-    from causalrules.result import RuleResult, RuleSet
+    from causalrules.result import Question, RuleResult, RuleSet
     from causalrules.trust.evidence import Calibration
 
 _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
@@ -63,6 +63,25 @@ def meaning(rules: RuleSet) -> str:
         "by the graph the roles are not admissible" if violated else "the graph leaves open if the roles are admissible"
     )
     return f"association only: {difference}; {why}"
+
+
+def maximised(question: Question) -> str:
+    """What the search maximised."""
+    adjusted = "the adjusted difference" if question.control else "the difference"
+    return {
+        "reliable": f"the reliable estimate: {adjusted} less an allowance for chance",
+        "plugin": f"{adjusted} as it is",
+        "wracc": "weighted relative accuracy, without adjusting",
+        "association": "the difference without adjusting",
+    }.get(question.estimator, question.estimator)
+
+
+def ranking(rules: RuleSet) -> str | None:
+    """By what the rules are ranked, where that is another number than the first that every table has."""
+    question = rules.question
+    return (
+        None if question.estimator == "reliable" else f"ranked by {question.estimator} (value): {maximised(question)}"
+    )
 
 
 def headings(names: Sequence[str], rules: RuleSet) -> list[str]:

@@ -84,6 +84,8 @@ def _page(rules: RuleSet, n_left: int) -> str:
         verdict=wording.verdict(rules),
         noun=wording.noun(rules),
         intervals=_sentence(wording.INTERVALS),
+        ranking=_sentence(ranking) if (ranking := wording.ranking(rules)) else None,
+        adjusted="adjusted" if rules.question.control else wording.noun(rules),
         proof=_sentence(wording.proof(rules)),
         warning=wording.warning(rules),
         hidden=_hidden(less, n_left),
@@ -158,7 +160,7 @@ def _cards(rules: RuleSet, less: list[_Less]) -> list[dict[str, Any]]:
             "identified": wording.on_its_own(rule) if wording.claim(rules) == "association" else None,
             "reading": wording.reading(rule, rules),
             "sections": sections.of_rule(rule, rules),
-            "chart": _chart(rule, x),
+            "chart": _chart(rule, rules, x),
             **_strata(rule),
             "code": _code(rule),
         }
@@ -177,19 +179,21 @@ def _scale(rules: RuleSet) -> tuple[float, float]:
     return min(0.0, *values, 0.0), max(0.0, *values, 0.01)
 
 
-def _chart(rule: RuleResult, x: Callable[[float], float | None]) -> dict[str, Any]:
+def _chart(rule: RuleResult, rules: RuleSet, x: Callable[[float], float | None]) -> dict[str, Any]:
     low, high = rule.interval()
+    controlled = bool(rules.question.control)
     said = [
         f"reliable {wording.number(rule.reliable_effect)}",
-        f"adjusted {wording.number(rule.effect)}, from {wording.number(low)} to {wording.number(high)}",
-        f"not adjusted {wording.number(rule.marginal_effect)}",
+        f"{'adjusted' if controlled else wording.noun(rules)} {wording.number(rule.effect)}, "
+        f"from {wording.number(low)} to {wording.number(high)}",
+        *([f"not adjusted {wording.number(rule.marginal_effect)}"] if controlled else []),
     ]
     return {
         "zero": x(0.0),
         "low": x(low),
         "high": x(high),
         "effect": x(rule.effect),
-        "marginal": x(rule.marginal_effect),
+        "marginal": x(rule.marginal_effect) if controlled else None,
         "reliable": x(rule.reliable_effect),
         "words": "; ".join(said),
     }
@@ -265,7 +269,7 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
         ("Outcome", question.outcome),
         ("Actionable", ", ".join(question.actionable)),
         ("Adjusted for", ", ".join(question.control) or "nothing"),
-        ("Maximised", _MAXIMISED.get(question.estimator, question.estimator)),
+        ("Maximised", wording.maximised(question)),
         ("Caution", _caution(rules)),
         ("Rules", _which(question)),
         ("Conditions per rule", "any number" if question.max_length is None else f"at most {question.max_length}"),
@@ -285,14 +289,6 @@ def _caution(rules: RuleSet) -> str:
     calibration = None if rules.evidence is None else rules.evidence.calibration
     said = f"β = {rules.question.beta:g}"
     return said if calibration is None else f"{said}, {wording.calibrated(calibration)}"
-
-
-_MAXIMISED = {
-    "reliable": "the reliable estimate: the adjusted difference less an allowance for chance",
-    "plugin": "the adjusted difference as it is",
-    "wracc": "weighted relative accuracy, without adjusting",
-    "association": "the difference without adjusting",
-}
 
 
 def _assumed(rules: RuleSet) -> str:

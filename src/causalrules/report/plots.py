@@ -15,6 +15,7 @@ import numpy as np
 from causalrules.exceptions import OptionError
 from causalrules.grouping import shared_rows
 from causalrules.names import printable
+from causalrules.wording import noun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,20 +62,23 @@ def effects(rules: RuleSet, ax: Axes | None = None) -> Axes:
     places = np.arange(len(rules))
     ax.axvline(0, color=GREY, linewidth=0.8)
     ax.hlines(places, low, high, color=BLUE, linewidth=1.4)
-    ax.scatter(plotted["effect"], places, marker="o", s=30, color=BLUE, label="adjusted, 95 % interval", zorder=3)
+    ax.scatter(
+        plotted["effect"], places, marker="o", s=30, color=BLUE, label=f"{_adjusted(rules)}, 95 % interval", zorder=3
+    )
     ax.scatter(
         plotted["reliable_effect"], places, marker="|", s=110, linewidths=2.2, color=ORANGE, label="reliable", zorder=4
     )
-    ax.scatter(
-        plotted["marginal_effect"],
-        places,
-        marker="D",
-        s=26,
-        facecolors="none",
-        edgecolors=GREY,
-        label="not adjusted",
-        zorder=2,
-    )
+    if rules.question.control:
+        ax.scatter(
+            plotted["marginal_effect"],
+            places,
+            marker="D",
+            s=26,
+            facecolors="none",
+            edgecolors=GREY,
+            label="not adjusted",
+            zorder=2,
+        )
     _name_rows(ax, [f"{place}.  {label(rule.text)}" for place, rule in enumerate(rules, 1)])
     ax.set_xlabel(f"difference in the probability of {label(rules.question.outcome)}", parse_math=False)
     _legend(ax, 3)
@@ -131,7 +135,7 @@ def coverage(rules: RuleSet, ax: Axes | None = None) -> Axes:
     share = 100 * plotted["coverage"]
     ax.axhline(0, color=GREY, linewidth=0.8)
     ax.vlines(share, plotted["reliable_effect"], plotted["effect"], color=GREY, linewidth=0.8)
-    ax.scatter(share, plotted["effect"], marker="o", s=30, color=BLUE, label="adjusted", zorder=3)
+    ax.scatter(share, plotted["effect"], marker="o", s=30, color=BLUE, label=_adjusted(rules), zorder=3)
     ax.scatter(share, plotted["reliable_effect"], marker="s", s=26, color=ORANGE, label="reliable", zorder=3)
     for place, (x, y) in enumerate(zip(share, plotted["reliable_effect"], strict=True), 1):
         if place <= _MOST_STRATA:
@@ -215,6 +219,11 @@ def label(text: str, longest: int = _LONGEST_LABEL) -> str:
 def stratum_name(labels: Mapping[str, str]) -> str:
     """The stratum in words, such as "size = small"."""
     return ", ".join(f"{name} = {value}" for name, value in labels.items()) or "all rows"
+
+
+def _adjusted(rules: RuleSet) -> str:
+    """The word for the estimates, which are adjusted only where there are controls."""
+    return "adjusted" if rules.question.control else noun(rules)
 
 
 def _axes(ax: Axes | None, height: float, width: float = _WIDTH) -> Axes:

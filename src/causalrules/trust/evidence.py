@@ -164,7 +164,7 @@ class PermutationRun:
 class Calibration:
     """The smallest β for which the best rule of permuted data is at most 0 with probability `confidence`.
 
-    `value` is the best reliable effect of the data with it, `usual_value` with `usual_beta`: the price. Of the
+    `value` is the best reliable effect of the data with it, `usual_value` with `usual_beta`. Of the
     `permutations` that were begun, of those `asked` for, the time limit ended `cut_short`: they count as above any β.
     """
 

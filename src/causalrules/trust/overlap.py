@@ -13,6 +13,7 @@ from causalrules.exceptions import CausalRulesWarning
 from causalrules.result import RuleResult, RuleSet
 from causalrules.trust import repeat
 from causalrules.trust.evidence import Overlap, RuleEvidence
+from causalrules.wording import noun
 
 MOST = 0.1
 
@@ -57,8 +58,8 @@ def overlap(rules: RuleSet, *, most: float = MOST) -> RuleSet:
         warnings.warn(
             f"{len(wanting)} of {len(measured)} rules have no counterpart for more than {most:.0%} of the rows; "
             f"{worst.text!r:.200} for {1 - worst.overlap:.0%}, in whose strata of {', '.join(rules.question.control)} "
-            "it always or never holds. The effect speaks for the other rows only: use fewer controls or coarser bins, "
-            "or state the result for those rows.",
+            f"it always or never holds. The {noun(rules)} speaks for the other rows only: use fewer controls or "
+            "coarser bins, or state the result for those rows.",
             CausalRulesWarning,
             stacklevel=3,
         )

@@ -23,7 +23,7 @@ def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
         rule.evidence.honest for rule in rules if rule.evidence is not None and rule.evidence.honest is not None
     ]
     if len(measured) != len(rules) or not measured:
-        raise OptionError("no effects on unseen rows to plot: call rules.cross_fit(), or discover with holdout=0.5")
+        raise OptionError("nothing was measured on unseen rows: call rules.cross_fit(), or discover with holdout=0.5")
     ax = _axes(ax, height=1.3 + 0.4 * len(rules))
     low, high = np.array([rule.interval() for rule in rules]).T
     plotted: dict[str, Any] = {

@@ -70,8 +70,10 @@ def obtained(rules: RuleSet) -> list[str]:
         usual, value = calibration.usual_value, calibration.value
         price = ""
         if usual is not None and value is not None:
+            # Where noise is weak a smaller β is enough, and more is left of the best rule.
+            what = "the price" if calibration.beta > calibration.usual_beta else "with it"
             price = (
-                f"; the price: the best reliable {noun(rules)} is {_number(value)} instead of {_number(usual)} at "
+                f"; {what}: the best reliable {noun(rules)} is {_number(value)} instead of {_number(usual)} at "
                 f"β = {calibration.usual_beta:g}"
             )
         times = _of(calibration.permutations, calibration.asked, "permutations")
