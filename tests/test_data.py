@@ -397,7 +397,7 @@ def test_structured_arrays():
         (pd.Series([1]), "one column, not a table"),
         ({}, "no columns"),
         (pd.DataFrame(), "no columns"),
-        ({"a": [1], "b": [1, 2]}, "'a' has 1 rows, 'b' has 2"),
+        ({"a": [1], "b": [1, 2]}, "'a' has 1 row, 'b' has 2"),
         ({"a": 1}, "column 'a' of the dict is a int"),
         ({"a": "xyz"}, "column 'a' of the dict is a str"),
         ({"a": np.zeros((2, 2))}, "2 dimensions"),

@@ -233,6 +233,19 @@ def test_empty_tables(data, message):
         resolve(read(data), "y", 1)
 
 
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"y": [1], "x": [1]}, "'y = 1' always happens: the only row has it"),
+        ({"y": [0], "x": [1]}, "'y = 1' never happens: all values are 0"),
+        ({"y": [False, False], "x": [1, 2]}, "'y = True' never happens: all values are False"),
+    ],
+)
+def test_a_target_with_one_value(data, message):
+    with pytest.raises(RoleError, match=message):
+        resolve(read(data), "y")
+
+
 def test_long_lists_of_values_are_shortened():
     table = read({"y": [f"{number:03}" + "x" * 100 for number in range(50)], "x": list(range(50))})
     with pytest.raises(RoleError) as caught:

@@ -283,3 +283,9 @@ def test_the_share_that_could_be_compared_is_that_of_the_counts(counts: list[tup
     assert honest is not None
     assert honest.overlap == pytest.approx(estimators.overlap(*np.array(counts).T))
     assert honest.n_rows == np.sum(counts)
+
+
+def test_one_row_is_not_many() -> None:
+    columns = {"x": [0, 1, 0, 1], "y": [0, 1, 0, 1]}
+    with pytest.raises(OptionError, match="leaves 1 row to search, all with the same outcome"):
+        cr.discover({name: values[:2] for name, values in columns.items()}, "y", holdout=0.5)

@@ -194,6 +194,23 @@ def test_noise_is_not_supported() -> None:
     assert verdict.doubts[0].startswith("the best rule of noise is as good")
 
 
+@pytest.mark.parametrize("control", [(), ("z",)])
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
+def test_a_tiny_table_is_judged_by_what_can_be_asked_of_it(n: int, control: tuple[str, ...]) -> None:
+    columns = {"x": [0, 1] * 4, "z": ["a", "b"] * 4, "y": [0, 1, 1, 0] * 2}
+    table = {name: values[:n] for name, values in columns.items() if name != "z" or control}
+    rules = cr.discover(table, "y", control=control).trust(19, 5, progress=False)
+    for rule in rules:
+        assert rule.p_value is not None
+        assert rule.evidence is not None
+        assert rule.evidence.verdict is not None
+        assert rule.evidence.verdict.word != "strong"
+        assert (rule.evidence.honest is None) == (n < 5)
+    assert any(note.startswith("cross_fit is left out: splits = 5: the table has only") for note in rules.notes) == (
+        n < 5
+    )
+
+
 def test_a_holdout_is_kept() -> None:
     rules = cr.discover(planted(), "y", control="z", k=1, max_length=1, holdout=0.5)
     honest = rules[0].evidence.honest  # type: ignore[union-attr]

@@ -133,7 +133,7 @@ def _dict_columns(data: Mapping[Any, Any]) -> dict[str, Any]:
     if len(set(lengths.values())) > 1:
         shortest, longest = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
         raise DataError(
-            f"columns differ in length: {shortest!r} has {lengths[shortest]:,} rows, "
+            f"columns differ in length: {shortest!r} has {lengths[shortest]:,} row{'s' * (lengths[shortest] != 1)}, "
             f"{longest!r} has {lengths[longest]:,}"
         )
     return columns

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.data import Ends, Histogram, Scalar, Table, Values, shorten, unknown_column
-from causalrules.exceptions import DataError, OptionError
+from causalrules.exceptions import DataError, OptionError, RoleError
 
 AND = " ∧ "
 _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
@@ -332,7 +332,7 @@ def _bins(
 def _check_cuts(table: Table, cuts: Mapping[str, Sequence[Any]] | None) -> None:
     for column, points in (cuts or {}).items():
         if column not in table.kinds:
-            raise OptionError(f"cuts: {unknown_column(column, table.names)}")
+            raise RoleError(f"cuts: {unknown_column(column, table.names)}")
         if not table.kinds[column].ordered:
             raise OptionError(
                 f"cuts: column {column!r} holds {table.kinds[column]} values, which have no order; leave it out of cuts"

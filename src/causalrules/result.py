@@ -401,7 +401,9 @@ class RuleSet(Sequence[RuleResult]):
         return html.write(self, path)
 
     def plot(self, kind: str = "effects", ax: Any = None) -> Any:
-        """Plot the rules and return the Axes: "effects", "coverage", "overlap", "convergence" or "graph"."""
+        """Plot the rules and return the Axes: "effects", "coverage", "overlap", "convergence", "graph", "honest",
+        "stability" or "bias".
+        """
         from causalrules.report import plots
 
         return plots.plot(self, kind, ax)

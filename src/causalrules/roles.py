@@ -186,9 +186,9 @@ def _outcome(table: Table, target: str, outcome: Any) -> Outcome:
     satisfied, sign, shown = _satisfied(table.kinds[target], target, outcome, histogram)
     text = f"{format_column(target)} {sign} {shown}"
     if satisfied.all():
+        who = "the only row has" if table.n_rows == 1 else f"all {table.n_rows:,} rows have"
         raise RoleError(
-            f"the outcome {text!r} always happens: all {table.n_rows:,} rows have it; the values of "
-            f"{target!r} are {shorten(histogram.values)}"
+            f"the outcome {text!r} always happens: {who} it; the values of {target!r} are {shorten(histogram.values)}"
         )
     if not satisfied.any():
         raise RoleError(f"the outcome {text!r} never happens; the values of {target!r} are {shorten(histogram.values)}")
@@ -201,6 +201,8 @@ def _default_outcome(table: Table, target: str, histogram: Histogram) -> bool | 
             raise RoleError(f"the outcome '{format_column(target)} = True' never happens: all values are False")
         return True
     if table.kinds[target] is Kind.NUMBER and all(value in (0, 1) for value in histogram.values[:3]):
+        if len(histogram.values) == 1 and histogram.values[0] == 0:
+            raise RoleError(f"the outcome '{format_column(target)} = 1' never happens: all values are 0")
         return 1
     raise RoleError(
         f"which outcome of {target!r} is the desired one? Give outcome= one of its values: "

@@ -22,7 +22,17 @@ from causalrules.roles import resolve
 from causalrules.search import whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import HonestEffect, HonestRun, RuleEvidence, SearchEvidence
-from causalrules.trust.resample import contingency, covered, folds, frequencies, reweighted, rule_rows, split
+from causalrules.trust.resample import (
+    TooFewRowsError,
+    contingency,
+    covered,
+    folds,
+    frequencies,
+    reweighted,
+    rule_rows,
+    split,
+)
+from causalrules.wording import counted
 
 Counts = tuple[tuple[int, int, int, int], ...]
 
@@ -153,7 +163,8 @@ def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, Un
     shown, hidden = split(problem, share, repeat.generator(seed, "split"))
     if shown.outcome.min() == shown.outcome.max():
         raise OptionError(
-            f"holdout = {share!r} leaves {shown.n_rows:,} rows to search, all with the same outcome; hold out fewer"
+            f"holdout = {share!r} leaves {counted(shown.n_rows, 'row')} to search, all with the same outcome; "
+            "hold out fewer"
         )
 
     def counts(rule: RuleResult) -> Counts:
@@ -220,7 +231,7 @@ def cross_fit(
     level = repeat.between("level", level)
     problem = repeat.settled(rules, "cross_fit")
     if splits > problem.n_rows:
-        raise OptionError(f"splits = {splits}: the table has only {problem.n_rows:,} rows")
+        raise TooFewRowsError(f"splits = {splits}: the table has only {counted(problem.n_rows, 'row')}")
     parts = folds(problem, splits, repeat.generator(seed, "split"))
     everything = frequencies(problem)
 

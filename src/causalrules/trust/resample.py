@@ -24,6 +24,10 @@ _LOG_MARGIN = 1.0
 _MOST_WEIGHTED_ROWS = 10**9  # more than numpy can draw from without replacement
 
 
+class TooFewRowsError(OptionError):
+    """The table is too small to be divided like this."""
+
+
 def permuted(problem: Problem, rng: np.random.Generator) -> Problem:
     """The problem with the outcome dealt anew at random within each stratum."""
     if problem.weights is not None:
@@ -114,7 +118,7 @@ def reweighted(problem: Problem, counts: NDArray[Any]) -> Problem:
     kept = counts > 0
     n_rows = int(counts.sum())
     if n_rows == 0:
-        raise OptionError("a part of the table has no rows; choose a larger share or fewer splits")
+        raise TooFewRowsError("a part of the table has no rows; choose a larger share or fewer splits")
     present, stratum = np.unique(problem.stratum[kept], return_inverse=True)
     return replace(
         problem,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from causalrules.trust import wording
 from causalrules.trust.evidence import Overlap
-from causalrules.wording import noun
+from causalrules.wording import counted, noun
 
 if TYPE_CHECKING:
     from causalrules.report.sections import Section
@@ -78,9 +78,12 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
 
 
 def _alone(overlap: Overlap, noun: str) -> str:
-    without, counted, low, high = map(wording.signed, (overlap.effect, overlap.effect_with, overlap.low, overlap.high))
+    without, with_them, low, high = map(
+        wording.signed, (overlap.effect, overlap.effect_with, overlap.low, overlap.high)
+    )
+    strata = "1 stratum" if overlap.n_strata == 1 else f"{overlap.n_strata:,} strata"
     return (
-        f"In {overlap.n_strata:,} strata with {overlap.n_rows:,} rows ({overlap.share:.0%}) the rule always or never "
-        f"holds. Without them the {noun} is {without}; counting them as no difference, {counted}; over all rows it is "
+        f"In {strata} with {counted(overlap.n_rows, 'row')} ({overlap.share:.0%}) the rule always or never "
+        f"holds. Without them the {noun} is {without}; counting them as no difference, {with_them}; over all rows it is "
         f"between {low} and {high}, whatever would happen there."
     )

@@ -18,6 +18,7 @@ from causalrules.trust import overlap, repeat
 from causalrules.trust.evidence import RuleEvidence, Verdict
 from causalrules.trust.holdout import cross_fit
 from causalrules.trust.permutation import significance
+from causalrules.trust.resample import TooFewRowsError
 from causalrules.trust.sensitivity import sensitivity
 from causalrules.trust.stability import stability
 from causalrules.trust.wording import with_interval
@@ -53,7 +54,8 @@ def trust(
     """Return the rules with all of the evidence, and a verdict on each.
 
     Honest effects are cross-fitted, unless the rules were found with a holdout already. `time_limit` is for all of it
-    together: each part stops with what is known by then, and what cannot be said in the time is a doubt.
+    together: each part stops with what is known by then, and what cannot be said in the time is a doubt. So is what the
+    table has too few rows for; a note says which.
     """
     deadline = Deadline.after(time_limit)
 
@@ -64,6 +66,8 @@ def trust(
             return part(rules, *arguments, seed=seed, n_jobs=n_jobs, progress=progress, time_limit=limit, **options)
         except repeat.OutOfTimeError:
             return rules
+        except TooFewRowsError as error:
+            return replace(rules, notes=(*rules.notes, f"{part.__name__} is left out: {error}"))
 
     rules = ask(0.5, significance, permutations, level=level)
     if rules.evidence is None or rules.evidence.honest is None:

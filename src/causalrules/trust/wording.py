@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from causalrules.trust.evidence import BEST, ConditionStability, HonestEffect, RuleEvidence
-from causalrules.wording import INTERVALS, calibrated, noun
+from causalrules.wording import INTERVALS, calibrated, counted, noun
 
 if TYPE_CHECKING:
     from causalrules.result import RuleResult, RuleSet
@@ -83,8 +83,8 @@ def obtained(rules: RuleSet) -> list[str]:
         )
     if (honest := evidence.honest) is not None:
         where = {
-            "holdout": f"{honest.n_estimation:,} rows held out, {honest.n_discovery:,} searched",
-            "second table": f"a second table of {honest.n_estimation:,} rows",
+            "holdout": f"{counted(honest.n_estimation, 'row')} held out, {honest.n_discovery:,} searched",
+            "second table": f"a second table of {counted(honest.n_estimation, 'row')}",
             "cross-fitting": f"the rule in the same place of {_of(honest.splits, honest.asked, 'searches')}, on the "
             "rows each left out",
         }.get(honest.source, honest.source)
