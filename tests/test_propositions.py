@@ -1,5 +1,8 @@
 import datetime as dt
+import itertools
 import json
+import math
+import operator
 
 import numpy as np
 import pytest
@@ -7,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causalrules.data import read
+from causalrules.discovery import discover
 from causalrules.exceptions import DataError, OptionError, RoleError
-from causalrules.propositions import Proposition, build, cut_ends, describe, strata
+from causalrules.propositions import Proposition, build, cut_ends, describe, format_value, strata
+from causalrules.result import RuleSet
 
 
 def literal_cut_ends(counts, max_bins):
@@ -201,6 +206,78 @@ def test_intervals_of_codes_are_the_rows_that_satisfy_the_proposition(data, max_
         assert table.select(name, proposition.holds(table.histogram(name).values)).tolist() == expected
     texts = [proposition.text for proposition in language.propositions]
     assert texts == sorted(texts)
+
+
+MANY_DIGITS = st.floats(-1, 1) | st.floats(-1e6, 1e6) | st.floats(allow_nan=False, allow_infinity=False)
+NEIGHBOURS = st.tuples(st.floats(0, 1), st.integers(0, 3)).map(lambda pair: pair[0] + pair[1] * 2**-52)
+
+
+@given(st.lists(MANY_DIGITS | NEIGHBOURS, min_size=2, max_size=30), st.integers(2, 8))
+def test_a_printed_cut_selects_the_same_rows_as_the_exact_one(numbers, max_bins):
+    numbers = [float(number) for number in numbers]
+    language = build(read({"x": numbers}), ("x",), max_bins)
+    texts = [proposition.text for proposition in language.propositions]
+    assert len(set(texts)) == len(texts)
+    for proposition in language.propositions:
+        sign, written = proposition.text.removeprefix("x ").split(" ")
+        typed = float(written)
+        compare = {"≤": operator.le, "≥": operator.ge}[sign]
+        for number in numbers:
+            assert compare(number, typed) == compare(number, proposition.value)
+        assert Proposition.from_dict(json.loads(json.dumps(proposition.to_dict()))).text == proposition.text
+        assert len(written) <= len(format_value(proposition.value))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "texts"),
+    [
+        # short numbers stay as they are, also where fewer digits would do
+        ([7.75, 7.925, 8.05], ["≤ 7.75", "≤ 7.925", "≥ 7.925", "≥ 8.05"]),
+        ([0.12031028026700519, 0.31], ["≤ 0.1204", "≥ 0.31"]),
+        ([0.12, 0.12031028026700519], ["≤ 0.12", "≥ 0.1203"]),
+        ([0.12031028026700519, 0.12031029, 5], ["≤ 0.120310281", "≤ 0.1204", "≥ 0.12031029", "≥ 5"]),
+        ([-0.12031028026700519, 1.0], ["≤ -0.1203", "≥ 1"]),
+        # a whole number has no digits to spare
+        ([123456.789123, 123999.5, 1234567.0], ["≤ 123457", "≤ 123999.5", "≥ 123999.5", "≥ 1234567"]),
+    ],
+)
+def test_a_cut_is_printed_with_no_more_digits_than_it_needs(numbers, texts):
+    found = [proposition.text.removeprefix("x ") for proposition in build(read({"x": numbers}), ("x",)).propositions]
+    assert sorted(found) == sorted(texts)
+
+
+def test_only_what_is_printed_is_rounded():
+    value = 0.12031028026700519
+    columns = {"x": [value, 0.5, value, 0.5], "y": [1, 0, 1, 0]}
+    rules = discover(columns, "y", k=1)
+    assert rules[0].text == "x ≤ 0.1204"
+    assert "x ≤ 0.1204" in str(rules) + rules.to_markdown()
+    assert repr(value) in rules[0].to_sql()
+    assert repr(value) in rules[0].to_python()
+    assert repr(value) in rules.to_json()
+    again = RuleSet.from_json(rules.to_json())
+    assert again == rules
+    assert str(again) == str(rules)
+
+
+@given(st.lists(MANY_DIGITS | NEIGHBOURS, min_size=9, max_size=40, unique=True))
+def test_bins_of_controls_are_printed_short_and_apart(numbers):
+    groups = strata(read({"z": [float(number) for number in numbers]}), ["z"])
+    values = sorted(map(float, numbers))
+    ends = [0, *(int(end) + 1 for end in groups.ends["z"])]
+    last = -math.inf
+    for stratum, (first, end) in zip(groups.labels, itertools.pairwise(ends), strict=True):
+        low, _, high = stratum["z"].partition(" to ")
+        typed = float(low), float(high or low)
+        assert [value for value in values if typed[0] <= value <= typed[1]] == values[first:end]
+        assert last < typed[0]
+        last = typed[1]
+
+
+def test_a_printed_cut_on_the_wrong_side_is_refused():
+    for sign, shown in (("<=", 1.4), (">=", 1.6), ("=", 1.5), ("<=", "1.6"), ("<=", math.inf)):
+        with pytest.raises((DataError, OptionError)):
+            Proposition.from_dict({"column": "x", "operator": sign, "value": 1.5, "type": "float", "shown": shown})
 
 
 def test_a_language_does_not_depend_on_the_order_of_columns():

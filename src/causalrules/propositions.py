@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import heapq
 import json
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from causalrules.exceptions import DataError, OptionError, RoleError
 AND = " ∧ "
 _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
 _MANY_VALUES = 1_000
+# A number of at most so many digits is printed as it is; of a longer one, at least so many digits are.
+_SHORT, _FEWEST = 7, 4
+_DIGITS = decimal.Context(prec=40)
 
 
 def format_value(value: Scalar) -> str:
@@ -34,6 +38,31 @@ def format_value(value: Scalar) -> str:
     if isinstance(value, (dt.date, dt.time)):
         return value.isoformat()
     return _quoted(value) if isinstance(value, str) else str(value)
+
+
+def _shortened(value: Scalar, limit: Scalar) -> float | None:
+    """The number of fewest digits between `value` and before `limit`, above it or below; None where it is short.
+
+    No observed value lies between: a condition with this number selects the same rows.
+
+    >>> _shortened(0.12031028026700519, 0.31), _shortened(0.12031028026700519, 0.12)
+    (0.1204, 0.1203)
+    """
+    if not isinstance(value, float) or not isinstance(limit, (int, float)) or not math.isfinite(value):
+        return None
+    exact = decimal.Decimal(repr(value))
+    n_digits = len(exact.normalize(_DIGITS).as_tuple().digits)
+    if n_digits <= _SHORT:
+        return None
+    above = limit > value
+    rounding = decimal.ROUND_CEILING if above else decimal.ROUND_FLOOR
+    before_the_point = exact.adjusted() + 1
+    for n_kept in range(max(_FEWEST, before_the_point), n_digits):
+        last = decimal.Decimal((0, (1,), before_the_point - n_kept))
+        number = float(exact.quantize(last, rounding, _DIGITS))
+        if value <= number < limit if above else limit < number <= value:
+            return number
+    return None
 
 
 def _quoted(text: str, forbidden: Iterable[str] = (AND.strip(),)) -> str:
@@ -54,19 +83,26 @@ def format_column(name: str) -> str:
 class Proposition:
     """A condition on one column; a missing value never satisfies it.
 
-    `categories` is the order of a column of ordered categories, which their values alone do not tell.
+    `categories` is the order of a column of ordered categories, which their values alone do not tell; `shown` is the
+    number that stands for a value of many digits where it is printed, and selects the same of the observed values.
     """
 
     column: str
     operator: str
     value: Scalar
     categories: tuple[Scalar, ...] = ()
+    shown: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.operator not in _SIGNS:
             raise OptionError(f"no operator {self.operator!r}; the operators are {shorten(list(_SIGNS))}")
         if self.categories and self.value not in self.categories:
             raise OptionError(f"{self.value!r} is not among the categories {shorten(self.categories)}")
+        if self.shown is not None:
+            exact = self.value if isinstance(self.value, float) else math.nan
+            beyond = {"<=": self.shown >= exact, ">=": self.shown <= exact}
+            if not beyond.get(self.operator):
+                raise OptionError(f"{self.shown!r} cannot stand for {self.operator} {self.value!r}")
 
     @property
     def satisfying(self) -> tuple[Scalar, ...]:
@@ -79,7 +115,12 @@ class Proposition:
     @property
     def text(self) -> str:
         """The condition in words, such as 'age ≤ 30'."""
-        return f"{format_column(self.column)} {_SIGNS[self.operator]} {format_value(self.value)}"
+        return f"{format_column(self.column)} {_SIGNS[self.operator]} {self.written}"
+
+    @property
+    def written(self) -> str:
+        """The value as the text has it."""
+        return format_value(self.value if self.shown is None else self.shown)
 
     def __str__(self) -> str:
         return self.text
@@ -104,6 +145,8 @@ class Proposition:
         proposition = {"column": self.column, "operator": self.operator, "value": write(self.value), "type": kind}
         if self.categories:
             proposition["categories"] = [write(category) for category in self.categories]
+        if self.shown is not None:
+            proposition["shown"] = self.shown
         return proposition
 
     @classmethod
@@ -112,7 +155,9 @@ class Proposition:
         try:
             column, operator, kind, value = data["column"], data["operator"], data["type"], data["value"]
             read = _TYPES[kind][2]
-            return cls(str(column), operator, read(value), tuple(map(read, data.get("categories", ()))))
+            categories = tuple(map(read, data.get("categories", ())))
+            shown = None if data.get("shown") is None else _finite(data["shown"])
+            return cls(str(column), operator, read(value), categories, shown)
         except OptionError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -190,7 +235,7 @@ def describe(propositions: Iterable[Proposition]) -> str:
         group = by_column[column]
         if [proposition.operator for proposition in group] in (["<=", ">="], [">=", "<="]):
             high, low = sorted(group, key=lambda proposition: proposition.operator)
-            name, least, most = format_column(column), format_value(low.value), format_value(high.value)
+            name, least, most = format_column(column), low.written, high.written
             conditions.append(f"{name} = {least}" if least == most else f"{least} ≤ {name} ≤ {most}")
         else:
             conditions.extend(proposition.text for proposition in group)
@@ -198,7 +243,8 @@ def describe(propositions: Iterable[Proposition]) -> str:
 
 
 def _canonical(proposition: Proposition) -> tuple[str, str, str]:
-    return proposition.text, proposition.operator, repr(proposition.value)
+    exact = f"{format_column(proposition.column)} {_SIGNS[proposition.operator]} {format_value(proposition.value)}"
+    return exact, proposition.operator, repr(proposition.value)
 
 
 def cut_ends(counts: NDArray[np.int64], max_bins: int) -> Ends:
@@ -264,11 +310,14 @@ def build(
         if table.kinds[column].ordered:
             column_ends, upper = _bins(column, histogram, max_bins, cuts, notes)
             last = len(column_ends) - 1
+            told = cuts is not None and column in cuts
+            order = tuple(histogram.values.order or ())
             for code in range(last):
-                least: Scalar = histogram.values[int(column_ends[code]) + 1]
-                order = tuple(histogram.values.order or ())
-                found.append((Proposition(column, "<=", upper[code], order), column, 0, code))
-                found.append((Proposition(column, ">=", least, order), column, code + 1, last))
+                most, least = upper[code], histogram.values[int(column_ends[code]) + 1]
+                below = Proposition(column, "<=", most, order, None if told else _shortened(most, least))
+                shown = _shortened(least, most if below.shown is None else below.shown)
+                found.append((below, column, 0, code))
+                found.append((Proposition(column, ">=", least, order, shown), column, code + 1, last))
             if last < 1:
                 notes.append(f"column {column!r} has fewer than two values to compare; no condition is put on it")
                 continue
@@ -462,12 +511,19 @@ def strata(
 
 def _bin_names(values: Values, ends: Ends) -> list[str]:
     names, first = [], 0
+    before: Scalar = -math.inf
     for end in ends.tolist():
-        low, high = format_value(values[first]), format_value(values[end])
-        # The text value 'missing' is not the missing value.
-        plain = json.dumps(low) if low == "missing" else low
-        names.append(plain if first == end else f"{low} to {high}")
-        first = end + 1
+        low, high = values[first], values[end]
+        if first == end:
+            # The text value 'missing' is not the missing value.
+            plain = format_value(low)
+            names.append(json.dumps(plain) if plain == "missing" else plain)
+        else:
+            after: Scalar = values[end + 1] if end + 1 < len(values) else math.inf
+            shown = _shortened(high, after)
+            high = high if shown is None else shown
+            names.append(f"{format_value(_shortened(low, before) or low)} to {format_value(high)}")
+        first, before = end + 1, high
     return [*names, "missing"]
 
 

@@ -83,7 +83,7 @@ def _alone(overlap: Overlap, noun: str) -> str:
     )
     strata = "1 stratum" if overlap.n_strata == 1 else f"{overlap.n_strata:,} strata"
     return (
-        f"In {strata} with {counted(overlap.n_rows, 'row')} ({overlap.share:.0%}) the rule always or never "
-        f"holds. Without them the {noun} is {without}; counting them as no difference, {with_them}; over all rows it is "
+        f"In {strata} with {counted(overlap.n_rows, 'row')} ({overlap.share:.0%}) the rule always or never holds. "
+        f"Without them the {noun} is {without}; counting them as no difference, {with_them}; over all rows it is "
         f"between {low} and {high}, whatever would happen there."
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from causalrules.deadline import Deadline
 from causalrules.exceptions import OptionError
 from causalrules.problem import Problem
-from causalrules.propositions import Proposition, format_column, format_value
+from causalrules.propositions import Proposition, format_column
 from causalrules.result import RuleSet
 from causalrules.search import whole
 from causalrules.trust import repeat
@@ -117,7 +117,7 @@ def _conditions(problem: Problem, lists: Sequence[Sequence[tuple[int, ...]]]) ->
             ends = language.high if operator == "<=" else language.low
             ordered = sorted(numbers, key=lambda number: int(ends[number]))
             low, high = (
-                format_value(language.propositions[ordered[place]].value)
+                language.propositions[ordered[place]].written
                 for place in (int(_TAIL * len(ordered)), len(ordered) - 1 - int(_TAIL * len(ordered)))
             )
             text = f"{format_column(column)} {'≤' if operator == '<=' else '≥'}"
