@@ -186,25 +186,49 @@ impl Branch<'_> {
         parts[0] == counts && parts[1] == parts[2]
     }
 
-    /// Does every step away from all the positives and the fewest negatives cost more than a tie?
+    /// Is the bound reached by all the positives and the fewest negatives alone?
     fn has_one_maximiser(&self) -> bool {
         let (mut low, mut high) = (self.core.to_vec(), self.high.to_vec());
         (0..low.len()).all(|stratum| {
             let (lowest, highest) = (self.core[stratum], self.high[stratum]);
-            let mut falls = true;
-            if highest.positive > lowest.positive {
-                high[stratum].positive -= 1;
-                falls &= settle(self.book.estimator.bound(&low, &high)) < settle(self.bound);
-                high[stratum] = highest;
-            }
-            if lowest.negative < highest.negative {
-                low[stratum].negative += 1;
-                falls &= settle(self.book.estimator.bound(&low, &high)) < settle(self.bound);
-                low[stratum] = lowest;
-            }
-            falls
+            let mut falls_short = |least: Counts, most: Counts| {
+                (low[stratum], high[stratum]) = (least, most);
+                let falls_short = self.book.bound(&low, &high) < self.bound;
+                (low[stratum], high[stratum]) = (lowest, highest);
+                falls_short
+            };
+            let fewer_positive = |nearest: u64, farthest: u64| {
+                let positive = |count| Counts {
+                    positive: highest.positive - count,
+                    ..highest
+                };
+                falls_short(
+                    Counts {
+                        negative: lowest.negative,
+                        ..positive(farthest)
+                    },
+                    positive(nearest),
+                )
+            };
+            every_distance(highest.positive - lowest.positive, fewer_positive)
+                && every_distance(highest.negative - lowest.negative, |nearest, farthest| {
+                    let negative = |count| Counts {
+                        positive: highest.positive,
+                        negative: lowest.negative + count,
+                    };
+                    falls_short(negative(nearest), negative(farthest))
+                })
         })
     }
+}
+
+/// Does it hold for all distances from 1 to `farthest`? It is asked at once for all of them, and where that is too much
+/// for it, for those that differ by less than a factor of two.
+fn every_distance(farthest: u64, mut holds: impl FnMut(u64, u64) -> bool) -> bool {
+    let mut pieces = std::iter::successors(Some(1), |start| Some(2 * start))
+        .take_while(|&start| start <= farthest)
+        .map(|start: u64| (start, farthest.min(2 * start - 1)));
+    farthest == 0 || holds(1, farthest) || pieces.all(|(start, end)| holds(start, end))
 }
 
 struct Child {

@@ -168,14 +168,15 @@ impl Search {
         }
         let longest = top.longest_description(kth, &*self.book.rows, &self.book.usable);
         self.ties.get_or_init(|| Rulebook {
-            max_length: longest.min(self.book.max_length),
+            max_length: if std::env::var("TIES").is_ok() {
+                self.book.max_length
+            } else {
+                longest.min(self.book.max_length)
+            },
             ..self.book.clone()
         });
         self.threshold.store(kth, Ordering::Relaxed);
-        lock(&self.queue).open.push(Node {
-            bound: kth,
-            ..Node::root(&self.book.usable)
-        });
+        lock(&self.queue).open.push(Node::root(&self.book.usable));
         true
     }
 
@@ -236,6 +237,11 @@ impl Search {
         let threshold = self.entrance.load(Ordering::Relaxed);
         let open = queue.nodes().map(|node| node.bound).max();
         let open = open.filter(|&bound| bound >= threshold);
+        // The first part has shown that nothing exceeds the k-th best rule.
+        let open = open.map(|bound| match self.ties.get() {
+            Some(_) => bound.min(threshold),
+            None => bound,
+        });
         let left_out = self.left_out.load(Ordering::Relaxed);
         Status {
             done: queue.is_empty(),
