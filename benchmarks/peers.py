@@ -32,7 +32,9 @@ VENV = FOLDER / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 REQUIREMENTS = FOLDER / "peers.txt"
 # GpGrowth is left out: fifty times slower than these on adult at depth 2.
-ALGORITHMS = ("Apriori", "DFS", "SimpleDFS")
+ALGORITHMS = ("DFS", "Apriori", "SimpleDFS")
+# How it ends where its memory does not suffice.
+OUT_OF_MEMORY = 3
 VERSION = REQUIREMENTS.read_text().split("==")[1].strip()
 K = 10
 SAME = 1e-9
@@ -163,14 +165,18 @@ def pysubgroup(
 
 
 def one_algorithm(path: Path, depth: int, algorithm: str, repeats: int, patience: float) -> Any:
-    """Its seconds and rules; None where it takes too long."""
+    """Its seconds and rules; None where it takes too long or too much memory."""
     script = FOLDER / "pysubgroup_search.py"
     command = [str(PYTHON), "-I", str(script), str(path), str(depth), str(K), algorithm, str(repeats)]
     try:
-        output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=patience).stdout
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=patience)
     except subprocess.TimeoutExpired:
         return None
-    return json.loads(output)
+    if done.returncode == OUT_OF_MEMORY:
+        say(f"  pysubgroup's {algorithm} at depth {depth} needs more memory than it may have")
+        return None
+    done.check_returncode()
+    return json.loads(done.stdout)
 
 
 def agreement(ours: Rules, theirs: Rules, holds: NDArray[np.bool_]) -> str:

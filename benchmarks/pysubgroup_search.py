@@ -4,6 +4,7 @@ usage: pysubgroup_search.py FILE.npz DEPTH K ALGORITHM REPEATS
 """
 
 import json
+import resource
 import sys
 import time
 import warnings
@@ -11,6 +12,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pysubgroup as ps
+
+# Candidates by the million are kept at once; the machine is not to go down with them.
+resource.setrlimit(resource.RLIMIT_AS, (8_000_000_000, 8_000_000_000))
+OUT_OF_MEMORY = 3
 
 path, depth, k, algorithm, repeats = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
 table = np.load(path)
@@ -30,7 +35,10 @@ for _ in range(repeats):
         data, ps.BinaryTarget("y", True), selectors, result_set_size=k, depth=depth, qf=ps.WRAccQF()
     )
     start = time.perf_counter()
-    result = algorithms[algorithm]().execute(task)
+    try:
+        result = algorithms[algorithm]().execute(task)
+    except MemoryError:
+        sys.exit(OUT_OF_MEMORY)
     seconds.append(time.perf_counter() - start)
 rules = [
     (float(value), [int(selector.attribute_name) for selector in description.selectors])
