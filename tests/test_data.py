@@ -611,6 +611,9 @@ def test_na_values_are_missing_when_told(tmp_path):
     assert list(read(path).histogram("y").values) == ["?", "a", "b"]
     with pytest.raises(OptionError, match="na_values is for text files"):
         read({"x": [1]}, na_values=("?",))
+    for numbers in (5, [-999]):
+        with pytest.raises(OptionError, match="give the texts that mean missing"):
+            read(path, na_values=numbers)
 
 
 def test_gzipped_parquet(tmp_path):

@@ -7,7 +7,7 @@ import difflib
 import importlib.util
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
@@ -305,6 +305,8 @@ def read(data: Any, na_values: Sequence[str] = (), query: str | None = None) -> 
     """
     if isinstance(na_values, str):
         na_values = (na_values,)
+    if not isinstance(na_values, Collection) or not all(isinstance(value, str) for value in na_values):
+        raise OptionError(f"na_values = {na_values!r:.60}: give the texts that mean missing, as in ['NA', '?']")
     if isinstance(data, Table):
         return data
     if isinstance(data, (str, os.PathLike)):
