@@ -30,7 +30,7 @@ class UsualBeta(float):
         return "USUAL_BETA"
 
 
-USUAL_BETA = UsualBeta(2.0)
+USUAL_BETA = UsualBeta(SearchOptions.beta)
 
 
 def discover(

@@ -22,7 +22,7 @@ from causalrules.trust import repeat
 from causalrules.trust.evidence import Calibration
 from causalrules.trust.resample import contingency, covered, frequencies, permuted
 
-USUAL_BETA = 2.0
+USUAL_BETA = SearchOptions.beta
 
 
 def calibrate(
