@@ -47,9 +47,18 @@ def one_table(n_rows: int, n_columns: int, limit: float, repeats: int) -> list[R
 
 
 def section(rows: Sequence[Row]) -> str:
+    measured = {(row["n_columns"], row["n_rows"]) for row in rows}
+    missing = [
+        f"{n_columns} columns with {integer(n_rows)} rows"
+        for n_columns in COLUMNS
+        for n_rows in ROWS
+        if (n_columns, n_rows) not in measured
+    ]
+    left_out = f" Not in this run: {', '.join(missing)}." if missing else ""
     return (
         "Uniform columns, 14 conditions each, one binary control, and an effect of 0.05 of two columns together; "
-        "k = 1, all cores. Where the time limit was reached, the gap says how much better a rule might be.\n\n"
+        "k = 1, all cores. Where the time limit was reached, the gap says how much better a rule might be."
+        f"{left_out}\n\n"
     ) + table(
         ["columns", "rows", "max_length", "search", "spread", "nodes", "best", "gap"],
         [
