@@ -13,7 +13,7 @@ from benchmarks.measuring import Goal, Row, Settings, fresh, say
 from benchmarks.searching import TIME_LIMIT, measure, problem_of, source
 from benchmarks.tables import noise
 from benchmarks.wording import duration, integer, ratio, size, table
-from causalrules.search import SearchOptions
+from causalrules.search.run import SearchOptions
 
 TITLE = "Growth"
 

@@ -8,7 +8,7 @@ from benchmarks.measuring import Goal, Row, Settings, fresh, say
 from benchmarks.searching import measure, problem_of, source
 from benchmarks.tables import noise
 from benchmarks.wording import duration, integer, spread, table
-from causalrules.search import SearchOptions
+from causalrules.search.run import SearchOptions
 
 TITLE = "Numeric noise"
 ROWS = (1_000, 10_000, 20_000, 100_000, 1_000_000)

@@ -13,7 +13,7 @@ from paper.keel import EXPERIMENTS, Experiment, load
 from benchmarks.measuring import Goal, Row, Settings, fresh, say
 from benchmarks.searching import TIME_LIMIT, measure, problem_of, source
 from benchmarks.wording import duration, integer, ratio, size, table
-from causalrules.search import SearchOptions
+from causalrules.search.run import SearchOptions
 
 TITLE = "The paper's tables"
 KS = (1, 10, 100)

@@ -23,8 +23,8 @@ from benchmarks.paper_tables import outcomes
 from benchmarks.searching import measure, problem_of, source
 from benchmarks.tables import binned, noise
 from benchmarks.wording import duration, integer, ratio, table
-from causalrules.problem import Problem
-from causalrules.search import SearchOptions
+from causalrules.search.problem import Problem
+from causalrules.search.run import SearchOptions
 
 TITLE = "Peers"
 FOLDER = Path(__file__).parent

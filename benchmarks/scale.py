@@ -87,11 +87,11 @@ def scan(folder: str) -> dict[str, Any]:
 
 def stages(folder: str) -> dict[str, Any]:
     """From files to the ten best rules, with the seconds of each stage."""
-    from causalrules import search
-    from causalrules.data import read
-    from causalrules.problem import prepare
-    from causalrules.roles import resolve
-    from causalrules.search import SearchOptions
+    from causalrules.search import run as search
+    from causalrules.data.table import read
+    from causalrules.search.problem import prepare
+    from causalrules.language.roles import resolve
+    from causalrules.search.run import SearchOptions
 
     marks = [time.perf_counter()]
 
@@ -158,7 +158,7 @@ def dask_run(folder: str) -> dict[str, Any]:
     from distributed import Client, LocalCluster
 
     import causalrules as cr
-    from causalrules import cluster
+    from causalrules.search import sharded as cluster
 
     batches: list[tuple[int, int, int]] = []
     deliver = cluster.Messenger.deliver
@@ -211,11 +211,12 @@ def on_a_cluster(n_rows: int) -> dict[str, Any]:
 
 def merging_pays() -> dict[str, Any]:
     """A search with and without merging, for tables with fewer and fewer distinct rows."""
-    from causalrules import merging, search
-    from causalrules.data import read
-    from causalrules.problem import prepare
-    from causalrules.roles import resolve
-    from causalrules.search import SearchOptions
+    from causalrules.search import merging
+    from causalrules.search import run as search
+    from causalrules.data.table import read
+    from causalrules.search.problem import prepare
+    from causalrules.language.roles import resolve
+    from causalrules.search.run import SearchOptions
 
     n_rows = 1_000_000
     rng = np.random.default_rng(0)
@@ -257,7 +258,7 @@ def _distinct_for(share: float) -> int:
 
 def constants() -> dict[str, Any]:
     """Seconds to pack one bit, to count one set of rows, and for a question to come back from a cluster."""
-    from causalrules._native import Batch, PackedTable, Part
+    from causalrules.search.core import Batch, PackedTable, Part
 
     n_rows, n_columns, n_bins = 4_000_000, 10, 8
     rng = np.random.default_rng(0)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.measuring import Row, Timing, repeated
-from causalrules import search
-from causalrules._native import PackedTable
-from causalrules.data import Table, read
-from causalrules.problem import Problem, prepare
-from causalrules.roles import resolve
-from causalrules.search import Found, SearchOptions
+from causalrules.search import run as search
+from causalrules.search.core import PackedTable
+from causalrules.data.table import Table, read
+from causalrules.search.problem import Problem, prepare
+from causalrules.language.roles import resolve
+from causalrules.search.run import Found, SearchOptions
 
 TIME_LIMIT = 60.0
 

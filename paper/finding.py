@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from causalrules.discovery import discover
-from causalrules.result import RuleSet
+from causalrules.result.rules import RuleSet
 
 
 def find(data: Any, target: str, outcome: Any, control: str | None = None, **options: Any) -> RuleSet:

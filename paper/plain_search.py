@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.problem import Problem
+from causalrules.search.problem import Problem
 
 Array = NDArray[Any]
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causalrules.admissibility import InadmissibleError, Verdict, Violation, assumptions, check, identify_rule
+from causalrules.graph.admissibility import InadmissibleError, Verdict, Violation, assumptions, check, identify_rule
 from causalrules.exceptions import InputError, RoleError
-from causalrules.graph import CausalGraph
-from causalrules.suggestions import suggest
+from causalrules.graph.graph import CausalGraph
+from causalrules.graph.suggestions import suggest
 
 Roles = dict[str, str]
 

@@ -21,7 +21,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules import _native, checkpoint, search
+from causalrules.search import core as _native
+from causalrules.search import checkpoint
+from causalrules.search import run as search
 from causalrules.exceptions import DataError
 from strategies import SmallTable, questions, small_tables
 
@@ -94,7 +96,7 @@ def test_a_search_that_ran_out_of_time_goes_on(tmp_path: Path) -> None:
 KILLED = """
 import sys
 import causalrules as cr
-from causalrules import checkpoint
+from causalrules.search import checkpoint
 checkpoint._FIRST = checkpoint._LATER = 0.05
 sys.path.insert(0, sys.argv[1])
 from test_checkpoint import noise

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules.data import Kind, read
+from causalrules.data.table import Kind, read
 from causalrules.exceptions import DataError, OptionError
 
 N_ROWS = 8

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 import causalrules as cr
-from causalrules import deadline, search
-from causalrules.deadline import Deadline
+from causalrules.search import deadline
+from causalrules.search import run as search
+from causalrules.search.deadline import Deadline
 from causalrules.exceptions import OptionError
-from causalrules.result import RuleSet
-from causalrules.search import SearchOptions
-from causalrules.trust import calibration, repeat
+from causalrules.result.rules import RuleSet
+from causalrules.search.run import SearchOptions
+from causalrules.trust import calibration
+from causalrules.trust import repeat
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.evidence import Calibration
 from causalrules.trust.resample import folds

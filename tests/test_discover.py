@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import causalrules as cr
 import oracle
-from causalrules import search
-from causalrules._native import Status
+from causalrules.search import run as search
+from causalrules.search.core import Status
 from strategies import TARGET, SmallTable, questions, small_tables
 
 TITANIC = ["class", "sex", "age", "sibsp", "parch", "embarked"]

@@ -21,10 +21,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules import export
+from causalrules.result import sql as export
 from causalrules.exceptions import OptionError
-from causalrules.propositions import Proposition
-from causalrules.result import RuleResult
+from causalrules.language.propositions import Proposition
+from causalrules.result.rules import RuleResult
 from test_result import HOSTILE, rule_set, rule_sets, women_of_two_classes
 
 LETTERS = "aB1 _-\"'`\\;%$/*()[]{}∧é日א\u202e👩\n\r\t\0\x1b\u2028"

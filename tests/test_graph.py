@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causalrules.exceptions import GraphError
-from causalrules.graph import CausalGraph
+from causalrules.graph.graph import CausalGraph
 
 ANY_NAME = st.text(max_size=8)
 

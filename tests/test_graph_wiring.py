@@ -23,8 +23,8 @@ from hypothesis import example, given, settings
 
 import causalrules as cr
 from causalrules.cli import cli
-from causalrules.graph import CausalGraph
-from causalrules.report.graph import MOST_NODES, plot_graph, save
+from causalrules.graph.graph import CausalGraph
+from causalrules.report.drawing import MOST_NODES, plot_graph, save
 from test_result import HOSTILE
 
 COLUMNS = ("a", "b", "c", "z", "y")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from causalrules import _native
+from causalrules.search import core as _native
 from causalrules.exceptions import CausalRulesError
 
 ESTIMATORS = sorted(_native.ESTIMATORS)

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from causalrules import data, propositions, roles
+from causalrules.data import table as data
+from causalrules.language import propositions
+from causalrules.language import roles
 from strategies import TARGET, SmallTable, questions, small_tables
 
 

@@ -19,13 +19,13 @@ import pytest
 from matplotlib.figure import Figure
 
 import causalrules as cr
-from causalrules import grouping
+from causalrules.result import similarity as grouping
 from causalrules.exceptions import OptionError
-from causalrules.graph import CausalGraph
-from causalrules.propositions import Proposition
+from causalrules.graph.graph import CausalGraph
+from causalrules.language.propositions import Proposition
 from causalrules.report import plots
-from causalrules.report.graph import plot_graph
-from causalrules.result import RuleResult
+from causalrules.report.drawing import plot_graph
+from causalrules.result.rules import RuleResult
 from test_result import HOSTILE, rule_set
 
 KINDS = ["effects", "coverage", "overlap", "convergence"]

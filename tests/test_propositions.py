@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causalrules.data import read
+from causalrules.data.table import read
 from causalrules.discovery import discover
 from causalrules.exceptions import DataError, OptionError, RoleError
-from causalrules.propositions import Proposition, build, cut_ends, describe, format_value, strata
-from causalrules.result import RuleSet
+from causalrules.language.propositions import Proposition, build, cut_ends, describe, format_value, strata
+from causalrules.result.rules import RuleSet
 
 
 def literal_cut_ends(counts, max_bins):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import causalrules as cr
-from causalrules import wording
+from causalrules.report import words as wording
 from causalrules.report import html, sections
 from test_result import HOSTILE, rule_set, women_of_two_classes
 

@@ -25,9 +25,9 @@ from causalrules import estimators
 from causalrules.datasets import titanic
 from causalrules.discovery import discover
 from causalrules.exceptions import DataError, InputError
-from causalrules.propositions import Proposition
-from causalrules.result import Question, RuleResult, RuleSet
-from causalrules.wording import number
+from causalrules.language.propositions import Proposition
+from causalrules.result.rules import Question, RuleResult, RuleSet
+from causalrules.report.words import number
 from strategies import VALUES, SmallTable, small_tables
 
 QUESTION = Question(

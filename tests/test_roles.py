@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causalrules.data import read
+from causalrules.data.table import read
 from causalrules.exceptions import DataError, RoleError
-from causalrules.roles import resolve
+from causalrules.language.roles import resolve
 
 DATA = {
     "survived": [1, 0, 0, 1],

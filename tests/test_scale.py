@@ -15,8 +15,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules import data, files, merging, stored, stream
-from causalrules._native import Batch
+from causalrules.data import table as data
+from causalrules.data import files
+from causalrules.search import merging
+from causalrules.search import rows as stored
+from causalrules.search import streamed as stream
+from causalrules.search.core import Batch
 from causalrules.exceptions import DataError, OptionError
 from strategies import SmallTable, questions, small_tables
 

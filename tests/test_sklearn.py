@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import causalrules as cr
 from causalrules import estimators
-from causalrules.estimator import NotFittedError
+from causalrules.sklearn import NotFittedError
 from causalrules.exceptions import DataError, InputError, OptionError
 from strategies import TARGET, SmallTable, small_tables
 

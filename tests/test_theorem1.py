@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from causalrules.admissibility import check
+from causalrules.graph.admissibility import check
 
 Values = dict[str, int]
 Rule = Callable[[Values], bool]

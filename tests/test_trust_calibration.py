@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import causalrules as cr
 import oracle
 from causalrules.exceptions import OptionError
-from causalrules.search import SearchOptions
+from causalrules.search.run import SearchOptions
 from causalrules.trust import repeat
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.evidence import Calibration, SearchEvidence
 from causalrules.trust.resample import permuted
-from causalrules.trust.wording import obtained
+from causalrules.report.evidence import obtained
 from strategies import TARGET, SmallTable, small_tables
 from test_trust_permutation import noise
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 import causalrules as cr
 import oracle
 from causalrules.exceptions import DataError, OptionError
-from causalrules.result import RuleSet
-from causalrules.trust import repeat, resample
+from causalrules.result.rules import RuleSet
+from causalrules.trust import repeat
+from causalrules.trust import resample
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import arrangements, permuted
 from strategies import TARGET, SmallTable, small_tables

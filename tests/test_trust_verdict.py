@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules.backdoor import RuleVerdict
+from causalrules.graph.backdoor import RuleVerdict
 from causalrules.cli import cli
 from causalrules.exceptions import DataError, OptionError
-from causalrules.result import RuleSet
+from causalrules.result.rules import RuleSet
 from causalrules.trust import evidence as ev
 from causalrules.trust.verdict import judge
 
@@ -288,7 +288,8 @@ def test_few_rows_on_one_side_are_a_doubt() -> None:
     ("status", "noun"), [(None, "difference"), ("violated", "association"), ("admissible", "effect")]
 )
 def test_the_evidence_is_named_as_the_graph_allows(trusted: RuleSet, status: str | None, noun: str) -> None:
-    from causalrules.trust import section, wording
+    from causalrules.report import evidence_sections as section
+    from causalrules.report import evidence as wording
 
     rules = replace(trusted, admissibility=None if status is None else {"status": status})
     assert f"{noun} +0." in wording.of_rule(rules[0], rules)

@@ -13,11 +13,11 @@ from causalrules.version import __version__
 
 if TYPE_CHECKING:
     from causalrules import datasets
-    from causalrules.admissibility import check
-    from causalrules.backdoor import identify_rule
-    from causalrules.definition import assumptions
+    from causalrules.graph.admissibility import check
+    from causalrules.graph.backdoor import identify_rule
+    from causalrules.graph.assumptions import assumptions
     from causalrules.discovery import discover
-    from causalrules.estimator import CausalRules
+    from causalrules.sklearn import CausalRules
     from causalrules.exceptions import (
         CausalRulesError,
         CausalRulesWarning,
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         OptionError,
         RoleError,
     )
-    from causalrules.graph import CausalGraph
-    from causalrules.result import RuleResult, RuleSet, StratumEffect
-    from causalrules.suggestions import suggest
+    from causalrules.graph.graph import CausalGraph
+    from causalrules.result.rules import RuleResult, RuleSet, StratumEffect
+    from causalrules.graph.suggestions import suggest
 
 __all__ = [
     "CausalGraph",
@@ -57,16 +57,16 @@ __all__ = [
 
 # Where each name lives. A module is loaded when one of its names is first used: importing the package costs nothing.
 _HOMES = {
-    "CausalGraph": "graph",
-    "CausalRules": "estimator",
-    "RuleResult": "result",
-    "RuleSet": "result",
-    "StratumEffect": "result",
-    "assumptions": "definition",
-    "check": "admissibility",
+    "CausalGraph": "graph.graph",
+    "CausalRules": "sklearn",
+    "RuleResult": "result.rules",
+    "RuleSet": "result.rules",
+    "StratumEffect": "result.rules",
+    "assumptions": "graph.assumptions",
+    "check": "graph.admissibility",
     "discover": "discovery",
-    "identify_rule": "backdoor",
-    "suggest": "suggestions",
+    "identify_rule": "graph.backdoor",
+    "suggest": "graph.suggestions",
 }
 
 

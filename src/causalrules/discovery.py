@@ -10,16 +10,17 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any, cast
 
-from causalrules import estimators, search
-from causalrules._native import Packed
-from causalrules.data import Table, is_dask, read
-from causalrules.deadline import Deadline
+from causalrules import estimators
+from causalrules.search import run as search
+from causalrules.search.core import Packed
+from causalrules.data.table import Table, is_dask, read
+from causalrules.search.deadline import Deadline
 from causalrules.exceptions import InadmissibleError, OptionError
-from causalrules.problem import Problem, prepare
-from causalrules.progress import search_bar, watching
-from causalrules.result import Question, RuleResult, RuleSet
-from causalrules.roles import resolve
-from causalrules.search import Found, Progress, SearchOptions
+from causalrules.search.problem import Problem, prepare
+from causalrules.search.progress import search_bar, watching
+from causalrules.result.rules import Question, RuleResult, RuleSet
+from causalrules.language.roles import resolve
+from causalrules.search.run import Found, Progress, SearchOptions
 from causalrules.version import __version__
 
 
@@ -138,11 +139,11 @@ def discover(
         raise OptionError(f"latent = {latent!r:.200}: these are variables of a graph; give the graph too")
     known = None
     if graph is not None:
-        from causalrules.graph import CausalGraph
+        from causalrules.graph.graph import CausalGraph
 
         known = CausalGraph.read(graph, latent)
     if is_dask(data):
-        from causalrules.cluster import read_dask
+        from causalrules.search.sharded import read_dask
 
         table: Table = read_dask(data, client, target, weights)
     else:
@@ -150,7 +151,7 @@ def discover(
     roles = resolve(table, target, outcome, actionable, control, weights)
     verdict = None
     if known is not None:
-        from causalrules.admissibility import check
+        from causalrules.graph.admissibility import check
 
         columns = [name for name in table.names if name != weights]
         verdict = check(known, target=target, actionable=roles.actionable, control=roles.control, columns=columns)
@@ -176,7 +177,7 @@ def discover(
     packed = problem.pack()
     file = None
     if checkpoint is not None:
-        from causalrules.checkpoint import Checkpoint
+        from causalrules.search.checkpoint import Checkpoint
 
         file = Checkpoint(checkpoint, problem, options)
     with watching(progress, search_bar) as watch:

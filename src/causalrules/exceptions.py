@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from causalrules.admissibility import Verdict
+    from causalrules.graph.admissibility import Verdict
 
 
 class CausalRulesError(Exception):

@@ -15,17 +15,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from causalrules import grouping, wording
-from causalrules.definition import assumptions
+from causalrules.result import similarity as grouping
+from causalrules.report import words as wording
+from causalrules.graph.assumptions import assumptions
 from causalrules.exceptions import OptionError
-from causalrules.names import printable
-from causalrules.propositions import format_column
-from causalrules.report import graph, plots, sections
-from causalrules.trust import plots as trust_plots
+from causalrules.text import printable
+from causalrules.language.propositions import format_column
+from causalrules.report import drawing as graph, plots, sections
+from causalrules.report import evidence_plots
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
-    from causalrules.result import Question, RuleResult, RuleSet
+    from causalrules.result.rules import Question, RuleResult, RuleSet
 
 _FOLDER = Path(__file__).parent
 _MOST_STRATA = 30

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from causalrules.exceptions import OptionError
-from causalrules.grouping import shared_rows
-from causalrules.names import printable
-from causalrules.wording import noun
+from causalrules.result.similarity import shared_rows
+from causalrules.text import printable
+from causalrules.report.words import noun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from causalrules.result import RuleResult, RuleSet
+    from causalrules.result.rules import RuleResult, RuleSet
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#767676"
 _WIDTH = 7.0  # inches: two columns of a journal
@@ -30,7 +30,7 @@ _MOST_STRATA = 30
 
 def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
     """Plot a list of rules in the way that `kind` names."""
-    from causalrules.trust import plots as trust_plots  # which is drawn with the means of this module
+    from causalrules.report import evidence_plots  # which is drawn with the means of this module
 
     kinds = {
         "effects": effects,
@@ -201,8 +201,8 @@ def graph(rules: RuleSet, ax: Axes | None = None) -> Axes:
     """Plot the causal graph that the roles were checked by, with the roles and what breaks a criterion."""
     if rules.graph is None:
         raise OptionError("there is no causal graph to plot; pass one to discover(graph=…)")
-    from causalrules.admissibility import check
-    from causalrules.report.graph import plot_graph  # which is drawn with the means of this module
+    from causalrules.graph.admissibility import check
+    from causalrules.report.drawing import plot_graph  # which is drawn with the means of this module
 
     question = rules.question
     roles = {"actionable": question.actionable, "control": question.control}

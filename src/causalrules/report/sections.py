@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from causalrules.trust import section as trust
+from causalrules.report import evidence_sections as section
 
 if TYPE_CHECKING:
-    from causalrules.result import RuleResult, RuleSet
+    from causalrules.result.rules import RuleResult, RuleSet
 
 
 @dataclass(frozen=True)

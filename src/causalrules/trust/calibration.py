@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from causalrules import estimators
-from causalrules.deadline import Deadline
+from causalrules.search.deadline import Deadline
 from causalrules.exceptions import OptionError
-from causalrules.problem import Problem
-from causalrules.search import SearchOptions, whole
+from causalrules.search.problem import Problem
+from causalrules.search.run import SearchOptions, whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import Calibration
 from causalrules.trust.resample import contingency, covered, frequencies, permuted

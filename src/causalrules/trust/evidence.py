@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get
 from causalrules.exceptions import DataError
 
 if TYPE_CHECKING:
-    from causalrules.result import RuleResult
+    from causalrules.result.rules import RuleResult
 
 T = TypeVar("T")
 # Stability looks at this many rules of each sample, however many were asked for: a rule's share must not depend on k.

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import propositions
-from causalrules.data import Kind, Table, Values, read, unknown_column
-from causalrules.deadline import Deadline
+from causalrules.language import propositions
+from causalrules.data.table import Kind, Table, Values, read, unknown_column
+from causalrules.search.deadline import Deadline
 from causalrules.estimators import beta_of_confidence, share_variance
 from causalrules.exceptions import DataError, OptionError
-from causalrules.problem import Problem
-from causalrules.result import RuleResult, RuleSet
-from causalrules.roles import resolve
-from causalrules.search import whole
+from causalrules.search.problem import Problem
+from causalrules.result.rules import RuleResult, RuleSet
+from causalrules.language.roles import resolve
+from causalrules.search.run import whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import HonestEffect, HonestRun, RuleEvidence, SearchEvidence
 from causalrules.trust.resample import (
@@ -32,7 +32,7 @@ from causalrules.trust.resample import (
     rule_rows,
     split,
 )
-from causalrules.wording import counted
+from causalrules.report.words import counted
 
 Counts = tuple[tuple[int, int, int, int], ...]
 

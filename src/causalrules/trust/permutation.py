@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.deadline import Deadline
+from causalrules.search.deadline import Deadline
 from causalrules.exceptions import OptionError
-from causalrules.problem import Problem
-from causalrules.result import Question, RuleSet
-from causalrules.search import whole
+from causalrules.search.problem import Problem
+from causalrules.result.rules import Question, RuleSet
+from causalrules.search.run import whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import PermutationRun, RuleEvidence, SearchEvidence, Significance
 from causalrules.trust.resample import arrangements, covered, every_arrangement, permuted, rule_rows

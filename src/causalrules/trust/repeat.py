@@ -13,14 +13,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from causalrules import grouping, search
-from causalrules._native import Packed
-from causalrules.deadline import Deadline
+from causalrules.result import similarity as grouping
+from causalrules.search import run as search
+from causalrules.search.core import Packed
+from causalrules.search.deadline import Deadline
 from causalrules.exceptions import DataError, OptionError
-from causalrules.problem import Problem
-from causalrules.progress import watching
-from causalrules.result import Question, RuleSet
-from causalrules.search import Found, SearchOptions
+from causalrules.search.problem import Problem
+from causalrules.search.progress import watching
+from causalrules.result.rules import Question, RuleSet
+from causalrules.search.run import Found, SearchOptions
 
 T = TypeVar("T")
 Watcher = Callable[[int, int], None]

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from causalrules import estimators
-from causalrules.result import RuleResult, RuleSet
+from causalrules.result.rules import RuleResult, RuleSet
 from causalrules.trust.evidence import ControlStrength, RuleEvidence, Sensitivity
 
 Counts = Sequence[tuple[int, int, int, int]]

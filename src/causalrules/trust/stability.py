@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.deadline import Deadline
+from causalrules.search.deadline import Deadline
 from causalrules.exceptions import OptionError
-from causalrules.problem import Problem
-from causalrules.propositions import Proposition, format_column
-from causalrules.result import RuleSet
-from causalrules.search import whole
+from causalrules.search.problem import Problem
+from causalrules.language.propositions import Proposition, format_column
+from causalrules.result.rules import RuleSet
+from causalrules.search.run import whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence, SearchEvidence, Stability, StabilityRun
 from causalrules.trust.resample import bootstrap, covered, frequencies, rule_rows, subsample

@@ -11,21 +11,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from causalrules.deadline import Deadline
+from causalrules.search.deadline import Deadline
 from causalrules.exceptions import CausalRulesWarning
-from causalrules.result import RuleResult, RuleSet
-from causalrules.trust import overlap, repeat
+from causalrules.result.rules import RuleResult, RuleSet
+from causalrules.trust import overlap
+from causalrules.trust import repeat
 from causalrules.trust.evidence import RuleEvidence, Verdict
 from causalrules.trust.holdout import cross_fit
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import TooFewRowsError
 from causalrules.trust.sensitivity import sensitivity
 from causalrules.trust.stability import stability
-from causalrules.trust.wording import with_interval
-from causalrules.wording import back_door, noise, noun
+from causalrules.report.evidence import with_interval
+from causalrules.report.words import back_door, noise, noun
 
 if TYPE_CHECKING:
-    from causalrules.backdoor import RuleVerdict
+    from causalrules.graph.backdoor import RuleVerdict
 
 # Nearly the same rule should be among the best of at least this share of the samples.
 STABLE = 0.5

@@ -1,0 +1,116 @@
+"""A RuleSet as text for a terminal and as HTML for a notebook.
+
+Names and values come from strangers: a terminal gets no control characters, a notebook no markup of theirs.
+"""
+
+from __future__ import annotations
+
+import html as markup
+import shutil
+import unicodedata
+from typing import TYPE_CHECKING
+
+from causalrules.text import printable
+from causalrules.report.words import graph_lines, headings, meaning, number, proof, ranking, warning
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleResult, RuleSet
+
+_HEADINGS = ("#", "rule", "reliable effect", "effect", "marginal", "coverage", "rows")
+_NARROWEST_RULE = 16
+_MOST_RULE_LINES = 4
+_MOST_SENTENCE_LINES = 20
+
+
+def text(rules: RuleSet) -> str:
+    """Return the table, then what is proven, a warning if need be, and the notes."""
+    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
+    numbers = [_cells(position, rule, rules) for position, rule in enumerate(rules, 1)]
+    heading = _numeric(_headings(rules))
+    widths = [max(map(len, column)) for column in zip(heading, *numbers, strict=True)]
+    room = max(width - sum(widths) - 2 * len(widths), _NARROWEST_RULE)
+    wrapped = [_wrap(printable(rule.text), room, _MOST_RULE_LINES) for rule in rules]
+    room = max(_columns(line) for lines in [["rule"], *wrapped] for line in lines)
+    lines = [_row(heading, "rule", widths, room)] if rules else []
+    for cells, rule_lines in zip(numbers, wrapped, strict=True):
+        lines.append(_row(cells, rule_lines[0], widths, room))
+        lines += [" " * (widths[0] + 2) + line for line in rule_lines[1:]]
+    for sentence in sentences(rules):
+        lines += _wrap(printable(sentence), width, _MOST_SENTENCE_LINES)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def html(rules: RuleSet) -> str:
+    """Return the same as an HTML table with everything escaped."""
+    head = "".join(f"<th>{heading}</th>" for heading in _headings(rules))
+    body = ""
+    for position, rule in enumerate(rules, 1):
+        first, *others = _cells(position, rule, rules)
+        numbers = "".join(f"<td>{cell}</td>" for cell in others)
+        name = f'<td style="text-align:left"><bdi>{markup.escape(printable(rule.text))}</bdi></td>'
+        body += f"<tr><td>{first}</td>{name}{numbers}</tr>"
+    below = "".join(f"<p>{markup.escape(printable(sentence))}</p>" for sentence in sentences(rules))
+    return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
+
+
+def sentences(rules: RuleSet) -> list[str]:
+    """Return what a reader of the bare numbers would miss."""
+    said = [sentence for sentence in (meaning(rules), ranking(rules), proof(rules), warning(rules)) if sentence]
+    return [*said, *graph_lines(rules), *_trust_lines(rules), *rules.notes]
+
+
+def _trust_lines(rules: RuleSet) -> list[str]:
+    if rules.evidence is None and all(rule.evidence is None for rule in rules):
+        return []
+    from causalrules.report.evidence import lines
+
+    return lines(rules)
+
+
+def _headings(rules: RuleSet) -> tuple[str, ...]:
+    first, rule, *others = headings(_HEADINGS, rules)
+    return (first, rule, *(["value"] if ranking(rules) else []), *others)
+
+
+def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
+    """Every heading but the rule's, whose width is what the others leave."""
+    return (cells[0], *cells[2:])
+
+
+def _cells(position: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
+    effects = (*([rule.value] if ranking(rules) else []), rule.reliable_effect, rule.effect, rule.marginal_effect)
+    return (str(position), *map(number, effects), f"{100 * rule.coverage:.1f} %", f"{rule.n_covered:,}")
+
+
+def _row(cells: tuple[str, ...], rule: str, widths: list[int], room: int) -> str:
+    first, *others = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+    return "  ".join([first, rule + " " * (room - _columns(rule)), *others])
+
+
+def _columns(words: str) -> int:
+    """The columns that words take on a terminal: two for wide letters, none for combining ones."""
+    return sum(
+        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        for letter in words
+    )
+
+
+def _wrap(words: str, room: int, most: int) -> list[str]:
+    """Break words into lines at blanks, or anywhere if there are none; what is far too long ends in "…"."""
+    lines = [""]
+    for word in words.split(" "):
+        if lines[-1] and _columns(lines[-1]) + 1 + _columns(word[:room]) <= room >= len(word):
+            lines[-1] += " " + word
+            continue
+        if lines[-1]:
+            lines.append("")
+        for letter in word:
+            if _columns(lines[-1]) + _columns(letter) > room or len(lines[-1]) > 4 * room:
+                lines.append("")
+            lines[-1] += letter
+            if len(lines) > most:
+                last = lines[most - 1]
+                while _columns(last) > room - 1:
+                    last = last[:-1]
+                return [*lines[: most - 1], last + "…"]
+    return lines

@@ -1,0 +1,300 @@
+"""Rules for other systems: conditions in SQL and Python, tables in LaTeX and Markdown.
+
+Names and values come from strangers: each is written as a quoted identifier or literal, never as code.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import keyword
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from causalrules.report import words as wording
+from causalrules.data.table import MICROSECOND, Scalar, shorten
+from causalrules.exceptions import OptionError
+from causalrules.language.propositions import Proposition, describe
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleResult, RuleSet
+
+DIALECTS = ("duckdb", "postgres", "sqlite")
+_HEADINGS = ("#", "rule", "reliable effect", "effect", "95 % interval", "marginal", "coverage", "rows")
+
+# SQLite promises to read no more digits than these as the nearest double, and keeps that only where the power of ten
+# that they are divided or multiplied by, at most 22, is itself exact.
+_SAFE_DIGITS = 15
+_SAFE_EXPONENT = 8
+_LARGEST_INTEGER = 2**63
+_LARGEST_POWER = 62
+
+
+def sql(rules: Iterable[Sequence[Proposition]], dialect: str = "duckdb") -> str:
+    """A condition for WHERE that is true on the rows that one of the rules covers, and never on the others.
+
+    A missing value (NULL, and NaN among floats) satisfies no condition.
+
+    >>> print(sql([[Proposition("sex", "=", "female"), Proposition("class", "<=", 2)]]))
+    "class" <= 2 AND "sex" = 'female'
+    """
+    if dialect not in DIALECTS:
+        raise OptionError(f"no dialect {dialect!r}; the dialects are {shorten(DIALECTS)}")
+    clauses = [_sql_rule(conditions, dialect) for conditions in rules]
+    return "\n OR ".join(f"({clause})" for clause in clauses) if len(clauses) > 1 else (clauses or ["FALSE"])[0]
+
+
+def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
+    """The source of a function that says whether a row (a mapping of names to values) satisfies the conditions.
+
+    None and nan are missing and satisfy nothing. The function needs no package but Python's own.
+
+    >>> print(python([Proposition("sex", "=", "female"), Proposition("class", "<=", 2)]))
+    def covers(row):
+        return all(
+            value is not None and satisfied(value)
+            for value, satisfied in [
+                (row['class'], lambda value: value <= 2),
+                (row['sex'], lambda value: value == 'female'),
+            ]
+        )
+    """
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise OptionError(
+            f"name = {name!r} cannot be the name of a function; use letters, digits and _, and no keyword of Python"
+        )
+    lines = []
+    for condition in sorted(conditions, key=str):
+        if condition.satisfying:
+            test = f"value in {condition.satisfying!r}"
+        elif (end := _end(condition)) is not None:
+            test = f"value < {end!r}" if condition.operator == "<=" else f"{condition.value!r} <= value < {end!r}"
+        else:
+            test = f"value {'==' if condition.operator == '=' else condition.operator} {condition.value!r}"
+        lines.append(f"            (row[{condition.column!r}], lambda value: {test}),\n")
+    dated = any(isinstance(condition.value, (dt.date, dt.time, dt.timedelta)) for condition in conditions)
+    return (
+        ("import datetime\n\n\n" if dated else "") + f"def {name}(row):\n"
+        "    return all(\n"
+        "        value is not None and satisfied(value)\n"
+        "        for value, satisfied in [\n" + "".join(lines) + "        ]\n    )"
+    )
+
+
+def latex(rules: RuleSet) -> str:
+    """A table for LaTeX with booktabs; what the numbers mean is its caption."""
+    heading = headings(rules)
+    body = "".join(
+        f"  {' & '.join(map(_latex_text, _cells(place, rule, rules)))} \\\\\n" for place, rule in enumerate(rules, 1)
+    )
+    return (
+        "% needs \\usepackage{booktabs}\n"
+        f"\\begin{{table}}\n  \\centering\n  \\begin{{tabular}}{{rl{'r' * (len(heading) - 2)}}}\n  \\toprule\n"
+        f"  {' & '.join(map(_latex_text, heading))} \\\\\n  \\midrule\n{body}"
+        f"  \\bottomrule\n  \\end{{tabular}}\n  \\caption{{{_latex_text(_caption(rules))}}}\n\\end{{table}}\n"
+    )
+
+
+def markdown(rules: RuleSet) -> str:
+    """A table for Markdown, and below it what the numbers mean."""
+    heading = headings(rules)
+    lines = ["| " + " | ".join(heading) + " |", "|---:|:---|" + "---:|" * (len(heading) - 2)]
+    for place, rule in enumerate(rules, 1):
+        lines.append("| " + " | ".join(map(_markdown_text, _cells(place, rule, rules))) + " |")
+    return "\n".join([*lines, "", _markdown_text(_caption(rules))]) + "\n"
+
+
+def _sql_rule(conditions: Sequence[Proposition], dialect: str) -> str:
+    bounded = {condition.column for condition in conditions if condition.operator == "<="}
+    terms = []
+    for condition in sorted(conditions, key=str):
+        terms.append(_sql_condition(condition, dialect))
+        # NaN is greater than any number there, and missing here; another bound from above excludes it already.
+        open_above = condition.operator == ">=" and not condition.satisfying and condition.column not in bounded
+        nan = isinstance(condition.value, float) and open_above
+        if nan and dialect != "sqlite":
+            infinity = "CAST('Infinity' AS DOUBLE PRECISION)"
+            terms.append(f"{_identifier(condition.column, dialect)} <= {infinity}")
+    return " AND ".join(terms)
+
+
+def _sql_condition(condition: Proposition, dialect: str) -> str:
+    column = _identifier(condition.column, dialect)
+    if condition.satisfying:
+        literals = [_literal(condition.column, value, dialect) for value in condition.satisfying]
+        possible = [literal for literal in literals if literal is not None]
+        if dialect == "sqlite" and any(isinstance(value, str) for value in condition.satisfying):
+            column += " COLLATE BINARY"  # IN compares by the collation of its left side alone
+        return f"{column} IN ({', '.join(possible)})" if possible else "FALSE"
+    literal = _literal(condition.column, condition.value, dialect)
+    end = None if dialect == "postgres" else _end(condition)  # Postgres has microseconds and nothing finer
+    if end is not None:
+        before = f"{column} < {_literal(condition.column, end, dialect)}"
+        return before if condition.operator == "<=" else f"{column} >= {literal} AND {before}"
+    return "FALSE" if literal is None else f"{column} {condition.operator} {literal}"
+
+
+def _end(condition: Proposition) -> dt.datetime | None:
+    """The first moment after those that satisfy a condition from above: nanoseconds belong to their microsecond."""
+    if not isinstance(condition.value, dt.datetime) or condition.operator == ">=":
+        return None
+    try:
+        return condition.value + MICROSECOND
+    except OverflowError:  # nothing is later
+        return None
+
+
+def _identifier(name: str, dialect: str) -> str:
+    if not name or "\0" in name or not _encodable(name):
+        raise OptionError(f"no SQL can name the column {name!r:.60}; rename it")
+    # SQLite takes "x" for the text 'x' where there is no such column, and would then find no rows in silence.
+    mark = "`" if dialect == "sqlite" else '"'
+    return mark + name.replace(mark, mark * 2) + mark
+
+
+def _literal(column: str, value: Scalar, dialect: str) -> str | None:
+    """The value in SQL; None for text that no database of this dialect can hold."""
+    if isinstance(value, bool):
+        return str(int(value)) if dialect == "sqlite" else str(value).upper()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float(value, dialect)
+    if isinstance(value, str):
+        return _text(value, dialect)
+    if isinstance(value, dt.timedelta):
+        if dialect == "sqlite":
+            raise OptionError(f"column {column!r:.60} holds durations, which SQLite does not have; make it a number")
+        microseconds = value // dt.timedelta(microseconds=1)
+        return f"to_microseconds({microseconds})" if dialect == "duckdb" else f"INTERVAL '{microseconds} microseconds'"
+    if isinstance(value, dt.datetime):
+        kind, text = "TIMESTAMPTZ" if value.tzinfo else "TIMESTAMP", value.isoformat(sep=" ")
+        if dialect == "sqlite" and value.microsecond and not value.tzinfo:
+            text = text.rstrip("0")  # as text it is then the least of all ways to write the moment
+    else:
+        kind, text = "DATE" if isinstance(value, dt.date) else "TIME", value.isoformat()
+    # SQLite keeps dates and times as text in this form.
+    return f"'{text}'" if dialect == "sqlite" else f"{kind} '{text}'"
+
+
+def _float(value: float, dialect: str) -> str:
+    """A literal that is exactly this double; whole numbers as such, so that integer columns compare exactly too."""
+    if value.is_integer() and abs(value) < _LARGEST_INTEGER:
+        return str(int(value))
+    digits = repr(value)
+    if dialect == "duckdb":
+        return digits if "e" in digits else f"{digits}e0"  # without an exponent it would be a decimal number
+    if dialect == "sqlite":
+        significand, _, exponent = digits.partition("e")
+        if sum(map(str.isdigit, significand)) > _SAFE_DIGITS or abs(int(exponent or 0)) > _SAFE_EXPONENT:
+            return _as_division(value)
+    return digits
+
+
+def _as_division(value: float) -> str:
+    """The double as an integer divided or multiplied by powers of two, which is exact everywhere."""
+    numerator, denominator = value.as_integer_ratio()
+    sign, power = "/", denominator.bit_length() - 1
+    if denominator == 1:
+        power = max(0, numerator.bit_length() - 53)
+        sign, numerator = "*", numerator >> power
+    text = str(numerator)
+    while power > 0:
+        text += f" {sign} CAST({2 ** min(power, _LARGEST_POWER)} AS REAL)"
+        power -= _LARGEST_POWER
+    return f"({text})"
+
+
+def _text(value: str, dialect: str) -> str | None:
+    if not _encodable(value) or ("\0" in value and dialect == "postgres"):
+        return None
+    if dialect == "postgres" and "\\" in value:
+        # Read alike whether or not the server takes backslashes in plain strings for escapes.
+        return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+    # The text of a statement ends at a NUL, wherever it stands.
+    null = "' || char(0) || '" if dialect == "sqlite" else "' || chr(0) || '"
+    quoted = "'" + value.replace("'", "''").replace("\0", null) + "'"
+    # A column may have been declared to ignore the case of letters.
+    return f"{quoted} COLLATE BINARY" if dialect == "sqlite" else quoted
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def headings(rules: RuleSet) -> tuple[str, ...]:
+    """The headings of the tables: with what the rules are ranked by, and with verdict and p where they were asked."""
+    first, rule, *others = wording.headings(_HEADINGS, rules)
+    value = ["value"] if wording.ranking(rules) else []
+    return (first, rule, *value, *others, *(name for name, known in _asked(rules).items() if known))
+
+
+def _asked(rules: RuleSet) -> dict[str, bool]:
+    return {
+        "adjusted p": any(rule.p_value is not None for rule in rules),
+        "verdict": any(_word(rule) for rule in rules),
+    }
+
+
+def _word(rule: RuleResult) -> str:
+    return "" if rule.evidence is None or rule.evidence.verdict is None else rule.evidence.verdict.word
+
+
+def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
+    low, high = rule.interval()
+    between = "–" if math.isnan(low) else f"{wording.number(low)} to {wording.number(high)}"
+    effects = (rule.reliable_effect, rule.effect, rule.marginal_effect)
+    reliable, effect, marginal = map(wording.number, effects)
+    coverage, rows = f"{100 * rule.coverage:.1f} %", f"{rule.n_covered:,}"
+    value = [wording.number(rule.value)] if wording.ranking(rules) else []
+    evidence = {"adjusted p": "–" if rule.p_value is None else f"{rule.p_value:.3g}", "verdict": _word(rule) or "–"}
+    asked = [evidence[name] for name, known in _asked(rules).items() if known]
+    first = (str(place), describe(rule.conditions), *value)
+    return (*first, reliable, effect, between, marginal, coverage, rows, *asked)
+
+
+def _caption(rules: RuleSet) -> str:
+    said = [wording.meaning(rules), wording.ranking(rules), wording.proof(rules), wording.warning(rules)]
+    said += wording.graph_lines(rules)
+    return " ".join(part[0].upper() + part[1:] + "." * (not part.endswith(".")) for part in said if part)
+
+
+_LATEX = {
+    **{sign: "\\" + sign for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    '"': r"\symbol{34}",
+    "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}",
+    "|": r"\textbar{}",
+    "-": "{-}",
+    "–": "--",
+    "−": "$-$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "≠": r"$\ne$",
+    "∧": r"$\wedge$",
+    "β": r"$\beta$",
+}
+
+
+def _latex_text(text: str) -> str:
+    return _escaped(text, _LATEX.get)
+
+
+def _markdown_text(text: str) -> str:
+    return _escaped(text, {"<": "&lt;", ">": "&gt;", "&": "&amp;", **{s: "\\" + s for s in "\\`*_[]#|~$!"}}.get)
+
+
+def _escaped(text: str, spelling: Callable[[str], str | None]) -> str:
+    return "".join(
+        spelling(letter) or (letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii"))
+        for letter in text
+    )

@@ -1,0 +1,129 @@
+"""A search put away in a file, so that one that was killed can go on where it was.
+
+The file is a line of JSON that says what it is of, then the numbers that the core has saved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules.exceptions import CausalRulesError, DataError, OptionError
+from causalrules.search.run import SearchOptions
+from causalrules.version import __version__
+from causalrules.writing import replace_file
+
+if TYPE_CHECKING:
+    from causalrules.search.core import NativeSearch
+    from causalrules.search.problem import Problem
+
+_FORMAT = "causalrules checkpoint"
+_LONGEST_HEADER = 10_000
+# The first is written early, so that a path that cannot be written is known soon.
+_FIRST, _LATER = 1.0, 10.0
+
+
+class Checkpoint:
+    """The file of one question; `of` says what the question is, in numbers that other data or options do not have."""
+
+    def __init__(self, path: str | os.PathLike[str], problem: Problem, options: SearchOptions) -> None:
+        self._path = _usable(path)
+        self._of = _fingerprints(problem, options)
+        self._due = 0.0
+
+    def resume(self, search: NativeSearch) -> None:
+        """Go on from the file, if there is one; a DataError says why it cannot be used."""
+        self._due = time.monotonic() + _FIRST
+        if not self._path.exists():
+            return
+        numbers = self._read()
+        try:
+            search.restore(numbers)
+        except CausalRulesError as error:
+            raise DataError(f"checkpoint {str(self._path)!r}: {error}; delete it to begin anew") from error
+
+    def save(self, search: NativeSearch, at_once: bool = False) -> None:
+        """Write the file if it is time for it; a reader finds the old one or the new one, never half of one."""
+        if not at_once and time.monotonic() < self._due:
+            return
+        numbers = search.save().astype("<u8").tobytes()
+        header = {"format": _FORMAT, "version": __version__, "of": self._of, "bytes": len(numbers)}
+        header["sha256"] = hashlib.sha256(numbers).hexdigest()
+        replace_file(self._path, json.dumps(header).encode("ascii") + b"\n" + numbers, "checkpoint")
+        self._due = time.monotonic() + _LATER
+
+    def _read(self) -> NDArray[np.uint64]:
+        place = f"checkpoint {str(self._path)!r}"
+        try:
+            with self._path.open("rb") as file:
+                line = file.readline(_LONGEST_HEADER)
+                header = _header(line)
+                if header is None:
+                    raise DataError(f"{place} is not a checkpoint; name another file")
+                if header.get("version") != __version__:
+                    raise DataError(
+                        f"{place} was written by causalrules {str(header.get('version'))[:20]}, this is "
+                        f"{__version__}; go on with that version, or delete it to begin anew"
+                    )
+                self._compare(place, header.get("of"))
+                numbers = file.read()
+        except OSError as error:
+            raise DataError(f"cannot read {place}: {error.strerror}") from error
+        is_whole = len(numbers) % 8 == 0 and len(numbers) == header.get("bytes")
+        if not is_whole or hashlib.sha256(numbers).hexdigest() != header.get("sha256"):
+            raise DataError(f"{place} is damaged or cut short; delete it to begin anew")
+        return np.frombuffer(numbers, "<u8").astype(np.uint64)
+
+    def _compare(self, place: str, of: Any) -> None:
+        found = of if isinstance(of, Mapping) else {}
+        for what, fingerprint in self._of.items():
+            if found.get(what) != fingerprint:
+                raise DataError(
+                    f"{place} is of a search with other {what}; ask the same question of the same data, "
+                    "or delete it to begin anew"
+                )
+
+
+def _usable(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise OptionError(f"checkpoint = {path!r:.60}: give the path of a file")
+    place = Path(path)
+    folder = place.parent
+    if place.is_dir():
+        raise DataError(f"checkpoint {str(place)!r} is a directory; name a file in it")
+    if not folder.is_dir():
+        raise DataError(f"checkpoint {str(place)!r}: there is no directory {str(folder)!r}; make it first")
+    return place.resolve()
+
+
+def _header(line: bytes) -> dict[str, Any] | None:
+    try:
+        header = json.loads(line) if line.endswith(b"\n") else None
+    except ValueError:
+        return None
+    return header if isinstance(header, dict) and header.get("format") == _FORMAT else None
+
+
+def _fingerprints(problem: Problem, options: SearchOptions) -> dict[str, str]:
+    def fingerprint(*parts: Any) -> str:
+        return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    # Threads and time limits may differ: the answer does not depend on them.
+    question = (options.k, options.beta, options.alpha, options.max_length, options.min_coverage)
+    return {
+        "columns, values or cut points": fingerprint(
+            [proposition.to_dict() for proposition in problem.language.propositions],
+            [dict(label) for label in problem.strata.labels],
+            problem.roles.outcome.text,
+        ),
+        "rows": fingerprint(problem.digest(), problem.n_rows),
+        "options": fingerprint(question, options.estimator, options.redundant),
+    }
