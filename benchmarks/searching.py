@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.measuring import Row, Timing, repeated
+from causalrules.data.table import Table, read
+from causalrules.language.roles import resolve
 from causalrules.search import run as search
 from causalrules.search.core import PackedTable
-from causalrules.data.table import Table, read
 from causalrules.search.problem import Problem, prepare
-from causalrules.language.roles import resolve
 from causalrules.search.run import Found, SearchOptions
 
 TIME_LIMIT = 60.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 TARGET = "y"
@@ -79,3 +80,11 @@ def questions() -> st.SearchStrategy[dict[str, Any]]:
             "max_bins": st.integers(2, 4),
         }
     )
+
+
+def noise(seed: int, n: int = 120, n_columns: int = 4, confounded: bool = True) -> dict[str, Any]:
+    """Nothing but the control influences the outcome."""
+    rng = np.random.default_rng([99, seed + 1])
+    z = rng.integers(0, 2, n)
+    columns: dict[str, Any] = {f"x{i}": rng.random(n) + 0.5 * z * confounded for i in range(n_columns)}
+    return columns | {"z": z, "y": (rng.random(n) < 0.3 + 0.4 * z).astype(int)}

@@ -23,8 +23,8 @@ from benchmarks.tables import EFFECT, binned  # noqa: E402
 from benchmarks.tables import noise as noise_table  # noqa: E402
 from paper.plain_search import Rows, counterexample  # noqa: E402
 
-from causalrules.search import run as search  # noqa: E402
 from causalrules.discovery import discover  # noqa: E402
+from causalrules.search import run as search  # noqa: E402
 from causalrules.search.problem import Problem  # noqa: E402
 from causalrules.search.run import SearchOptions  # noqa: E402
 

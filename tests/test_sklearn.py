@@ -22,8 +22,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import causalrules as cr
 from causalrules import estimators
-from causalrules.sklearn import NotFittedError
 from causalrules.exceptions import DataError, InputError, OptionError
+from causalrules.sklearn import NotFittedError
 from strategies import TARGET, SmallTable, small_tables
 
 PASSENGERS = cr.datasets.titanic(library="pandas")

@@ -13,11 +13,7 @@ from causalrules.version import __version__
 
 if TYPE_CHECKING:
     from causalrules import datasets
-    from causalrules.graph.admissibility import check
-    from causalrules.graph.backdoor import identify_rule
-    from causalrules.graph.assumptions import assumptions
     from causalrules.discovery import discover
-    from causalrules.sklearn import CausalRules
     from causalrules.exceptions import (
         CausalRulesError,
         CausalRulesWarning,
@@ -28,9 +24,13 @@ if TYPE_CHECKING:
         OptionError,
         RoleError,
     )
+    from causalrules.graph.admissibility import check
+    from causalrules.graph.assumptions import assumptions
+    from causalrules.graph.backdoor import identify_rule
     from causalrules.graph.graph import CausalGraph
-    from causalrules.result.rules import RuleResult, RuleSet, StratumEffect
     from causalrules.graph.suggestions import suggest
+    from causalrules.result.rules import RuleResult, RuleSet, StratumEffect
+    from causalrules.sklearn import CausalRules
 
 __all__ = [
     "CausalGraph",

@@ -11,15 +11,15 @@ from numbers import Real
 from typing import Any, cast
 
 from causalrules import estimators
+from causalrules.data.table import Table, is_dask, read
+from causalrules.exceptions import InadmissibleError, OptionError
+from causalrules.language.roles import resolve
+from causalrules.result.rules import Question, RuleResult, RuleSet
 from causalrules.search import run as search
 from causalrules.search.core import Packed
-from causalrules.data.table import Table, is_dask, read
 from causalrules.search.deadline import Deadline
-from causalrules.exceptions import InadmissibleError, OptionError
 from causalrules.search.problem import Problem, prepare
 from causalrules.search.progress import search_bar, watching
-from causalrules.result.rules import Question, RuleResult, RuleSet
-from causalrules.language.roles import resolve
 from causalrules.search.run import Found, Progress, SearchOptions
 from causalrules.version import __version__
 

@@ -1,37 +1,76 @@
-"""What can go wrong, by kind. Every message names the value, the place and the fix."""
+"""Exceptions, by kind. Every message names the value, the place and the fix."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from causalrules.graph.admissibility import Verdict
+    from causalrules.graph.admissibility import Admissibility
 
 
 class CausalRulesError(Exception):
-    """The base of every error this package raises on purpose."""
+    """Base class of all exceptions raised by causalrules."""
+
+    def __str__(self) -> str:
+        # KeyError, which some subclasses are too, would show its message in quotes.
+        return str(self.args[0]) if self.args else ""
 
 
 class InputError(CausalRulesError, ValueError):
-    """Something that was passed in cannot be used as it is."""
+    """An argument cannot be used as it is.
+
+    Parameters
+    ----------
+    message
+        What is wrong and how to fix it.
+    parameter
+        The parameter of `discover` that the message is about.
+    value
+        The value of that parameter, as text, where the message does not show it.
+    """
+
+    def __init__(self, message: str, *, parameter: str | None = None, value: str | None = None) -> None:
+        self.message, self.parameter, self.value = message, parameter, value
+        super().__init__(message if parameter is None else self.about(parameter, " = "))
+
+    def about(self, name: str, equals: str) -> str:
+        """Return the message with the parameter under another name, such as "--max-bins 1: …"."""
+        return f"{name}: {self.message}" if self.value is None else f"{name}{equals}{self.value}: {self.message}"
 
 
 class DataError(InputError):
     """The table cannot be read or used."""
 
 
+class FileError(DataError, OSError):
+    """A file cannot be read or written."""
+
+
+class NoSuchFileError(FileError, FileNotFoundError):
+    """There is no file of that name."""
+
+
 class RoleError(InputError):
     """Target, outcome, actionable and control variables do not fit the table or each other."""
 
 
-class InadmissibleError(RoleError):
-    """The input is not admissible, or it cannot be told; `verdict` says why and what would mend it."""
+class UnknownColumnError(RoleError, DataError, KeyError):
+    """The table has no column of that name."""
 
-    def __init__(self, verdict: Verdict) -> None:
-        mend = "Change the roles or the graph" if verdict.violations else "Say in the graph what is asked above"
-        go_on = "allow_inadmissible=True goes on all the same, and the rules are then called associations"
-        super().__init__(f"{verdict.summary()}\n  {mend}. {go_on}; those that are identified on their own say so.")
-        self.verdict = verdict
+
+class InadmissibleError(RoleError):
+    """The roles are not admissible by the causal graph, or the graph leaves it open; `verdict` says why."""
+
+    def __init__(self, admissibility: Admissibility) -> None:
+        fix = "Change the roles or the graph" if admissibility.violations else "Answer these questions in the graph"
+        super().__init__(
+            f"{admissibility.summary()}\n  {fix}. allow_inadmissible=True searches anyway, and calls the rules "
+            "associations; each rule says whether its own effect is identified."
+        )
+        self.verdict = admissibility
+
+    def __reduce__(self) -> tuple[type[InadmissibleError], tuple[Admissibility]]:
+        return type(self), (self.verdict,)
 
 
 class OptionError(InputError):
@@ -39,8 +78,8 @@ class OptionError(InputError):
 
 
 class GraphError(InputError):
-    """A causal graph cannot be read or is not a causal graph."""
+    """A causal graph cannot be read, or is not a causal graph."""
 
 
 class CausalRulesWarning(UserWarning):
-    """The result stands, but the reader should know something about the input."""
+    """The result stands, but something about the input deserves attention."""

@@ -16,8 +16,8 @@ from causalrules.data.table import Table, read
 from causalrules.discovery import USUAL_BETA, discover
 from causalrules.exceptions import CausalRulesError, DataError, OptionError
 from causalrules.language.propositions import strata
-from causalrules.result.rules import RuleSet
 from causalrules.language.roles import resolve
+from causalrules.result.rules import RuleSet
 
 # Scores must compare whatever β the rules were searched with.
 _SCORE_BETA = 2.0

@@ -1,4 +1,4 @@
-"""Names of variables in sentences: they come from strangers, so they are quoted, cut and listed with care."""
+"""Text for messages. Names and values are untrusted: they are quoted, shortened and made printable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _JOINERS = "\u200c\u200d"  # invisible, but part of how some scripts and emoji a
 
 
 def quoted(name: object) -> str:
-    """A name as an error message shows it: quoted, on one line, and no longer than a reader can bear.
+    """Quote a name for an error message, shortened to 60 characters.
 
     >>> quoted("sex")
     "'sex'"
@@ -20,7 +20,7 @@ def quoted(name: object) -> str:
 
 
 def plain(name: str) -> str:
-    """A name as a sentence shows it: bare where that can be read, else quoted.
+    """Return a name as it is where that is readable in a sentence, else quoted.
 
     >>> plain("blood pressure"), plain("<b>")
     ('blood pressure', "'<b>'")
@@ -29,7 +29,7 @@ def plain(name: str) -> str:
 
 
 def listed(names: Sequence[str], joint: str = "and") -> str:
-    """Names in a sentence, the first few of a long list.
+    """Join names in a sentence; of a long list, the first six.
 
     >>> listed(["a", "b", "c"], "or")
     'a, b or c'
@@ -42,8 +42,28 @@ def listed(names: Sequence[str], joint: str = "and") -> str:
     return f" {joint} ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) or "none"
 
 
+def shorten(names: Sequence[object], most: int = 10, width: int = 40) -> str:
+    """List the reprs of up to ten values, each cut to forty characters.
+
+    >>> shorten(["a", "b"]), shorten(range(1000), most=2)
+    ("'a', 'b'", '0, 1, … (1,000 in all)')
+    """
+    shown = [repr(name) for name in names[:most]]
+    shown = [text if len(text) <= width else f"{text[: width - 2]}…{text[-1]}" for text in shown]
+    return ", ".join(shown) + (f", … ({len(names):,} in all)" if len(names) > most else "")
+
+
+def counted(count: int, what: str) -> str:
+    """Return a count with its noun, in the plural unless it is one.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What to add to "no variable 'sexx'": the name that was probably meant, or nothing.
+    """Return a hint to append to "no variable 'sexx'", or an empty string.
 
     >>> nearest("sexx", ["age", "sex"])
     "; did you mean 'sex'?"
@@ -53,8 +73,22 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {quoted(matches[0])}?" if matches else ""
 
 
+def unknown_column(name: object, names: Sequence[str]) -> str:
+    """Say that there is no such column, and which one was probably meant.
+
+    >>> unknown_column("Sex", ["age", "sex"])
+    "no column 'Sex'; did you mean 'sex'?"
+    """
+    near = difflib.get_close_matches(str(name), names, n=1) or [
+        other for other in names if other.casefold() == str(name).casefold()
+    ]
+    if near:
+        return f"no column {name!r}; did you mean {near[0]!r}?"
+    return f"no column {name!r}; the columns are {shorten(names)}"
+
+
 def printable(words: str) -> str:
-    """Spell out what a terminal would obey, such as escape codes and changes of direction."""
+    """Escape control characters, which a terminal would obey."""
     return "".join(
         letter if letter.isprintable() or letter in _JOINERS else letter.encode("unicode_escape").decode("ascii")
         for letter in words

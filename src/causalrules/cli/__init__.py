@@ -486,7 +486,3 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     cli(prog_name="causalrules")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,1 @@
+"""Read any table into coded columns."""

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from causalrules.data.inference import detect
 from causalrules.data.table import (
     Column,
     Kind,
@@ -31,10 +32,9 @@ from causalrules.data.table import (
     finer_than_microseconds,
     moments,
     number,
-    shorten,
 )
-from causalrules.data.inference import detect
 from causalrules.exceptions import DataError, OptionError
+from causalrules.text import shorten
 
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 _HEAD = 1 << 20

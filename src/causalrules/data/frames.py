@@ -27,9 +27,9 @@ from causalrules.data.table import (
     moments,
     number,
     repeated_names,
-    shorten,
 )
 from causalrules.exceptions import DataError
+from causalrules.text import shorten
 
 _TEXT_CHUNK = 100_000
 

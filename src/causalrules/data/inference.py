@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from causalrules.data.table import shorten
+from causalrules.text import shorten
 
 # What people write for "missing": pointed out, never guessed.
 _NA_TOKENS = ("?", "NA", "N/A", "n/a", "na", "null", "NULL", "nan", "NaN", "None", "-", ".", "missing", "#N/A")

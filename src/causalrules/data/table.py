@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 import importlib.util
 import math
 import os
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.exceptions import DataError, OptionError
+from causalrules.text import shorten, unknown_column
 
 if TYPE_CHECKING:
     from causalrules.data.files import DuckDBSource
@@ -371,23 +371,6 @@ def infinite_values(name: str, n_values: int, row: int) -> str:
 def is_dask(data: Any) -> bool:
     """Whether this is a Dask DataFrame, told without importing Dask."""
     return type(data).__module__.startswith("dask.") and hasattr(data, "to_delayed")
-
-
-def unknown_column(name: object, names: Sequence[str]) -> str:
-    """The words for a column that is not there, with the nearest one that is."""
-    near = difflib.get_close_matches(str(name), names, n=1) or [
-        other for other in names if other.casefold() == str(name).casefold()
-    ]
-    if near:
-        return f"no column {name!r}; did you mean {near[0]!r}?"
-    return f"no column {name!r}; the columns are {shorten(names)}"
-
-
-def shorten(names: Sequence[object], most: int = 10, width: int = 40) -> str:
-    """Values or names for an error message: at most ten, each at most forty characters."""
-    shown = [repr(name) for name in names[:most]]
-    shown = [text if len(text) <= width else f"{text[: width - 2]}…{text[-1]}" for text in shown]
-    return ", ".join(shown) + (f", … ({len(names):,} in all)" if len(names) > most else "")
 
 
 def default_library() -> str:

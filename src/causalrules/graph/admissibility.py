@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
-from causalrules.graph.backdoor import RuleVerdict, View, as_names, identify_rule, refuse_bad_roles, written
-from causalrules.graph.criteria import WORK, Finding, Offence, Role, assess, ways_to_controls
-from causalrules.graph.assumptions import assumptions
 from causalrules.exceptions import InadmissibleError
+from causalrules.graph.assumptions import assumptions
+from causalrules.graph.backdoor import Identification, View, as_names, identify_rule, refuse_bad_roles, written
+from causalrules.graph.criteria import WORK, Finding, Offence, Role, assess, ways_to_controls
 from causalrules.graph.graph import CausalGraph, Edge
 from causalrules.text import listed, plain
 
 __all__ = [
+    "Admissibility",
+    "Identification",
     "InadmissibleError",
-    "RuleVerdict",
     "Unknown",
-    "Verdict",
     "Violation",
     "assumptions",
     "check",
@@ -57,7 +57,7 @@ class Unknown:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Admissibility:
     """Whether the input is admissible; true only if it surely is.
 
     `identified` says whether the controls satisfy the back-door criterion for every rule all the same; None
@@ -108,7 +108,7 @@ class Verdict:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> Verdict:
+    def from_dict(cls, saved: Mapping[str, Any]) -> Admissibility:
         """The verdict that `to_dict` wrote, also after a trip through JSON."""
         fields = _tuples(saved)
         fields["violations"] = tuple(Violation(**_tuples(one)) for one in saved["violations"])
@@ -128,7 +128,7 @@ def check(
     control: Iterable[str] = (),
     latent: Iterable[str] = (),
     columns: Iterable[str] | None = None,
-) -> Verdict:
+) -> Admissibility:
     """Check whether the roles are an admissible input to causal rule discovery: Definition 1 and criterion e.
 
     `graph` is whatever `CausalGraph.read` takes; `columns` are those of the data, if there is data.
@@ -168,7 +168,7 @@ def check(
     absent_role = any(unknown.edge is None for unknown in unknowns)
     identified = None if absent_role and finding.identified else finding.identified
     missing = tuple(name for name in data if name not in nodes)
-    return Verdict(status, target, x, z, identified, tuple(violations), tuple(unknowns), missing)
+    return Admissibility(status, target, x, z, identified, tuple(violations), tuple(unknowns), missing)
 
 
 def _reason(offence: Offence, role: Mapping[str, Role], harmless: bool) -> str:

@@ -27,7 +27,7 @@ _State = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class RuleVerdict:
+class Identification:
     """Whether the controls identify the effect of one rule by the back-door criterion; None: cannot be told.
 
     `open_path` alternates names and arrows: a path that the controls leave open, or the one by which a
@@ -42,7 +42,9 @@ class RuleVerdict:
         return self.identified is True
 
 
-def identify_rule(graph: object, *, target: str, variables: Iterable[str], control: Iterable[str] = ()) -> RuleVerdict:
+def identify_rule(
+    graph: object, *, target: str, variables: Iterable[str], control: Iterable[str] = ()
+) -> Identification:
     """Apply the back-door criterion to just the variables of one rule.
 
     >>> identify_rule("a <- b -> y; a -> y", target="y", variables=["a"]).open_path
@@ -56,14 +58,14 @@ def identify_rule(graph: object, *, target: str, variables: Iterable[str], contr
     absent = [name for name in (*x, *z) if name not in nodes]
     refuse_bad_roles(known, target, x, z, absent)
     if absent:
-        return RuleVerdict(None, (), f"the graph does not contain {listed(absent)}")
+        return Identification(None, (), f"the graph does not contain {listed(absent)}")
     view = View(known)
     verdict = _back_door(view, target, x, z)
     # The bounds of _back_door may leave open what trying every reading of a few unknown edges settles.
     if verdict.identified is None and view.has_few_readings:
         answers = {_back_door(View(reading), target, x, z).identified for reading in readings(known)}
         if answers == {True}:
-            return RuleVerdict(True, (), _blocked(z))
+            return Identification(True, (), _blocked(z))
         if answers == {False}:
             return replace(verdict, identified=False)
     return verdict
@@ -212,7 +214,7 @@ def _passes(
     return arriving == TAIL or leaving == TAIL or name in opened
 
 
-def _back_door(view: View, target: str, variables: tuple[str, ...], control: tuple[str, ...]) -> RuleVerdict:
+def _back_door(view: View, target: str, variables: tuple[str, ...], control: tuple[str, ...]) -> Identification:
     """Two bounds: what breaks the criterion however the unknown edges are read, and what may break it."""
     x, z = set(variables), set(control)
     for links, identified, verb in ((view.certain, False, "is"), (view.possible, None, "may be")):
@@ -222,10 +224,10 @@ def _back_door(view: View, target: str, variables: tuple[str, ...], control: tup
                 came = effects(links, name)
                 path = path_to(came, next(other for other in came if other in z))
                 reason = f"the control {plain(path[-1])} {verb} an effect of {plain(name)}"
-                return RuleVerdict(identified, path, reason)
+                return Identification(identified, path, reason)
         for _, path in open_paths(links, target, x, z, opened):
-            return RuleVerdict(identified, path, f"the spurious path {written(path)} {verb} open")
-    return RuleVerdict(True, (), _blocked(control))
+            return Identification(identified, path, f"the spurious path {written(path)} {verb} open")
+    return Identification(True, (), _blocked(control))
 
 
 def written(path: tuple[str, ...]) -> str:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data.table import Ends, Histogram, Scalar, Table, Values, shorten, unknown_column
+from causalrules.data.table import Ends, Histogram, Scalar, Table, Values
 from causalrules.exceptions import DataError, OptionError, RoleError
+from causalrules.text import shorten, unknown_column
 
 AND = " ∧ "
 _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}

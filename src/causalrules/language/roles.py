@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data.table import Histogram, Kind, Table, shorten
+from causalrules.data.table import Histogram, Kind, Table
 from causalrules.exceptions import DataError, RoleError
 from causalrules.language.propositions import comparable, format_column, format_value, positions
+from causalrules.text import shorten
 
 _CONDITION = re.compile(r"\s*(>=|<=|!=|==|>|<|=|≥|≤|≠)\s*(.*\S)\s*", re.DOTALL)
 _LONGEST_REASONS = 1000

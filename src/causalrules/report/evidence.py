@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from causalrules.report.words import INTERVALS, calibrated, noun
+from causalrules.text import counted
 from causalrules.trust.evidence import BEST, ConditionStability, HonestEffect, RuleEvidence
-from causalrules.report.words import INTERVALS, calibrated, counted, noun
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleResult, RuleSet

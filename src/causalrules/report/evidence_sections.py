@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from causalrules.report import evidence as wording
+from causalrules.report.words import noun
+from causalrules.text import counted
 from causalrules.trust.evidence import Overlap
-from causalrules.report.words import counted, noun
 
 if TYPE_CHECKING:
     from causalrules.report.sections import Section

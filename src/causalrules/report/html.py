@@ -15,14 +15,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from causalrules.result import similarity as grouping
-from causalrules.report import words as wording
-from causalrules.graph.assumptions import assumptions
 from causalrules.exceptions import OptionError
-from causalrules.text import printable
+from causalrules.graph.assumptions import assumptions
 from causalrules.language.propositions import format_column
-from causalrules.report import drawing as graph, plots, sections
-from causalrules.report import evidence_plots
+from causalrules.report import drawing as graph
+from causalrules.report import evidence_plots, plots, sections
+from causalrules.report import words as wording
+from causalrules.result import similarity as grouping
+from causalrules.text import printable
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ def _figures(rules: RuleSet) -> list[tuple[str, str]]:
         figures.append(("The search: the best rule found, and what no rule can exceed, over time.", plots.convergence))
     if rules.graph is not None and graph.can_be_drawn(rules.graph):
         figures.append(("The causal graph with the roles, and with letters for what breaks a criterion.", plots.graph))
-    figures += trust_plots.of_report(rules)
+    figures += evidence_plots.of_report(rules)
     return [(caption, _svg(draw, rules)) for caption, draw in figures]
 
 
@@ -337,7 +337,7 @@ def _svg(draw: Callable[..., Any], rules: RuleSet) -> str:
     heights = {
         plots.effects: 1.2 + 0.3 * len(rules),
         plots.overlap: 0.8 + 0.3 * max(len(rules), 4),
-        trust_plots.honest: 1.2 + 0.36 * len(rules),
+        evidence_plots.honest: 1.2 + 0.36 * len(rules),
     }
     height = heights.get(draw, 3.4)
     settings: dict[Any, Any] = {

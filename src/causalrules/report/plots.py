@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from causalrules.exceptions import OptionError
+from causalrules.report.words import noun
 from causalrules.result.similarity import shared_rows
 from causalrules.text import printable
-from causalrules.report.words import noun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,9 +38,9 @@ def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
         "overlap": overlap,
         "convergence": convergence,
         "graph": graph,
-        "honest": trust_plots.honest,
-        "stability": trust_plots.stability,
-        "bias": trust_plots.first_bias,
+        "honest": evidence_plots.honest,
+        "stability": evidence_plots.stability,
+        "bias": evidence_plots.first_bias,
     }
     if kind not in kinds:
         raise OptionError(f"no plot {kind!r}; the plots are {', '.join(map(repr, kinds))}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from causalrules.report import evidence_sections as section
+from causalrules.report import evidence_sections
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleResult, RuleSet
@@ -24,9 +24,9 @@ class Section:
 def of_result(rules: RuleSet) -> tuple[Section, ...]:
     """The sections on the whole result that follow the list of rules."""
     notes = (Section("What else to know", rules.notes),) if rules.notes else ()
-    return (*trust.of_result(rules), *notes)
+    return (*evidence_sections.of_result(rules), *notes)
 
 
 def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     """The sections on one rule that follow its reading."""
-    return trust.of_rule(rule, rules)
+    return evidence_sections.of_rule(rule, rules)

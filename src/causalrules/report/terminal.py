@@ -10,8 +10,8 @@ import shutil
 import unicodedata
 from typing import TYPE_CHECKING
 
-from causalrules.text import printable
 from causalrules.report.words import graph_lines, headings, meaning, number, proof, ranking, warning
+from causalrules.text import printable
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleResult, RuleSet

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from causalrules.graph.assumptions import assumptions
-from causalrules.text import listed, plain
 from causalrules.language.propositions import AND
+from causalrules.text import counted, listed, plain
 
 if TYPE_CHECKING:
-    from causalrules.graph.backdoor import RuleVerdict
+    from causalrules.graph.backdoor import Identification
     from causalrules.result.rules import Question, RuleResult, RuleSet
     from causalrules.trust.evidence import Calibration
 
@@ -136,7 +136,7 @@ def identification(rule: RuleResult) -> str | None:
     return f"{words[0].upper()}{words[1:]}."
 
 
-def back_door(identification: RuleVerdict) -> str:
+def back_door(identification: Identification) -> str:
     """Whether a rule is identified on its own, and why."""
     words = _IDENTIFIED[identification.identified]
     return f"{words}, by the back-door test for its own columns: {identification.reason}"
@@ -271,11 +271,6 @@ def adjustment(control: Sequence[str], most: int = 5) -> str:
         return "with no controls"
     rest = len(control) - most
     return f"adjusted for {', '.join(map(plain, control[:most]))}" + (f" and {rest} more" if rest > 0 else "")
-
-
-def counted(count: int, what: str) -> str:
-    """A count and what is counted, in the plural unless it is one."""
-    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def number(value: float) -> str:

@@ -1,0 +1,1 @@
+"""What a search found: rules with their numbers, and their export."""

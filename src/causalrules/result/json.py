@@ -16,14 +16,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from causalrules.graph.assumptions import assumptions
 from causalrules.estimators import ESTIMATORS
 from causalrules.exceptions import DataError, GraphError, RoleError
+from causalrules.graph.assumptions import assumptions
 from causalrules.graph.graph import CausalGraph
 from causalrules.language.propositions import Proposition
+from causalrules.report.words import claim
 from causalrules.result.rules import NUMBERS, Question, RuleResult, RuleSet, StratumEffect
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence, from_dict, to_dict
-from causalrules.report.words import claim
 from causalrules.writing import replace_file
 
 SCHEMA = "causalrules/1"

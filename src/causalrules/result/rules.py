@@ -16,14 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from causalrules import estimators
-from causalrules.report import terminal as display
-from causalrules.report import words as wording
-from causalrules.data.table import read, unknown_column
+from causalrules.data.table import read
 from causalrules.exceptions import DataError
 from causalrules.language.propositions import Proposition, describe
+from causalrules.report import terminal as display
+from causalrules.report import words as wording
+from causalrules.text import unknown_column
 
 if TYPE_CHECKING:
-    from causalrules.graph.backdoor import RuleVerdict
+    from causalrules.graph.backdoor import Identification
     from causalrules.graph.graph import CausalGraph
     from causalrules.result.similarity import Group
     from causalrules.search.problem import Problem
@@ -92,7 +93,7 @@ class RuleResult:
     p_value: float | None = None
     evidence: RuleEvidence | None = field(default=None, repr=False)
     """How far the rule can be trusted, as far as that was asked."""
-    identification: RuleVerdict | None = field(default=None, repr=False)
+    identification: Identification | None = field(default=None, repr=False)
     """By the causal graph, if any: whether the effect is identified for just the rule's own columns, and why."""
 
     @classmethod
@@ -437,7 +438,7 @@ def _identified(rules: tuple[RuleResult, ...], question: Question, graph: Causal
     """The rules with what the graph says of each; it depends on their columns alone."""
     from causalrules.graph.backdoor import identify_rule
 
-    verdicts: dict[tuple[str, ...], RuleVerdict] = {}
+    verdicts: dict[tuple[str, ...], Identification] = {}
     result = []
     for rule in rules:
         columns = tuple(sorted({condition.column for condition in rule.conditions}))

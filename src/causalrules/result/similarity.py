@@ -13,10 +13,10 @@ from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Proposition
 
 if TYPE_CHECKING:
+    from causalrules.result.rules import RuleResult, RuleSet
     from causalrules.search.core import Packed
     from causalrules.search.deadline import Deadline
     from causalrules.search.problem import Problem
-    from causalrules.result.rules import RuleResult, RuleSet
     from causalrules.search.run import Found, SearchOptions
 
 # A list of ideas is looked for in lists of rules up to this many times as long.
@@ -84,9 +84,9 @@ def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_li
     The list is exact where it is proven optimal: the leaders of the best rules do not change as more rules follow.
     They are looked for among the best 256·k rules, at most a million; where these hold fewer ideas, a note says so.
     """
+    from causalrules.discovery import assemble
     from causalrules.search import run as search
     from causalrules.search.deadline import Deadline
-    from causalrules.discovery import assemble
     from causalrules.trust.evidence import SearchEvidence
 
     problem, question, similarity = _searched(rules, "search again"), rules.question, _checked(similarity)

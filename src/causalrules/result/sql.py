@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from causalrules.report import words as wording
-from causalrules.data.table import MICROSECOND, Scalar, shorten
+from causalrules.data.table import MICROSECOND, Scalar
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Proposition, describe
+from causalrules.report import words as wording
+from causalrules.text import shorten
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleResult, RuleSet

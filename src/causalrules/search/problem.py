@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.search import merging
-from causalrules.search.core import Batch, Packed, PackedTable
 from causalrules.data.table import Table
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Language, Strata, build, strata
 from causalrules.language.roles import Roles
+from causalrules.search import merging
+from causalrules.search.core import Batch, Packed, PackedTable
 from causalrules.search.rows import StoredRows, StoredTable, require_memory
 
 _BATCH = 1_000_000

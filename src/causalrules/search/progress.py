@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from causalrules.search.run import Progress
-from causalrules.report.words import counted
+from causalrules.text import counted
 
 if TYPE_CHECKING:
     import rich.progress

@@ -10,10 +10,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.search.core import Batch, Packed
 from causalrules.data.table import Ends, Table
 from causalrules.exceptions import DataError
 from causalrules.language.propositions import Language, Strata
+from causalrules.search.core import Batch, Packed
 
 
 class StoredRows(Protocol):

@@ -14,13 +14,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from causalrules import estimators
-from causalrules.search.core import Packed, Status
-from causalrules.data.table import shorten
 from causalrules.exceptions import DataError, OptionError
+from causalrules.search.core import Packed, Status
+from causalrules.text import shorten
 
 if TYPE_CHECKING:
-    from causalrules.search.checkpoint import Checkpoint
     from causalrules.result.rules import Question
+    from causalrules.search.checkpoint import Checkpoint
 
 _FIRST_STEP = 0.02
 # The longest list of rules that can be asked for.

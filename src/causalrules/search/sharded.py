@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.search import merging
-from causalrules.search.core import Batch, PackedTable, Part, RemoteTable, put_together
-from causalrules.data.table import MOST_ROWS, Ends, Histogram, Kind, Table, Values, read, shorten, too_many_rows
+from causalrules.data.table import MOST_ROWS, Ends, Histogram, Kind, Table, Values, read, too_many_rows
 from causalrules.exceptions import CausalRulesError, DataError
 from causalrules.language.propositions import Language, Strata
+from causalrules.search import merging
+from causalrules.search.core import Batch, PackedTable, Part, RemoteTable, put_together
 from causalrules.search.rows import StoredTable, require_memory, runs
+from causalrules.text import shorten
 
 # Threads of the search, each of which waits for an answer: as many questions travel together.
 _QUESTIONS = 32

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.search import merging
-from causalrules.search.core import Batch, PackedTable
+from causalrules.data.files import SLICE, DuckDBSource, Slice
 from causalrules.data.table import (
     MOST_ROWS,
     Ends,
@@ -32,8 +31,9 @@ from causalrules.data.table import (
     too_many_rows,
 )
 from causalrules.exceptions import DataError
-from causalrules.data.files import SLICE, DuckDBSource, Slice
 from causalrules.language.propositions import Language, Strata
+from causalrules.search import merging
+from causalrules.search.core import Batch, PackedTable
 from causalrules.search.rows import StoredRows, StoredTable, require_memory, runs
 
 # A column with more different values in its first slice is sorted; grouping is faster for the others.

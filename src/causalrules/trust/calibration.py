@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from causalrules import estimators
-from causalrules.search.deadline import Deadline
 from causalrules.exceptions import OptionError
+from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
 from causalrules.search.run import SearchOptions, whole
 from causalrules.trust import repeat

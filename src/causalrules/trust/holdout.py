@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.language import propositions
-from causalrules.data.table import Kind, Table, Values, read, unknown_column
-from causalrules.search.deadline import Deadline
+from causalrules.data.table import Kind, Table, Values, read
 from causalrules.estimators import beta_of_confidence, share_variance
 from causalrules.exceptions import DataError, OptionError
-from causalrules.search.problem import Problem
-from causalrules.result.rules import RuleResult, RuleSet
+from causalrules.language import propositions
 from causalrules.language.roles import resolve
+from causalrules.result.rules import RuleResult, RuleSet
+from causalrules.search.deadline import Deadline
+from causalrules.search.problem import Problem
 from causalrules.search.run import whole
+from causalrules.text import counted, unknown_column
 from causalrules.trust import repeat
 from causalrules.trust.evidence import HonestEffect, HonestRun, RuleEvidence, SearchEvidence
 from causalrules.trust.resample import (
@@ -32,7 +33,6 @@ from causalrules.trust.resample import (
     rule_rows,
     split,
 )
-from causalrules.report.words import counted
 
 Counts = tuple[tuple[int, int, int, int], ...]
 

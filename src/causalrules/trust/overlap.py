@@ -10,10 +10,10 @@ import numpy as np
 
 from causalrules import estimators
 from causalrules.exceptions import CausalRulesWarning
+from causalrules.report.words import noun
 from causalrules.result.rules import RuleResult, RuleSet
 from causalrules.trust import repeat
 from causalrules.trust.evidence import Overlap, RuleEvidence
-from causalrules.report.words import noun
 
 MOST = 0.1
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.search.deadline import Deadline
 from causalrules.exceptions import OptionError
-from causalrules.search.problem import Problem
 from causalrules.result.rules import Question, RuleSet
+from causalrules.search.deadline import Deadline
+from causalrules.search.problem import Problem
 from causalrules.search.run import whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import PermutationRun, RuleEvidence, SearchEvidence, Significance

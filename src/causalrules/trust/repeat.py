@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from causalrules.exceptions import DataError, OptionError
 from causalrules.result import similarity as grouping
+from causalrules.result.rules import Question, RuleSet
 from causalrules.search import run as search
 from causalrules.search.core import Packed
 from causalrules.search.deadline import Deadline
-from causalrules.exceptions import DataError, OptionError
 from causalrules.search.problem import Problem
 from causalrules.search.progress import watching
-from causalrules.result.rules import Question, RuleSet
 from causalrules.search.run import Found, SearchOptions
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.exceptions import OptionError
-from causalrules.search.problem import Problem
 from causalrules.result.rules import RuleResult
+from causalrules.search.problem import Problem
 
 # Far above the error of the logarithms, far below what makes the exact number costly.
 _LOG_MARGIN = 1.0

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.search.deadline import Deadline
 from causalrules.exceptions import OptionError
-from causalrules.search.problem import Problem
 from causalrules.language.propositions import Proposition, format_column
 from causalrules.result.rules import RuleSet
+from causalrules.search.deadline import Deadline
+from causalrules.search.problem import Problem
 from causalrules.search.run import whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence, SearchEvidence, Stability, StabilityRun

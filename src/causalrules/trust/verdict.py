@@ -11,22 +11,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from causalrules.search.deadline import Deadline
 from causalrules.exceptions import CausalRulesWarning
+from causalrules.report.evidence import with_interval
+from causalrules.report.words import back_door, noise, noun
 from causalrules.result.rules import RuleResult, RuleSet
-from causalrules.trust import overlap
-from causalrules.trust import repeat
+from causalrules.search.deadline import Deadline
+from causalrules.trust import overlap, repeat
 from causalrules.trust.evidence import RuleEvidence, Verdict
 from causalrules.trust.holdout import cross_fit
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import TooFewRowsError
 from causalrules.trust.sensitivity import sensitivity
 from causalrules.trust.stability import stability
-from causalrules.report.evidence import with_interval
-from causalrules.report.words import back_door, noise, noun
 
 if TYPE_CHECKING:
-    from causalrules.graph.backdoor import RuleVerdict
+    from causalrules.graph.backdoor import Identification
 
 # Nearly the same rule should be among the best of at least this share of the samples.
 STABLE = 0.5
@@ -96,7 +95,7 @@ def judge(
     p_value: float | None,
     level: float,
     graph: str | None,
-    identification: RuleVerdict | None,
+    identification: Identification | None,
     n_fewest: int,
     noun: str,
 ) -> Verdict:

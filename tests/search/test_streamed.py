@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules.data import table as data
 from causalrules.data import files
+from causalrules.data import table as data
+from causalrules.exceptions import DataError, OptionError
 from causalrules.search import merging
 from causalrules.search import rows as stored
 from causalrules.search import streamed as stream
 from causalrules.search.core import Batch
-from causalrules.exceptions import DataError, OptionError
 from strategies import SmallTable, questions, small_tables
 
 # Shrinking would write thousands of files.

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causalrules.graph.admissibility import InadmissibleError, Verdict, Violation, assumptions, check, identify_rule
 from causalrules.exceptions import InputError, RoleError
+from causalrules.graph.admissibility import (
+    Admissibility,
+    InadmissibleError,
+    Violation,
+    assumptions,
+    check,
+    identify_rule,
+)
 from causalrules.graph.graph import CausalGraph
 from causalrules.graph.suggestions import suggest
 
@@ -47,7 +54,7 @@ def of(role: Roles, letter: str) -> list[str]:
     return [name for name, its_letter in role.items() if its_letter == letter]
 
 
-def judge(graph: CausalGraph, role: Roles) -> Verdict:
+def judge(graph: CausalGraph, role: Roles) -> Admissibility:
     (target,) = of(role, "t")
     return check(graph, target=target, actionable=of(role, "x"), control=of(role, "z"))
 
@@ -371,7 +378,7 @@ def test_suggestions_are_complete_for_eight_variables(case: tuple[CausalGraph, R
     assert_complete(graph, target, None)
 
 
-def letters(verdict: Verdict) -> list[str]:
+def letters(verdict: Admissibility) -> list[str]:
     return [violation.criterion for violation in verdict.violations]
 
 
@@ -488,7 +495,7 @@ def test_wrong_roles_are_refused_with_the_name(roles: dict[str, object], message
 @given(graphs_with_roles(most=5, unknown=2, arrows=("", "->", "--", "<->")))
 def test_a_verdict_survives_json(case: tuple[CausalGraph, Roles]) -> None:
     verdict = judge(*case)
-    assert Verdict.from_dict(json.loads(json.dumps(verdict.to_dict()))) == verdict
+    assert Admissibility.from_dict(json.loads(json.dumps(verdict.to_dict()))) == verdict
 
 
 @given(st.text(max_size=80), st.text(max_size=80))

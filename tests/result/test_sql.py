@@ -21,11 +21,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules.result import sql as export
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Proposition
+from causalrules.result import sql as export
 from causalrules.result.rules import RuleResult
-from test_result import HOSTILE, rule_set, rule_sets, women_of_two_classes
+from rulesets import HOSTILE, rule_set, rule_sets, women_of_two_classes
 
 LETTERS = "aB1 _-\"'`\\;%$/*()[]{}∧é日א\u202e👩\n\r\t\0\x1b\u2028"
 NAMES = st.text(st.sampled_from(LETTERS.replace("\0", "")), min_size=1, max_size=8) | st.sampled_from(
@@ -376,7 +376,7 @@ def test_every_field_of_the_json_is_documented() -> None:
     for rule in payload["rules"]:
         for stratum in rule["strata"]:
             stratum["labels"].clear()
-    page = (Path(__file__).parents[1] / "docs" / "json.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
     keys = _keys(payload)
     assert len(keys) > 60
     assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
@@ -386,7 +386,7 @@ def test_every_field_of_the_json_is_documented() -> None:
 
 @pytest.mark.parametrize("page", ["report.md"])
 def test_the_examples_of_the_documentation_are_true(page: str) -> None:
-    path = Path(__file__).parents[1] / "docs" / page
+    path = Path(__file__).parents[2] / "docs" / page
     failed, tried = doctest.testfile(str(path), module_relative=False, encoding="utf-8")
     assert tried > 5
     assert failed == 0

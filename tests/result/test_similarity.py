@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules.search import deadline
-from causalrules.result import similarity as grouping
-from causalrules.search import run as search
 from causalrules.exceptions import OptionError
+from causalrules.result import similarity as grouping
+from causalrules.search import deadline
+from causalrules.search import run as search
 from causalrules.trust.evidence import SearchEvidence
 from strategies import TARGET, SmallTable, small_tables
 

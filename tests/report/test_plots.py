@@ -19,14 +19,14 @@ import pytest
 from matplotlib.figure import Figure
 
 import causalrules as cr
-from causalrules.result import similarity as grouping
 from causalrules.exceptions import OptionError
 from causalrules.graph.graph import CausalGraph
 from causalrules.language.propositions import Proposition
 from causalrules.report import plots
 from causalrules.report.drawing import plot_graph
+from causalrules.result import similarity as grouping
 from causalrules.result.rules import RuleResult
-from test_result import HOSTILE, rule_set
+from rulesets import HOSTILE, rule_set
 
 KINDS = ["effects", "coverage", "overlap", "convergence"]
 RULES = cr.discover(cr.datasets.titanic(library="dict"), "survived", control="sex", k=6)

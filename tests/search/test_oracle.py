@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import oracle
 from causalrules.data import table as data
-from causalrules.language import propositions
-from causalrules.language import roles
+from causalrules.language import propositions, roles
 from strategies import TARGET, SmallTable, questions, small_tables
 
 

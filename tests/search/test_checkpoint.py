@@ -21,10 +21,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules.search import core as _native
-from causalrules.search import checkpoint
-from causalrules.search import run as search
 from causalrules.exceptions import DataError
+from causalrules.search import checkpoint
+from causalrules.search import core as _native
+from causalrules.search import run as search
 from strategies import SmallTable, questions, small_tables
 
 
@@ -98,7 +98,7 @@ import sys
 import causalrules as cr
 from causalrules.search import checkpoint
 checkpoint._FIRST = checkpoint._LATER = 0.05
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
 from test_checkpoint import noise
 cr.discover(noise(), "y", max_length=3, checkpoint=sys.argv[2])
 """

@@ -25,7 +25,7 @@ import causalrules as cr
 from causalrules.cli import cli
 from causalrules.graph.graph import CausalGraph
 from causalrules.report.drawing import MOST_NODES, plot_graph, save
-from test_result import HOSTILE
+from rulesets import HOSTILE
 
 COLUMNS = ("a", "b", "c", "z", "y")
 draw_number = random.Random(5)

@@ -17,11 +17,10 @@ import causalrules as cr
 import oracle
 from causalrules.exceptions import DataError, OptionError
 from causalrules.result.rules import RuleSet
-from causalrules.trust import repeat
-from causalrules.trust import resample
+from causalrules.trust import repeat, resample
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import arrangements, permuted
-from strategies import TARGET, SmallTable, small_tables
+from strategies import TARGET, SmallTable, noise, small_tables
 
 TIED = 1e-9
 
@@ -126,14 +125,6 @@ def test_permutations_are_counted_as_brute_force_counts_them(table: SmallTable, 
     counts = single if method == "single-step" else down
     judged = significance(rules, times, seed, method=method, stop_early=False, n_jobs=2)
     assert [rule.p_value for rule in judged] == pytest.approx(np.maximum.accumulate(1 + counts) / (1 + times))
-
-
-def noise(seed: int, n: int = 120, n_columns: int = 4, confounded: bool = True) -> dict[str, Any]:
-    """Nothing but the control influences the outcome."""
-    rng = np.random.default_rng([99, seed + 1])
-    z = rng.integers(0, 2, n)
-    columns: dict[str, Any] = {f"x{i}": rng.random(n) + 0.5 * z * confounded for i in range(n_columns)}
-    return columns | {"z": z, "y": (rng.random(n) < 0.3 + 0.4 * z).astype(int)}
 
 
 def test_noise_is_rarely_significant_though_the_plain_estimator_finds_it() -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import replace
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,22 +16,8 @@ from causalrules.exceptions import DataError, OptionError
 from causalrules.trust import repeat
 from causalrules.trust.holdout import holm, standardised
 from causalrules.trust.resample import contingency, covered, folds, frequencies, reweighted, split
-from strategies import TARGET, SmallTable, small_tables
-from test_trust_permutation import noise
-
-
-def benchmark() -> ModuleType:
-    """The benchmark, whose populations have effects that are known exactly."""
-    spec = importlib.util.spec_from_file_location(
-        "benchmarks_trust", Path(__file__).parents[1] / "benchmarks" / "trust.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
+from populations import benchmark
+from strategies import TARGET, SmallTable, noise, small_tables
 
 tables = st.lists(st.tuples(*[st.integers(0, 30)] * 4), min_size=1, max_size=5).filter(
     lambda strata: any(a + b and c + d for a, b, c, d in strata)

@@ -19,10 +19,10 @@ from causalrules.exceptions import CausalRulesWarning
 from causalrules.result.rules import RuleResult
 from causalrules.trust.overlap import measure
 from causalrules.trust.sensitivity import bias_factor, control_strengths, e_value, risk_ratio
+from populations import benchmark
 from strategies import TARGET, SmallTable, small_tables
-from test_trust_holdout import benchmark
 
-DATA = Path(os.environ.get("CAUSALRULES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("CAUSALRULES_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 import causalrules as cr
 import oracle
 from causalrules.exceptions import OptionError
+from causalrules.report.evidence import obtained
 from causalrules.search.run import SearchOptions
 from causalrules.trust import repeat
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.evidence import Calibration, SearchEvidence
 from causalrules.trust.resample import permuted
-from causalrules.report.evidence import obtained
-from strategies import TARGET, SmallTable, small_tables
-from test_trust_permutation import noise
+from strategies import TARGET, SmallTable, noise, small_tables
 
 
 def smallest_beta(table: SmallTable, outcome: dict[int, int]) -> float:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from causalrules.search import core as _native
 from causalrules.exceptions import CausalRulesError
+from causalrules.search import core as _native
 
 ESTIMATORS = sorted(_native.ESTIMATORS)
 

@@ -12,18 +12,17 @@ import numpy as np
 import pytest
 
 import causalrules as cr
+from causalrules.exceptions import OptionError
+from causalrules.result.rules import RuleSet
 from causalrules.search import deadline
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
-from causalrules.exceptions import OptionError
-from causalrules.result.rules import RuleSet
 from causalrules.search.run import SearchOptions
-from causalrules.trust import calibration
-from causalrules.trust import repeat
+from causalrules.trust import calibration, repeat
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.evidence import Calibration
 from causalrules.trust.resample import folds
-from test_trust_permutation import noise
+from strategies import noise
 
 LIMIT = 60.0
 

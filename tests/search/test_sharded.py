@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
+from causalrules.exceptions import DataError
 from causalrules.search import core as _native
 from causalrules.search import sharded as cluster
-from causalrules.exceptions import DataError
 from strategies import SmallTable, questions, small_tables
 
 dd = pytest.importorskip("dask.dataframe")

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules.graph.backdoor import RuleVerdict
 from causalrules.cli import cli
 from causalrules.exceptions import DataError, OptionError
+from causalrules.graph.backdoor import Identification
 from causalrules.result.rules import RuleSet
 from causalrules.trust import evidence as ev
 from causalrules.trust.verdict import judge
@@ -268,7 +268,7 @@ def test_each_doubt_counts(
 @pytest.mark.parametrize("graph", ["admissible", "violated", "unknown"])
 @pytest.mark.parametrize("identified", [True, False, None])
 def test_only_what_is_identified_is_strong(graph: str, identified: bool | None) -> None:
-    own = RuleVerdict(identified, (), "the path")
+    own = Identification(identified, (), "the path")
     verdict = judge(GOOD, 0.01, 0.05, graph, own, 10, "effect")
     assert (verdict.word == "strong") == (graph == "admissible" and identified is True)
     assert any("back-door test for its own columns: the path" in doubt for doubt in verdict.doubts) != bool(own)
@@ -288,8 +288,8 @@ def test_few_rows_on_one_side_are_a_doubt() -> None:
     ("status", "noun"), [(None, "difference"), ("violated", "association"), ("admissible", "effect")]
 )
 def test_the_evidence_is_named_as_the_graph_allows(trusted: RuleSet, status: str | None, noun: str) -> None:
-    from causalrules.report import evidence_sections as section
     from causalrules.report import evidence as wording
+    from causalrules.report import evidence_sections as section
 
     rules = replace(trusted, admissibility=None if status is None else {"status": status})
     assert f"{noun} +0." in wording.of_rule(rules[0], rules)

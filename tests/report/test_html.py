@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import causalrules as cr
-from causalrules.report import words as wording
 from causalrules.report import html, sections
-from test_result import HOSTILE, rule_set, women_of_two_classes
+from causalrules.report import words as wording
+from rulesets import HOSTILE, rule_set, women_of_two_classes
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WITH_BROWSER = pytest.mark.skipif(
