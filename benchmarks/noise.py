@@ -8,7 +8,7 @@ from benchmarks.measuring import Goal, Row, Settings, fresh, say
 from benchmarks.searching import measure, problem_of, source
 from benchmarks.tables import noise
 from benchmarks.wording import duration, integer, spread, table
-from causalrules.search.run import SearchOptions
+from causalrules.question import Question
 
 TITLE = "Numeric noise"
 ROWS = (1_000, 10_000, 20_000, 100_000, 1_000_000)
@@ -40,7 +40,9 @@ def one_table(n_rows: int, n_columns: int, limit: float, repeats: int) -> list[R
             "n_columns": n_columns,
             "n_propositions": len(problem.language.propositions),
             "max_length": length,
-            **measure(packed, SearchOptions(k=1, max_length=length, time_limit=limit), problem.n_rows, repeats).row(),
+            **measure(
+                packed, Question("y", beta=2.0, k=1, max_length=length, time_limit=limit), problem.n_rows, repeats
+            ).row(),
         }
         for length in LENGTHS
     ]

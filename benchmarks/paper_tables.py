@@ -13,7 +13,7 @@ from paper.keel import EXPERIMENTS, Experiment, load
 from benchmarks.measuring import Goal, Row, Settings, fresh, say
 from benchmarks.searching import TIME_LIMIT, measure, problem_of, source
 from benchmarks.wording import duration, integer, ratio, size, table
-from causalrules.search.run import SearchOptions
+from causalrules.question import Question
 
 TITLE = "The paper's tables"
 KS = (1, 10, 100)
@@ -52,7 +52,7 @@ def one_table(experiment: Experiment, folder: Path, ks: Sequence[int], repeats: 
         packed = problem.pack()
         prepare_seconds = time.perf_counter() - start
         for k in ks:
-            options = SearchOptions(k=k, max_length=None, time_limit=TIME_LIMIT)
+            options = Question("y", beta=2.0, k=k, max_length=None, time_limit=TIME_LIMIT)
             measured = measure(packed, options, problem.n_rows, repeats)
             rows.append(
                 {

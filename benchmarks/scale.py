@@ -89,9 +89,9 @@ def stages(folder: str) -> dict[str, Any]:
     """From files to the ten best rules, with the seconds of each stage."""
     from causalrules.data.table import read
     from causalrules.language.roles import resolve
+    from causalrules.question import Question
     from causalrules.search import run as search
     from causalrules.search.problem import prepare
-    from causalrules.search.run import SearchOptions
 
     marks = [time.perf_counter()]
 
@@ -106,7 +106,9 @@ def stages(folder: str) -> dict[str, Any]:
     seconds["values"] = mark()
     packed = problem.pack()
     seconds["pack"] = mark()
-    found = search.run(packed, SearchOptions(k=QUESTION["k"], max_length=QUESTION["max_length"]), problem.n_rows)
+    found = search.run(
+        packed, Question("y", beta=2.0, k=QUESTION["k"], max_length=QUESTION["max_length"]), problem.n_rows
+    )
     seconds["search"] = mark()
     first = problem.language.propositions[found.rules[0][1][0]].text
     return {
@@ -213,10 +215,10 @@ def merging_pays() -> dict[str, Any]:
     """A search with and without merging, for tables with fewer and fewer distinct rows."""
     from causalrules.data.table import read
     from causalrules.language.roles import resolve
+    from causalrules.question import Question
     from causalrules.search import merging
     from causalrules.search import run as search
     from causalrules.search.problem import prepare
-    from causalrules.search.run import SearchOptions
 
     n_rows = 1_000_000
     rng = np.random.default_rng(0)
@@ -237,7 +239,7 @@ def merging_pays() -> dict[str, Any]:
             start = time.perf_counter()
             packed = problem.pack()
             packing = time.perf_counter() - start
-            searched = search.run(packed, SearchOptions(n_jobs=1, max_length=3), problem.n_rows)
+            searched = search.run(packed, Question("y", beta=2.0, n_jobs=1, max_length=3), problem.n_rows)
             row[name] = {"pack": round(packing, 2), "search": round(searched.progress.seconds, 2)}
         merging.pays = pays
         found.append(row)

@@ -10,10 +10,11 @@ from typing import Any
 from benchmarks.measuring import Row, Timing, repeated
 from causalrules.data.table import Table, read
 from causalrules.language.roles import resolve
+from causalrules.question import Question
 from causalrules.search import run as search
 from causalrules.search.core import PackedTable
 from causalrules.search.problem import Problem, prepare
-from causalrules.search.run import Found, SearchOptions
+from causalrules.search.run import Found
 
 TIME_LIMIT = 60.0
 
@@ -53,7 +54,7 @@ class Measured:
         }
 
 
-def measure(packed: PackedTable, options: SearchOptions, n_rows: int, repeats: int) -> Measured:
+def measure(packed: PackedTable, options: Question, n_rows: int, repeats: int) -> Measured:
     """The search by itself; one that reaches its time limit is not repeated, for it would again."""
     found = search.run(packed, options, n_rows)
     if found.stopped != "optimal":

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import causalrules as cr
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.holdout import standardised
-from causalrules.trust.repeat import options_of
+from causalrules.trust.repeat import exact
 
 Columns = dict[str, Any]
 DATA = Path(os.environ.get("CAUSALRULES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -87,7 +87,7 @@ def noise(quick: bool) -> None:
             assert rules.problem is not None
             assert p_value is not None
             # 39 permutations keep the promise as well as 199, and take a fifth of the time.
-            calibrated = calibrate(rules.problem, options_of(rules.question), permutations=39, seed=seed).value
+            calibrated = calibrate(rules.problem, exact(rules.question), permutations=39, seed=seed).value
             hits += [rules[0].value > 0, p_value <= LEVEL, calibrated is not None and calibrated > 0, 1]
         total += hits
         name = f"{shape}, {'z drives x and y' if confounded else 'no confounding'}"
@@ -141,7 +141,7 @@ def power(quick: bool) -> None:
             rules = cr.discover(columns, **question)
             half = cr.discover(columns, **question, holdout=0.5, seed=seed)
             assert rules.problem is not None
-            beta = calibrate(rules.problem, options_of(rules.question), permutations=59, seed=seed).beta
+            beta = calibrate(rules.problem, exact(rules.question), permutations=59, seed=seed).beta
             calibrated = cr.discover(columns, **question, beta=beta)
             p_value = rules.significance(99, seed)[0].p_value
             honest = half[0].evidence.honest.p_value  # type: ignore[union-attr]

@@ -8,8 +8,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from causalrules.graph.admissibility import Admissibility, Violation
 from causalrules.language.propositions import Proposition
-from causalrules.result.rules import Question, RuleResult, RuleSet
+from causalrules.question import Question
+from causalrules.result.rule import RuleResult
+from causalrules.result.rules import RuleSet
 
 QUESTION = Question(
     target="survived",
@@ -24,7 +27,7 @@ QUESTION = Question(
     max_bins=8,
     estimator="reliable",
     redundant=True,
-    source="titanic.csv",
+    similarity=None,
 )
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -62,11 +65,15 @@ def rule_set(*rules: RuleResult, **changes: Any) -> RuleSet:
         n_propositions=20,
         nodes=185,
         seconds=0.0213,
+        source="titanic.csv",
     )
     return dataclasses.replace(plain, **changes)
 
 
-VERDICTS = [{"status": "violated", "violations": ({"edge": ("x", "y")},)}, {"status": "admissible"}]
+VERDICTS = [
+    Admissibility("violated", "y", ("x",), (), False, (Violation("a", ("y", "x"), ("y", "->", "x"), "y causes x"),)),
+    Admissibility("admissible", "y", ("x",), (), True),
+]
 COUNT = st.integers(0, 50)
 # a few letters of each sort: drawing from all of Unicode costs hypothesis seconds of preparation
 TEXT = st.text(st.sampled_from("abB1 _-\"'\\<>&;{}%$∧≤≥=é日本ا\u0301\t\n\r\0\x1b\u202e\u2028👩"), max_size=12)

@@ -24,9 +24,9 @@ from benchmarks.tables import noise as noise_table  # noqa: E402
 from paper.plain_search import Rows, counterexample  # noqa: E402
 
 from causalrules.discovery import discover  # noqa: E402
+from causalrules.question import Question  # noqa: E402
 from causalrules.search import run as search  # noqa: E402
 from causalrules.search.problem import Problem  # noqa: E402
-from causalrules.search.run import SearchOptions  # noqa: E402
 
 
 def problem(table: SmallTable) -> Problem:
@@ -38,7 +38,7 @@ def problem(table: SmallTable) -> Problem:
 def test_the_plain_search_finds_what_discover_finds(table: SmallTable, ordered: bool) -> None:
     coded = problem(table)
     found, timing = peers.plain(Rows.of(coded), ordered, repeats=1)
-    ours = search.run(coded.pack(), SearchOptions(k=1, max_length=None), coded.n_rows)
+    ours = search.run(coded.pack(), Question("y", beta=2.0, k=1, max_length=None), coded.n_rows)
     assert found.finished
     assert timing.runs == 1
     assert found.value == pytest.approx(ours.rules[0][0], abs=1e-9)
@@ -48,7 +48,7 @@ def test_the_plain_search_finds_what_discover_finds(table: SmallTable, ordered: 
 def test_the_plain_search_has_the_repaired_bound(ordered: bool) -> None:
     coded = problem_of(source(counterexample()), "y", 1, ["z"])
     found, _ = peers.plain(Rows.of(coded), ordered, repeats=1)
-    ours = search.run(coded.pack(), SearchOptions(k=1, max_length=None), coded.n_rows)
+    ours = search.run(coded.pack(), Question("y", beta=2.0, k=1, max_length=None), coded.n_rows)
     assert found.value == pytest.approx(ours.rules[0][0], abs=1e-9)
 
 
@@ -111,8 +111,10 @@ def test_runs_are_repeated_until_patience_ends() -> None:
 def test_a_search_that_reaches_its_limit_is_not_repeated() -> None:
     coded = problem_of(source(noise_table(2_000, 12)), "y", True, ["z"])
     packed = coded.pack()
-    hard = measure(packed, SearchOptions(k=1, max_length=None, time_limit=0.01), coded.n_rows, repeats=3).row()
-    easy = measure(packed, SearchOptions(k=1, max_length=1), coded.n_rows, repeats=3).row()
+    hard = measure(
+        packed, Question("y", beta=2.0, k=1, max_length=None, time_limit=0.01), coded.n_rows, repeats=3
+    ).row()
+    easy = measure(packed, Question("y", beta=2.0, k=1, max_length=1), coded.n_rows, repeats=3).row()
     assert (hard["optimal"], hard["runs"]) == (False, 1)
     assert hard["gap"] > 0
     assert (easy["optimal"], easy["runs"], easy["gap"]) == (True, 3, 0)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import causalrules as cr
 import oracle
+from causalrules.question import Question
 from causalrules.search import run as search
 from causalrules.search.core import Status
 from strategies import TARGET, SmallTable, questions, small_tables
@@ -228,8 +229,9 @@ def test_confidence_is_another_way_to_say_beta() -> None:
 
 
 def test_numpy_numbers_are_as_good_as_pythons() -> None:
-    plain = search.SearchOptions(k=3, beta=1.5, max_length=2, min_coverage=0.25, n_jobs=1, time_limit=60)
-    numpys = search.SearchOptions(
+    plain = Question("y", k=3, beta=1.5, max_length=2, min_coverage=0.25, n_jobs=1, time_limit=60)
+    numpys = Question(
+        "y",
         k=np.int64(3),  # type: ignore[arg-type]
         beta=np.float32(1.5),  # type: ignore[arg-type]
         max_length=np.uint8(2),  # type: ignore[arg-type]

@@ -53,7 +53,7 @@ def test_job_training(capsys: pytest.CaptureFixture[str]) -> None:
     experiment, survey, adjusted = (found[name] for name in ("experiment", "survey", "adjusted"))
     assert [sum(map(sum, rule.counts)) for rule in (experiment, survey)] == [445, 185 + 2490]
     assert survey.effect < 0 < adjusted.effect
-    low, high = experiment.interval()
+    low, high = experiment.interval
     assert low < adjusted.effect < high
     # "nearly half of the people are in strata where nobody was trained"; "makes no claim"
     untrained = [stratum for stratum in adjusted.strata if not stratum.overlap]

@@ -62,7 +62,7 @@ def test_the_graph_is_checked_and_kept() -> None:
     model = cr.CausalRules(graph=graph, actionable=["class"], k=2)
     fitted = clone(model).fit(X, Y, control="sex")
     assert fitted.rules_.admissibility is not None
-    assert fitted.rules_.admissibility["status"] == "admissible"
+    assert fitted.rules_.admissibility.status == "admissible"
     with pytest.raises(cr.InadmissibleError):
         model.fit(X, Y)
     allowed = clone(model).set_params(allow_inadmissible=True).fit(X, Y)

@@ -6,10 +6,7 @@
 class ≤ 2 ∧ sex = female
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from causalrules.version import __version__
 
 if TYPE_CHECKING:
     from causalrules import datasets
@@ -29,9 +26,34 @@ if TYPE_CHECKING:
     from causalrules.graph.backdoor import identify_rule
     from causalrules.graph.graph import CausalGraph
     from causalrules.graph.suggestions import suggest
-    from causalrules.result.rules import RuleResult, RuleSet, StratumEffect
+    from causalrules.result.rule import RuleResult, StratumEffect
+    from causalrules.result.rules import RuleSet
     from causalrules.sklearn import CausalRules
 
+__version__ = "0.1.0"
+
+# The public names and the modules they live in. A module is loaded when one of its names is first used.
+_HOMES = {
+    "CausalGraph": "graph.graph",
+    "CausalRules": "sklearn",
+    "CausalRulesError": "exceptions",
+    "CausalRulesWarning": "exceptions",
+    "DataError": "exceptions",
+    "GraphError": "exceptions",
+    "InadmissibleError": "exceptions",
+    "InputError": "exceptions",
+    "OptionError": "exceptions",
+    "RoleError": "exceptions",
+    "RuleResult": "result.rule",
+    "RuleSet": "result.rules",
+    "StratumEffect": "result.rule",
+    "assumptions": "graph.assumptions",
+    "check": "graph.admissibility",
+    "datasets": "datasets",
+    "discover": "discovery",
+    "identify_rule": "graph.backdoor",
+    "suggest": "graph.suggestions",
+}
 __all__ = [
     "CausalGraph",
     "CausalRules",
@@ -55,28 +77,15 @@ __all__ = [
     "suggest",
 ]
 
-# Where each name lives. A module is loaded when one of its names is first used: importing the package costs nothing.
-_HOMES = {
-    "CausalGraph": "graph.graph",
-    "CausalRules": "sklearn",
-    "RuleResult": "result.rules",
-    "RuleSet": "result.rules",
-    "StratumEffect": "result.rules",
-    "assumptions": "graph.assumptions",
-    "check": "graph.admissibility",
-    "discover": "discovery",
-    "identify_rule": "graph.backdoor",
-    "suggest": "graph.suggestions",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("causalrules.datasets")
-    if name not in __all__:
+    from importlib import import_module
+
+    if name not in _HOMES:
         raise AttributeError(f"module 'causalrules' has no attribute {name!r}")
-    return getattr(import_module(f"causalrules.{_HOMES.get(name, 'exceptions')}"), name)
+    home = import_module(f"causalrules.{_HOMES[name]}")
+    return home if name == "datasets" else getattr(home, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return list(__all__)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from causalrules import estimators
 from causalrules.data.table import Table, read
-from causalrules.discovery import USUAL_BETA, discover
+from causalrules.discovery import discover
 from causalrules.exceptions import CausalRulesError, DataError, OptionError
 from causalrules.language.propositions import strata
 from causalrules.language.roles import resolve
@@ -51,7 +51,7 @@ class CausalRules:
         latent: str | Sequence[str] = (),
         allow_inadmissible: bool = False,
         k: int = 10,
-        beta: float | str = USUAL_BETA,
+        beta: float | str | None = None,
         confidence: float | None = None,
         alpha: float = 1.0,
         max_length: int | None = 4,

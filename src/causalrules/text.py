@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -60,6 +61,38 @@ def counted(count: int, what: str) -> str:
     ('1 row', '2,000 rows')
     """
     return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def noise(p_value: float) -> str:
+    """Say what an adjusted p-value means."""
+    return f"the best rule of noise is as good with probability {p_value:.3g}"
+
+
+def number(value: float) -> str:
+    """Format a number to four places with a real minus sign; "–" for nan."""
+    return "–" if math.isnan(value) else f"{value:.4f}".replace("-", "−")
+
+
+def percent(value: float) -> str:
+    """Format a share in percent, to one place."""
+    return "–" if math.isnan(value) else f"{100 * value:.1f} %".replace("-", "−")
+
+
+def points(value: float) -> str:
+    """Format a difference of probabilities in percentage points."""
+    return "no number" if math.isnan(value) else f"{100 * value:.1f} points".replace("-", "−")
+
+
+def signed(value: float | None) -> str:
+    """Format an effect with its sign; "–" where it is undefined."""
+    return "–" if value is None or math.isnan(value) else f"{value:+.3f}".replace("-", "−")
+
+
+def with_interval(effect: float | None, low: float | None, high: float | None) -> str:
+    """Format an effect with its sign and its interval."""
+    if effect is None or math.isnan(effect):
+        return "not measurable"
+    return f"{signed(effect)} ({signed(low)} to {signed(high)})"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -81,7 +81,7 @@ def test_discover_refuses_what_check_refuses_and_searches_the_same_otherwise(gra
         assert "allow_inadmissible=True" in str(caught.value)
         rules = find(graph, allow_inadmissible=True)
     assert rules.admissibility is not None
-    assert rules.admissibility["status"] == verdict.status
+    assert rules.admissibility.status == verdict.status
     assert [(rule.conditions, rule.counts) for rule in rules] == [(rule.conditions, rule.counts) for rule in PLAIN]
     for rule in rules:
         own = {condition.column for condition in rule.conditions}
@@ -106,7 +106,7 @@ def test_a_column_that_the_graph_lacks_cannot_be_told_and_the_weights_need_no_pl
     table = {**TABLE, "n": [1] * 60, "note": ["p", "q"] * 30}
     rules = cr.discover(table, **ROLES, graph="{a b c z} -> y", weights="n")
     assert rules.admissibility is not None
-    assert rules.admissibility["missing_columns"] == ["note"]
+    assert rules.admissibility.missing_columns == ("note",)
 
 
 def test_a_column_that_no_rule_can_speak_of_needs_no_place_in_the_graph() -> None:

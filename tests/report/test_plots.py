@@ -25,7 +25,7 @@ from causalrules.language.propositions import Proposition
 from causalrules.report import plots
 from causalrules.report.drawing import plot_graph
 from causalrules.result import similarity as grouping
-from causalrules.result.rules import RuleResult
+from causalrules.result.rule import RuleResult
 from rulesets import HOSTILE, rule_set
 
 KINDS = ["effects", "coverage", "overlap", "convergence"]
@@ -62,7 +62,7 @@ def test_effects_are_where_the_numbers_say() -> None:
         assert offsets(ax, place) == expected
         assert ax.plotted[name].tolist() == [x for x, _ in expected]
     (lines,) = [each for each in ax.collections if type(each).__name__ == "LineCollection"]
-    assert [segment[:, 0].tolist() for segment in lines.get_segments()] == [list(rule.interval()) for rule in RULES]
+    assert [segment[:, 0].tolist() for segment in lines.get_segments()] == [list(rule.interval) for rule in RULES]
     assert [label.get_text() for label in ax.get_yticklabels()] == [
         f"{place}.  {plots.label(rule.text)}" for place, rule in enumerate(RULES, 1)
     ]

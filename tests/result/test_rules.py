@@ -27,7 +27,8 @@ from causalrules.discovery import discover
 from causalrules.exceptions import DataError, InputError
 from causalrules.language.propositions import Proposition
 from causalrules.report.words import number
-from causalrules.result.rules import RuleResult, RuleSet
+from causalrules.result.rule import RuleResult
+from causalrules.result.rules import RuleSet
 from rulesets import QUESTION, rule_results, rule_set, rule_sets, women_of_two_classes
 from strategies import VALUES, SmallTable, small_tables
 
@@ -49,7 +50,7 @@ def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> Non
         weighted = sum(stratum.n * stratum.difference for stratum in inside)
         assert rule.effect == pytest.approx(weighted / (rule.overlap * rows), abs=1e-12)
         assert rule.effect == pytest.approx(rule.p_do_rule - rule.p_do_not_rule, abs=1e-12)
-        low, high = rule.interval()
+        low, high = rule.interval
         assert low <= rule.effect + 1e-12
         assert rule.effect <= high + 1e-12
     else:
@@ -255,7 +256,7 @@ def test_frames_come_in_the_callers_library(library: str, kind: type) -> None:
     assert list(frame["rule"]) == ["class ≤ 2 ∧ sex = female"]
     assert list(frame["reliable_effect"]) == [women_of_two_classes().reliable_effect]
     assert list(frame["n_covered"]) == [170]
-    assert [*frame["interval_low"], *frame["interval_high"]] == list(women_of_two_classes().interval())
+    assert [*frame["interval_low"], *frame["interval_high"]] == list(women_of_two_classes().interval)
     assert len(rule_set(library=library).to_frame()["rule"]) == 0
 
 

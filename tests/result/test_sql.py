@@ -24,7 +24,7 @@ import causalrules as cr
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Proposition
 from causalrules.result import sql as export
-from causalrules.result.rules import RuleResult
+from causalrules.result.rule import RuleResult
 from rulesets import HOSTILE, rule_set, rule_sets, women_of_two_classes
 
 LETTERS = "aB1 _-\"'`\\;%$/*()[]{}∧é日א\u202e👩\n\r\t\0\x1b\u2028"

@@ -13,11 +13,11 @@ import pytest
 
 import causalrules as cr
 from causalrules.exceptions import OptionError
+from causalrules.question import Question
 from causalrules.result.rules import RuleSet
 from causalrules.search import deadline
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
-from causalrules.search.run import SearchOptions
 from causalrules.trust import calibration, repeat
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.evidence import Calibration
@@ -163,7 +163,7 @@ def test_a_cut_calibration_keeps_its_promise(
 ) -> None:
     problem = cr.discover(noise(4), "y", control="z", k=1, max_length=2).problem
     assert problem is not None
-    options = SearchOptions(max_length=2, n_jobs=1)
+    options = Question("y", beta=2.0, max_length=2, n_jobs=1)
     # Of ten, the sixth smallest at 50 %; if one counts as the largest, that is the sixth of the nine others.
     sixth = calibrate(problem, options, confidence=0.6, permutations=9)
     done = 0
@@ -193,7 +193,7 @@ def test_a_search_that_the_user_ends_is_not_taken_for_the_best(rules: RuleSet, m
     )
     assert rules.problem is not None
     with pytest.raises(KeyboardInterrupt):
-        repeat.Searcher()(rules.problem, SearchOptions())
+        repeat.Searcher()(rules.problem, Question("y", beta=2.0))
 
 
 def test_reading_calibrating_and_searching_share_the_time(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import causalrules as cr
 import oracle
 from causalrules.exceptions import OptionError
+from causalrules.question import Question
 from causalrules.report.evidence import obtained
-from causalrules.search.run import SearchOptions
 from causalrules.trust import repeat
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.evidence import Calibration, SearchEvidence
@@ -59,7 +59,7 @@ def test_is_the_order_statistic_of_the_permuted_tables(table: SmallTable, how: t
         dealt = permuted(rules.problem, repeat.generator(seed, "calibration", place)).outcome.tolist()
         betas.append(smallest_beta(table, dict(zip(observed, dealt, strict=True))))
     expected = sorted(betas)[math.ceil(confidence * (times + 1) - 1e-9) - 1]
-    options = SearchOptions(max_length=2, n_jobs=2)
+    options = Question("y", beta=2.0, max_length=2, n_jobs=2)
     found = calibrate(rules.problem, options, confidence=confidence, permutations=times, seed=seed)
     assert expected <= found.beta + 1e-9
     assert found.beta <= expected + 0.001 + 1e-9
@@ -70,7 +70,7 @@ def test_noise_is_rarely_above_zero() -> None:
     for seed in range(40):
         rules = cr.discover(noise(seed), "y", control="z", k=1, max_length=2)
         assert rules.problem is not None
-        value = calibrate(rules.problem, SearchOptions(max_length=2), permutations=39, seed=seed).value
+        value = calibrate(rules.problem, Question("y", beta=2.0, max_length=2), permutations=39, seed=seed).value
         hits += value is not None and value > 0
     assert hits <= 6
 
@@ -107,4 +107,4 @@ def test_only_where_there_is_a_beta() -> None:
     problem = cr.discover(noise(0), "y", control="z", k=1).problem
     assert problem is not None
     with pytest.raises(OptionError, match="needs at least 19"):
-        calibrate(problem, SearchOptions(), permutations=18)
+        calibrate(problem, Question("y", beta=2.0), permutations=18)

@@ -163,7 +163,7 @@ def test_honest_intervals_cover_the_truth_and_naive_ones_do_not() -> None:
         assert honest is not None
         assert honest.low is not None
         assert honest.high is not None
-        low, high = rule.interval()
+        low, high = rule.interval
         honest_hits += honest.low <= truth <= honest.high
         naive_hits += low <= truth <= high
     assert 0.91 <= honest_hits / simulations <= 0.985
@@ -198,7 +198,7 @@ def test_cross_fitting_measures_each_part_without_it() -> None:
     problem, effects, rows = rules.problem, [], []
     for part in folds(problem, 3, repeat.generator(5, "split")):
         rest = reweighted(problem, 1 - part)
-        found = repeat.Searcher()(rest, repeat.options_of(rules.question)).rules
+        found = repeat.Searcher()(rest, repeat.exact(rules.question)).rules
         counts = contingency(problem, covered(problem, found[1][1]), part)
         effects.append(standardised(counts)[0])
         rows.append(sum(sum(table) for table in counts if sum(table[:2]) and sum(table[2:])))

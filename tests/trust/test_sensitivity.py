@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import causalrules as cr
 from causalrules import estimators
 from causalrules.exceptions import CausalRulesWarning
-from causalrules.result.rules import RuleResult
+from causalrules.result.rule import RuleResult
 from causalrules.trust.overlap import measure
 from causalrules.trust.sensitivity import bias_factor, control_strengths, e_value, risk_ratio
 from populations import benchmark

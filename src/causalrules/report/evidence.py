@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from causalrules.report.words import INTERVALS, calibrated, noun
-from causalrules.text import counted
+from causalrules.report.words import INTERVALS, calibrated
+from causalrules.text import counted, with_interval
 from causalrules.trust.evidence import BEST, ConditionStability, HonestEffect, RuleEvidence
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleResult, RuleSet
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
 
 def lines(rules: RuleSet) -> list[str]:
@@ -24,7 +24,7 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> str:
     """Effect, interval, adjusted p, E-value, overlap, stability and verdict, as far as they are known."""
     if rule.evidence is None:
         return ""
-    names = (noun(rules), "on unseen rows", "adjusted p", "E-value", "overlap", "returns")
+    names = (rules.noun, "on unseen rows", "adjusted p", "E-value", "overlap", "returns")
     word, *known = cells(rule)
     line = ", ".join(f"{name} {cell}" for name, cell in zip(names, known, strict=True) if cell)
     verdict = rule.evidence.verdict
@@ -39,7 +39,7 @@ def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str, str]:
     honest, sensitivity = evidence.honest, evidence.sensitivity
     return (
         "" if evidence.verdict is None else evidence.verdict.word,
-        with_interval(rule.effect, *rule.interval()),
+        with_interval(rule.effect, *rule.interval),
         "" if honest is None else _honest(honest),
         "" if rule.p_value is None else f"{rule.p_value:.3g}",
         "" if sensitivity is None else f"{sensitivity.e_value:.2f} (interval {sensitivity.e_value_limit:.2f})",
@@ -74,7 +74,7 @@ def obtained(rules: RuleSet) -> list[str]:
             # Where noise is weak a smaller β is enough, and more is left of the best rule.
             what = "the price" if calibration.beta > calibration.usual_beta else "with it"
             price = (
-                f"; {what}: the best reliable {noun(rules)} is {_number(value)} instead of {_number(usual)} at "
+                f"; {what}: the best reliable {rules.noun} is {_number(value)} instead of {_number(usual)} at "
                 f"β = {calibration.usual_beta:g}"
             )
         times = _of(calibration.permutations, calibration.asked, "permutations")
@@ -96,18 +96,6 @@ def obtained(rules: RuleSet) -> list[str]:
         searches = _of(stability.replicates, stability.asked, "searches")
         sentences.append(f"returns: among the {BEST} {best} of {searches} on {stability.method}s{of_each}")
     return sentences
-
-
-def signed(value: float | None) -> str:
-    """An effect with its sign; a dash where it is not defined."""
-    return "–" if value is None or math.isnan(value) else f"{value:+.3f}".replace("-", "−")
-
-
-def with_interval(effect: float | None, low: float | None, high: float | None) -> str:
-    """An effect with its sign and its interval."""
-    if effect is None or math.isnan(effect):
-        return "not measurable"
-    return f"{signed(effect)} ({signed(low)} to {signed(high)})"
 
 
 def _honest(honest: HonestEffect) -> str:

@@ -9,12 +9,12 @@ import numpy as np
 
 from causalrules.exceptions import OptionError
 from causalrules.report.plots import BLUE, GREEN, GREY, ORANGE, _axes, _done, _legend, _name_rows, label
-from causalrules.report.words import noun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from causalrules.result.rules import RuleResult, RuleSet
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
 
 def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
@@ -25,7 +25,7 @@ def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
     if len(measured) != len(rules) or not measured:
         raise OptionError("nothing was measured on unseen rows: call rules.cross_fit(), or discover with holdout=0.5")
     ax = _axes(ax, height=1.3 + 0.4 * len(rules))
-    low, high = np.array([rule.interval() for rule in rules]).T
+    low, high = np.array([rule.interval for rule in rules]).T
     plotted: dict[str, Any] = {
         "rule": [rule.text for rule in rules],
         "effect": np.array([rule.effect for rule in rules]),
@@ -44,7 +44,7 @@ def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
     ax.hlines(places + 0.14, plotted["honest_low"], plotted["honest_high"], color=BLUE, linewidth=1.6)
     ax.scatter(plotted["honest_effect"], places + 0.14, marker="s", s=26, color=BLUE, label="unseen rows", zorder=3)
     _name_rows(ax, [f"{place}.  {label(rule.text)}" for place, rule in enumerate(rules, 1)])
-    ax.set_xlabel(f"{noun(rules)}, with its interval")
+    ax.set_xlabel(f"{rules.noun}, with its interval")
     _legend(ax, 2)
     return _done(ax, plotted)
 
@@ -118,7 +118,7 @@ def of_report(rules: RuleSet) -> list[tuple[str, Any]]:
     figures: list[tuple[str, Any]] = []
     judged = [rule.evidence for rule in rules if rule.evidence is not None]
     if judged and all(evidence.honest is not None for evidence in judged):
-        figures.append((f"The {noun(rules)}s on the rows that were searched, and on rows that were not.", honest))
+        figures.append((f"The {rules.noun}s on the rows that were searched, and on rows that were not.", honest))
     if rules.evidence is not None and rules.evidence.stability is not None:
         figures.append(("The conditions that return on other samples, with their cut points.", stability))
     if judged and judged[0].sensitivity is not None and math.isfinite(judged[0].sensitivity.risk_ratio):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from causalrules.report import evidence as wording
-from causalrules.report.words import noun
-from causalrules.text import counted
+from causalrules.text import counted, signed
 from causalrules.trust.evidence import Overlap
 
 if TYPE_CHECKING:
     from causalrules.report.sections import Section
-    from causalrules.result.rules import RuleResult, RuleSet
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
 
 def of_result(rules: RuleSet) -> tuple[Section, ...]:
@@ -24,7 +24,7 @@ def of_result(rules: RuleSet) -> tuple[Section, ...]:
         return ()
     # A heading that does not break keeps the column wide enough for the longest verdict.
     word = "all in one word".replace(" ", "\u00a0")
-    headings = ("#", "rule", word, f"{noun(rules)} on unseen rows", "adjusted p", "E-value", "overlap", "returns")
+    headings = ("#", "rule", word, f"{rules.noun} on unseen rows", "adjusted p", "E-value", "overlap", "returns")
     rows = []
     for place, rule in judged:
         verdict, _, *others = wording.cells(rule)  # the effect is in the list of rules already
@@ -64,14 +64,14 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
                 f"{control.with_rule:.2f}",
                 f"{control.with_outcome:.2f}",
                 f"{control.strength:.2f}",
-                wording.signed(control.effect_without),
+                signed(control.effect_without),
             )
             for control in sensitivity.controls
         )
-        headings = ("control", "risk ratio with the rule", "with the outcome", "strength", f"{noun(rules)} without it")
+        headings = ("control", "risk ratio with the rule", "with the outcome", "strength", f"{rules.noun} without it")
         found.append(Section("An unmeasured confounder", (sensitivity.sentence,), headings if rows else (), rows))
     if evidence.overlap is not None and evidence.overlap.n_strata:
-        found.append(Section("Rows without counterpart", (_alone(evidence.overlap, noun(rules)),)))
+        found.append(Section("Rows without counterpart", (_alone(evidence.overlap, rules.noun),)))
     if evidence.stability is not None and evidence.stability.conditions:
         conditions = tuple(wording.condition_cells(condition) for condition in evidence.stability.conditions)
         found.append(Section("Its conditions on other samples", (), ("condition", "returns", "cut points"), conditions))
@@ -79,9 +79,7 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
 
 
 def _alone(overlap: Overlap, noun: str) -> str:
-    without, with_them, low, high = map(
-        wording.signed, (overlap.effect, overlap.effect_with, overlap.low, overlap.high)
-    )
+    without, with_them, low, high = map(signed, (overlap.effect, overlap.effect_with, overlap.low, overlap.high))
     strata = "1 stratum" if overlap.n_strata == 1 else f"{overlap.n_strata:,} strata"
     return (
         f"In {strata} with {counted(overlap.n_rows, 'row')} ({overlap.share:.0%}) the rule always or never holds. "

@@ -7,7 +7,6 @@ import hashlib
 import io
 import math
 import re
-import shlex
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,16 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import OptionError
 from causalrules.graph.assumptions import assumptions
-from causalrules.language.propositions import format_column
 from causalrules.report import drawing as graph
-from causalrules.report import evidence_plots, plots, sections
+from causalrules.report import evidence_plots, plots, reproduce, sections
 from causalrules.report import words as wording
 from causalrules.result import similarity as grouping
-from causalrules.text import printable
+from causalrules.text import number, percent, printable
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import Question, RuleResult, RuleSet
+    from causalrules.question import Question
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
 _FOLDER = Path(__file__).parent
 _MOST_STRATA = 30
@@ -68,8 +68,8 @@ def _page(rules: RuleSet, n_left: int) -> str:
     environment.filters |= {
         "plain": printable,
         "short": _short,
-        "number": wording.number,
-        "percent": wording.percent,
+        "number": number,
+        "percent": percent,
         "code": code,
     }
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
@@ -81,12 +81,12 @@ def _page(rules: RuleSet, n_left: int) -> str:
         style=Markup(style),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        status="unchecked" if rules.admissibility is None else str(rules.admissibility.get("status")),
+        status="unchecked" if rules.admissibility is None else rules.admissibility.status,
         verdict=wording.verdict(rules),
-        noun=wording.noun(rules),
+        noun=rules.noun,
         intervals=_sentence(wording.INTERVALS),
         ranking=_sentence(ranking) if (ranking := wording.ranking(rules)) else None,
-        adjusted="adjusted" if rules.question.control else wording.noun(rules),
+        adjusted="adjusted" if rules.question.control else rules.noun,
         proof=_sentence(wording.proof(rules)),
         warning=wording.warning(rules),
         hidden=_hidden(less, n_left),
@@ -99,8 +99,8 @@ def _page(rules: RuleSet, n_left: int) -> str:
         asked=_asked(rules),
         assumed=_assumed(rules),
         assumptions=_assumptions(rules),
-        command=_command(rules),
-        call=_call(rules),
+        command=reproduce.command(rules),
+        call=reproduce.call(rules),
     )
 
 
@@ -158,7 +158,7 @@ def _cards(rules: RuleSet, less: list[_Less]) -> list[dict[str, Any]]:
             "rule": rule,
             "less": place.why,
             "variants": place.variants,
-            "identified": wording.on_its_own(rule) if wording.claim(rules) == "association" else None,
+            "identified": wording.on_its_own(rule) if rules.claim == "association" else None,
             "reading": wording.reading(rule, rules),
             "sections": sections.of_rule(rule, rules),
             "chart": _chart(rule, rules, x),
@@ -174,20 +174,19 @@ def _scale(rules: RuleSet) -> tuple[float, float]:
     values = [
         value
         for rule in rules
-        for value in (rule.reliable_effect, rule.marginal_effect, rule.effect, *rule.interval())
+        for value in (rule.reliable_effect, rule.marginal_effect, rule.effect, *rule.interval)
         if not math.isnan(value)
     ]
     return min(0.0, *values, 0.0), max(0.0, *values, 0.01)
 
 
 def _chart(rule: RuleResult, rules: RuleSet, x: Callable[[float], float | None]) -> dict[str, Any]:
-    low, high = rule.interval()
+    low, high = rule.interval
     controlled = bool(rules.question.control)
     said = [
-        f"reliable {wording.number(rule.reliable_effect)}",
-        f"{'adjusted' if controlled else wording.noun(rules)} {wording.number(rule.effect)}, "
-        f"from {wording.number(low)} to {wording.number(high)}",
-        *([f"not adjusted {wording.number(rule.marginal_effect)}"] if controlled else []),
+        f"reliable {number(rule.reliable_effect)}",
+        f"{'adjusted' if controlled else rules.noun} {number(rule.effect)}, from {number(low)} to {number(high)}",
+        *([f"not adjusted {number(rule.marginal_effect)}"] if controlled else []),
     ]
     return {
         "zero": x(0.0),
@@ -274,7 +273,7 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
         ("Caution", _caution(rules)),
         ("Rules", _which(question)),
         ("Conditions per rule", "any number" if question.max_length is None else f"at most {question.max_length}"),
-        ("Least coverage", wording.percent(question.min_coverage)),
+        ("Least coverage", percent(question.min_coverage)),
         ("Bins per column", f"at most {question.max_bins}"),
     ]
 
@@ -293,7 +292,7 @@ def _caution(rules: RuleSet) -> str:
 
 
 def _assumed(rules: RuleSet) -> str:
-    if wording.causal(rules):
+    if rules.admissibility:
         return "That the causal graph is right. For these roles it says:"
     if rules.admissibility is None:
         return "Nothing is claimed about what would happen if a rule were brought about. To claim it, one must assume:"
@@ -302,15 +301,13 @@ def _assumed(rules: RuleSet) -> str:
 
 def _assumptions(rules: RuleSet) -> tuple[str, ...]:
     question, verdict = rules.question, rules.admissibility
-    if verdict is None or verdict.get("status") == "admissible":
+    if verdict is None or verdict:
         return assumptions(question.target, question.actionable, question.control)
     said = []
-    for violation in verdict.get("violations") or ():
-        remedies = "; ".join(map(str, violation.get("remedies") or ()))
-        said.append(
-            f"({violation.get('criterion')}) {violation.get('reason')}" + (f" Remedy: {remedies}." * bool(remedies))
-        )
-    return (*said, *(str(unknown.get("question")) for unknown in verdict.get("unknowns") or ()))
+    for violation in verdict.violations:
+        remedies = "; ".join(violation.remedies)
+        said.append(f"({violation.criterion}) {violation.reason}" + (f" Remedy: {remedies}." * bool(remedies)))
+    return (*said, *(unknown.question for unknown in verdict.unknowns))
 
 
 def _figures(rules: RuleSet) -> list[tuple[str, str]]:
@@ -366,74 +363,6 @@ def _svg(draw: Callable[..., Any], rules: RuleSet) -> str:
     svg = re.sub(r' id="[a-z]+_\d+"', "", re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL))
     colour = re.compile(rf"((?:fill|stroke): )({'|'.join(_COLOURS)})")
     return colour.sub(lambda found: found[1] + _COLOURS[found[2]], svg)
-
-
-def _command(rules: RuleSet) -> str:
-    question = rules.question
-    options = {
-        "target": [question.target],
-        "outcome": [_outcome(question)],
-        "control": question.control,
-        "actionable": question.actionable,
-        "beta": ["calibrated" if question.calibrated else repr(question.beta)],
-        "alpha": [repr(question.alpha)],
-        "max-length": ["none" if question.max_length is None else question.max_length],
-        "min-coverage": [repr(question.min_coverage)],
-        "max-bins": [question.max_bins],
-        "estimator": [question.estimator],
-        "cut": [f"{column}={','.join(points)}" for column, points in question.cuts],
-        "weights": [] if question.weights is None else [question.weights],
-        "na-value": question.na_values,
-        "query": [] if question.query is None else [question.query],
-        "holdout": [] if question.holdout is None else [repr(question.holdout)],
-        "seed": [question.seed] if question.seed else [],
-    }
-    words = ["causalrules", "discover", "-k", str(question.k)]
-    words += [f"--{name}={value}" for name, values in options.items() for value in values]
-    words += [] if question.redundant else ["--no-redundant"]
-    if rules.graph is not None:
-        words.append(f"--graph={rules.graph.to_dagitty()}")
-        words += [] if wording.causal(rules) else ["--allow-inadmissible"]
-    return shlex.join([*words, "--", question.source or "data.csv"])
-
-
-def _call(rules: RuleSet) -> str:
-    question = rules.question
-    arguments = {
-        "target": question.target,
-        "outcome": _outcome(question),
-        "control": list(question.control),
-        "actionable": list(question.actionable),
-        "k": question.k,
-        "beta": "calibrated" if question.calibrated else question.beta,
-        "alpha": question.alpha,
-        "max_length": question.max_length,
-        "min_coverage": question.min_coverage,
-        "max_bins": question.max_bins,
-        "estimator": question.estimator,
-        "redundant": question.redundant,
-    }
-    if question.cuts:
-        arguments["cuts"] = {column: list(points) for column, points in question.cuts}
-    given = {
-        "weights": question.weights,
-        "na_values": list(question.na_values),
-        "query": question.query,
-        "holdout": question.holdout,
-        "seed": question.seed,
-    }
-    arguments |= {name: value for name, value in given.items() if value}
-    if rules.graph is not None:
-        arguments |= {"graph": rules.graph.to_dagitty(), "allow_inadmissible": not wording.causal(rules)}
-    lines = "".join(f"    {name}={value!r},\n" for name, value in arguments.items())
-    source = "data" if question.source is None else repr(question.source)
-    ideas = "" if question.similarity is None else f".ideas(similarity={question.similarity!r})"
-    return f"import causalrules as cr\n\nrules = cr.discover(\n    {source},\n{lines}){ideas}"
-
-
-def _outcome(question: Question) -> str:
-    """The outcome as discover() takes it: a value, or a sign and a value."""
-    return question.outcome.removeprefix(f"{format_column(question.target)} ").removeprefix("= ")
 
 
 def _short(text: str, most: int) -> str:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from causalrules.exceptions import OptionError
-from causalrules.report.words import noun
 from causalrules.result.similarity import shared_rows
 from causalrules.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from causalrules.result.rules import RuleResult, RuleSet
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#767676"
 _WIDTH = 7.0  # inches: two columns of a journal
@@ -50,7 +50,7 @@ def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
 def effects(rules: RuleSet, ax: Axes | None = None) -> Axes:
     """Plot the adjusted effects with their 95 % intervals, the reliable ones, and those without adjusting."""
     ax = _axes(ax, height=1.3 + 0.34 * max(len(rules), 1))
-    low, high = np.array([rule.interval() for rule in rules]).reshape(-1, 2).T
+    low, high = np.array([rule.interval for rule in rules]).reshape(-1, 2).T
     plotted: dict[str, Any] = {
         "rule": [rule.text for rule in rules],
         "effect": np.array([rule.effect for rule in rules]),
@@ -223,7 +223,7 @@ def stratum_name(labels: Mapping[str, str]) -> str:
 
 def _adjusted(rules: RuleSet) -> str:
     """The word for the estimates, which are adjusted only where there are controls."""
-    return "adjusted" if rules.question.control else noun(rules)
+    return "adjusted" if rules.question.control else rules.noun
 
 
 def _axes(ax: Axes | None, height: float, width: float = _WIDTH) -> Axes:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from causalrules.report import evidence_sections
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleResult, RuleSet
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ import shutil
 import unicodedata
 from typing import TYPE_CHECKING
 
-from causalrules.report.words import graph_lines, headings, meaning, number, proof, ranking, warning
-from causalrules.text import printable
+from causalrules.report.words import graph_lines, headings, meaning, proof, ranking, warning
+from causalrules.text import number, printable
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleResult, RuleSet
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
 _HEADINGS = ("#", "rule", "reliable effect", "effect", "marginal", "coverage", "rows")
 _NARROWEST_RULE = 16

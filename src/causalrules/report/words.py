@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from causalrules.graph.assumptions import assumptions
 from causalrules.language.propositions import AND
-from causalrules.text import counted, listed, plain
+from causalrules.text import counted, listed, noise, number, percent, plain, points
 
 if TYPE_CHECKING:
     from causalrules.graph.backdoor import Identification
-    from causalrules.result.rules import Question, RuleResult, RuleSet
+    from causalrules.question import Question
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
     from causalrules.trust.evidence import Calibration
 
 _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
@@ -31,34 +33,19 @@ _CHANGED = 0.005
 INTERVALS = "intervals hold for a rule fixed in advance and take no account of the search"
 
 
-def causal(rules: RuleSet) -> bool:
-    """Whether the result may be spoken of as cause and effect."""
-    return rules.admissibility is not None and rules.admissibility.get("status") == "admissible"
-
-
-def claim(rules: RuleSet) -> str:
-    """What the numbers are in one word: "effect" or "association" by the graph, "unchecked" without one."""
-    return "unchecked" if rules.admissibility is None else "effect" if causal(rules) else "association"
-
-
-def noun(rules: RuleSet) -> str:
-    """The word for the numbers: "effect" where the graph allows it, "association" where not, else "difference"."""
-    return {"unchecked": "difference"}.get(claim(rules), claim(rules))
-
-
 def meaning(rules: RuleSet) -> str:
     """Say what the effects are."""
     question = rules.question
     adjusted = adjustment(question.control)
-    if causal(rules):
+    if rules.admissibility:
         return (
             f"effect: of bringing the rule about on the probability of {question.outcome}, {adjusted}, "
             "as the causal graph allows"
         )
     difference = f"how much more often {question.outcome} occurs where the rule holds, {adjusted}"
-    if claim(rules) == "unchecked":
+    if rules.claim == "unchecked":
         return f"difference: {difference}"
-    violated = (rules.admissibility or {}).get("status") == "violated"
+    violated = rules.admissibility is not None and rules.admissibility.status == "violated"
     why = (
         "by the graph the roles are not admissible" if violated else "the graph leaves open if the roles are admissible"
     )
@@ -86,7 +73,7 @@ def ranking(rules: RuleSet) -> str | None:
 
 def headings(names: Sequence[str], rules: RuleSet) -> list[str]:
     """Headings of a table that speak of effects only where the graph allows it."""
-    return [name.replace("effect", noun(rules)) for name in names]
+    return [name.replace("effect", rules.noun) for name in names]
 
 
 def graph_lines(rules: RuleSet) -> list[str]:
@@ -95,7 +82,7 @@ def graph_lines(rules: RuleSet) -> list[str]:
     if rules.admissibility is None:
         assumed = assumptions(question.target, question.actionable, question.control)
         return [f"no graph was given: to act on a rule is to assume {'; '.join(assumed)}"]
-    if causal(rules):
+    if rules.admissibility:
         return []
     places: dict[tuple[bool | None, str], list[str]] = {}
     for place, rule in enumerate(rules, 1):
@@ -150,7 +137,7 @@ def verdict(rules: RuleSet) -> str:
             f"No causal graph was checked. The numbers are {rows}; "
             "they tell what would happen if a rule were brought about only under the assumptions listed here."
         )
-    status = rules.admissibility.get("status")
+    status = rules.admissibility.status
     if status == "admissible":
         return (
             "The causal graph is admissible: if it is right, the effects are those of bringing a rule about. Within "
@@ -189,7 +176,7 @@ def warning(rules: RuleSet) -> str | None:
         return None
     if best.estimator == "reliable":
         return (
-            f"No rule has a reliable {noun(rules)}: "
+            f"No rule has a reliable {rules.noun}: "
             f"even the best one may have none or a negative one ({number(best.value)})."
         )
     return f"No rule has a positive value: the best is {number(best.value)} ({best.estimator})."
@@ -198,7 +185,11 @@ def warning(rules: RuleSet) -> str | None:
 def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     """Say in sentences what a rule's numbers mean, and what adjusting for the controls did to them."""
     own = identification(rule)
-    said = [_headline(rule, rules), *([own] if own is not None and not causal(rules) else []), _plain_estimate(rule)]
+    said = [
+        _headline(rule, rules),
+        *([own] if own is not None and not rules.admissibility else []),
+        _plain_estimate(rule),
+    ]
     return *said, *_adjusting(rule, rules.question.control), *_overlap(rule)
 
 
@@ -209,7 +200,7 @@ def _headline(rule: RuleResult, rules: RuleSet) -> str:
     less = rule.effect < 0
     if math.isnan(rule.effect):
         estimate = f"Where {conditions}, nothing can be estimated: no stratum has rows on both sides of the rule"
-    elif causal(rules):
+    elif rules.admissibility:
         estimate = (
             f"Bringing about {conditions} is estimated to {'lower' if less else 'raise'} the probability of {outcome} "
             f"by {points(abs(rule.effect))}, {adjusted}"
@@ -231,11 +222,6 @@ def _against(rule: RuleResult, rules: RuleSet) -> str:
         return verdict.doubts[0] if verdict.word == "not supported" and verdict.doubts else ""
     run = None if rules.evidence is None else rules.evidence.permutation
     return noise(rule.p_value) if rule.p_value is not None and run is not None and rule.p_value > run.level else ""
-
-
-def noise(p_value: float) -> str:
-    """The adjusted p-value in words."""
-    return f"the best rule of noise is as good with probability {p_value:.3g}"
 
 
 def _allowance(rule: RuleResult, rules: RuleSet) -> str:
@@ -273,25 +259,10 @@ def adjustment(control: Sequence[str], most: int = 5) -> str:
     return f"adjusted for {', '.join(map(plain, control[:most]))}" + (f" and {rest} more" if rest > 0 else "")
 
 
-def number(value: float) -> str:
-    """A number to four places with a real minus sign; "–" where there is none."""
-    return "–" if math.isnan(value) else f"{value:.4f}".replace("-", "−")
-
-
-def percent(value: float) -> str:
-    """A share in percent, to one place."""
-    return "–" if math.isnan(value) else f"{100 * value:.1f} %".replace("-", "−")
-
-
-def points(value: float) -> str:
-    """A difference of two probabilities in percentage points."""
-    return "no number" if math.isnan(value) else f"{100 * value:.1f} points".replace("-", "−")
-
-
 def _plain_estimate(rule: RuleResult) -> str:
     if math.isnan(rule.effect):
         return "No stratum has rows on both sides of the rule, so there is no plain estimate of the difference."
-    low, high = rule.interval()
+    low, high = rule.interval
     return (
         f"The plain estimate is {points(rule.effect)} (95 % interval {points(low)} to {points(high)}): "
         f"{percent(rule.p_do_rule)} where the rule holds against {percent(rule.p_do_not_rule)} where it does not. "

@@ -1,9 +1,8 @@
 """Results as JSON, schema "causalrules/1".
 
-What a search found is apart from how long it took ("run"), so that two results can be compared. Of a rule,
-only the conditions, the counts and the p-value are read back: the other numbers follow from them and are
-there for readers in other languages; so does what the graph says of a rule. A number that is undefined or infinite is
-null: JSON has no other way.
+What a search found is apart from how long it took ("run"), so that two results can be compared. Of a rule, the
+conditions, the counts, the p-value and the evidence are read back; the other numbers follow from them, and are written
+for readers in other languages.
 """
 
 from __future__ import annotations
@@ -11,20 +10,24 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from causalrules.estimators import ESTIMATORS
-from causalrules.exceptions import DataError, GraphError, RoleError
+from causalrules.data.table import default_library
+from causalrules.exceptions import DataError, FileError, GraphError, NoSuchFileError, OptionError, RoleError
+from causalrules.graph.admissibility import Admissibility
 from causalrules.graph.assumptions import assumptions
 from causalrules.graph.graph import CausalGraph
 from causalrules.language.propositions import Proposition
-from causalrules.report.words import claim
-from causalrules.result.rules import NUMBERS, Question, RuleResult, RuleSet, StratumEffect
-from causalrules.trust.evidence import RuleEvidence, SearchEvidence, from_dict, to_dict
+from causalrules.payload import from_json, to_json
+from causalrules.question import Question
+from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect
+from causalrules.trust.evidence import RuleEvidence, SearchEvidence
 from causalrules.writing import replace_file
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleSet
 
 SCHEMA = "causalrules/1"
 _STRATUM_NUMBERS = (
@@ -42,34 +45,71 @@ _STRATUM_NUMBERS = (
 )
 _LARGEST_COUNT = 2**53
 
-T = TypeVar("T")
+
+@dataclass(frozen=True)
+class _Proof:
+    optimal: bool
+    upper_bound: float | None
+    gap: float | None
+    stopped: str
+
+
+@dataclass(frozen=True)
+class _Run:
+    nodes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """What is read back of a stratum."""
+
+    labels: dict[str, str]
+    a: int
+    b: int
+    c: int
+    d: int
+
+
+@dataclass(frozen=True)
+class _Payload:
+    """What is read back of a result, besides its question, its rules and its graph."""
+
+    proof: _Proof
+    run: _Run
+    n_rows: int
+    n_dropped: int
+    n_strata: int
+    n_propositions: int
+    notes: tuple[str, ...]
+    versions: dict[str, str]
+    evidence: SearchEvidence | None = None
+    admissibility: Admissibility | None = None
 
 
 def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
-    """Return a RuleSet as JSON; a file is replaced as a whole or not at all."""
-    roles = (rules.question.target, rules.question.actionable, rules.question.control)
+    """Return a RuleSet as JSON, and write it to a file atomically."""
+    question = rules.question
+    calibrated = rules.evidence is not None and rules.evidence.calibration is not None
     payload = {
         "schema": SCHEMA,
-        "question": asdict(rules.question),
+        "question": to_json(question.kept() | {"source": rules.source, "calibrated": calibrated}),
         "rules": [_rule(rule) for rule in rules],
-        "proof": {
-            "optimal": rules.optimal,
-            "upper_bound": _finite(rules.upper_bound),
-            "gap": _finite(rules.gap),
-            "stopped": rules.stopped,
-        },
+        "proof": to_json(_Proof(rules.optimal, rules.upper_bound, rules.gap, rules.stopped)),
         "n_rows": rules.n_rows,
         "n_dropped": rules.n_dropped,
         "n_strata": rules.n_strata,
         "n_propositions": rules.n_propositions,
         "notes": list(rules.notes),
-        "claim": claim(rules),
-        "assumptions": assumptions(*roles) if rules.admissibility is None else None,
-        "admissibility": None if rules.admissibility is None else dict(rules.admissibility),
-        "graph": None if rules.graph is None else _write_graph(rules.graph),
-        "evidence": to_dict(rules.evidence),
+        "claim": rules.claim,
+        "assumptions": None
+        if rules.admissibility is not None
+        else assumptions(question.target, question.actionable, question.control),  # type: ignore[arg-type]
+        "admissibility": to_json(rules.admissibility),
+        "graph": to_json(rules.graph),
+        "evidence": to_json(rules.evidence),
         "versions": dict(rules.versions),
-        "run": {"nodes": rules.nodes, "seconds": rules.seconds},
+        "run": to_json(_Run(rules.nodes, rules.seconds)),
     }
     text = json.dumps(payload, indent=1, allow_nan=False)
     if path is not None:
@@ -77,8 +117,8 @@ def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
     return text
 
 
-def read(source: str | os.PathLike[str]) -> RuleSet:
-    """Return the RuleSet of a JSON text or file."""
+def read(source: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the arguments of RuleSet from a JSON text or file."""
     text, place = _text(source)
     try:
         payload = json.loads(text, parse_constant=_no_constant)
@@ -86,169 +126,89 @@ def read(source: str | os.PathLike[str]) -> RuleSet:
         raise DataError(f"{place} is not JSON: {error}; pass what to_json() wrote") from error
     if not isinstance(payload, dict) or payload.get("schema") != SCHEMA:
         found = payload.get("schema") if isinstance(payload, dict) else None
-        raise DataError(f"{place} has the schema {found!r}; this version reads {SCHEMA!r}")
-    question = _question(_take(payload, "question", dict))
-    proof, run = _take(payload, "proof", dict), _take(payload, "run", dict)
-    admissibility = payload.get("admissibility")
-    rules = RuleSet(
-        rules=tuple(_read_rule(rule, question) for rule in _take(payload, "rules", list)),
-        question=question,
-        optimal=_take(proof, "optimal", bool),
-        upper_bound=_unbounded(proof, "upper_bound"),
-        gap=_unbounded(proof, "gap"),
-        stopped=_take(proof, "stopped", str),
-        n_rows=_take(payload, "n_rows", int),
-        n_dropped=_take(payload, "n_dropped", int),
-        n_strata=_take(payload, "n_strata", int),
-        n_propositions=_take(payload, "n_propositions", int),
-        nodes=_take(run, "nodes", int),
-        seconds=_number(run, "seconds"),
-        notes=_strings(payload, "notes"),
-        versions={str(key): str(value) for key, value in _take(payload, "versions", dict).items()},
-        admissibility=None if admissibility is None else _take(payload, "admissibility", dict),
-        evidence=None if payload.get("evidence") is None else from_dict(SearchEvidence, payload["evidence"]),
-    )
-    if payload.get("graph") is None:
-        return rules
+        raise DataError(f"{place} has the schema {found!r:.60}; this version reads {SCHEMA!r}")
+    question, known = _question(payload.get("question")), from_json(_Payload, payload, "JSON")
+    return {
+        "rules": tuple(
+            _read_rule(rule, question) for rule in from_json(tuple[Any, ...], payload.get("rules"), "rules")
+        ),
+        "question": question,
+        "optimal": known.proof.optimal,
+        "upper_bound": math.inf if known.proof.upper_bound is None else known.proof.upper_bound,
+        "gap": math.inf if known.proof.gap is None else known.proof.gap,
+        "stopped": known.proof.stopped,
+        "nodes": known.run.nodes,
+        "seconds": known.run.seconds,
+        "graph": _read_graph(payload.get("graph")),
+        "source": from_json(str | None, payload["question"].get("source"), "source"),  # type: ignore[arg-type]
+        "library": default_library(),
+        **{item.name: getattr(known, item.name) for item in fields(_Payload) if item.name not in ("proof", "run")},
+    }
+
+
+def _read_graph(payload: Any) -> CausalGraph | None:
     try:
-        return replace(rules, graph=_read_graph(_take(payload, "graph", dict)))
+        graph: CausalGraph | None = from_json(CausalGraph | None, payload, "graph")  # type: ignore[arg-type]
     except (GraphError, RoleError) as error:
-        raise DataError(f"the result's 'graph' does not fit: {error}") from error
-
-
-def _write_graph(graph: CausalGraph) -> dict[str, Any]:
-    """The graph's parts: text in one of the formats of graphs might, when read, be taken for the name of a file."""
-    return {**asdict(graph), "latent": sorted(graph.latent)}
-
-
-def _read_graph(payload: dict[str, Any]) -> CausalGraph:
-    def edges(kind: str) -> tuple[tuple[str, str], ...]:
-        pairs = _take(payload, kind, list)
-        if not all(isinstance(pair, list) and [str, str] == [type(name) for name in pair] for pair in pairs):
-            raise DataError(f"the result's graph has something in {kind!r} that is not a pair of names")
-        return tuple((a, b) for a, b in pairs)
-
-    latent = frozenset(_strings(payload, "latent"))
-    return CausalGraph(_strings(payload, "nodes"), edges("directed"), edges("bidirected"), edges("unknown"), latent)
+        raise DataError(f"the result's graph does not fit: {error}") from error
+    return graph
 
 
 def _rule(rule: RuleResult) -> dict[str, Any]:
     return {
         "rule": rule.text,
         "conditions": [condition.to_dict() for condition in rule.conditions],
-        **{name: _finite(getattr(rule, name)) for name in (*NUMBERS, "p_value")},
-        "interval": [_finite(end) for end in rule.interval()],
+        **{name: to_json(getattr(rule, name)) for name in (*NUMBERS, "p_value", "interval")},
         "strata": [_stratum(stratum) for stratum in rule.strata],
-        "evidence": to_dict(rule.evidence),
-        "identification": to_dict(rule.identification),
+        "evidence": to_json(rule.evidence),
+        "identification": to_json(rule.identification),
     }
 
 
 def _stratum(stratum: StratumEffect) -> dict[str, Any]:
-    numbers = {name: _finite(getattr(stratum, name)) for name in _STRATUM_NUMBERS}
-    return {"labels": dict(stratum.labels), **numbers}
+    return {"labels": dict(stratum.labels), **{name: to_json(getattr(stratum, name)) for name in _STRATUM_NUMBERS}}
 
 
 def _read_rule(payload: Any, question: Question) -> RuleResult:
     if not isinstance(payload, dict):
         raise DataError(f"a rule of the result is {type(payload).__name__}, not an object")
-    strata = _take(payload, "strata", list)
-    labels, counts = [], []
-    for stratum in strata:
-        if not isinstance(stratum, dict):
-            raise DataError(f"a stratum of the result is {type(stratum).__name__}, not an object")
-        labels.append({str(key): str(value) for key, value in _take(stratum, "labels", dict).items()})
-        a, b, c, d = (_count(stratum, name) for name in "abcd")
-        counts.append((a, b, c, d))
+    strata = from_json(tuple[_Counts, ...], payload.get("strata"), "strata")
+    counts = tuple((stratum.a, stratum.b, stratum.c, stratum.d) for stratum in strata)
+    for count in (count for table in counts for count in table):
+        if not 0 <= count < _LARGEST_COUNT:
+            raise DataError(f"the result's strata count {count!r:.40} rows; a count is 0 or more")
     if not sum(map(sum, counts)):
         raise DataError("a rule of the result has no rows in its strata")
     return RuleResult(
-        conditions=tuple(map(Proposition.from_dict, _take(payload, "conditions", list))),
-        labels=tuple(labels),
-        counts=tuple(counts),
-        beta=question.beta,
+        conditions=tuple(
+            map(Proposition.from_dict, from_json(tuple[Any, ...], payload.get("conditions"), "conditions"))
+        ),
+        labels=tuple(stratum.labels for stratum in strata),
+        counts=counts,
+        beta=question.beta,  # type: ignore[arg-type]
         estimator=question.estimator,
-        p_value=None if payload.get("p_value") is None else _number(payload, "p_value"),
-        evidence=None if payload.get("evidence") is None else from_dict(RuleEvidence, payload["evidence"]),
+        p_value=from_json(float | None, payload.get("p_value"), "p_value"),  # type: ignore[arg-type]
+        evidence=from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
     )
 
 
-def _question(payload: dict[str, Any]) -> Question:
-    if payload.get("estimator") not in ESTIMATORS:
-        raise DataError(f"the result's 'estimator' is {payload.get('estimator')!r:.40}, which is not known here")
-    return Question(
-        target=_take(payload, "target", str),
-        outcome=_take(payload, "outcome", str),
-        actionable=_strings(payload, "actionable"),
-        control=_strings(payload, "control"),
-        k=_take(payload, "k", int),
-        beta=_number(payload, "beta"),
-        alpha=_number(payload, "alpha"),
-        max_length=None if payload.get("max_length") is None else _take(payload, "max_length", int),
-        min_coverage=_number(payload, "min_coverage"),
-        max_bins=_take(payload, "max_bins", int),
-        estimator=_take(payload, "estimator", str),
-        redundant=_take(payload, "redundant", bool),
-        source=_optional(payload, "source"),
-        query=_optional(payload, "query"),
-        weights=_optional(payload, "weights"),
-        na_values=_strings(payload, "na_values") if "na_values" in payload else (),
-        cuts=tuple(_cut(cut) for cut in _take(payload, "cuts", list)) if "cuts" in payload else (),
-        holdout=None if payload.get("holdout") is None else _number(payload, "holdout"),
-        calibrated=_take(payload, "calibrated", bool) if "calibrated" in payload else False,
-        seed=_take(payload, "seed", int) if "seed" in payload else 0,
-        similarity=None if payload.get("similarity") is None else _number(payload, "similarity"),
-    )
-
-
-def _optional(payload: Mapping[str, Any], key: str) -> str | None:
-    return None if payload.get(key) is None else _take(payload, key, str)
-
-
-def _cut(cut: Any) -> tuple[str, tuple[str, ...]]:
-    match cut:
-        case [str(column), [*points]] if all(isinstance(point, str) for point in points):
-            return column, tuple(points)
-    raise DataError(f"the result's 'cuts' hold {cut!r:.60}, not a column and its cut points")
-
-
-def _take(payload: Mapping[str, Any], key: str, kind: type[T]) -> T:
-    value = payload.get(key)
-    # a bool is an int in Python, but not in a result
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise DataError(f"the result's {key!r} is {type(value).__name__}, not {kind.__name__}")
-    return value
-
-
-def _number(payload: Mapping[str, Any], key: str) -> float:
-    value = payload.get(key)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_COUNT:
-        value = float(value)
-    if not isinstance(value, float) or not math.isfinite(value):
-        raise DataError(f"the result's {key!r} is {value!r:.40}, not a finite number")
-    return value
-
-
-def _unbounded(payload: Mapping[str, Any], key: str) -> float:
-    return math.inf if payload.get(key) is None else _number(payload, key)
-
-
-def _count(payload: Mapping[str, Any], key: str) -> int:
-    count = _take(payload, key, int)
-    if not 0 <= count < _LARGEST_COUNT:
-        raise DataError(f"the result counts {key!r} as {count!r:.40}; a count is 0 or more")
-    return count
-
-
-def _strings(payload: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    values = _take(payload, key, list)
-    if not all(isinstance(value, str) for value in values):
-        raise DataError(f"the result's {key!r} holds something that is not text")
-    return tuple(values)
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _question(payload: Any) -> Question:
+    """Read what `Question.kept` wrote; its checks are those of the options."""
+    if not isinstance(payload, dict):
+        raise DataError(f"the result's question is {type(payload).__name__}, not an object")
+    known = {item.name: payload[item.name] for item in fields(Question) if item.name in payload}
+    for name in ("target", "outcome", "estimator"):
+        known[name] = from_json(str, known.get(name), f"question.{name}")
+    for name in ("actionable", "control"):
+        known[name] = from_json(tuple[str, ...], known.get(name), f"question.{name}")
+    known["beta"] = from_json(float, known.get("beta"), "question.beta")
+    known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts", []), "question.cuts")
+    known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
+    known["weights"] = from_json(str | None, known.get("weights"), "question.weights")  # type: ignore[arg-type]
+    try:
+        return Question(**known)
+    except OptionError as error:
+        raise DataError(f"the result's question does not fit: {error}") from error
 
 
 def _no_constant(name: str) -> float:
@@ -261,6 +221,7 @@ def _text(source: str | os.PathLike[str]) -> tuple[str, str]:
     try:
         return Path(source).read_text(encoding="utf-8"), f"the file {os.fspath(source)!r:.200}"
     except (OSError, ValueError) as error:
-        raise DataError(
+        kind = NoSuchFileError if isinstance(error, FileNotFoundError) else FileError
+        raise kind(
             f"cannot read a result from {os.fspath(source)!r:.200} ({error}); pass JSON text or a file's path"
         ) from error

@@ -1,266 +1,64 @@
-"""What a search found: a RuleSet of RuleResults, each with its effect in every stratum.
+"""A list of rules with what was asked and what is proven, and the methods that take it further.
 
-A rule keeps its counts and derives everything else, so that no two of its numbers can disagree.
+The methods have explicit signatures; their work is done in `trust`, `report` and the other modules of `result`.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from causalrules import estimators
-from causalrules.data.table import read
-from causalrules.exceptions import DataError
-from causalrules.language.propositions import Proposition, describe
-from causalrules.report import terminal as display
-from causalrules.report import words as wording
-from causalrules.text import unknown_column
+from causalrules.result.rule import NUMBERS, RuleResult
 
 if TYPE_CHECKING:
+    from causalrules.graph.admissibility import Admissibility
     from causalrules.graph.backdoor import Identification
     from causalrules.graph.graph import CausalGraph
+    from causalrules.question import Question
     from causalrules.result.similarity import Group
     from causalrules.search.problem import Problem
     from causalrules.search.run import Progress
-    from causalrules.trust.evidence import RuleEvidence, SearchEvidence
+    from causalrules.trust.evidence import SearchEvidence
 
-_Counts = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class StratumEffect:
-    """One stratum of the controls: a rows are covered and have the outcome, b are covered and have not;
-    c and d likewise are not covered.
-
-    `weight` is the stratum's weight in the reliable effect, (n+4)/(N+4K). A share of no rows is nan.
-    """
-
-    labels: Mapping[str, str] = field(hash=False)
-    a: int
-    b: int
-    c: int
-    d: int
-    beta: float
-    weight: float
-
-    @property
-    def n(self) -> int:
-        """The rows of the stratum."""
-        return self.a + self.b + self.c + self.d
-
-    @property
-    def p_rule(self) -> float:
-        """The share of the covered rows with the outcome."""
-        return self.a / (self.a + self.b) if self.a + self.b else float("nan")
-
-    @property
-    def p_not_rule(self) -> float:
-        """The share of the other rows with the outcome."""
-        return self.c / (self.c + self.d) if self.c + self.d else float("nan")
-
-    @property
-    def difference(self) -> float:
-        """`p_rule` less `p_not_rule`."""
-        return self.p_rule - self.p_not_rule
-
-    @property
-    def reliable_difference(self) -> float:
-        """The Laplace-corrected difference less its confidence terms."""
-        return float(estimators.reliable_difference(self.a, self.b, self.c, self.d, self.beta))
-
-    @property
-    def overlap(self) -> bool:
-        """Whether the rule holds for some rows of the stratum and fails for some."""
-        return self.a + self.b > 0 and self.c + self.d > 0
-
-
-@dataclass(frozen=True)
-class RuleResult:
-    """One rule: its conditions, and for each stratum its labels and its counts (a, b, c, d)."""
-
-    conditions: tuple[Proposition, ...]
-    labels: tuple[Mapping[str, str], ...] = field(hash=False, repr=False)
-    counts: tuple[tuple[int, int, int, int], ...] = field(repr=False)
-    beta: float
-    estimator: str
-    p_value: float | None = None
-    evidence: RuleEvidence | None = field(default=None, repr=False)
-    """How far the rule can be trusted, as far as that was asked."""
-    identification: Identification | None = field(default=None, repr=False)
-    """By the causal graph, if any: whether the effect is identified for just the rule's own columns, and why."""
-
-    @classmethod
-    def from_counts(
-        cls,
-        conditions: Iterable[Proposition],
-        a: ArrayLike,
-        b: ArrayLike,
-        c: ArrayLike,
-        d: ArrayLike,
-        labels: Sequence[Mapping[str, str]],
-        beta: float,
-        estimator: str,
-    ) -> RuleResult:
-        """Build a rule from its four counts in each stratum."""
-        tables = np.array([a, b, c, d], dtype=np.int64).reshape(4, -1).T.tolist()
-        if len(tables) != len(labels):
-            raise ValueError(f"{len(tables)} strata are counted but {len(labels)} are labelled")
-        ordered = tuple(sorted(conditions, key=lambda condition: condition.text))
-        counts = tuple((a, b, c, d) for a, b, c, d in tables)
-        return cls(ordered, tuple(labels), counts, float(beta), estimator)
-
-    def __str__(self) -> str:
-        return self.text
-
-    @cached_property
-    def text(self) -> str:
-        """The rule in words, such as "class ≤ 2 ∧ sex = female"."""
-        return describe(self.conditions)
-
-    @property
-    def length(self) -> int:
-        """The number of conditions; an interval is two."""
-        return len(self.conditions)
-
-    @cached_property
-    def _tables(self) -> tuple[_Counts, _Counts, _Counts, _Counts]:
-        a, b, c, d = np.array(self.counts, dtype=np.int64).T
-        return a, b, c, d
-
-    @property
-    def n_covered(self) -> int:
-        """The rows that satisfy the rule."""
-        return sum(a + b for a, b, _, _ in self.counts)
-
-    @property
-    def coverage(self) -> float:
-        """The share of the rows that satisfy the rule."""
-        return self.n_covered / sum(map(sum, self.counts))
-
-    @cached_property
-    def value(self) -> float:
-        """The number that the search maximised, by `estimator`."""
-        return estimators.objective(self.estimator, *self._tables, self.beta)
-
-    @cached_property
-    def reliable_effect(self) -> float:
-        """The effect less the allowance for chance that beta makes; for one rule fixed in advance, a lower bound."""
-        return estimators.reliable_effect(*self._tables, self.beta)
-
-    @cached_property
-    def effect(self) -> float:
-        """The effect adjusted for the controls, over the strata with overlap; nan without any."""
-        return estimators.effect(*self._tables)
-
-    @cached_property
-    def marginal_effect(self) -> float:
-        """The difference without adjusting for the controls."""
-        return estimators.marginal_effect(*self._tables)
-
-    @cached_property
-    def p_do_rule(self) -> float:
-        """The adjusted probability of the outcome where the rule holds."""
-        return estimators.p_do_rule(*self._tables)
-
-    @cached_property
-    def p_do_not_rule(self) -> float:
-        """The adjusted probability of the outcome where the rule does not hold."""
-        return estimators.p_do_not_rule(*self._tables)
-
-    @cached_property
-    def overlap(self) -> float:
-        """The share of the rows in strata where the rule holds for some and fails for some."""
-        return estimators.overlap(*self._tables)
-
-    @cached_property
-    def standard_error(self) -> float:
-        """The binomial standard error of `effect`."""
-        return estimators.standard_error(*self._tables)
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the two-sided interval of `effect` at a confidence level."""
-        return estimators.interval(*self._tables, level)
-
-    @cached_property
-    def strata(self) -> tuple[StratumEffect, ...]:
-        """The effect in each stratum of the controls."""
-        weights = estimators.reliable_weights(*self._tables).tolist()
-        return tuple(
-            StratumEffect(labels, *table, beta=self.beta, weight=weight)
-            for labels, table, weight in zip(self.labels, self.counts, weights, strict=True)
-        )
-
-    def covers(self, new_data: Any) -> NDArray[np.bool_]:
-        """Return for each row of a table whether it satisfies the rule; a missing value satisfies nothing."""
-        table = read(new_data)
-        covered = np.ones(table.n_rows, dtype=np.bool_)
-        for condition in self.conditions:
-            if condition.column not in table.names:
-                raise DataError(f"the rule {self.text!r}: {unknown_column(condition.column, table.names)}")
-            satisfied = condition.holds(table.histogram(condition.column).values)
-            covered &= table.select(condition.column, satisfied)
-        return covered
-
-    def to_sql(self, dialect: str = "duckdb") -> str:
-        """Return a condition for WHERE that holds on the rows of `covers`; "duckdb", "postgres" or "sqlite"."""
-        from causalrules.result import sql as export
-
-        return export.sql([self.conditions], dialect)
-
-    def to_python(self, name: str = "covers") -> str:
-        """Return the source of a function that says whether a row, a mapping, satisfies the rule."""
-        from causalrules.result import sql as export
-
-        return export.python(self.conditions, name)
-
-    def plot_strata(self, ax: Any = None) -> Any:
-        """Plot how often the outcome occurs in each stratum where the rule holds and where not; return the Axes."""
-        from causalrules.report import plots
-
-        return plots.strata(self, ax)
-
-
-@dataclass(frozen=True)
-class Question:
-    """What was asked: the roles and options of the search."""
-
-    target: str
-    outcome: str
-    actionable: tuple[str, ...]
-    control: tuple[str, ...]
-    k: int
-    beta: float
-    alpha: float
-    max_length: int | None
-    min_coverage: float
-    max_bins: int
-    estimator: str
-    redundant: bool
-    source: str | None = None
-    query: str | None = None
-    weights: str | None = None
-    na_values: tuple[str, ...] = ()
-    cuts: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    holdout: float | None = None
-    calibrated: bool = False
-    seed: int = 0
-    similarity: float | None = None
-    """Of rules that share this much of their rows, only the strongest is in the list (`ideas`); None for all rules."""
+Watcher = Callable[[int, int], None]
+_NOUNS = {"unchecked": "difference"}
 
 
 @dataclass(frozen=True, repr=False)
 class RuleSet(Sequence[RuleResult]):
     """The best rules, best first, with what was asked and what is proven about them.
 
-    `upper_bound` is what no rule can exceed, `gap` how far that is above what was found; `stopped` is
-    "optimal", "time limit" or "interrupted"; `admissibility` is the verdict on the causal graph, if any.
+    Attributes
+    ----------
+    rules
+        The rules; a RuleSet is a sequence of them.
+    question
+        The roles and options of the search.
+    optimal, upper_bound, gap
+        Whether the list is proven to be the best there is; what no rule can exceed; and how far that is above the
+        last rule of the list.
+    stopped
+        Why the search ended: "optimal", "time limit" or "interrupted".
+    n_rows, n_dropped, n_strata, n_propositions
+        Rows searched, rows without a target, strata of the controls, and conditions in the language.
+    nodes, seconds
+        The effort of the search.
+    notes
+        What to know about how the data was read.
+    admissibility, graph
+        The causal graph, and whether it allows the effects to be estimated; None without a graph.
+    evidence
+        How the evidence in `rule.evidence` was obtained.
+    source
+        The name of the file that was searched.
+    library
+        The data frame library that `to_frame` answers in.
+    history
+        The progress of the search, one entry a step.
+    problem
+        The coded table that was searched; None for a result that was read from a file.
     """
 
     rules: tuple[RuleResult, ...]
@@ -277,20 +75,15 @@ class RuleSet(Sequence[RuleResult]):
     seconds: float
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
-    admissibility: Mapping[str, Any] | None = field(default=None, hash=False)
+    admissibility: Admissibility | None = None
     graph: CausalGraph | None = None
-    """The causal graph that the roles were checked by; `admissibility` is what the check said."""
     evidence: SearchEvidence | None = None
-    """How the evidence on how far the rules can be trusted was obtained."""
+    source: str | None = None
     library: str = field(default="dict", compare=False)
     history: tuple[Progress, ...] = field(default=(), compare=False)
-    """How the search came along: one entry a step."""
     problem: Problem | None = field(default=None, compare=False)
-    """The coded table that was searched; None for a result that was read from a file."""
 
     def __post_init__(self) -> None:
-        # Kept as JSON gives it back, with lists and not tuples, so that a result equals its round trip.
-        object.__setattr__(self, "admissibility", json.loads(json.dumps(self.admissibility)))
         if self.graph is not None:
             object.__setattr__(self, "rules", _identified(self.rules, self.question, self.graph))
 
@@ -308,159 +101,491 @@ class RuleSet(Sequence[RuleResult]):
         return iter(self.rules)
 
     def __str__(self) -> str:
-        return display.text(self)
+        from causalrules.report import terminal
+
+        return terminal.text(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return display.html(self)
+        from causalrules.report import terminal
+
+        return terminal.html(self)
+
+    @property
+    def claim(self) -> str:
+        """What the graph lets the numbers be called: "effect", "association", or "unchecked" without a graph."""
+        return "unchecked" if self.admissibility is None else "effect" if self.admissibility else "association"
+
+    @property
+    def noun(self) -> str:
+        """The word for the numbers in sentences: "effect", "association" or "difference"."""
+        return _NOUNS.get(self.claim, self.claim)
 
     def to_frame(self) -> Any:
-        """Return one row per rule in the data frame library that the data came in."""
-        from causalrules.trust.evidence import columns as trust_columns
+        """Return a data frame with one row per rule.
 
-        columns: dict[str, list[Any]] = {
-            "rule": [rule.text for rule in self],
-            **{name: [getattr(rule, name) for rule in self] for name in NUMBERS},
-            "interval_low": [rule.interval()[0] for rule in self],
-            "interval_high": [rule.interval()[1] for rule in self],
-            **trust_columns(self),
-        }
-        if self.admissibility is not None:
-            columns["claim"] = [wording.claim(self)] * len(self)
-        if self.graph is not None:
-            columns["identified"] = [wording.identified(rule) for rule in self]
-            columns["open_path"] = [wording.open_path(rule) for rule in self]
+        Returns
+        -------
+        DataFrame
+            Of the library that the data came in; a dict of columns where none is installed.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=1)
+        >>> rules.to_frame()[["rule", "n_covered"]].values.tolist()
+        [['class ≤ 2 ∧ sex = female', 170]]
+        """
+        columns = self.columns()
         if self.library == "dict":
             return columns
         import narwhals as nw
 
         return nw.from_dict(columns, backend=self.library).to_native()
 
-    def significance(self, permutations: int = 999, seed: int = 0, **options: Any) -> RuleSet:
-        """Return the rules with `p_value`, adjusted for the search: `trust.permutation.significance`."""
-        from causalrules.trust.permutation import significance
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the columns of `to_frame` as lists."""
+        from causalrules.trust.evidence import columns as evidence
 
-        return significance(self, permutations, seed, **options)
+        columns: dict[str, list[Any]] = {
+            "rule": [rule.text for rule in self],
+            **{name: [getattr(rule, name) for rule in self] for name in NUMBERS},
+            "interval_low": [rule.interval.low for rule in self],
+            "interval_high": [rule.interval.high for rule in self],
+            **evidence(self),
+        }
+        if self.admissibility is not None:
+            columns["claim"] = [self.claim] * len(self)
+        if self.graph is not None:
+            from causalrules.report import words
 
-    def cross_fit(self, splits: int = 5, seed: int = 0, **options: Any) -> RuleSet:
-        """Return the rules with honest effects on rows left out of the search: `trust.holdout.cross_fit`."""
-        from causalrules.trust.holdout import cross_fit
+            columns["identified"] = [words.identified(rule) for rule in self]
+            columns["open_path"] = [words.open_path(rule) for rule in self]
+        return columns
 
-        return cross_fit(self, splits, seed, **options)
+    def significance(
+        self,
+        permutations: int = 999,
+        seed: int = 0,
+        *,
+        method: str = "step-down",
+        level: float = 0.05,
+        stop_early: bool = True,
+        n_jobs: int = -1,
+        time_limit: float | None = None,
+        progress: bool | Watcher | None = None,
+    ) -> RuleSet:
+        """Compute p-values that are adjusted for the search.
 
-    def stability(self, replicates: int = 100, seed: int = 0, **options: Any) -> RuleSet:
-        """Return the rules with how often they return on other samples: `trust.stability.stability`."""
-        from causalrules.trust.stability import stability
+        The outcome is shuffled within each stratum of the controls and searched again. A rule's p-value is the share
+        of such tables whose best rule is at least as good (Westfall & Young 1993).
 
-        return stability(self, replicates, seed, **options)
+        Parameters
+        ----------
+        permutations
+            Number of shuffled tables.
+        seed
+            Seed of the shuffling.
+        method : {"step-down", "single-step"}
+            Whether better rules of the list are set aside before a rule is compared with the best of noise.
+        level
+            Error rate at which rules will be called significant; counting stops early for rules that exceed it.
+        stop_early
+            Whether to stop counting for rules whose p-value is above `level` whatever follows.
+        n_jobs
+            Threads; -1 for all cores.
+        time_limit
+            Seconds after which the p-values of the tables searched so far are returned.
+        progress
+            Whether to show progress, or a function that is called with the number done and the total.
 
-    def sensitivity(self, *, level: float = 0.95) -> RuleSet:
-        """Return the rules with E-values against unmeasured confounding: `trust.sensitivity.sensitivity`."""
-        from causalrules.trust.sensitivity import sensitivity
+        Returns
+        -------
+        RuleSet
+            The same rules with `p_value` and `evidence.significance`.
 
-        return sensitivity(self, level=level)
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=1)
+        >>> rules.significance(19)[0].p_value
+        0.05
+        """
+        from causalrules.trust import permutation
+
+        return permutation.significance(
+            self,
+            permutations,
+            seed,
+            method=method,
+            level=level,
+            stop_early=stop_early,
+            n_jobs=n_jobs,
+            time_limit=time_limit,
+            progress=progress,
+        )
+
+    def cross_fit(
+        self,
+        splits: int = 5,
+        seed: int = 0,
+        *,
+        confidence: float = 0.95,
+        n_jobs: int = -1,
+        time_limit: float | None = None,
+        progress: bool | Watcher | None = None,
+    ) -> RuleSet:
+        """Measure effects on held-out rows by searching again without each part of the rows in turn.
+
+        Parameters
+        ----------
+        splits
+            Number of parts.
+        seed
+            Seed of the split.
+        confidence
+            Confidence of the intervals.
+        n_jobs
+            Threads; -1 for all cores.
+        time_limit
+            Seconds after which the parts searched so far are used.
+        progress
+            Whether to show progress, or a function that is called with the number done and the total.
+
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence.honest`.
+        """
+        from causalrules.trust import holdout
+
+        return holdout.cross_fit(
+            self, splits, seed, confidence=confidence, n_jobs=n_jobs, time_limit=time_limit, progress=progress
+        )
+
+    def stability(
+        self,
+        replicates: int = 100,
+        seed: int = 0,
+        *,
+        method: str = "subsample",
+        share: float = 0.5,
+        n_jobs: int = -1,
+        time_limit: float | None = None,
+        progress: bool | Watcher | None = None,
+    ) -> RuleSet:
+        """Count how often each rule, and each of its conditions, reappears on resampled rows.
+
+        Parameters
+        ----------
+        replicates
+            Number of samples that are searched.
+        seed
+            Seed of the sampling.
+        method : {"subsample", "bootstrap"}
+            Whether a share of each stratum's rows is drawn, or as many rows as there are, with replacement.
+        share
+            Share of the rows in a subsample.
+        n_jobs
+            Threads; -1 for all cores.
+        time_limit
+            Seconds after which the samples searched so far are used.
+        progress
+            Whether to show progress, or a function that is called with the number done and the total.
+
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence.stability`.
+        """
+        from causalrules.trust import stability
+
+        return stability.stability(
+            self,
+            replicates,
+            seed,
+            method=method,
+            share=share,
+            n_jobs=n_jobs,
+            time_limit=time_limit,
+            progress=progress,
+        )
+
+    def sensitivity(self, *, confidence: float = 0.95) -> RuleSet:
+        """Compute E-values: how strong an unmeasured confounder must be to explain an effect away.
+
+        Parameters
+        ----------
+        confidence
+            Confidence of the interval that the second E-value moves to no effect.
+
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence.sensitivity`.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1)
+        >>> round(rules.sensitivity()[0].evidence.sensitivity.e_value, 2)
+        1.34
+        """
+        from causalrules.trust import sensitivity
+
+        return sensitivity.sensitivity(self, confidence=confidence)
 
     def overlap(self, *, most: float = 0.1) -> RuleSet:
-        """Return the rules with the strata that have no counterpart: `trust.overlap.overlap`."""
-        from causalrules.trust.overlap import overlap
+        """Find the strata in which a rule always or never holds, so that its rows have no comparison group.
 
-        return overlap(self, most=most)
+        Parameters
+        ----------
+        most
+            Share of rows without a comparison group above which a warning is given.
 
-    def trust(self, permutations: int = 999, replicates: int = 100, splits: int = 5, **options: Any) -> RuleSet:
-        """Return the rules with all of the evidence and a verdict on each: `trust.verdict.trust`."""
-        from causalrules.trust.verdict import trust
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence.overlap`.
 
-        return trust(self, permutations, replicates, splits, **options)
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1)
+        >>> rules.overlap()[0].evidence.overlap.n_rows
+        0
+        """
+        from causalrules.trust import overlap
+
+        return overlap.overlap(self, most=most)
+
+    def trust(
+        self,
+        permutations: int = 999,
+        replicates: int = 100,
+        splits: int = 5,
+        seed: int = 0,
+        *,
+        level: float = 0.05,
+        n_jobs: int = -1,
+        time_limit: float | None = None,
+        progress: bool | Watcher | None = None,
+    ) -> RuleSet:
+        """Collect all of the evidence and give a verdict on each rule.
+
+        Parameters
+        ----------
+        permutations, replicates, splits
+            How often `significance`, `stability` and `cross_fit` repeat the search.
+        seed
+            Seed of everything random.
+        level
+            Error rate of the verdicts.
+        n_jobs
+            Threads; -1 for all cores.
+        time_limit
+            Seconds for all parts together.
+        progress
+            Whether to show progress, or a function that is called with the number done and the total.
+
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence`, including `evidence.verdict`.
+        """
+        from causalrules.trust import verdict
+
+        return verdict.trust(
+            self,
+            permutations,
+            replicates,
+            splits,
+            seed,
+            level=level,
+            n_jobs=n_jobs,
+            time_limit=time_limit,
+            progress=progress,
+        )
+
+    def groups(self, similarity: float = 0.5, data: Any = None) -> tuple[Group, ...]:
+        """Group near-duplicates under the strongest of them.
+
+        Parameters
+        ----------
+        similarity
+            Share of rows in common (Jaccard) from which two rules are near-duplicates.
+        data
+            The rows to compare on, for a result that was read from a file; by default those that were searched.
+
+        Returns
+        -------
+        tuple of Group
+            Each with its leader, its variants, and the share of rows that each variant has in common with the leader.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=3)
+        >>> [group.leader.text for group in rules.groups()]
+        ['class ≤ 2 ∧ sex = female']
+        """
+        from causalrules.result import similarity as near
+
+        return near.groups(self, similarity, data)
+
+    def ideas(self, k: int | None = None, similarity: float = 0.5, time_limit: float | None = None) -> RuleSet:
+        """Search on until there are k rules of which none is a near-duplicate of a better one.
+
+        Parameters
+        ----------
+        k
+            Number of rules; by default as many as were asked for.
+        similarity
+            Share of rows in common (Jaccard) from which two rules are near-duplicates.
+        time_limit
+            Seconds after which the rules found so far are returned.
+
+        Returns
+        -------
+        RuleSet
+            The list of different rules.
+        """
+        from causalrules.result import ideas
+
+        return ideas.ideas(self, k, similarity, time_limit)
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
-        """Return the result as JSON, and write it to a file if a path is given."""
-        from causalrules.result import json as result_json
+        """Return the result as JSON.
 
-        return result_json.write(self, path)
+        Parameters
+        ----------
+        path
+            File to write as well; it is written atomically.
+
+        Returns
+        -------
+        str
+            The JSON text, which `RuleSet.from_json` reads.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=1)
+        >>> cr.RuleSet.from_json(rules.to_json()) == rules
+        True
+        """
+        from causalrules.result import json
+
+        return json.write(self, path)
+
+    @classmethod
+    def from_json(cls, source: str | PathLike[str]) -> RuleSet:
+        """Read a result from JSON.
+
+        Parameters
+        ----------
+        source
+            The JSON text, or the path of a file.
+
+        Returns
+        -------
+        RuleSet
+            The result, without the rows that were searched.
+        """
+        from causalrules.result import json
+
+        return cls(**json.read(source))
 
     def to_sql(self, dialect: str = "duckdb") -> str:
-        """Return a condition for WHERE that holds on the rows that at least one of the rules covers."""
-        from causalrules.result import sql as export
+        """Return a condition for WHERE that selects the rows that at least one of the rules covers.
 
-        return export.sql([rule.conditions for rule in self], dialect)
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgres", "sqlite"}
+            Whose SQL to write.
+
+        Returns
+        -------
+        str
+            The condition; names and values are quoted.
+        """
+        from causalrules.result import sql
+
+        return sql.where([rule.conditions for rule in self], dialect)
 
     def to_latex(self) -> str:
-        """Return the rules as a table for LaTeX (booktabs)."""
-        from causalrules.result import sql as export
+        """Return the rules as a LaTeX table (booktabs).
 
-        return export.latex(self)
+        Returns
+        -------
+        str
+            A table environment; its caption says what the numbers mean.
+        """
+        from causalrules.report import tables
+
+        return tables.latex(self)
 
     def to_markdown(self) -> str:
-        """Return the rules as a table for Markdown."""
-        from causalrules.result import sql as export
+        """Return the rules as a Markdown table.
 
-        return export.markdown(self)
+        Returns
+        -------
+        str
+            The table, and below it what the numbers mean.
+        """
+        from causalrules.report import tables
+
+        return tables.markdown(self)
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """Return a report as one HTML page that needs no network, and write it to a file if a path is given."""
+        """Return a report as one HTML page that needs no network.
+
+        Parameters
+        ----------
+        path
+            File to write as well; it is written atomically.
+
+        Returns
+        -------
+        str
+            The page.
+        """
         from causalrules.report import html
 
         return html.write(self, path)
 
     def plot(self, kind: str = "effects", ax: Any = None) -> Any:
-        """Plot the rules and return the Axes: "effects", "coverage", "overlap", "convergence", "graph", "honest",
-        "stability" or "bias".
+        """Plot the rules.
+
+        Parameters
+        ----------
+        kind : {"effects", "coverage", "overlap", "convergence", "graph", "honest", "stability", "bias"}
+            What to show.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with the plot.
         """
         from causalrules.report import plots
 
         return plots.plot(self, kind, ax)
 
-    def groups(self, similarity: float = 0.5, data: Any = None) -> tuple[Group, ...]:
-        """Return the rules with near-duplicates, by the share of rows in common, under the strongest of them.
-
-        The rows are those that were searched; give `data` for a result that was read from a file.
-        """
-        from causalrules.result import similarity as grouping
-
-        return grouping.groups(self, similarity, data)
-
-    def ideas(self, k: int | None = None, similarity: float = 0.5, time_limit: float | None = None) -> RuleSet:
-        """Search on until there are k rules of which none is a near-duplicate of a stronger one."""
-        from causalrules.result import similarity as grouping
-
-        return grouping.ideas(self, k, similarity, time_limit)
-
-    @classmethod
-    def from_json(cls, source: str | PathLike[str]) -> RuleSet:
-        """Read a result from JSON text or from a file."""
-        from causalrules.result import json as result_json
-
-        return result_json.read(source)
-
 
 def _identified(rules: tuple[RuleResult, ...], question: Question, graph: CausalGraph) -> tuple[RuleResult, ...]:
-    """The rules with what the graph says of each; it depends on their columns alone."""
+    """Return the rules with what the graph says of each, which depends on their columns alone."""
     from causalrules.graph.backdoor import identify_rule
 
-    verdicts: dict[tuple[str, ...], Identification] = {}
+    known: dict[tuple[str, ...], Identification] = {}
     result = []
     for rule in rules:
         columns = tuple(sorted({condition.column for condition in rule.conditions}))
-        if columns not in verdicts:
-            verdicts[columns] = identify_rule(
-                graph, target=question.target, variables=columns, control=question.control
+        if columns not in known:
+            known[columns] = identify_rule(
+                graph, target=question.target, variables=columns, control=question.control or ()
             )
-        result.append(replace(rule, identification=verdicts[columns]))
+        result.append(replace(rule, identification=known[columns]))
     return tuple(result)
-
-
-# A rule's numbers, in the order in which frames and JSON have them.
-NUMBERS = (
-    "reliable_effect",
-    "effect",
-    "marginal_effect",
-    "coverage",
-    "n_covered",
-    "p_do_rule",
-    "p_do_not_rule",
-    "overlap",
-    "standard_error",
-    "length",
-    "value",
-)

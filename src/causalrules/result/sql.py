@@ -1,27 +1,17 @@
-"""Rules for other systems: conditions in SQL and Python, tables in LaTeX and Markdown.
-
-Names and values come from strangers: each is written as a quoted identifier or literal, never as code.
-"""
+"""Rules as conditions in SQL and Python. Names and values are quoted as identifiers and literals, never run as code."""
 
 from __future__ import annotations
 
 import datetime as dt
 import keyword
-import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from causalrules.data.table import MICROSECOND, Scalar
 from causalrules.exceptions import OptionError
-from causalrules.language.propositions import Proposition, describe
-from causalrules.report import words as wording
+from causalrules.language.propositions import Proposition
 from causalrules.text import shorten
 
-if TYPE_CHECKING:
-    from causalrules.result.rules import RuleResult, RuleSet
-
 DIALECTS = ("duckdb", "postgres", "sqlite")
-_HEADINGS = ("#", "rule", "reliable effect", "effect", "95 % interval", "marginal", "coverage", "rows")
 
 # SQLite promises to read no more digits than these as the nearest double, and keeps that only where the power of ten
 # that they are divided or multiplied by, at most 22, is itself exact.
@@ -31,12 +21,12 @@ _LARGEST_INTEGER = 2**63
 _LARGEST_POWER = 62
 
 
-def sql(rules: Iterable[Sequence[Proposition]], dialect: str = "duckdb") -> str:
+def where(rules: Iterable[Sequence[Proposition]], dialect: str = "duckdb") -> str:
     """A condition for WHERE that is true on the rows that one of the rules covers, and never on the others.
 
     A missing value (NULL, and NaN among floats) satisfies no condition.
 
-    >>> print(sql([[Proposition("sex", "=", "female"), Proposition("class", "<=", 2)]]))
+    >>> print(where([[Proposition("sex", "=", "female"), Proposition("class", "<=", 2)]]))
     "class" <= 2 AND "sex" = 'female'
     """
     if dialect not in DIALECTS:
@@ -80,29 +70,6 @@ def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
         "        value is not None and satisfied(value)\n"
         "        for value, satisfied in [\n" + "".join(lines) + "        ]\n    )"
     )
-
-
-def latex(rules: RuleSet) -> str:
-    """A table for LaTeX with booktabs; what the numbers mean is its caption."""
-    heading = headings(rules)
-    body = "".join(
-        f"  {' & '.join(map(_latex_text, _cells(place, rule, rules)))} \\\\\n" for place, rule in enumerate(rules, 1)
-    )
-    return (
-        "% needs \\usepackage{booktabs}\n"
-        f"\\begin{{table}}\n  \\centering\n  \\begin{{tabular}}{{rl{'r' * (len(heading) - 2)}}}\n  \\toprule\n"
-        f"  {' & '.join(map(_latex_text, heading))} \\\\\n  \\midrule\n{body}"
-        f"  \\bottomrule\n  \\end{{tabular}}\n  \\caption{{{_latex_text(_caption(rules))}}}\n\\end{{table}}\n"
-    )
-
-
-def markdown(rules: RuleSet) -> str:
-    """A table for Markdown, and below it what the numbers mean."""
-    heading = headings(rules)
-    lines = ["| " + " | ".join(heading) + " |", "|---:|:---|" + "---:|" * (len(heading) - 2)]
-    for place, rule in enumerate(rules, 1):
-        lines.append("| " + " | ".join(map(_markdown_text, _cells(place, rule, rules))) + " |")
-    return "\n".join([*lines, "", _markdown_text(_caption(rules))]) + "\n"
 
 
 def _sql_rule(conditions: Sequence[Proposition], dialect: str) -> str:
@@ -225,77 +192,3 @@ def _encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def headings(rules: RuleSet) -> tuple[str, ...]:
-    """The headings of the tables: with what the rules are ranked by, and with verdict and p where they were asked."""
-    first, rule, *others = wording.headings(_HEADINGS, rules)
-    value = ["value"] if wording.ranking(rules) else []
-    return (first, rule, *value, *others, *(name for name, known in _asked(rules).items() if known))
-
-
-def _asked(rules: RuleSet) -> dict[str, bool]:
-    return {
-        "adjusted p": any(rule.p_value is not None for rule in rules),
-        "verdict": any(_word(rule) for rule in rules),
-    }
-
-
-def _word(rule: RuleResult) -> str:
-    return "" if rule.evidence is None or rule.evidence.verdict is None else rule.evidence.verdict.word
-
-
-def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
-    low, high = rule.interval()
-    between = "–" if math.isnan(low) else f"{wording.number(low)} to {wording.number(high)}"
-    effects = (rule.reliable_effect, rule.effect, rule.marginal_effect)
-    reliable, effect, marginal = map(wording.number, effects)
-    coverage, rows = f"{100 * rule.coverage:.1f} %", f"{rule.n_covered:,}"
-    value = [wording.number(rule.value)] if wording.ranking(rules) else []
-    evidence = {"adjusted p": "–" if rule.p_value is None else f"{rule.p_value:.3g}", "verdict": _word(rule) or "–"}
-    asked = [evidence[name] for name, known in _asked(rules).items() if known]
-    first = (str(place), describe(rule.conditions), *value)
-    return (*first, reliable, effect, between, marginal, coverage, rows, *asked)
-
-
-def _caption(rules: RuleSet) -> str:
-    said = [wording.meaning(rules), wording.ranking(rules), wording.proof(rules), wording.warning(rules)]
-    said += wording.graph_lines(rules)
-    return " ".join(part[0].upper() + part[1:] + "." * (not part.endswith(".")) for part in said if part)
-
-
-_LATEX = {
-    **{sign: "\\" + sign for sign in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    '"': r"\symbol{34}",
-    "'": r"\textquotesingle{}",
-    "`": r"\textasciigrave{}",
-    "|": r"\textbar{}",
-    "-": "{-}",
-    "–": "--",
-    "−": "$-$",
-    "≤": r"$\le$",
-    "≥": r"$\ge$",
-    "≠": r"$\ne$",
-    "∧": r"$\wedge$",
-    "β": r"$\beta$",
-}
-
-
-def _latex_text(text: str) -> str:
-    return _escaped(text, _LATEX.get)
-
-
-def _markdown_text(text: str) -> str:
-    return _escaped(text, {"<": "&lt;", ">": "&gt;", "&": "&amp;", **{s: "\\" + s for s in "\\`*_[]#|~$!"}}.get)
-
-
-def _escaped(text: str, spelling: Callable[[str], str | None]) -> str:
-    return "".join(
-        spelling(letter) or (letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii"))
-        for letter in text
-    )

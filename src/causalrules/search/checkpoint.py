@@ -1,6 +1,6 @@
-"""A search put away in a file, so that one that was killed can go on where it was.
+"""Save a search to a file and resume it.
 
-The file is a line of JSON that says what it is of, then the numbers that the core has saved.
+The file is a line of JSON that identifies the question and the rows, then the numbers that the core saved.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.exceptions import CausalRulesError, DataError, OptionError
-from causalrules.search.run import SearchOptions
-from causalrules.version import __version__
+from causalrules import __version__
+from causalrules.exceptions import CausalRulesError, DataError
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
+    from causalrules.question import Question
     from causalrules.search.core import NativeSearch
     from causalrules.search.problem import Problem
 
 _FORMAT = "causalrules checkpoint"
 _LONGEST_HEADER = 10_000
-# The first is written early, so that a path that cannot be written is known soon.
+# The first save is early, so that a path that cannot be written is known soon.
 _FIRST, _LATER = 1.0, 10.0
 
 
 class Checkpoint:
-    """The file of one question; `of` says what the question is, in numbers that other data or options do not have."""
+    """The file of one search, identified by fingerprints of its data and options."""
 
-    def __init__(self, path: str | os.PathLike[str], problem: Problem, options: SearchOptions) -> None:
+    def __init__(self, path: str | os.PathLike[str], problem: Problem, question: Question) -> None:
         self._path = _usable(path)
-        self._of = _fingerprints(problem, options)
+        self._of = _fingerprints(problem, question)
         self._due = 0.0
 
     def resume(self, search: NativeSearch) -> None:
-        """Go on from the file, if there is one; a DataError says why it cannot be used."""
+        """Resume from the file, if there is one; a DataError says why it cannot be used."""
         self._due = time.monotonic() + _FIRST
         if not self._path.exists():
             return
@@ -48,10 +48,10 @@ class Checkpoint:
         try:
             search.restore(numbers)
         except CausalRulesError as error:
-            raise DataError(f"checkpoint {str(self._path)!r}: {error}; delete it to begin anew") from error
+            raise DataError(f"checkpoint {str(self._path)!r}: {error}; delete it to start over") from error
 
     def save(self, search: NativeSearch, at_once: bool = False) -> None:
-        """Write the file if it is time for it; a reader finds the old one or the new one, never half of one."""
+        """Write the file atomically, if it is time for it."""
         if not at_once and time.monotonic() < self._due:
             return
         numbers = search.save().astype("<u8").tobytes()
@@ -71,7 +71,7 @@ class Checkpoint:
                 if header.get("version") != __version__:
                     raise DataError(
                         f"{place} was written by causalrules {str(header.get('version'))[:20]}, this is "
-                        f"{__version__}; go on with that version, or delete it to begin anew"
+                        f"{__version__}; go on with that version, or delete it to start over"
                     )
                 self._compare(place, header.get("of"))
                 numbers = file.read()
@@ -79,7 +79,7 @@ class Checkpoint:
             raise DataError(f"cannot read {place}: {error.strerror}") from error
         is_whole = len(numbers) % 8 == 0 and len(numbers) == header.get("bytes")
         if not is_whole or hashlib.sha256(numbers).hexdigest() != header.get("sha256"):
-            raise DataError(f"{place} is damaged or cut short; delete it to begin anew")
+            raise DataError(f"{place} is damaged or cut short; delete it to start over")
         return np.frombuffer(numbers, "<u8").astype(np.uint64)
 
     def _compare(self, place: str, of: Any) -> None:
@@ -87,14 +87,12 @@ class Checkpoint:
         for what, fingerprint in self._of.items():
             if found.get(what) != fingerprint:
                 raise DataError(
-                    f"{place} is of a search with other {what}; ask the same question of the same data, "
-                    "or delete it to begin anew"
+                    f"{place} was made with other {what}; ask the same question of the same data, "
+                    "or delete it to start over"
                 )
 
 
 def _usable(path: str | os.PathLike[str]) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        raise OptionError(f"checkpoint = {path!r:.60}: give the path of a file")
     place = Path(path)
     folder = place.parent
     if place.is_dir():
@@ -112,12 +110,10 @@ def _header(line: bytes) -> dict[str, Any] | None:
     return header if isinstance(header, dict) and header.get("format") == _FORMAT else None
 
 
-def _fingerprints(problem: Problem, options: SearchOptions) -> dict[str, str]:
+def _fingerprints(problem: Problem, question: Question) -> dict[str, str]:
     def fingerprint(*parts: Any) -> str:
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
-    # Threads and time limits may differ: the answer does not depend on them.
-    question = (options.k, options.beta, options.alpha, options.max_length, options.min_coverage)
     return {
         "columns, values or cut points": fingerprint(
             [proposition.to_dict() for proposition in problem.language.propositions],
@@ -125,5 +121,5 @@ def _fingerprints(problem: Problem, options: SearchOptions) -> dict[str, str]:
             problem.roles.outcome.text,
         ),
         "rows": fingerprint(problem.digest(), problem.n_rows),
-        "options": fingerprint(question, options.estimator, options.redundant),
+        "options": fingerprint(sorted(question.searched().items())),
     }

@@ -1,30 +1,31 @@
-"""One limit of time for all that a call does, however many searches that is."""
+"""One time limit for everything that a call does, however many searches that is."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
-from causalrules.search.run import SearchOptions
+from causalrules.options import Number
 
-# No search takes 0 for a limit; one that begins too late ends after its first step.
+# No search takes 0 as a limit; one that starts too late ends after its first step.
 _LEAST = 1e-6
+_LIMIT = Number(least=0, above=True, none="no limit")
 
 
 @dataclass(frozen=True)
 class Deadline:
-    """So many seconds from when it was made; None for no limit."""
+    """Time budget in seconds starting at creation; None for no limit."""
 
     limit: float | None
     begun: float
 
     @classmethod
     def after(cls, limit: float | None) -> Deadline:
-        """The limit, which begins now."""
-        return cls(SearchOptions(time_limit=limit).time_limit, time.monotonic())
+        """Return a budget that starts now."""
+        return cls(_LIMIT("time_limit", limit), time.monotonic())
 
     def left(self, share: float = 1.0) -> float | None:
-        """This share of the seconds that are left."""
+        """Return a share of the seconds that are left."""
         if self.limit is None:
             return None
         return max(_LEAST, share * (self.limit - (time.monotonic() - self.begun)))

@@ -1,140 +1,28 @@
-"""The search (paper §4), driven from here: options in, steps of the core, and what is proven when it ends."""
+"""The search (paper §4): step the core until it is done, the time is up or the user interrupts."""
 
 from __future__ import annotations
 
-import functools
 import math
-import numbers
-import operator
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from causalrules import estimators
-from causalrules.exceptions import DataError, OptionError
+from causalrules.exceptions import DataError
 from causalrules.search.core import Packed, Status
-from causalrules.text import shorten
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import Question
+    from causalrules.question import Question
+    from causalrules.result.rule import RuleResult
     from causalrules.search.checkpoint import Checkpoint
 
 _FIRST_STEP = 0.02
-# The longest list of rules that can be asked for.
-MOST_RULES = 1_000_000
-# What the core counts with; no table has as many propositions.
+# The core counts conditions in 32 bits; no table has as many.
 _LONGEST = 2**31
 _MOST_THREADS = 1024
-# The core compares values to 2⁻³⁶; one that it has rounded may be half of that more.
+# The core compares values to 2⁻³⁶; rounding may add half of that.
 _ROUNDING = 2.0**-37
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """What to look for and how long."""
-
-    k: int = 10
-    beta: float = 2.0
-    alpha: float = 1.0
-    max_length: int | None = 4
-    min_coverage: float = 0.0
-    estimator: str = "reliable"
-    redundant: bool = True
-    n_jobs: int = -1
-    time_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        # Numbers of other types are kept as Python's own, so that equal options are written and compared alike.
-        settle = functools.partial(object.__setattr__, self)
-        settle("k", whole("k", self.k, least=1, most=MOST_RULES))
-        settle("beta", number("beta", self.beta, 0, 1000))
-        settle("alpha", number("alpha", self.alpha, 0, 1, above=True))
-        if self.max_length is not None:
-            settle("max_length", whole("max_length", self.max_length, least=1))
-        settle("min_coverage", number("min_coverage", self.min_coverage, 0, 1))
-        if self.estimator not in estimators.ESTIMATORS:
-            raise OptionError(
-                f"no estimator {self.estimator!r}; the estimators are {shorten(list(estimators.ESTIMATORS))}"
-            )
-        threads = _integer(self.n_jobs)
-        if not threads:
-            raise OptionError(f"n_jobs = {shown(self.n_jobs)}: give a number of threads, or -1 for all cores")
-        settle("n_jobs", threads)
-        if self.time_limit is not None:
-            settle("time_limit", number("time_limit", self.time_limit, 0, math.inf, above=True))
-
-    @classmethod
-    def of(cls, question: Question, **changes: Any) -> SearchOptions:
-        """The options that a question was asked with, and these changes; threads and time are not part of it."""
-        options = cls(
-            k=question.k,
-            beta=question.beta,
-            alpha=question.alpha,
-            max_length=question.max_length,
-            min_coverage=question.min_coverage,
-            estimator=question.estimator,
-            redundant=question.redundant,
-        )
-        return replace(options, **changes)
-
-    @property
-    def threads(self) -> int:
-        """The number of threads that n_jobs asks for: −1 is all cores, −2 all but one, as elsewhere."""
-        if self.n_jobs > 0:
-            return min(self.n_jobs, _MOST_THREADS)
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return max(1, cores + 1 + self.n_jobs)
-
-    def min_rows(self, n_rows: int) -> int:
-        """The fewest rows a rule may cover: the least n with n/n_rows ≥ min_coverage."""
-        least = math.ceil(self.min_coverage * n_rows)
-        while least > 0 and (least - 1) / n_rows >= self.min_coverage:
-            least -= 1
-        return max(1, least)
-
-
-def _integer(value: Any) -> int | None:
-    """The value as Python's integer, if it is one of any library's."""
-    try:
-        return None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        return None
-
-
-def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """The value as Python's integer, if it is a whole number within these limits; a library's own is one too."""
-    whole = _integer(value)
-    if whole is None or whole < least or (most is not None and whole > most):
-        allowed = f"of at least {least}" if most is None else f"from {least} to {most:,}"
-        raise OptionError(f"{name} = {shown(value)}: give a whole number {allowed}")
-    return whole
-
-
-def number(name: str, value: Any, least: float, most: float, above: bool = False) -> float:
-    """The value as Python's float, if it is a number within these limits, of whatever type."""
-    try:
-        known = isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool)
-        number = float(value) if known else math.nan
-    except OverflowError:
-        number = math.inf if value > 0 else -math.inf
-    except ValueError:  # Decimal has a NaN that is an error to look at
-        number = math.nan
-    if not ((least < number if above else least <= number) and number <= most):
-        allowed = f"above {least:g}" if above else f"of at least {least:g}"
-        limit = f" and at most {most:g}" if most < math.inf else ""
-        raise OptionError(f"{name} = {shown(value)}: give a number {allowed}{limit}")
-    return number
-
-
-def shown(value: Any) -> str:
-    """The value for an error message."""
-    try:
-        return shorten([value])
-    except ValueError:
-        return "an integer of thousands of digits"  # which Python refuses to write
 
 
 @dataclass(frozen=True)
@@ -150,7 +38,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Found:
-    """The rules as conditions' numbers, best first, and what is proven about them."""
+    """The rules as values and condition numbers, best first, and what is proven about them."""
 
     rules: tuple[tuple[float, tuple[int, ...]], ...]
     progress: Progress
@@ -161,22 +49,38 @@ class Found:
 
 def run(
     table: Packed,
-    options: SearchOptions,
+    question: Question,
     n_rows: int,
     *,
     floor: float = -math.inf,
     watch: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Found:
-    """Search until it is done, the time is up, or the user interrupts; the best so far is returned in any case."""
+    """Search until it is done, the time is up or the user interrupts, and return the best rules so far.
+
+    Parameters
+    ----------
+    table
+        The packed rows.
+    question
+        The options; its `beta` is a number here.
+    n_rows
+        Number of rows, of which `min_coverage` is a share.
+    floor
+        Rules below this value are of no interest.
+    watch
+        Called with the progress after every step.
+    checkpoint
+        Where to save the search, and resume it from.
+    """
     search = table.search(
-        estimator=options.estimator,
-        beta=options.beta,
-        k=options.k,
-        alpha=options.alpha,
-        max_length=None if options.max_length is None else min(options.max_length, _LONGEST),
-        min_rows=options.min_rows(n_rows),
-        redundant=options.redundant,
+        estimator=question.estimator,
+        beta=question.beta,
+        k=question.k,
+        alpha=question.alpha,
+        max_length=None if question.max_length is None else min(question.max_length, _LONGEST),
+        min_rows=min_rows(question.min_coverage, n_rows),
+        redundant=question.redundant,
         floor=floor,
     )
     if checkpoint is not None:
@@ -184,13 +88,13 @@ def run(
     start = time.perf_counter()
     history: list[Progress] = []
     stopped = "optimal"
-    step = _FIRST_STEP
+    step, n_threads = _FIRST_STEP, threads(question.n_jobs)
     while True:
         try:
-            left = math.inf if options.time_limit is None else options.time_limit - (time.perf_counter() - start)
+            left = math.inf if question.time_limit is None else question.time_limit - (time.perf_counter() - start)
             try:
-                status = search.step(max(0.0, min(step, left)), options.threads)
-            except DataError:  # whoever holds the rows does not answer; what is known is not lost
+                status = search.step(max(0.0, min(step, left)), n_threads)
+            except DataError:  # remote rows do not answer: save what is known
                 if checkpoint is not None:
                     checkpoint.save(search, at_once=True)
                 raise
@@ -206,7 +110,7 @@ def run(
             break
         if status.done:
             break
-        if options.time_limit is not None and history[-1].seconds >= options.time_limit:
+        if question.time_limit is not None and history[-1].seconds >= question.time_limit:
             stopped = "time limit"
             break
         step = search.patience
@@ -221,13 +125,38 @@ def run(
     )
 
 
+def end(found: Found, rules: Iterable[RuleResult]) -> Progress:
+    """Return the last progress, whose upper bound no listed rule exceeds: the core compares rounded values."""
+    return replace(found.progress, upper_bound=max([found.progress.upper_bound, *(rule.value for rule in rules)]))
+
+
+def threads(n_jobs: int) -> int:
+    """Return the number of threads that `n_jobs` asks for: −1 is all cores, −2 all but one, as in scikit-learn."""
+    if n_jobs > 0:
+        return min(n_jobs, _MOST_THREADS)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores + 1 + n_jobs)
+
+
+def min_rows(min_coverage: float, n_rows: int) -> int:
+    """Return the fewest rows a rule may cover: the least n with n / n_rows ≥ min_coverage.
+
+    >>> min_rows(0.1, 891)
+    90
+    """
+    least = math.ceil(min_coverage * n_rows)
+    while least > 0 and (least - 1) / n_rows >= min_coverage:
+        least -= 1
+    return max(1, least)
+
+
 def _progress(status: Status, seconds: float) -> Progress:
     unexplored = status.unexplored
     best = -math.inf if status.best is None else status.best
     if unexplored is None:
         upper_bound, gap = best, 0.0
     else:
-        # Before anything was expanded the core knows no bound; no effect is above 1.
+        # The core knows no bound before its first expansion; no effect is above 1.
         unexplored = min(unexplored, 1.0)
         upper_bound = max(best, min(unexplored + _ROUNDING, 1.0))
         gap = math.inf if status.kth is None else max(0.0, unexplored - status.kth)

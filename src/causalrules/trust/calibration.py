@@ -15,19 +15,21 @@ import numpy as np
 
 from causalrules import estimators
 from causalrules.exceptions import OptionError
+from causalrules.options import Share, Whole
+from causalrules.question import Question
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
-from causalrules.search.run import SearchOptions, whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import Calibration
 from causalrules.trust.resample import contingency, covered, frequencies, permuted
 
-USUAL_BETA = SearchOptions.beta
+# β of the reliable estimator, where none is given.
+USUAL_BETA = 2.0
 
 
 def calibrate(
     problem: Problem,
-    options: SearchOptions,
+    question: Question,
     *,
     confidence: float = 0.95,
     permutations: int = 199,
@@ -45,11 +47,11 @@ def calibrate(
     they are too few to say, it is an OutOfTimeError.
     """
     deadline = Deadline.after(time_limit)
-    if options.estimator != "reliable":
-        raise OptionError(f"beta = 'calibrated' is for the reliable estimator; {options.estimator!r} has no β")
+    if question.estimator != "reliable":
+        raise OptionError(f"beta = 'calibrated' is for the reliable estimator; {question.estimator!r} has no β")
     confidence, permutations = (
-        repeat.between("confidence", confidence),
-        whole("permutations", permutations, 1),
+        Share()("confidence", confidence),
+        Whole(least=1)("permutations", permutations),
     )
     n_largest = _n_largest(confidence, permutations)
     if n_largest < 1:
@@ -57,7 +59,7 @@ def calibrate(
             f"permutations = {permutations}: a confidence of {confidence} needs at least "
             f"{math.ceil(confidence / (1 - confidence) - 1e-9)}"
         )
-    one = replace(options, k=1, alpha=1.0, redundant=True, time_limit=None)
+    one = replace(question, k=1, beta=USUAL_BETA, alpha=1.0, redundant=True, time_limit=None)
     largest = [0.0] * n_largest  # a heap: its first is the smallest β that can still be the answer
 
     def work(searcher: repeat.Searcher, place: int) -> float | None:
@@ -74,7 +76,7 @@ def calibrate(
         return beta
 
     begun = cut_short = 0
-    for beta in repeat.in_order(work, permutations, options.n_jobs, "calibrating β", progress, deadline):
+    for beta in repeat.in_order(work, permutations, question.n_jobs, "calibrating β", progress, deadline):
         begun += 1
         if beta is None:
             cut_short += 1
@@ -98,10 +100,10 @@ def _n_largest(confidence: float, permutations: int) -> int:
     return permutations + 1 - math.ceil(confidence * (permutations + 1) - 1e-9)
 
 
-def _best(problem: Problem, options: SearchOptions, deadline: Deadline) -> float | None:
+def _best(problem: Problem, question: Question, deadline: Deadline) -> float | None:
     """The value of the best rule; None if there is none, or no time to find it."""
     try:
-        rules = repeat.Searcher(deadline)(problem, options).rules
+        rules = repeat.Searcher(deadline)(problem, question).rules
     except repeat.CutShortError:
         return None
     return rules[0][0] if rules else None

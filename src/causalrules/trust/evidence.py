@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import types
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
-
-from causalrules.exceptions import DataError
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleResult
+    from causalrules.result.rule import RuleResult
 
-T = TypeVar("T")
 # Stability looks at this many rules of each sample, however many were asked for: a rule's share must not depend on k.
 BEST = 10
 
@@ -235,46 +229,3 @@ def columns(rules: Iterable[RuleResult]) -> dict[str, list[Any]]:
         "verdict": [known.verdict and known.verdict.word for _, known in rows],
     }
     return {name: values for name, values in found.items() if any(value is not None for value in values)}
-
-
-def to_dict(evidence: Any) -> Any:
-    """The evidence for JSON."""
-    if is_dataclass(evidence):
-        return {item.name: to_dict(getattr(evidence, item.name)) for item in fields(evidence)}
-    return [to_dict(item) for item in evidence] if isinstance(evidence, tuple) else evidence
-
-
-def from_dict(kind: type[T], payload: Any) -> T:
-    """The evidence that `to_dict` wrote; a DataError names what does not fit."""
-    result: T = _read(kind, payload, "evidence")
-    return result
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _read(kind: Any, payload: Any, place: str) -> Any:
-    if get_origin(kind) in (types.UnionType, Union):
-        inner = next(option for option in get_args(kind) if option is not type(None))
-        return None if payload is None else _read(inner, payload, place)
-    if is_dataclass(kind):
-        if not isinstance(payload, Mapping):
-            raise DataError(f"the result's {place} is {type(payload).__name__}, not an object")
-        values = {name: _read(hint, payload.get(name), f"{place}.{name}") for name, hint in _hints(kind).items()}  # type: ignore[arg-type]
-        return kind(**values)  # type: ignore[operator]
-    if get_origin(kind) is tuple:
-        if not isinstance(payload, (list, tuple)):
-            raise DataError(f"the result's {place} is {type(payload).__name__}, not a list")
-        inner_kinds = get_args(kind)
-        many = len(inner_kinds) == 2 and inner_kinds[1] is Ellipsis
-        if not many and len(payload) != len(inner_kinds):
-            raise DataError(f"the result's {place} has {len(payload)} items, not {len(inner_kinds)}")
-        kinds = [inner_kinds[0]] * len(payload) if many else inner_kinds
-        return tuple(_read(inner, item, place) for inner, item in zip(kinds, payload, strict=True))
-    if kind is float and type(payload) is int and abs(payload) < 2**53:
-        payload = float(payload)
-    if type(payload) is not kind or (kind is float and not math.isfinite(payload)):
-        raise DataError(f"the result's {place} is {payload!r:.40}, not {kind.__name__}")
-    return payload

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,9 @@ from causalrules.estimators import beta_of_confidence, share_variance
 from causalrules.exceptions import DataError, OptionError
 from causalrules.language import propositions
 from causalrules.language.roles import resolve
-from causalrules.result.rules import RuleResult, RuleSet
+from causalrules.options import Share, Whole
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
-from causalrules.search.run import whole
 from causalrules.text import counted, unknown_column
 from causalrules.trust import repeat
 from causalrules.trust.evidence import HonestEffect, HonestRun, RuleEvidence, SearchEvidence
@@ -33,6 +32,10 @@ from causalrules.trust.resample import (
     rule_rows,
     split,
 )
+
+if TYPE_CHECKING:
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
 Counts = tuple[tuple[int, int, int, int], ...]
 
@@ -112,9 +115,9 @@ def _mean(estimates: Sequence[_Estimate], n_rows: int, found: int) -> _Estimate:
     return _Estimate(effect, error, compared, n_rows, found)
 
 
-def _honest(estimates: Sequence[_Estimate], splits: int, level: float) -> list[HonestEffect]:
+def _honest(estimates: Sequence[_Estimate], splits: int, confidence: float) -> list[HonestEffect]:
     """The estimates with their intervals, and Holm's p-values over all of them."""
-    reach = beta_of_confidence(level)
+    reach = beta_of_confidence(confidence)
     one_sided = [
         None if each.effect is None or each.error is None else 0.5 * math.erfc(each.effect / each.error / math.sqrt(2))
         for each in estimates
@@ -142,7 +145,7 @@ def _honest(estimates: Sequence[_Estimate], splits: int, level: float) -> list[H
 
 
 @dataclass(frozen=True, eq=False)
-class Unseen:
+class HeldOut:
     """Rows kept from the search."""
 
     source: str
@@ -150,16 +153,16 @@ class Unseen:
     seed: int | None
     counts: Callable[[RuleResult], Counts]
 
-    def measure(self, rules: RuleSet, level: float = 0.95) -> RuleSet:
+    def measure(self, rules: RuleSet, confidence: float = 0.95) -> RuleSet:
         """The rules with their effects on these rows."""
         estimates = [_Estimate.of(self.counts(rule)) for rule in rules]
-        run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, 1, level, self.seed)
-        return _with_effects(rules, _honest(estimates, 1, level), run)
+        run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, 1, confidence, self.seed)
+        return _with_effects(rules, _honest(estimates, 1, confidence), run)
 
 
-def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, Unseen]:
+def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, HeldOut]:
     """The rows to search, and a share of each stratum kept from it."""
-    share, seed = repeat.between("holdout", share), whole("seed", seed, 0)
+    share, seed = Share()("holdout", share), Whole()("seed", seed)
     shown, hidden = split(problem, share, repeat.generator(seed, "split"))
     if shown.outcome.min() == shown.outcome.max():
         raise OptionError(
@@ -170,10 +173,10 @@ def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, Un
     def counts(rule: RuleResult) -> Counts:
         return contingency(hidden, rule_rows(rule, hidden), frequencies(hidden))
 
-    return shown, Unseen("holdout", hidden.n_rows, seed, counts)
+    return shown, HeldOut("holdout", hidden.n_rows, seed, counts)
 
 
-def second_table(table: Table, problem: Problem, outcome: Any, weights: str | None, second: Any) -> Unseen:
+def second_table(table: Table, problem: Problem, outcome: Any, weights: str | None, second: Any) -> HeldOut:
     """Another table with the same columns: its rows in strata with the same cut points as the first one's."""
     other = read(second)
     roles = problem.roles
@@ -204,7 +207,7 @@ def second_table(table: Table, problem: Problem, outcome: Any, weights: str | No
         a, b, c, d = (np.bincount(stratum[side], weight[side], n_strata).astype(int).tolist() for side in sides)
         return tuple(zip(a, b, c, d, strict=True))
 
-    return Unseen("second table", rows.n_rows, None, counts)
+    return HeldOut("second table", rows.n_rows, None, counts)
 
 
 def cross_fit(
@@ -212,7 +215,7 @@ def cross_fit(
     splits: int = 5,
     seed: int = 0,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
@@ -227,9 +230,9 @@ def cross_fit(
     After `time_limit` seconds, the mean is over the parts whose searches are done.
     """
     deadline = Deadline.after(time_limit)
-    splits, seed = whole("splits", splits, 2), whole("seed", seed, 0)
-    level = repeat.between("level", level)
-    problem = repeat.settled(rules, "cross_fit")
+    splits, seed = Whole(least=2)("splits", splits), Whole()("seed", seed)
+    confidence = Share()("confidence", confidence)
+    problem = repeat.require_problem(rules, "cross_fit")
     if splits > problem.n_rows:
         raise TooFewRowsError(f"splits = {splits}: the table has only {counted(problem.n_rows, 'row')}")
     parts = folds(problem, splits, repeat.generator(seed, "split"))
@@ -255,8 +258,8 @@ def cross_fit(
         found = sum(any(np.array_equal(rows, mask) for mask in masks) for masks in lists)
         estimates.append(_mean(measured, n_unseen, found))
     n_estimation = problem.n_rows // splits
-    run = HonestRun("cross-fitting", problem.n_rows - n_estimation, n_estimation, len(lists), splits, level, seed)
-    return _with_effects(rules, _honest(estimates, len(lists), level), run)
+    run = HonestRun("cross-fitting", problem.n_rows - n_estimation, n_estimation, len(lists), splits, confidence, seed)
+    return _with_effects(rules, _honest(estimates, len(lists), confidence), run)
 
 
 def _with_effects(rules: RuleSet, effects: Sequence[HonestEffect], run: HonestRun) -> RuleSet:

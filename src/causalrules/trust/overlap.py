@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from causalrules import estimators
 from causalrules.exceptions import CausalRulesWarning
-from causalrules.report.words import noun
-from causalrules.result.rules import RuleResult, RuleSet
-from causalrules.trust import repeat
+from causalrules.options import Share
 from causalrules.trust.evidence import Overlap, RuleEvidence
+
+if TYPE_CHECKING:
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
 MOST = 0.1
 
@@ -47,7 +50,7 @@ def measure(rule: RuleResult) -> Overlap:
 
 def overlap(rules: RuleSet, *, most: float = MOST) -> RuleSet:
     """Return the rules with the strata that have no counterpart; warn where they hold more than `most` of the rows."""
-    most = repeat.between("most", most)
+    most = Share()("most", most)
     measured = []
     for rule in rules:
         evidence = replace(rule.evidence or RuleEvidence(), overlap=measure(rule))
@@ -58,7 +61,7 @@ def overlap(rules: RuleSet, *, most: float = MOST) -> RuleSet:
         warnings.warn(
             f"{len(wanting)} of {len(measured)} rules have no counterpart for more than {most:.0%} of the rows; "
             f"{worst.text!r:.200} for {1 - worst.overlap:.0%}, in whose strata of {', '.join(rules.question.control)} "
-            f"it always or never holds. The {noun(rules)} speaks for the other rows only: use fewer controls or "
+            f"it always or never holds. The {rules.noun} speaks for the other rows only: use fewer controls or "
             "coarser bins, or state the result for those rows.",
             CausalRulesWarning,
             stacklevel=3,

@@ -10,18 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.exceptions import OptionError
-from causalrules.result.rules import Question, RuleSet
+from causalrules.options import Share, Whole
+from causalrules.question import Question
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
-from causalrules.search.run import whole
 from causalrules.trust import repeat
 from causalrules.trust.evidence import PermutationRun, RuleEvidence, SearchEvidence, Significance
 from causalrules.trust.resample import arrangements, covered, every_arrangement, permuted, rule_rows
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleSet
 
 METHODS = ("step-down", "single-step")
 # The same value computed from the same counts in another order of the strata differs by rounding alone.
@@ -50,11 +54,11 @@ def significance(
     count as as good: which are may have to do with how good their rules are.
     """
     deadline = Deadline.after(time_limit)
-    permutations, seed = whole("permutations", permutations, 1), whole("seed", seed, 0)
-    level = repeat.between("level", level)
+    permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
+    level = Share()("level", level)
     if method not in METHODS:
-        raise OptionError(f"method = {method!r}: give 'step-down' or 'single-step'")
-    problem = repeat.settled(rules, "significance")
+        raise OptionError("give 'step-down' or 'single-step'", parameter="method", value=repr(method))
+    problem = repeat.require_problem(rules, "significance")
     total = arrangements(problem, most=permutations)
     exact = total is not None
     times = permutations if total is None else total
@@ -119,7 +123,7 @@ class _Comparison:
             # general is not redundant.
             floor = float(self.values[counting].min()) - _TIED
             k = int(np.flatnonzero(counting)[-1]) + 1 if self.method == "step-down" else 1
-            options = repeat.options_of(self.question, k=k, redundant=True)
+            options = repeat.exact(self.question, k=k, redundant=True)
             found = searcher(self.deal(place), options, floor).rules
             if found:
                 best[0] = found[0][0]

@@ -9,19 +9,23 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from causalrules.exceptions import DataError, OptionError
-from causalrules.result import similarity as grouping
-from causalrules.result.rules import Question, RuleSet
+from causalrules.options import Threads
+from causalrules.question import Question
 from causalrules.search import run as search
 from causalrules.search.core import Packed
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
 from causalrules.search.progress import watching
-from causalrules.search.run import Found, SearchOptions
+from causalrules.search.run import Found
+from causalrules.search.similarity import look_for_ideas
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleSet
 
 T = TypeVar("T")
 Watcher = Callable[[int, int], None]
@@ -47,23 +51,24 @@ class Searcher:
         self.stopped = threading.Event()
         self.deadline = Deadline.after(None) if deadline is None else deadline
 
-    def __call__(self, problem: Problem, options: SearchOptions, floor: float = -np.inf) -> Found:
+    def __call__(self, problem: Problem, question: Question, floor: float = -np.inf) -> Found:
         """Search; the core lets other threads run meanwhile."""
-        return self._search(problem.pack(), problem.n_rows, options, floor)
+        return self._search(problem.pack(), problem.n_rows, question, floor)
 
     def listed(self, problem: Problem, question: Question, **changes: Any) -> list[tuple[int, ...]]:
         """The conditions of each rule in the list that the question has on this table."""
-        options = options_of(question, **changes)
+        question = exact(question, **changes)
         if question.similarity is None:
-            return [conditions for _, conditions in self(problem, options).rules]
+            return [conditions for _, conditions in self(problem, question).rules]
         packed = problem.pack()
         run = partial(self._search, packed, problem.n_rows)
         # The searches keep the time limit themselves: a list that it made shorter is not the list.
-        return grouping.look_for_ideas(packed, options, question.similarity, run, Deadline.after(None)).conditions
+        ideas = look_for_ideas(packed, question, question.similarity, run, Deadline.after(None))
+        return [conditions for _, conditions in ideas.found.rules]
 
-    def _search(self, packed: Packed, n_rows: int, options: SearchOptions, floor: float = -np.inf) -> Found:
-        options = replace(options, n_jobs=1, time_limit=self.deadline.left())
-        found = search.run(packed, options, n_rows, floor=floor, watch=self._watch)
+    def _search(self, packed: Packed, n_rows: int, question: Question, floor: float = -np.inf) -> Found:
+        question = replace(question, n_jobs=1, time_limit=self.deadline.left())
+        found = search.run(packed, question, n_rows, floor=floor, watch=self._watch)
         if found.stopped == "interrupted":
             raise KeyboardInterrupt
         if found.stopped != "optimal":
@@ -88,7 +93,7 @@ def in_order(
     When the time is up, nothing new is begun, and it ends with the first that was cut short, if its work lets that out.
     """
     searcher = Searcher(deadline)
-    threads = SearchOptions(n_jobs=n_jobs).threads
+    threads = search.threads(Threads()("n_jobs", n_jobs))
     executor = ThreadPoolExecutor(threads)
     waiting: deque[Future[T]] = deque()
 
@@ -125,8 +130,8 @@ def generator(seed: int, purpose: str, place: int = 0) -> np.random.Generator:
     return np.random.default_rng([seed, 1 + _PURPOSES.index(purpose), 1 + place])
 
 
-def settled(rules: RuleSet, what: str) -> Problem:
-    """The coded table behind the rules."""
+def require_problem(rules: RuleSet, what: str) -> Problem:
+    """Return the coded table behind the rules."""
     if rules.problem is None:
         raise DataError(
             f"{what} searches the data again, but this result was read from a file and has none; "
@@ -135,20 +140,9 @@ def settled(rules: RuleSet, what: str) -> Problem:
     return rules.problem
 
 
-def options_of(question: Question, **changes: Any) -> SearchOptions:
-    """The options that the rules were found with, for a search that is exact."""
-    return SearchOptions.of(question, alpha=1.0, **changes)
-
-
-def between(name: str, value: Any) -> float:
-    """The value, if it lies between 0 and 1."""
-    try:
-        share = search.number(name, value, 0, 1)
-    except OptionError:
-        share = 0.0
-    if not 0 < share < 1:
-        raise OptionError(f"{name} = {search.shown(value)}: give a number between 0 and 1, such as 0.5")
-    return share
+def exact(question: Question, **changes: Any) -> Question:
+    """Return the question that the rules were found with, for a search that is exact."""
+    return replace(question, alpha=1.0, **changes)
 
 
 @contextmanager

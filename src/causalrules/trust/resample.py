@@ -10,14 +10,16 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.exceptions import OptionError
-from causalrules.result.rules import RuleResult
 from causalrules.search.problem import Problem
+
+if TYPE_CHECKING:
+    from causalrules.result.rule import RuleResult
 
 # Far above the error of the logarithms, far below what makes the exact number costly.
 _LOG_MARGIN = 1.0

@@ -8,12 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from causalrules import estimators
-from causalrules.result.rules import RuleResult, RuleSet
 from causalrules.trust.evidence import ControlStrength, RuleEvidence, Sensitivity
+
+if TYPE_CHECKING:
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
 Counts = Sequence[tuple[int, int, int, int]]
 _RARE = 0.05
@@ -43,7 +47,7 @@ def bias_factor(with_rule: float, with_outcome: float) -> float:
     return with_rule * with_outcome / (with_rule + with_outcome - 1)
 
 
-def risk_ratio(counts: Counts, level: float = 0.95) -> tuple[float, float] | None:
+def risk_ratio(counts: Counts, confidence: float = 0.95) -> tuple[float, float] | None:
     """Return p_do_rule / p_do_not_rule and the end of its interval nearer to 1; None where no stratum has both sides.
 
     The interval is the delta method's on the log scale: var(log RR) = var(p)/p² + var(q)/q², with p and q
@@ -62,7 +66,7 @@ def risk_ratio(counts: Counts, level: float = 0.95) -> tuple[float, float] | Non
     treated, untreated = float(np.sum(weight * a / (a + b))), float(np.sum(weight * c / (c + d)))
     variance = variances[0] / treated**2 + variances[1] / untreated**2
     ratio = treated / untreated
-    reach = math.exp(estimators.beta_of_confidence(level) * math.sqrt(variance))
+    reach = math.exp(estimators.beta_of_confidence(confidence) * math.sqrt(variance))
     return ratio, max(1.0, ratio / reach) if ratio >= 1 else min(1.0, ratio * reach)
 
 
@@ -96,12 +100,12 @@ def control_strengths(rule: RuleResult) -> tuple[ControlStrength, ...]:
     return tuple(sorted(found, key=lambda control: -control.strength))
 
 
-def sensitivity(rules: RuleSet, *, level: float = 0.95) -> RuleSet:
+def sensitivity(rules: RuleSet, *, confidence: float = 0.95) -> RuleSet:
     """Return the rules with their E-values, measured against each control; with honest counts where there are any."""
     judged = []
     for rule in rules:
         honest = rule.evidence.honest if rule.evidence else None
-        ratios = risk_ratio(honest.counts if honest and honest.counts else rule.counts, level)
+        ratios = risk_ratio(honest.counts if honest and honest.counts else rule.counts, confidence)
         if ratios is not None:
             evidence = replace(rule.evidence or RuleEvidence(), sensitivity=_judged(rule, *ratios))
             rule = replace(rule, evidence=evidence)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Proposition, format_column
-from causalrules.result.rules import RuleSet
+from causalrules.options import Share, Whole
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
-from causalrules.search.run import whole
+from causalrules.search.similarity import jaccard
 from causalrules.trust import repeat
 from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence, SearchEvidence, Stability, StabilityRun
 from causalrules.trust.resample import bootstrap, covered, frequencies, rule_rows, subsample
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleSet
 
 METHODS = ("subsample", "bootstrap")
 # Two rules say nearly the same when the rows that both cover are at least this share of those that either covers.
@@ -46,11 +49,11 @@ def stability(
     list of ideas, it is the 10 best ideas of each sample. After `time_limit` seconds, the samples searched are counted.
     """
     deadline = Deadline.after(time_limit)
-    replicates, seed = whole("replicates", replicates, 1), whole("seed", seed, 0)
-    share = repeat.between("share", share)
+    replicates, seed = Whole(least=1)("replicates", replicates), Whole()("seed", seed)
+    share = Share()("share", share)
     if method not in METHODS:
-        raise OptionError(f"method = {method!r}: give 'subsample' or 'bootstrap'")
-    problem = repeat.settled(rules, "stability")
+        raise OptionError("give 'subsample' or 'bootstrap'", parameter="method", value=repr(method))
+    problem = repeat.require_problem(rules, "stability")
 
     def work(searcher: repeat.Searcher, place: int) -> list[tuple[int, ...]]:
         rng = repeat.generator(seed, "sample", place)
@@ -87,8 +90,7 @@ def stability(
 
 
 def _likeness(mine: NDArray[np.bool_], other: NDArray[np.bool_], weights: NDArray[np.int64]) -> float:
-    either = weights[mine | other].sum()
-    return float(weights[mine & other].sum() / either) if either else 1.0
+    return jaccard(*(int(weights[rows].sum()) for rows in (mine & other, mine, other)))
 
 
 def _key(proposition: Proposition) -> Key:

@@ -12,10 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import CausalRulesWarning
-from causalrules.report.evidence import with_interval
-from causalrules.report.words import back_door, noise, noun
-from causalrules.result.rules import RuleResult, RuleSet
+from causalrules.report.words import back_door
 from causalrules.search.deadline import Deadline
+from causalrules.text import noise, with_interval
 from causalrules.trust import overlap, repeat
 from causalrules.trust.evidence import RuleEvidence, Verdict
 from causalrules.trust.holdout import cross_fit
@@ -26,6 +25,8 @@ from causalrules.trust.stability import stability
 
 if TYPE_CHECKING:
     from causalrules.graph.backdoor import Identification
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
 # Nearly the same rule should be among the best of at least this share of the samples.
 STABLE = 0.5
@@ -71,9 +72,9 @@ def trust(
 
     rules = ask(0.5, significance, permutations, level=level)
     if rules.evidence is None or rules.evidence.honest is None:
-        rules = ask(0.5, cross_fit, splits, level=1 - level)
+        rules = ask(0.5, cross_fit, splits, confidence=1 - level)
     rules = ask(1.0, stability, replicates)
-    rules = sensitivity(rules, level=1 - level)
+    rules = sensitivity(rules, confidence=1 - level)
     with warnings.catch_warnings():
         # The verdict says it of each rule.
         warnings.simplefilter("ignore", CausalRulesWarning)
@@ -85,8 +86,8 @@ def trust(
 def _judged(rule: RuleResult, rules: RuleSet, level: float) -> RuleResult:
     evidence = rule.evidence or RuleEvidence()
     sides = (rule.n_covered, sum(map(sum, rule.counts)) - rule.n_covered)
-    graph = None if rules.admissibility is None else str(rules.admissibility.get("status"))
-    verdict = judge(evidence, rule.p_value, level, graph, rule.identification, min(sides), noun(rules))
+    graph = None if rules.admissibility is None else rules.admissibility.status
+    verdict = judge(evidence, rule.p_value, level, graph, rule.identification, min(sides), rules.noun)
     return replace(rule, evidence=replace(evidence, verdict=verdict))
 
 

@@ -1,7 +1,4 @@
-"""The commands about causal graphs: check and suggest.
-
-Exit codes: 0 admissible (or something to suggest), 1 not, or bad input, 2 wrong usage, 3 cannot be told.
-"""
+"""causalrules check: does a causal graph allow these effects to be estimated?"""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from causalrules.cli.graphs import GRAPH, LATENT, TARGET, echo
 from causalrules.exceptions import DataError
 from causalrules.text import printable
 
@@ -18,15 +16,6 @@ if TYPE_CHECKING:
     from causalrules.graph.graph import CausalGraph
 
 EXIT_CODES = {"admissible": 0, "violated": 1, "unknown": 3}
-_GRAPH = click.option(
-    "--graph",
-    required=True,
-    metavar="FILE|TEXT",
-    help="The causal graph: a DOT, GML or dagitty file, or text such as 'size -> treatment -> success'.",
-)
-_LATENT = click.option(
-    "--latent", multiple=True, metavar="NAME", help="A variable of the graph that is not observed. Repeat for more."
-)
 
 
 def _drawing(ctx: click.Context, param: click.Parameter, given: str | None) -> Path | None:
@@ -43,22 +32,22 @@ def _drawing(ctx: click.Context, param: click.Parameter, given: str | None) -> P
 
 @click.command()
 @click.argument("file", required=False)
-@_GRAPH
-@click.option("--target", required=True, metavar="NAME", help="The variable with the outcome.")
-@click.option("--control", multiple=True, metavar="NAME", help="A variable to adjust for. Repeat for more.")
+@GRAPH
+@TARGET
+@click.option("--control", multiple=True, metavar="NAME", help="Variable to adjust for. Repeat for more.")
 @click.option(
     "--actionable",
     multiple=True,
     metavar="NAME",
-    help="A variable that rules may speak of. Repeat for more; by default as in discover, every other column of FILE, "
-    "or without FILE every other observed variable of the graph.",
+    help="Variable to put conditions on; by default every other column of FILE, or every other observed variable of "
+    "the graph. Repeat for more.",
 )
-@_LATENT
+@LATENT
 @click.option(
     "--draw",
     metavar="FILE",
     callback=_drawing,
-    help="Draw the graph into a file (.svg, .png or .pdf), with the roles and the edges that break a criterion.",
+    help="Draw the graph to a file (.svg, .png or .pdf), with the roles and the edges that break a criterion.",
 )
 @click.pass_context
 def check(
@@ -72,7 +61,7 @@ def check(
     latent: tuple[str, ...],
     draw: Path | None,
 ) -> None:
-    """Check whether the effects of rules can be told from data, by a causal graph; FILE is the data, if any.
+    """Check whether a causal graph allows these effects to be estimated. FILE is the data, if any.
 
     Exit codes: 0 admissible, 1 not, or bad input, 2 wrong usage, 3 cannot be told.
     """
@@ -88,7 +77,7 @@ def check(
         others = tuple(name for name in known.nodes if name not in taken)
     roles: dict[str, Any] = {"target": target, "actionable": actionable or others, "control": control}
     verdict = judge(known, **roles, columns=columns)
-    _echo(verdict.summary())
+    echo(verdict.summary())
     if draw is not None:
         _draw(known, verdict, draw)
     ctx.exit(EXIT_CODES[verdict.status])
@@ -118,34 +107,3 @@ def _draw(graph: CausalGraph, verdict: Any, path: Path) -> None:
 
     save(graph, verdict, path)
     click.echo(printable(f"drawn into {str(path)!r}"), err=True)
-
-
-@click.command()
-@_GRAPH
-@click.option("--target", required=True, metavar="NAME", help="The variable with the outcome.")
-@click.option(
-    "--actionable",
-    multiple=True,
-    metavar="NAME",
-    help="A variable that could be acted on. Repeat for more; every observed variable by default.",
-)
-@_LATENT
-@click.pass_context
-def suggest(
-    ctx: click.RichContext, /, graph: str, target: str, actionable: tuple[str, ...], latent: tuple[str, ...]
-) -> None:
-    """Suggest the largest admissible choice of actionable variables, with the controls it needs.
-
-    Exit codes: 0 there is one, 1 there is none, or bad input, 2 wrong usage.
-    """
-    from causalrules.graph.graph import CausalGraph
-    from causalrules.graph.suggestions import suggest as propose
-
-    suggestions = propose(CausalGraph.read(graph, latent), target, actionable or None)
-    _echo(suggestions.summary())
-    ctx.exit(0 if suggestions else 1)
-
-
-def _echo(summary: str) -> None:
-    for line in summary.splitlines():
-        click.echo(printable(line))

@@ -1,0 +1,64 @@
+"""causalrules demo: two questions with their answers, and how to ask them."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+
+@click.command()
+def demo() -> None:
+    """Find rules in two tables that come with the package, and show how to ask for them."""
+    from causalrules import datasets
+
+    _show(
+        "891 passengers of the Titanic: who survived far more often, and how much of that is left after a margin for\n"
+        "chance? (The margin is for one rule; --trust asks how far to trust the best of many.)",
+        "titanic",
+        {
+            "target": "survived",
+            "outcome": 1,
+            "actionable": ["class", "sex", "age", "sibsp", "parch", "embarked"],
+            "k": 3,
+        },
+        Path(datasets.__file__).with_name("titanic.csv"),
+    )
+    _show(
+        "\n700 patients with kidney stones: did treatment A succeed more often than B? Overall it did not,\n"
+        "because it was given the large stones; among stones of the same size it did (adjusted for size).",
+        "kidney_stones",
+        {"target": "success", "outcome": 1, "control": ["size"], "k": 2},
+    )
+
+
+def _show(title: str, dataset: str, question: dict[str, Any], file: Path | None = None) -> None:
+    from causalrules import datasets
+    from causalrules.discovery import discover
+
+    arguments = "".join(f"    {name}={value!r},\n" for name, value in question.items())
+    click.echo(f"{title}\n\nIn Python:")
+    call = f"import causalrules as cr\nrules = cr.discover(\n    cr.datasets.{dataset}(),\n{arguments})\nprint(rules)"
+    click.echo(_indented(call))
+    if file is not None:
+        click.echo(f"On the command line:\n{_indented(_command(file, question))}")
+    click.echo(str(discover(getattr(datasets, dataset)(library="dict"), **question)))
+
+
+def _command(file: Path, question: dict[str, Any]) -> str:
+    place = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    lines = [shlex.join(["causalrules", "discover", str(place)])]
+    for name, value in question.items():
+        for each in value if isinstance(value, list) else [value]:
+            words = shlex.join([f"--{name}" if len(name) > 1 else f"-{name}", str(each)])
+            if len(lines[-1]) + len(words) < 80:
+                lines[-1] += f" {words}"
+            else:
+                lines.append(f"  {words}")
+    return " \\\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return "\n" + "\n".join(f"    {line}" for line in text.splitlines()) + "\n"

@@ -1,0 +1,115 @@
+"""causalrules discover: search a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from causalrules.cli import options, output
+from causalrules.cli.messages import say
+from causalrules.exceptions import OptionError
+from causalrules.question import TRUST
+from causalrules.text import counted, printable
+from causalrules.writing import replace_file
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleSet
+
+_OUTPUT = "Output"
+
+
+@click.command()
+@click.argument("file", is_eager=True)
+@options.of_question
+@click.option(
+    "--permutations",
+    type=int,
+    metavar="N",
+    panel=TRUST,
+    help="Compute p-values adjusted for the search from N searches on shuffled outcomes (999 with --trust).",
+)
+@click.option(
+    "--trust",
+    is_flag=True,
+    panel=TRUST,
+    help="Say how far each rule can be trusted: p-values, effects on held-out rows, stability, unmeasured "
+    "confounding, overlap and a verdict.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    panel=_OUTPUT,
+    help="How to write the rules.",
+)
+@click.option(
+    "--output", metavar="FILE", callback=output.checked, panel=_OUTPUT, help="Write the rules to a file, atomically."
+)
+@click.option(
+    "--report",
+    metavar="FILE",
+    callback=output.checked,
+    panel=_OUTPUT,
+    help="Write a report as well: one HTML file that needs no network.",
+)
+@click.option("--quiet", is_flag=True, panel=_OUTPUT, help="No progress and no remarks, only the rules and errors.")
+@click.pass_context
+def discover(
+    ctx: click.RichContext,
+    /,
+    file: str,
+    form: str,
+    output: Path | None,
+    report: Path | None,
+    quiet: bool,
+    permutations: int | None,
+    trust: bool,
+    **question: Any,
+) -> None:
+    """Find the rules with the highest reliable effect in FILE (CSV, TSV or Parquet, also gzipped).
+
+    Ctrl-C ends the search and prints the best rules so far. --time-limit is for the search; --trust or --permutations
+    may take as long again. Exit codes: 0 done, 1 bad input or interrupted, 2 wrong usage.
+    """
+    if output is not None and report is not None and os.path.realpath(output) == os.path.realpath(report):
+        raise OptionError(f"--output and --report are the same file, {str(output)!r}; name two")
+    from causalrules.discovery import discover as search
+
+    progress = False if quiet else None
+    rules = search(file, **options.given(question), progress=progress)
+    interrupted = rules.stopped == "interrupted"
+    if not interrupted and (trust or permutations is not None):
+        run = {name: question[name] for name in ("seed", "n_jobs", "time_limit")} | {"progress": progress}
+        try:
+            rules = (
+                rules.trust(999 if permutations is None else permutations, **run)
+                if trust
+                else rules.significance(permutations or 0, **run)
+            )
+        except KeyboardInterrupt:
+            say("Interrupted", "the rules are found, but not how far they can be trusted", "red")
+            interrupted = True
+    _write(rules, form, output, report, quiet)
+    if interrupted:
+        ctx.exit(1)
+
+
+def _write(rules: RuleSet, form: str, path: Path | None, report: Path | None, quiet: bool) -> None:
+    text = rules.to_json() if form == "json" else output.to_csv(rules) if form == "csv" else str(rules)
+    if path is None:
+        click.echo(text)
+    else:
+        replace_file(path, text + "\n")
+    if report is not None:
+        rules.to_html(report)
+    if not quiet and (path is not None or form != "table"):
+        from causalrules.report.terminal import sentences
+
+        written = [] if path is None else [f"{counted(len(rules), 'rule')} written to {str(path)!r}"]
+        for remark in (*written, *sentences(rules)):
+            click.echo(printable(remark), err=True)

@@ -1,0 +1,75 @@
+"""Options of commands, made from those of `Question`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import rich_click as click
+
+from causalrules.options import CutPoints, Flag, Kind, Option, Whole
+from causalrules.question import Question, default, flag, options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Text(click.ParamType):
+    """A click type that reads the text of an option as its kind does."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind, self.name = kind, kind.metavar
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the text, or say what is expected."""
+        try:
+            return self.kind.read(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def of_question(command: F) -> F:
+    """Add an option for every option of a question, under the same name, in the panel where it belongs."""
+    for name, known in reversed(options(Question)):
+        if known.panel is not None:
+            command = click.option(*_spelling(name, known), **_settings(name, known))(command)
+    return command
+
+
+def given(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, as `Question` takes them."""
+    question = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    if "cuts" in question:
+        cuts: dict[str, list[str]] = {}
+        for column, points in question["cuts"]:
+            cuts.setdefault(column, []).extend(points)
+        question["cuts"] = cuts
+    # What is not named is at its default.
+    return {name: value for name, value in question.items() if value not in ([], {}, None) or name == "max_length"}
+
+
+def _spelling(name: str, known: Option) -> tuple[str, str]:
+    negated = isinstance(known.kind, Flag) and default(Question, name)
+    return flag(f"no_{name}" if negated else name), name
+
+
+def _settings(name: str, known: Option) -> dict[str, Any]:
+    value, settings = default(Question, name), {"panel": known.panel, "help": _help(known)}
+    if isinstance(known.kind, Flag):
+        # A flag that is on by default is turned off by its negation.
+        return settings | {"is_flag": True, "flag_value": not value, "default": value}
+    if name == "target":
+        settings["required"] = True
+    elif not known.repeated and value is not None:
+        settings |= {"default": value, "show_default": True}
+    return settings | {"type": Text(known.kind), "metavar": known.kind.metavar, "multiple": known.repeated}
+
+
+def _help(known: Option) -> str:
+    said = [known.negated or known.doc]
+    if isinstance(known.kind, Whole) and known.kind.none:
+        said.append(f"0 or none: {known.kind.none}.")
+    if isinstance(known.kind, CutPoints):
+        said.append("As in --cut age=18,65.")
+    if known.repeated:
+        said.append("Repeat for more.")
+    return " ".join(said)

@@ -1,0 +1,50 @@
+"""Where results are written: paths are checked before the search, and cells are safe in spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from causalrules.exceptions import DataError, OptionError
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleSet
+
+
+def checked(ctx: click.Context, param: click.Parameter, given: str | None) -> Path | None:
+    """Reject a path that cannot be written before the search, not after it."""
+    if given is None:
+        return None
+    folder, data, option = os.path.dirname(given) or os.curdir, ctx.params["file"], param.opts[0]
+    if os.path.isdir(given):
+        raise DataError(f"{option} {given!r} is a directory; name a file in it")
+    if not os.path.isdir(folder):
+        raise DataError(f"{option} {given!r}: there is no directory {folder!r}; make it first")
+    if os.path.exists(given) and os.path.exists(data) and os.path.samefile(given, data):
+        raise DataError(f"{option} {given!r} is the data itself; name another file")
+    if option == "--report" and not given.lower().endswith((".html", ".htm")):
+        raise OptionError(f"{option} {given!r}: a report is an HTML file; name one that ends in .html")
+    return Path(given)
+
+
+def to_csv(rules: RuleSet) -> str:
+    """Return one line per rule, after a line of names."""
+    columns = rules.columns()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*([_cell(value) for value in column] for column in columns.values()), strict=True))
+    return text.getvalue().removesuffix("\n")
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return ""
+    # A spreadsheet would run text that starts like a formula, and column names are untrusted.
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

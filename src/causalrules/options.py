@@ -1,0 +1,341 @@
+"""Kinds of options: what each accepts, how it is checked, and how its text on a command line is read."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from causalrules.exceptions import OptionError
+from causalrules.text import shorten
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Accepts anything. Subclasses return the value in its canonical type or raise an OptionError."""
+
+    metavar: str = "VALUE"
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """Return the checked value of the option called `name`."""
+        return value
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text on the command line stands for; a ValueError says what is expected."""
+        return text
+
+
+@dataclass(frozen=True)
+class Column(Kind):
+    """The name of a column, or of several; whether the table has them is checked with the table."""
+
+    metavar: str = "COLUMN"
+
+
+@dataclass(frozen=True)
+class Word(Kind):
+    """A text, or None where that is allowed."""
+
+    metavar: str = "TEXT"
+    optional: bool = True
+
+    def __call__(self, name: str, value: Any) -> str | None:
+        """Return the text."""
+        if isinstance(value, str) or (value is None and self.optional):
+            return value
+        raise OptionError("give a text", parameter=name, value=shown(value))
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    """A whole number from `least` to `most`; None is allowed where `none` says what it means."""
+
+    metavar: str = "N"
+    least: int = 0
+    most: int | None = None
+    none: str | None = None
+
+    def __call__(self, name: str, value: Any) -> int | None:
+        """Return the number as Python's int; NumPy integers are accepted."""
+        if value is None and self.none:
+            return None
+        number = integer(value)
+        if number is None or number < self.least or (self.most is not None and number > self.most):
+            allowed = f"of at least {self.least}" if self.most is None else f"from {self.least} to {self.most:,}"
+            raise OptionError(f"give a whole number {allowed}", parameter=name, value=shown(value))
+        return number
+
+    def read(self, text: str) -> int | None:
+        """Return the number; 0 and "none" stand for None where that is allowed."""
+        if self.none and text.lower() in ("none", "0"):
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            hint = f"; 0 or none: {self.none}" if self.none else ""
+            raise ValueError(f"{text!r} is not a whole number{hint}") from None
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number from `least` to `most`, or strictly above `least`."""
+
+    metavar: str = "NUMBER"
+    least: float = -math.inf
+    most: float = math.inf
+    above: bool = False
+    none: str | None = None
+
+    def __call__(self, name: str, value: Any) -> float | None:
+        """Return the number as Python's float; numbers of other libraries are accepted."""
+        if value is None and self.none:
+            return None
+        number = real(value)
+        if not ((self.least < number if self.above else self.least <= number) and number <= self.most):
+            allowed = f"above {self.least:g}" if self.above else f"of at least {self.least:g}"
+            limit = f" and at most {self.most:g}" if self.most < math.inf else ""
+            raise OptionError(f"give a number {allowed}{limit}", parameter=name, value=shown(value))
+        return number
+
+    def read(self, text: str) -> float | None:
+        """Return the number."""
+        if self.none and text.lower() == "none":
+            return None
+        try:
+            return float(text)
+        except ValueError:
+            raise ValueError(f"{text!r} is not a number") from None
+
+
+@dataclass(frozen=True)
+class Share(Kind):
+    """A number strictly between 0 and 1."""
+
+    metavar: str = "SHARE"
+
+    def __call__(self, name: str, value: Any) -> float:
+        """Return the share as Python's float."""
+        share = real(value)
+        if not 0 < share < 1:
+            raise OptionError("give a number between 0 and 1, such as 0.5", parameter=name, value=shown(value))
+        return share
+
+    def read(self, text: str) -> float:
+        """Return the number."""
+        return float(text)
+
+
+@dataclass(frozen=True)
+class NumberOrWord(Kind):
+    """A number, or one of some words."""
+
+    number: Number = Number()
+    words: tuple[str, ...] = ()
+
+    def __call__(self, name: str, value: Any) -> float | str | None:
+        """Return the number or the word."""
+        if isinstance(value, str):
+            if value in self.words:
+                return value
+            words = " or ".join(map(repr, self.words))
+            limits = f"from {self.number.least:g} to {self.number.most:g}"
+            raise OptionError(f"give a number {limits}, or {words}", parameter=name, value=shown(value))
+        return self.number(name, value)
+
+    def read(self, text: str) -> float | str | None:
+        """Return the number or the word."""
+        if text.lower() in self.words:
+            return text.lower()
+        try:
+            return self.number.read(text)
+        except ValueError:
+            raise ValueError(f"{text!r} is neither a number nor the word {' or '.join(self.words)}") from None
+
+
+@dataclass(frozen=True)
+class Choice(Kind):
+    """One of some words."""
+
+    metavar: str = "NAME"
+    words: tuple[str, ...] = ()
+
+    def __call__(self, name: str, value: Any) -> str:
+        """Return the word."""
+        if isinstance(value, str) and value in self.words:
+            return value
+        raise OptionError(f"give one of {shorten(self.words)}", parameter=name, value=shown(value))
+
+
+@dataclass(frozen=True)
+class Flag(Kind):
+    """True or False."""
+
+    def __call__(self, name: str, value: Any) -> bool:
+        """Return the flag as Python's bool; NumPy's is accepted."""
+        if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+            return bool(value)
+        raise OptionError("give True or False", parameter=name, value=shown(value))
+
+
+@dataclass(frozen=True)
+class Texts(Kind):
+    """A text or several."""
+
+    metavar: str = "TEXT"
+
+    def __call__(self, name: str, value: Any) -> tuple[str, ...]:
+        """Return the texts as a tuple."""
+        texts = (value,) if isinstance(value, str) else value
+        if not isinstance(texts, Collection) or not all(isinstance(text, str) for text in texts):
+            raise OptionError("give a text or a list of texts, as in ['NA', '?']", parameter=name, value=shown(value))
+        return tuple(texts)
+
+
+@dataclass(frozen=True)
+class CutPoints(Kind):
+    """Cut points by column; whether they fit the columns is checked with the table. A result keeps them as texts."""
+
+    metavar: str = "COLUMN=VALUE,…"
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """Return the mapping, or pairs of a column and its cut points."""
+        if value is None or isinstance(value, Mapping):
+            return value
+        match value:
+            case tuple() if all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
+                return value
+        raise OptionError("give the cut points by column, as in {'age': [18, 65]}", parameter=name, value=shown(value))
+
+    def read(self, text: str) -> tuple[str, list[str]]:
+        """Return a column and its cut points from "age=18,65"; the last "=" counts, for names may hold one."""
+        column, equals, points = text.rpartition("=")
+        if not equals or not column:
+            raise ValueError(f"{text!r}: write the column, =, and its cut points, as in age=18,65")
+        return column, [point.strip() for point in points.split(",")]
+
+
+@dataclass(frozen=True)
+class ShareOrTable(Kind):
+    """A share of the rows, or a second table."""
+
+    metavar: str = "SHARE|FILE"
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """Return the share as Python's float, or the table as it is."""
+        return Share()(name, value) if is_number(value) else value
+
+    def read(self, text: str) -> float | str:
+        """Return the share, or the path of the table."""
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+
+@dataclass(frozen=True)
+class File(Kind):
+    """The path of a file."""
+
+    metavar: str = "FILE"
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """Return the path as it is."""
+        if value is None or isinstance(value, (str, os.PathLike)):
+            return value
+        raise OptionError("give the path of a file", parameter=name, value=shown(value))
+
+
+@dataclass(frozen=True)
+class Threads(Kind):
+    """A number of threads: −1 is all cores, −2 all but one."""
+
+    metavar: str = "N"
+
+    def __call__(self, name: str, value: Any) -> int:
+        """Return the number as Python's int."""
+        threads = integer(value)
+        if not threads:
+            raise OptionError("give a number of threads, or -1 for all cores", parameter=name, value=shown(value))
+        return threads
+
+    def read(self, text: str) -> int:
+        """Return the number."""
+        return int(Whole().read(text) or 0)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a question: what it accepts, what it means, and where it appears.
+
+    Attributes
+    ----------
+    kind
+        What is accepted.
+    doc
+        The sentence that documents it, in `help(discover)` and on the command line.
+    panel
+        The panel of the command line's help; None where the command line does not have it.
+    flag
+        Its spelling on the command line, where that is not --name.
+    repeated
+        Whether it is repeated on the command line for more than one value.
+    negated
+        The help of the flag that turns it off.
+    kept
+        Whether it is part of a result and its JSON: what was asked, not how it was run.
+    searched
+        Whether the search depends on it, so that a checkpoint made with another value is of no use.
+    fitted
+        Whether it is a parameter of the scikit-learn estimator.
+    """
+
+    kind: Kind
+    doc: str
+    panel: str | None = None
+    flag: str | None = None
+    repeated: bool = False
+    negated: str | None = None
+    kept: bool = True
+    searched: bool = False
+    fitted: bool = True
+
+
+def option(default: Any, kind: Kind, doc: str, **where: Any) -> Any:
+    """Return a dataclass field for an option; `where` are the other attributes of `Option`."""
+    return field(default=default, metadata={"option": Option(kind, doc, **where)})
+
+
+def integer(value: Any) -> int | None:
+    """Return the value as Python's int if it is an integer of any library, else None."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a number, of whatever type."""
+    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool)
+
+
+def real(value: Any) -> float:
+    """Return the value as Python's float, nan where it is not a number."""
+    try:
+        return float(value) if is_number(value) else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except ValueError:  # Decimal has a NaN that cannot be converted
+        return math.nan
+
+
+def shown(value: Any) -> str:
+    """Return a value for an error message."""
+    try:
+        return shorten([value])
+    except ValueError:  # Python does not write integers of thousands of digits
+        return "an integer of thousands of digits"

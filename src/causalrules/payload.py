@@ -1,0 +1,110 @@
+"""Frozen dataclasses as JSON and back. What is read is untrusted: a DataError names what does not fit.
+
+A number that is undefined or infinite is null: JSON has no other way.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from causalrules.exceptions import DataError
+
+T = TypeVar("T")
+# Larger integers are not exact in JSON as most languages read it.
+_LARGEST = 2**53
+
+
+def to_json(value: Any) -> Any:
+    """Return a dataclass, or what its fields hold, as JSON's own types."""
+    if is_dataclass(value):
+        return {item.name: to_json(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [to_json(item) for item in value]
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return value if not isinstance(value, float) or math.isfinite(value) else None
+
+
+def from_json(kind: type[T], payload: Any, place: str) -> T:
+    """Return an instance of a type, such as a dataclass, from what `to_json` wrote.
+
+    Parameters
+    ----------
+    kind
+        A dataclass, a tuple, a mapping of texts, a union with None, or one of str, int, float and bool.
+    payload
+        The parsed JSON.
+    place
+        How messages call it, such as "evidence".
+    """
+    value: T = _read(kind, payload, place)
+    return value
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _read(kind: Any, payload: Any, place: str) -> Any:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (types.UnionType, Union):
+        chosen = next(option for option in inner if option is not type(None))
+        return None if payload is None else _read(chosen, payload, place)
+    if origin is Literal:
+        if payload not in inner:
+            raise DataError(f"the result's {place} is {payload!r:.40}, not one of {', '.join(map(repr, inner))}")
+        return payload
+    if is_dataclass(kind):
+        return _read_dataclass(kind, _expect(dict, payload, place), place)  # type: ignore[arg-type]
+    if origin is frozenset:
+        return frozenset(_read(inner[0], item, place) for item in _expect(list, payload, place))
+    if origin is tuple:
+        items = _expect(list, payload, place)
+        many = len(inner) == 2 and inner[1] is Ellipsis
+        if not many and len(items) != len(inner):
+            raise DataError(f"the result's {place} has {len(items)} items, not {len(inner)}")
+        kinds = [inner[0]] * len(items) if many else inner
+        return tuple(_read(each, item, place) for each, item in zip(kinds, items, strict=True))
+    if origin is not None and issubclass(origin, Mapping):
+        return {
+            str(key): _read(inner[1], item, f"{place}.{key}") for key, item in _expect(dict, payload, place).items()
+        }
+    if kind is float:
+        return _number(payload, place)
+    if kind is Any:
+        return payload
+    return _expect(kind, payload, place)
+
+
+def _read_dataclass(kind: type[Any], payload: Mapping[str, Any], place: str) -> Any:
+    hints, values = _hints(kind), {}
+    for item in fields(kind):
+        if item.name in payload or item.default is MISSING:
+            values[item.name] = _read(hints[item.name], payload.get(item.name), f"{place}.{item.name}")
+    return kind(**values)
+
+
+def _number(payload: Any, place: str) -> float:
+    if isinstance(payload, int) and not isinstance(payload, bool) and abs(payload) < _LARGEST:
+        payload = float(payload)
+    if not isinstance(payload, float) or not math.isfinite(payload):
+        raise DataError(f"the result's {place} is {payload!r:.40}, not a finite number")
+    return payload
+
+
+def _expect(kind: Any, payload: Any, place: str) -> Any:
+    # A bool is an int in Python, but not in JSON.
+    if not isinstance(payload, kind) or (kind is int and isinstance(payload, bool)):
+        raise DataError(f"the result's {place} is {payload!r:.40}, not {_NAMES.get(kind, kind.__name__)}")
+    return payload
+
+
+_NAMES = {dict: "an object", list: "a list", str: "a text", int: "a whole number", bool: "true or false"}

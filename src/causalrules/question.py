@@ -1,0 +1,298 @@
+"""What can be asked: every option of `discover` once, with its check and its sentence of documentation.
+
+The signature and the docstring of `discover`, the options of the command line and their help, the parameters of the
+scikit-learn estimator, the question in JSON, the fingerprint of a checkpoint and the call that a report prints all
+derive from the fields of `Question`. To add an option, add a field here and use it where it matters.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from causalrules.exceptions import OptionError
+from causalrules.options import (
+    Choice,
+    Column,
+    CutPoints,
+    File,
+    Flag,
+    Kind,
+    Number,
+    NumberOrWord,
+    Option,
+    ShareOrTable,
+    Texts,
+    Threads,
+    Whole,
+    Word,
+    option,
+    shown,
+)
+from causalrules.text import nearest
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+ESTIMATORS = ("reliable", "plugin", "wracc", "association")
+# The longest list of rules that can be asked for.
+MOST_RULES = 1_000_000
+QUESTION, RULES, TRUST, RUN = "Question", "Rules", "Trust", "Run"
+
+P = ParamSpec("P")
+Q = TypeVar("Q", bound="Question")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Question:
+    """The roles of the columns and all options. A value outside its range is an OptionError that names the range."""
+
+    target: str = option(MISSING, Column(), "Column with the outcome.", panel=QUESTION, fitted=False)
+    outcome: Any = option(
+        None,
+        Kind(),
+        "Desired outcome: a value of the target, or a condition such as '>= 50000'. Optional for a boolean or 0/1 "
+        "target.",
+        panel=QUESTION,
+    )
+    control: str | Sequence[str] | None = option(
+        None,
+        Column(),
+        "Columns to adjust for: those that may influence both the target and the actionable columns.",
+        panel=QUESTION,
+        repeated=True,
+    )
+    actionable: str | Sequence[str] | None = option(
+        None, Column(), "Columns to put conditions on; by default every other column.", panel=QUESTION, repeated=True
+    )
+    _: KW_ONLY
+    graph: object = option(
+        None,
+        Kind("FILE|TEXT"),
+        "Causal graph, checked before the search: text such as 'size -> treatment -> success', or a DOT, GML or "
+        "dagitty file.",
+        panel=QUESTION,
+        kept=False,
+    )
+    latent: str | Sequence[str] = option(
+        (), Column(), "Variables of the graph that are not observed.", panel=QUESTION, repeated=True, kept=False
+    )
+    allow_inadmissible: bool = option(
+        False,
+        Flag(),
+        "Search even if the graph does not allow it; the rules are then called associations.",
+        panel=QUESTION,
+        kept=False,
+    )
+    weights: str | None = option(
+        None, Column(), "Column with the number of times each row counts.", panel=QUESTION, fitted=False
+    )
+    na_values: str | Sequence[str] = option(
+        (),
+        Texts(),
+        "Texts that mean missing in a text file, such as '?'.",
+        panel=QUESTION,
+        flag="--na-value",
+        repeated=True,
+        fitted=False,
+    )
+    query: str | None = option(
+        None,
+        Word("SELECT"),
+        "Query over the file, which it knows as the table data; its result is searched.",
+        panel=QUESTION,
+        fitted=False,
+    )
+    k: int = option(10, Whole(least=1, most=MOST_RULES), "Number of rules.", panel=RULES, flag="-k", searched=True)
+    beta: float | str | None = option(
+        None,
+        NumberOrWord("NUMBER|calibrated", Number(least=0, most=1000, none="2.0"), ("calibrated",)),
+        "How conservative the reliable effect is, in standard errors (2.0 by default); 0 makes no allowance for "
+        "chance, calibrated is the smallest value for which the best rule of shuffled outcomes is above 0 in at most "
+        "5 of 100 tables.",
+        panel=RULES,
+        searched=True,
+    )
+    confidence: float | None = option(
+        None,
+        Number(least=0, most=1, none="by beta"),
+        "Two-sided confidence level, instead of beta; 0.9545 is beta = 2.",
+        panel=RULES,
+        kept=False,
+    )
+    max_length: int | None = option(
+        4,
+        Whole(least=1, none="no limit"),
+        "Maximum conditions per rule (an interval counts as two).",
+        panel=RULES,
+        searched=True,
+    )
+    min_coverage: float = option(
+        0.0, Number("SHARE", least=0, most=1), "Minimum coverage (share of rows).", panel=RULES, searched=True
+    )
+    max_bins: int = option(8, Whole(least=2), "Maximum bins of an ordered column.", panel=RULES)
+    cuts: Mapping[str, Sequence[Any]] | None = option(
+        None,
+        CutPoints(),
+        "Cut points of ordered columns, such as 18 and 65 for age.",
+        panel=RULES,
+        flag="--cut",
+        repeated=True,
+    )
+    estimator: str = option(
+        "reliable", Choice(words=ESTIMATORS), f"What is maximised: {', '.join(ESTIMATORS)}.", panel=RULES, searched=True
+    )
+    redundant: bool = option(
+        True,
+        Flag(),
+        "Whether rules may be no better than one of their generalisations.",
+        panel=RULES,
+        negated="Only rules that are better than each of their generalisations.",
+        searched=True,
+    )
+    holdout: Any = option(
+        None,
+        ShareOrTable(),
+        "Held-out rows, on which the effects of the rules are measured: a share such as 0.5, or a second table.",
+        panel=TRUST,
+        fitted=False,
+    )
+    seed: int = option(0, Whole(least=0), "Seed of everything random.", panel=TRUST)
+    alpha: float = option(
+        1.0,
+        Number(least=0, most=1, above=True),
+        "Below 1, prune a branch when alpha times its bound is no better than the k-th rule: faster, and the result "
+        "reports the gap.",
+        panel=RUN,
+        searched=True,
+    )
+    n_jobs: int = option(-1, Threads(), "Threads; -1 for all cores.", panel=RUN, flag="--jobs", kept=False)
+    time_limit: float | None = option(
+        None,
+        Number("SECONDS", least=0, above=True, none="no limit"),
+        "Seconds after which the best rules so far are returned.",
+        panel=RUN,
+        kept=False,
+    )
+    checkpoint: str | PathLike[str] | None = option(
+        None, File(), "Checkpoint file; ask the same again to resume.", panel=RUN, kept=False, fitted=False
+    )
+    client: Any = option(
+        None,
+        Kind(),
+        "Dask client for a Dask DataFrame; by default the current one, or threads of this process.",
+        kept=False,
+        fitted=False,
+    )
+    progress: Any = option(
+        None,
+        Kind(),
+        "Whether to show progress (None: on a terminal, after a second), or a function that is called with it.",
+        kept=False,
+        fitted=False,
+    )
+    similarity: float | None = option(
+        None,
+        Number(least=0, most=1, above=True, none="all rules"),
+        "Leave out rules that share at least this much of their rows (Jaccard) with a better one.",
+        fitted=False,
+    )
+
+    def __post_init__(self) -> None:
+        for name, known in options(type(self)):
+            # Numbers of other libraries become Python's own, so that equal questions are written and compared alike.
+            object.__setattr__(self, name, known.kind(name, getattr(self, name)))
+        if self.confidence is not None and self.beta is not None:
+            raise OptionError(
+                "it means the same as beta: give one of the two", parameter="confidence", value=shown(self.confidence)
+            )
+        if self.graph is None and self.latent:
+            raise OptionError(
+                "these are variables of a graph; give the graph too", parameter="latent", value=shown(self.latent)
+            )
+
+    def kept(self) -> dict[str, Any]:
+        """Return what is kept with a result: the roles and options, without how the search was run."""
+        return {name: getattr(self, name) for name, known in options(type(self)) if known.kept}
+
+    def searched(self) -> dict[str, Any]:
+        """Return the options that the answer of the search depends on, besides the rows and the language."""
+        return {name: getattr(self, name) for name, known in options(type(self)) if known.searched}
+
+    def answered(self: Q, **changes: Any) -> Q:
+        """Return the question as a result keeps it, with these changes, such as the roles by name."""
+        defaults = {name: default(type(self), name) for name, known in options(type(self)) if not known.kept}
+        return replace(self, **{**defaults, **changes})
+
+
+@functools.cache
+def options(kind: type[Question]) -> tuple[tuple[str, Option], ...]:
+    """Return the name and the Option of every field, in their order."""
+    return tuple((item.name, item.metadata["option"]) for item in fields(kind))
+
+
+def default(kind: type[Question], name: str) -> Any:
+    """Return the default of an option."""
+    return next(item.default for item in fields(kind) if item.name == name)
+
+
+def parameters(wanted: Callable[[Option], bool]) -> dict[str, Any]:
+    """Return the names and defaults of the options that satisfy a condition."""
+    return {name: default(Question, name) for name, known in options(Question) if wanted(known)}
+
+
+def flag(name: str) -> str:
+    """Return the spelling of an option on the command line.
+
+    >>> flag("max_length"), flag("k")
+    ('--max-length', '-k')
+    """
+    known = dict(options(Question)).get(name)
+    return known.flag if known is not None and known.flag else f"--{name.replace('_', '-')}"
+
+
+def documentation(kind: type[Question] = Question) -> str:
+    """Return the Parameters section of the options, as numpydoc has it."""
+    return "\n".join(
+        f"{name}\n{textwrap.indent(textwrap.fill(known.doc, 112), '    ')}" for name, known in options(kind)
+    )
+
+
+def asks(kind: Callable[P, Q]) -> Callable[[Callable[[Any, Q], R]], Callable[Concatenate[Any, P], R]]:
+    """Let a function of data and a question take the data and the options of the question instead.
+
+    The decorated function has the options as its parameters, to readers, type checkers and `inspect` alike;
+    `{options}` in its docstring becomes their documentation.
+    """
+
+    def decorate(answer: Callable[[Any, Q], R]) -> Callable[Concatenate[Any, P], R]:
+        known = inspect.signature(kind)
+
+        @functools.wraps(answer)
+        def ask(data: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+            if unknown := next((name for name in kwargs if name not in known.parameters), None):
+                hint = nearest(unknown, known.parameters)
+                raise TypeError(f"{answer.__name__}() got an unexpected keyword argument {unknown!r}{hint}")
+            return answer(data, kind(*args, **kwargs))
+
+        first, *_ = inspect.signature(answer).parameters.values()
+        returns = inspect.signature(answer).return_annotation
+        vars(ask)["__signature__"] = inspect.Signature([first, *known.parameters.values()], return_annotation=returns)
+        if answer.__doc__:
+            ask.__doc__ = answer.__doc__.replace("    {options}", textwrap.indent(documentation(), "    "))
+        return ask
+
+    return decorate
+
+
+def differing(question: Question) -> Iterator[tuple[str, Option, Any]]:
+    """Yield the options of a question that are kept and not at their defaults."""
+    for name, known in options(type(question)):
+        value = getattr(question, name)
+        if known.kept and value != default(type(question), name):
+            yield name, known, value

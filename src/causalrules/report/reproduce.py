@@ -1,0 +1,71 @@
+"""The call and the command that ask the same question again, with the options that are not at their defaults."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from causalrules.language.propositions import format_column
+from causalrules.options import CutPoints, Flag, Option
+from causalrules.question import Question, differing, flag
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleSet
+
+
+def call(rules: RuleSet) -> str:
+    """Return the call of `discover` in Python."""
+    arguments = {name: _argument(known, value) for name, known, value in _asked(rules)}
+    if rules.graph is not None:
+        arguments["graph"] = rules.graph.to_dagitty()
+        if not rules.admissibility:
+            arguments["allow_inadmissible"] = True
+    lines = "".join(f"    {name}={value!r},\n" for name, value in arguments.items())
+    source = "data" if rules.source is None else repr(rules.source)
+    return f"import causalrules as cr\n\nrules = cr.discover(\n    {source},\n{lines}){_ideas(rules.question)}"
+
+
+def command(rules: RuleSet) -> str:
+    """Return the command of a shell."""
+    words = ["causalrules", "discover"]
+    for name, known, value in _asked(rules):
+        words += _words(name, known, value)
+    if rules.graph is not None:
+        words.append(f"--graph={rules.graph.to_dagitty()}")
+        words += [] if rules.admissibility else ["--allow-inadmissible"]
+    return shlex.join([*words, "--", rules.source or "data.csv"])
+
+
+def _asked(rules: RuleSet) -> Iterator[tuple[str, Option, Any]]:
+    """Yield the options as `discover` takes them: the outcome without its column, β as it was asked for."""
+    question = rules.question
+    calibrated = rules.evidence is not None and rules.evidence.calibration is not None
+    for name, known, value in differing(question):
+        if name == "outcome":
+            value = value.removeprefix(f"{format_column(question.target)} ").removeprefix("= ")
+        elif name == "beta" and calibrated:
+            value = "calibrated"
+        if name != "similarity" and value not in ((), None):
+            yield name, known, value
+
+
+def _argument(known: Option, value: Any) -> Any:
+    if isinstance(known.kind, CutPoints):
+        return {column: list(points) for column, points in value}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _words(name: str, known: Option, value: Any) -> list[str]:
+    if isinstance(known.kind, Flag):
+        return [flag(name)] if value else [flag(f"no_{name}")]
+    if isinstance(known.kind, CutPoints):
+        value = tuple(f"{column}={','.join(points)}" for column, points in value)
+    option = flag(name)
+    joint = "=" if option.startswith("--") else ""
+    texts = ["none" if each is None else str(each) for each in (value if isinstance(value, tuple) else (value,))]
+    return [f"{option}{joint}{text}" for text in texts]
+
+
+def _ideas(question: Question) -> str:
+    return "" if question.similarity is None else f".ideas(similarity={question.similarity!r})"
