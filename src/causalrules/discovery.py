@@ -171,5 +171,6 @@ def _answered(question: Question, roles: Roles) -> Question:
         control=roles.control,
         actionable=roles.actionable,
         holdout=question.holdout if is_number(question.holdout) else None,
-        cuts=tuple((column, tuple(map(str, points))) for column, points in sorted((question.cuts or {}).items())),
+        cuts=tuple((column, tuple(map(str, points))) for column, points in sorted((question.cuts or {}).items()))
+        or None,
     )

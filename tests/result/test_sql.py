@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 import causalrules as cr
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Proposition
+from causalrules.report import tables
 from causalrules.result import sql as export
 from causalrules.result.rule import RuleResult
 from rulesets import HOSTILE, rule_set, rule_sets, women_of_two_classes
@@ -154,7 +155,7 @@ def test_sql_selects_the_rows_that_the_rules_cover(
     dialect: str, drawn: tuple[dict[str, list[Any]], dict[str, str], list[list[Proposition]]]
 ) -> None:
     columns, kinds, rules = drawn
-    assert selected(dialect, columns, kinds, export.sql(rules, dialect)) == covered(columns, kinds, rules)
+    assert selected(dialect, columns, kinds, export.where(rules, dialect)) == covered(columns, kinds, rules)
 
 
 @given(tables_and_rules())
@@ -191,7 +192,7 @@ def test_nanoseconds_belong_to_their_microsecond_everywhere(nanoseconds: list[in
         lite.executemany("INSERT INTO data VALUES (?, ?)", [(place, few), (place, text.replace("T", " "))])
     chosen = [place for place, each in enumerate(expected) if each]
     for database, dialect, times_each in ((DUCKDB, "duckdb", 1), (lite, "sqlite", 2)):
-        found = database.execute(f"SELECT place FROM data WHERE {export.sql([[condition]], dialect)}").fetchall()
+        found = database.execute(f"SELECT place FROM data WHERE {export.where([[condition]], dialect)}").fetchall()
         assert sorted(place for (place,) in found) == sorted(chosen * times_each)
     lite.close()
     made: dict[str, Any] = {}
@@ -219,18 +220,18 @@ def test_floats_are_exact_in_every_dialect(value: float) -> None:
     lite = sqlite3.connect(":memory:")
     lite.execute("CREATE TABLE data (x REAL)")
     lite.execute("INSERT INTO data VALUES (?)", [value])
-    clause = export.sql([[Proposition("x", "=", value)]], "sqlite")
+    clause = export.where([[Proposition("x", "=", value)]], "sqlite")
     assert lite.execute(f"SELECT count(*) FROM data WHERE {clause}").fetchall() == [(1,)]
     lite.close()
-    assert float(export.sql([[Proposition("x", "=", value)]], "postgres").removeprefix('"x" = ')) == value
+    assert float(export.where([[Proposition("x", "=", value)]], "postgres").removeprefix('"x" = ')) == value
 
 
 def test_a_rule_that_nan_would_satisfy_in_the_database_does_not_select_it() -> None:
     for dialect in ("duckdb", "postgres"):
-        guarded = export.sql([[Proposition("x", ">=", 1.5)]], dialect)
+        guarded = export.where([[Proposition("x", ">=", 1.5)]], dialect)
         assert guarded.count("Infinity") == 1
         # an upper bound of the user's excludes it already
-        assert "Infinity" not in export.sql([[Proposition("x", ">=", 1.5), Proposition("x", "<=", 2.5)]], dialect)
+        assert "Infinity" not in export.where([[Proposition("x", ">=", 1.5), Proposition("x", "<=", 2.5)]], dialect)
 
 
 # where "b" and "B" differ, though columns in SQLite are declared to ignore the case of letters
@@ -254,17 +255,17 @@ def test_ordered_categories_keep_their_order(order: tuple[Any, ...]) -> None:
 
 
 def test_postgres_reads_backslashes_alike_under_both_settings() -> None:
-    clause = export.sql([[Proposition("x", "=", "\\' OR 1=1 --")]], "postgres")
+    clause = export.where([[Proposition("x", "=", "\\' OR 1=1 --")]], "postgres")
     assert clause == "\"x\" = E'\\\\'' OR 1=1 --'"
     # text that PostgreSQL cannot hold is in no row of it
-    assert export.sql([[Proposition("x", "=", "a\0b")]], "postgres") == "FALSE"
-    assert export.sql([[Proposition("x", "=", "\ud800")]], "postgres") == "FALSE"
+    assert export.where([[Proposition("x", "=", "a\0b")]], "postgres") == "FALSE"
+    assert export.where([[Proposition("x", "=", "\ud800")]], "postgres") == "FALSE"
 
 
 def test_typed_literals() -> None:
     day, moment = dt.date(2020, 2, 29), dt.datetime(2020, 2, 29, 12, tzinfo=dt.UTC)
     written = {
-        dialect: export.sql(
+        dialect: export.where(
             [[Proposition("d", "<=", day), Proposition("t", ">=", moment), Proposition("b", "=", True)]], dialect
         )
         for dialect in export.DIALECTS
@@ -272,7 +273,7 @@ def test_typed_literals() -> None:
     zoned = "TIMESTAMPTZ '2020-02-29 12:00:00+00:00'"
     assert written["postgres"] == f'"b" = TRUE AND "d" <= DATE \'2020-02-29\' AND "t" >= {zoned}'
     assert written["sqlite"] == "`b` = 1 AND `d` <= '2020-02-29' AND `t` >= '2020-02-29 12:00:00+00:00'"
-    assert "INTERVAL '1500000 microseconds'" in export.sql(
+    assert "INTERVAL '1500000 microseconds'" in export.where(
         [[Proposition("x", "<=", dt.timedelta(seconds=1.5))]], "postgres"
     )
 
@@ -284,17 +285,17 @@ def test_durations_in_duckdb(value: dt.timedelta, others: list[dt.timedelta]) ->
     connection.execute("CREATE OR REPLACE TABLE data (x INTERVAL)")
     for other in (value, *others):
         connection.execute("INSERT INTO data VALUES (to_microseconds(?))", [other // dt.timedelta(microseconds=1)])
-    clause = export.sql([[Proposition("x", "<=", value)]])
+    clause = export.where([[Proposition("x", "<=", value)]])
     found = connection.execute(f"SELECT count(*) FROM data WHERE {clause}").fetchall()[0][0]
     assert found == 1 + sum(other <= value for other in others)
     with pytest.raises(OptionError, match="SQLite does not have"):
-        export.sql([[Proposition("x", "<=", value)]], "sqlite")
+        export.where([[Proposition("x", "<=", value)]], "sqlite")
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "\ud800"])
 def test_a_name_that_sql_cannot_write_is_an_error(name: str) -> None:
     with pytest.raises(OptionError, match="rename it"):
-        export.sql([[Proposition(name, "=", 1)]])
+        export.where([[Proposition(name, "=", 1)]])
 
 
 def test_what_cannot_be_asked_for_is_an_error() -> None:
@@ -308,7 +309,7 @@ def test_sqlite_says_so_when_a_column_is_not_there() -> None:
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE data (sex TEXT)")
     with pytest.raises(sqlite3.OperationalError, match="no such column"):
-        connection.execute(f"SELECT * FROM data WHERE {export.sql([[Proposition('gender', '=', 'f')]], 'sqlite')}")
+        connection.execute(f"SELECT * FROM data WHERE {export.where([[Proposition('gender', '=', 'f')]], 'sqlite')}")
     connection.close()
 
 
@@ -326,13 +327,13 @@ def test_a_list_of_rules_selects_what_any_of_them_covers() -> None:
 def test_tables_keep_their_shape_whatever_the_names(rules: cr.RuleSet) -> None:
     lines = rules.to_markdown().splitlines()
     for line in lines[: 2 + len(rules)]:
-        assert line.replace("\\|", "").count("|") == len(export.headings(rules)) + 1
+        assert line.replace("\\|", "").count("|") == len(tables.headings(rules)) + 1
         assert "<" not in line
     latex = rules.to_latex()
     rows = [line for line in latex.splitlines() if line.endswith("\\\\")]
     assert len(rows) == len(rules) + 1
     for row in rows:
-        assert row.replace("\\&", "").count("&") == len(export.headings(rules)) - 1
+        assert row.replace("\\&", "").count("&") == len(tables.headings(rules)) - 1
         plain = row.replace("\\\\", "")
         assert all(plain[place - 1] == "\\" for place, letter in enumerate(plain) if letter in "%#_")
     assert latex.count("{") - latex.count("\\{") == latex.count("}") - latex.count("\\}")

@@ -148,7 +148,7 @@ def columns(value: int = 1) -> dict[str, list[Any]]:
     ],
 )
 def test_other_questions_are_refused(small_checkpoint: Path, changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=rf"search.ckpt' is of a search with {message}; .* delete it to begin anew"):
+    with pytest.raises(DataError, match=rf"search.ckpt' was made with {message}; .* delete it to start over"):
         cr.discover(columns(), "y", checkpoint=small_checkpoint, **changed)
 
 

@@ -93,7 +93,9 @@ def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
     calibrated = rules.evidence is not None and rules.evidence.calibration is not None
     payload = {
         "schema": SCHEMA,
-        "question": to_json(question.kept() | {"source": rules.source, "calibrated": calibrated}),
+        "question": to_json(
+            question.kept() | {"cuts": question.cuts or (), "source": rules.source, "calibrated": calibrated}
+        ),
         "rules": [_rule(rule) for rule in rules],
         "proof": to_json(_Proof(rules.optimal, rules.upper_bound, rules.gap, rules.stopped)),
         "n_rows": rules.n_rows,
@@ -202,7 +204,7 @@ def _question(payload: Any) -> Question:
     for name in ("actionable", "control"):
         known[name] = from_json(tuple[str, ...], known.get(name), f"question.{name}")
     known["beta"] = from_json(float, known.get("beta"), "question.beta")
-    known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts", []), "question.cuts")
+    known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
     known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
     known["weights"] = from_json(str | None, known.get("weights"), "question.weights")  # type: ignore[arg-type]
     try:
