@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causalrules.exceptions import GraphError
+from causalrules.exceptions import FileError, GraphError, NoSuchFileError
 from causalrules.graph.graph import CausalGraph
 
 ANY_NAME = st.text(max_size=8)
@@ -128,13 +128,11 @@ def test_python_objects_are_read() -> None:
         ([("a", "b"), ("b", "a")], "the graph has a cycle: 'a' -> 'b' -> 'a'"),
         ([("a", "b"), "ab"], "edge number 2 of the list is 'ab'; an edge is a pair"),
         ([("a", "b", "c")], "edge number 1 of the list has 3 entries"),
-        ([(("a",), "b")], "edge number 1 of the list: \"('a',)\" is tuple; a variable's name is text"),
-        ({"a": 1}, "the entry of 'a' is '1'; it must list its effects"),
-        (nx.DiGraph([(1, "1")]), "two nodes of the networkx graph are both '1'"),
+        ([(("a",), "b")], "edge number 1 of the list: \"('a',)\" is tuple; a variable's name must be text"),
+        ({"a": 1}, "the entry of 'a' is '1'; it must be a list of effects"),
+        (nx.DiGraph([(1, "1")]), "two nodes of the networkx graph have the name '1'"),
         (17, "cannot read a causal graph from int"),
         (b"a -> b", "cannot read a causal graph from bytes"),
-        ("no_such_file.dot", "'no_such_file.dot' is neither an existing file nor the text of a graph"),
-        (Path("no_such_file.dot"), "no graph file 'no_such_file.dot'"),
     ],
 )
 def test_mistakes_are_named_with_their_place(source: object, message: str) -> None:
@@ -142,6 +140,29 @@ def test_mistakes_are_named_with_their_place(source: object, message: str) -> No
         CausalGraph.read(source)
     assert type(caught.value) is GraphError
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("no_such_file.dot", "'no_such_file.dot' is neither an existing file nor the text of a graph"),
+        ("\0" + "x" * 5000, "is neither an existing file nor the text of a graph"),
+        (Path("no_such_file.dot"), "no graph file 'no_such_file.dot'"),
+    ],
+)
+def test_a_missing_file_is_a_file_not_found_error_too(source: object, message: str) -> None:
+    with pytest.raises(GraphError, match=message) as caught:
+        CausalGraph.read(source)
+    assert isinstance(caught.value, NoSuchFileError)
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_a_file_that_cannot_be_read_is_an_os_error_too(tmp_path: Path) -> None:
+    for source in (tmp_path, str(tmp_path), "/dev/zero"):
+        with pytest.raises(GraphError, match="cannot read the graph file .*: not a regular file") as caught:
+            CausalGraph.read(source)
+        assert isinstance(caught.value, FileError)
+        assert not isinstance(caught.value, FileNotFoundError)
 
 
 def test_a_mistake_in_a_file_names_the_file(tmp_path: Path) -> None:
@@ -155,7 +176,7 @@ def test_a_mistake_in_a_file_names_the_file(tmp_path: Path) -> None:
 
 
 def test_an_unknown_latent_variable_is_refused_with_the_name_that_was_meant() -> None:
-    with pytest.raises(GraphError, match=r"latent variable 'agee' is not in the graph; did you mean 'age'\?"):
+    with pytest.raises(GraphError, match=r"^latent: no variable 'agee' in the graph; did you mean 'age'\?"):
         CausalGraph.read("age -> y", latent=["agee"])
 
 
