@@ -158,8 +158,8 @@ def test_a_missing_file_is_a_file_not_found_error_too(source: object, message: s
 
 
 def test_a_file_that_cannot_be_read_is_an_os_error_too(tmp_path: Path) -> None:
-    for source in (tmp_path, str(tmp_path), "/dev/zero"):
-        with pytest.raises(GraphError, match="cannot read the graph file .*: not a regular file") as caught:
+    for source in (tmp_path, str(tmp_path), *Path("/dev").glob("zero")):
+        with pytest.raises(GraphError, match=r"cannot read the graph file .*: not a regular file") as caught:
             CausalGraph.read(source)
         assert isinstance(caught.value, FileError)
         assert not isinstance(caught.value, FileNotFoundError)

@@ -282,7 +282,7 @@ def test_check_takes_the_roles_that_discover_takes(data: Path, tmp_path: Path) -
     assert checked.exit_code == 1
     assert checked.stderr == "column 'same' is left out: it has one value only, 1\n"
     assert "actionable a, b, c and note; control z" in checked.stdout
-    assert "Columns that are not in the graph: same." in checked.stdout
+    assert "Columns not in the graph: same." in checked.stdout
     with pytest.raises(cr.InadmissibleError) as caught:
         cr.discover(data, "y", control=["z"], graph=file)
     assert checked.stdout == caught.value.verdict.summary() + "\n"
@@ -323,9 +323,9 @@ def test_discover_with_a_graph_on_the_command_line(data: Path) -> None:
         ("--draw no/such/g.svg", "there is no directory 'no/such'; make it first"),
         ("--draw g.gif", "must end in .svg, .png or .pdf"),
         ("--draw g", "must end in .svg, .png or .pdf"),
-        ("--target yy", "no variable 'yy' in the graph"),
+        ("--target yy", "--target: no variable 'yy' in the graph"),
         ("--graph missing.dot", "neither an existing file nor the text of a graph"),
-        ("--latent q", "latent variable 'q' is not in the graph"),
+        ("--latent q", "--latent: no variable 'q' in the graph"),
         ("--control a", "'a' has two roles"),
     ],
 )

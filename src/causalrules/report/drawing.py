@@ -22,7 +22,7 @@ from causalrules.writing import replace_file
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from causalrules.graph.admissibility import Verdict
+    from causalrules.graph.admissibility import Admissibility
 
 MOST_NODES, MOST_EDGES = 80, 250
 FORMATS = ("svg", "png", "pdf")
@@ -51,7 +51,7 @@ def can_be_drawn(graph: CausalGraph) -> bool:
     return len(graph.nodes) <= MOST_NODES and n_edges <= MOST_EDGES
 
 
-def plot_graph(graph: object, verdict: Verdict | None = None, ax: Axes | None = None) -> Axes:
+def plot_graph(graph: object, verdict: Admissibility | None = None, ax: Axes | None = None) -> Axes:
     """Draw a causal graph; with a verdict also the roles and the edges that break a criterion, by its letter.
 
     Dashed lines with two heads are unobserved common causes, dotted ones connections that are not known.
@@ -142,7 +142,7 @@ def size(graph: CausalGraph) -> tuple[float, float]:
     return max(5.5, (1.1 + 0.08 * longest) * (right - left + 1)), 1.0 + 0.55 * (top - bottom + 1)
 
 
-def save(graph: object, verdict: Verdict | None, path: Path) -> None:
+def save(graph: object, verdict: Admissibility | None, path: Path) -> None:
     """Draw the graph into a file, as a whole or not at all; the name's end says how: .svg, .png or .pdf."""
     from matplotlib.figure import Figure
 
@@ -166,7 +166,7 @@ def checked_format(path: Path) -> str:
     return kind
 
 
-def _roles(graph: CausalGraph, verdict: Verdict | None) -> dict[str, str]:
+def _roles(graph: CausalGraph, verdict: Admissibility | None) -> dict[str, str]:
     role = {name: "latent" if name in graph.latent else "no role" for name in graph.nodes}
     if verdict is not None:
         given = {verdict.target: "target"}
@@ -180,7 +180,7 @@ def _edges(graph: CausalGraph) -> Iterator[tuple[str, Edge]]:
         yield from ((kind, edge) for edge in edges)
 
 
-def _offending(verdict: Verdict | None) -> tuple[dict[_Arrow, list[str]], set[_Arrow]]:
+def _offending(verdict: Admissibility | None) -> tuple[dict[_Arrow, list[str]], set[_Arrow]]:
     """The edges of violations with the letters of the criteria, and which of them do harm."""
     letters: dict[_Arrow, list[str]] = {}
     harmful = set()
