@@ -1,6 +1,6 @@
-"""The commands about causal graphs: check and suggest.
+"""The commands check and suggest.
 
-Exit codes: 0 admissible (or something to suggest), 1 not, or bad input, 2 wrong usage, 3 cannot be told.
+Exit codes: 0 admissible, or a suggestion was found; 1 not so, or invalid input; 2 wrong usage; 3 undetermined.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from causalrules.exceptions import DataError
 from causalrules.text import printable
 
 if TYPE_CHECKING:
+    from causalrules.graph.admissibility import Admissibility
     from causalrules.graph.graph import CausalGraph
 
 EXIT_CODES = {"admissible": 0, "violated": 1, "unknown": 3}
@@ -22,43 +23,42 @@ _GRAPH = click.option(
     "--graph",
     required=True,
     metavar="FILE|TEXT",
-    help="The causal graph: a DOT, GML or dagitty file, or text such as 'size -> treatment -> success'.",
+    help="Causal graph: a DOT, GML or dagitty file, or text such as 'size -> treatment -> success'.",
 )
-_LATENT = click.option(
-    "--latent", multiple=True, metavar="NAME", help="A variable of the graph that is not observed. Repeat for more."
-)
+_LATENT = click.option("--latent", multiple=True, metavar="NAME", help="Unobserved variable of the graph (repeatable).")
 
 
 def _drawing(ctx: click.Context, param: click.Parameter, given: str | None) -> Path | None:
+    """Validate the file of --draw."""
     if given is None:
         return None
-    from causalrules.report.drawing import checked_format
+    from causalrules.report.drawing import validate_format
 
     folder = os.path.dirname(given) or os.curdir
     if not os.path.isdir(folder):
-        raise DataError(f"--draw {given!r}: there is no directory {folder!r}; make it first")
-    checked_format(Path(given))
+        raise DataError(f"--draw {given!r}: no directory {folder!r}; create it first")
+    validate_format(Path(given))
     return Path(given)
 
 
 @click.command()
 @click.argument("file", required=False)
 @_GRAPH
-@click.option("--target", required=True, metavar="NAME", help="The variable with the outcome.")
-@click.option("--control", multiple=True, metavar="NAME", help="A variable to adjust for. Repeat for more.")
+@click.option("--target", required=True, metavar="NAME", help="Variable with the outcome.")
+@click.option("--control", multiple=True, metavar="NAME", help="Variable to adjust for (repeatable).")
 @click.option(
     "--actionable",
     multiple=True,
     metavar="NAME",
-    help="A variable that rules may speak of. Repeat for more; by default as in discover, every other column of FILE, "
-    "or without FILE every other observed variable of the graph.",
+    help="Variable that rules may contain (repeatable). Default: as in discover, every other column of FILE; without "
+    "FILE, every other observed variable of the graph.",
 )
 @_LATENT
 @click.option(
     "--draw",
     metavar="FILE",
     callback=_drawing,
-    help="Draw the graph into a file (.svg, .png or .pdf), with the roles and the edges that break a criterion.",
+    help="Draw the graph with roles and violations to a file (.svg, .png or .pdf).",
 )
 @click.pass_context
 def check(
@@ -72,32 +72,34 @@ def check(
     latent: tuple[str, ...],
     draw: Path | None,
 ) -> None:
-    """Check whether the effects of rules can be told from data, by a causal graph; FILE is the data, if any.
+    """Check whether a causal graph allows the effects of rules to be estimated.
 
-    Exit codes: 0 admissible, 1 not, or bad input, 2 wrong usage, 3 cannot be told.
+    FILE is the data, if any.
+
+    Exit codes: 0 admissible; 1 not admissible, or invalid input; 2 wrong usage; 3 undetermined.
     """
-    from causalrules.graph.admissibility import check as judge
+    from causalrules.graph.admissibility import check as check_roles
     from causalrules.graph.graph import CausalGraph
 
-    known = CausalGraph.read(graph, latent)
+    causal_graph = CausalGraph.read(graph, latent)
     columns = None
     if file is not None:
         columns, others = _columns(file, target, control, actionable)
     else:
-        taken = {target, *control, *known.latent}
-        others = tuple(name for name in known.nodes if name not in taken)
+        taken = {target, *control, *causal_graph.latent}
+        others = tuple(name for name in causal_graph.nodes if name not in taken)
     roles: dict[str, Any] = {"target": target, "actionable": actionable or others, "control": control}
-    verdict = judge(known, **roles, columns=columns)
-    _echo(verdict.summary())
+    admissibility = check_roles(causal_graph, **roles, columns=columns)
+    _echo(admissibility.summary())
     if draw is not None:
-        _draw(known, verdict, draw)
-    ctx.exit(EXIT_CODES[verdict.status])
+        _draw(causal_graph, admissibility, draw)
+    ctx.exit(EXIT_CODES[admissibility.status])
 
 
 def _columns(
     file: str, target: str, control: tuple[str, ...], actionable: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns of the data, and those that are actionable unless some are named."""
+    """Return the columns of the data, and the default actionable ones (none if some are given)."""
     from causalrules.data.table import read
     from causalrules.language.roles import default_actionable
 
@@ -113,39 +115,41 @@ def _columns(
     return table.names, others
 
 
-def _draw(graph: CausalGraph, verdict: Any, path: Path) -> None:
+def _draw(graph: CausalGraph, admissibility: Admissibility, path: Path) -> None:
+    """Write a drawing and say so."""
     from causalrules.report.drawing import save
 
-    save(graph, verdict, path)
-    click.echo(printable(f"drawn into {str(path)!r}"), err=True)
+    save(graph, admissibility, path)
+    click.echo(printable(f"Drawing written to {str(path)!r}."), err=True)
 
 
 @click.command()
 @_GRAPH
-@click.option("--target", required=True, metavar="NAME", help="The variable with the outcome.")
+@click.option("--target", required=True, metavar="NAME", help="Variable with the outcome.")
 @click.option(
     "--actionable",
     multiple=True,
     metavar="NAME",
-    help="A variable that could be acted on. Repeat for more; every observed variable by default.",
+    help="Variable that could be actionable (repeatable). Default: every observed variable.",
 )
 @_LATENT
 @click.pass_context
 def suggest(
     ctx: click.RichContext, /, graph: str, target: str, actionable: tuple[str, ...], latent: tuple[str, ...]
 ) -> None:
-    """Suggest the largest admissible choice of actionable variables, with the controls it needs.
+    """Suggest the largest admissible choice of actionable variables, with the controls that it needs.
 
-    Exit codes: 0 there is one, 1 there is none, or bad input, 2 wrong usage.
+    Exit codes: 0 found; 1 none, or invalid input; 2 wrong usage.
     """
     from causalrules.graph.graph import CausalGraph
-    from causalrules.graph.suggestions import suggest as propose
+    from causalrules.graph.suggestions import suggest as suggest_roles
 
-    suggestions = propose(CausalGraph.read(graph, latent), target, actionable or None)
+    suggestions = suggest_roles(CausalGraph.read(graph, latent), target, actionable or None)
     _echo(suggestions.summary())
     ctx.exit(0 if suggestions else 1)
 
 
 def _echo(summary: str) -> None:
+    """Print a summary, with control characters escaped."""
     for line in summary.splitlines():
         click.echo(printable(line))
