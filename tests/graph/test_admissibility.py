@@ -532,9 +532,12 @@ def test_an_absent_field_takes_its_default_or_is_named() -> None:
         with pytest.raises(DataError, match=rf"admissibility\.{name} is missing"):
             Admissibility.from_dict({key: value for key, value in few.items() if key != name})
     with pytest.raises(
-        DataError, match=r"admissibility\.status = 'fine': must be one of 'admissible', 'violated', 'unknown'"
+        DataError, match=r"admissibility\.status must be one of 'admissible', 'violated', 'unknown', not 'fine'"
     ):
         Admissibility.from_dict({**few, "status": "fine"})
+    for depth in range(100, 1000, 50):
+        with pytest.raises(DataError, match=r"admissibility\.target must be text, not list"):
+            Admissibility.from_dict({**few, "target": json.loads("[" * depth + "]" * depth)})
 
 
 @given(st.text(max_size=80), st.text(max_size=80))

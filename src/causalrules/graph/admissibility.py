@@ -194,7 +194,8 @@ def _from_json(kind: Any, value: Any, field: str) -> Any:
     length = "" if arguments[-1:] == (Ellipsis,) else f" of {len(arguments)} items"
     expected = {tuple: f"a list{length}", Literal: f"one of {', '.join(map(repr, arguments))}"}.get(origin)
     expected = expected or {str: "text", bool: "true or false"}.get(kind, "an object")
-    raise DataError(f"{field} = {quoted(value)}: must be {expected}")
+    found = quoted(value) if isinstance(value, str) else type(value).__name__  # repr fails on deep nesting
+    raise DataError(f"{field} must be {expected}, not {found}")
 
 
 def check(

@@ -1,4 +1,4 @@
-"""The assumptions behind a causal reading of rules, in words (Definition 1, paper §3.1)."""
+"""The assumptions behind a causal interpretation of rules, in words (Definition 1, paper §3.1)."""
 
 from __future__ import annotations
 
