@@ -15,7 +15,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import GraphError, GraphFileError, NoSuchGraphFileError
-from causalrules.graph.parsing import DotReader, GmlReader, arrow_of, is_latent
+from causalrules.graph.parsing import DotReader, arrow_of, is_latent
 from causalrules.text import nearest, quoted
 
 if TYPE_CHECKING:
@@ -318,12 +318,13 @@ def _from_adjacency(source: Mapping[Any, Any]) -> CausalGraph:
     return _build(nodes, edges, ())
 
 
-def _from_networkx(source: networkx.Graph) -> CausalGraph:
-    """Read a networkx graph; edges of an undirected one are unknown."""
-    name_of = {node: _node_name(node, "a node of the networkx graph") for node in source.nodes}
+def _from_networkx(source: networkx.Graph, label: str | None = None) -> CausalGraph:
+    """Read a networkx graph, with the names in the attribute `label`; edges of an undirected one are unknown."""
+    names = source.nodes(data=label, default=None) if label else ((node, None) for node in source.nodes)
+    name_of = {node: _node_name(node if name is None else name, "a node of the graph") for node, name in names}
     for name, count in Counter(name_of.values()).items():
         if count > 1:
-            raise GraphError(f"two nodes of the networkx graph have the name {quoted(name)}; rename one")
+            raise GraphError(f"two nodes of the graph have the name {quoted(name)}; rename one")
     latent = [
         name_of[node]
         for node, attributes in source.nodes(data=True)
@@ -385,7 +386,9 @@ def _looks_like_gml(text: str) -> bool:
 
 def _from_text(text: str, is_gml: bool) -> CausalGraph:
     """Parse text; errors about edges name their lines."""
-    reader = GmlReader(text) if is_gml else DotReader(text)
+    if is_gml:
+        return _from_gml(text)
+    reader = DotReader(text)
     reader.parse()
     try:
         return _build(reader.nodes, ((a, arrow, b) for a, arrow, b, _ in reader.edges), reader.latent)
@@ -394,6 +397,22 @@ def _from_text(text: str, is_gml: bool) -> CausalGraph:
         positions = [position for a, _, b, position in reader.edges if frozenset((a, b)) in invalid]
         lines = dict.fromkeys(str(reader.line(position)[0]) for position in sorted(positions)[:8])
         raise GraphError(f"line {', '.join(lines)}: {error}") from None
+
+
+def _from_gml(text: str) -> CausalGraph:
+    """Parse GML with networkx."""
+    import networkx
+
+    try:
+        parsed = networkx.parse_gml(text, label=None)
+    except RecursionError:
+        raise GraphError("line 1: this GML text is nested too deeply") from None
+    except (networkx.NetworkXError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        # networkx checks the syntax only, and puts the position last.
+        found = re.fullmatch(r"(.*) at \((\d+), (\d+)\)", str(error), re.DOTALL)
+        place = f"line {found[2]}, column {found[3]}: " if found else ""
+        raise GraphError(f"{place}invalid GML: {(found[1] if found else str(error))[:200]}") from None
+    return _from_networkx(parsed, label="label")
 
 
 def _quote(name: str) -> str:

@@ -1,14 +1,12 @@
-"""Parsers for DOT, dagitty and GML text.
+"""Parser for DOT and dagitty text.
 
-Graph files are untrusted. These parsers run in linear time, need no recursion and report the line and column of every
-error. pydot takes minutes for 100,000 edges, and pydot and networkx fail on deep nesting.
+Graph files are untrusted. This parser runs in linear time, needs no recursion and reports the line and column of every
+error. pydot takes minutes for 100,000 edges and fails on deep nesting.
 """
 
 from __future__ import annotations
 
-import html
 import re
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
@@ -19,7 +17,6 @@ from causalrules.text import quoted
 # A short text such as `{a b …} -> {c d …}` can stand for more edges than fit into memory.
 _MAX_EDGES = 1_000_000
 _ARROW_OF_DIR = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}
-_REFERENCES = re.compile(r"&(?:#(\d{1,7})|\w{1,32});")
 _BLANKS, _ANGLES = re.compile(r"\s*+"), re.compile("[<>]")
 _YES, _NO = {"true", "1", "yes"}, {"false", "0", "no"}
 
@@ -58,10 +55,22 @@ class _Token(NamedTuple):
     position: int
 
 
-class TextReader:
-    """Base class of the parsers: splits the text into tokens and collects nodes and edges."""
+class DotReader:
+    """Parser for DOT and dagitty, which share the syntax `kind name { a -> {b c} [attributes]; … }`.
 
-    pattern: re.Pattern[str]
+    An explicit stack of braces, with groups as ranges of the list of all names mentioned, makes nesting cheap.
+    """
+
+    # Arrows such as `o-o` need spaces around them, because `o` can be the name of a variable.
+    pattern = re.compile(
+        r"""\s*+(?: //[^\n]*+ | (?<![^\n])\#[^\n]*+ | /\*(?s:.*?)\*/
+        | (?P<arrow> <->|->|<-|--|@-@|@->|<-@|(?<=[ \t])(?:o-o|o->|<-o)(?=[ \t]))
+        | (?P<mark> [{}\[\];,=])
+        | (?P<string> "[^"\\]*+(?:\\(?s:.)[^"\\]*+)*+")
+        | (?P<name> [\w.]++)
+        | (?P<number> -[\d.]++))""",
+        re.VERBOSE,
+    )
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -70,22 +79,6 @@ class TextReader:
         self.edges: list[tuple[str, str, str, int]] = []  # cause, arrow, effect, position in the text
         self.tokens = self._tokens()
         self.next = 0
-
-    def parse(self) -> None:
-        """Parse the text into `nodes`, `latent` and `edges`."""
-        raise NotImplementedError
-
-    def value(self, raw: str) -> str:
-        """Return the value of a quoted string."""
-        raise NotImplementedError
-
-    def unreadable(self, position: int) -> str:
-        """Describe the error where no token matches."""
-        raise NotImplementedError
-
-    def end_of_html(self, position: int) -> int:
-        """Return the end of an HTML string that begins here, or 0 if there is none."""
-        return 0
 
     def line(self, position: int) -> tuple[int, int]:
         """Return the line and column of a position, counted from 1."""
@@ -120,45 +113,27 @@ class TextReader:
             match = self.pattern.match(text, position)
             if match is None:
                 position = _BLANKS.match(text, position).end()  # type: ignore[union-attr]
-                after_html = self.end_of_html(position)
+                after_html = self._end_of_html(position)
                 if not after_html:
-                    raise GraphError(self.locate(position, self.unreadable(position)))
+                    raise GraphError(self.locate(position, self._unreadable(position)))
                 tokens.append(_Token("string", text[position + 1 : after_html - 1], position))
                 position = after_html
                 continue
             kind = match.lastgroup
             if kind is not None:
                 found = match[kind]
-                value = self.value(found) if kind == "string" else found
+                value = self._value(found) if kind == "string" else found
                 tokens.append(_Token(found if kind == "mark" else kind, value, match.start(kind)))
             position = match.end()
         # The parsers look ahead by less than this.
         tokens += [_Token("end", "", len(text))] * 4
         return tokens
 
-
-class DotReader(TextReader):
-    """Parser for DOT and dagitty, which share the syntax `kind name { a -> {b c} [attributes]; … }`.
-
-    An explicit stack of braces, with groups as ranges of the list of all names mentioned, makes nesting cheap.
-    """
-
-    # Arrows such as `o-o` need spaces around them, because `o` can be the name of a variable.
-    pattern = re.compile(
-        r"""\s*+(?: //[^\n]*+ | (?<![^\n])\#[^\n]*+ | /\*(?s:.*?)\*/
-        | (?P<arrow> <->|->|<-|--|@-@|@->|<-@|(?<=[ \t])(?:o-o|o->|<-o)(?=[ \t]))
-        | (?P<mark> [{}\[\];,=])
-        | (?P<string> "[^"\\]*+(?:\\(?s:.)[^"\\]*+)*+")
-        | (?P<name> [\w.]++)
-        | (?P<number> -[\d.]++))""",
-        re.VERBOSE,
-    )
-
-    def value(self, raw: str) -> str:
+    def _value(self, raw: str) -> str:
         """Remove the quotes and resolve escapes."""
         return re.sub(r'\\(["\\])', r"\1", raw[1:-1]) if "\\" in raw else raw[1:-1]
 
-    def unreadable(self, position: int) -> str:
+    def _unreadable(self, position: int) -> str:
         """Describe an unclosed string or comment, or a name that needs quotes."""
         character = self.text[position]
         if character == '"':
@@ -167,7 +142,7 @@ class DotReader(TextReader):
             return "this comment has no end '*/'"
         return f"unexpected {quoted(character)}; quote names that contain more than letters, digits, _ and ."
 
-    def end_of_html(self, position: int) -> int:
+    def _end_of_html(self, position: int) -> int:
         """Return the end of a DOT name in balanced angle brackets."""
         depth = 0
         if self.text[position] == "<":
@@ -320,85 +295,3 @@ class DotReader(TextReader):
         causes = dict.fromkeys(mentions[left.start : left.stop])
         effects = dict.fromkeys(mentions[right.start : right.stop])
         self.edges += [(a, kind, b, arrow.position) for a in causes for b in effects]
-
-
-def _unescape(reference: re.Match[str]) -> str:
-    """Resolve a character reference."""
-    # html.unescape replaces references to control characters by other characters.
-    if reference[1] is None:
-        return html.unescape(reference[0])
-    number = int(reference[1])
-    return chr(number) if number <= sys.maxunicode else reference[0]
-
-
-class GmlReader(TextReader):
-    """Parser for GML, `graph [ directed 1 node [ id 0 label "a" ] edge [ source 0 target 1 ] ]`."""
-
-    pattern = re.compile(
-        r"""\s*+(?: \#[^\n]*+ | (?P<mark> [\[\]]) | (?P<string> "[^"]*+") | (?P<name> [A-Za-z_]\w*+)
-        | (?P<number> [+-]?[\d.][\w.+-]*+))""",
-        re.VERBOSE,
-    )
-
-    def value(self, raw: str) -> str:
-        """Remove the quotes and resolve character references."""
-        return _REFERENCES.sub(_unescape, raw[1:-1]) if "&" in raw else raw[1:-1]
-
-    def unreadable(self, position: int) -> str:
-        """Describe an unclosed string or an unexpected character."""
-        character = self.text[position]
-        return "this text has no closing quote" if character == '"' else f"unexpected {quoted(character)}"
-
-    def parse(self) -> None:
-        """Parse the first graph of the text; unknown keys are ignored."""
-        stack: list[tuple[str, dict[str, str], int]] = []
-        found: dict[str, list[tuple[dict[str, str], int]]] = {"node": [], "edge": []}
-        graph: dict[str, str] | None = None
-        while (token := self.take()).kind != "end":
-            if token.kind == "]":
-                if not stack:
-                    self.fail(token, "a key")
-                key, entries, position = stack.pop()
-                if not stack and key == "graph" and graph is None:
-                    graph = entries
-                elif graph is None and len(stack) == 1 and stack[0][0] == "graph" and key in found:
-                    found[key].append((entries, position))
-                continue
-            if token.kind != "name":
-                self.fail(token, "a key or ']'")
-            value = self.take()
-            if value.kind == "[":
-                stack.append((token.text, {}, token.position))
-            elif value.kind not in ("number", "string", "name"):
-                self.fail(value, f"a value for {quoted(token.text)}")
-            elif stack:
-                stack[-1][1][token.text] = value.text
-        if stack:
-            self.fail(token, "']'")
-        if graph is None:
-            raise GraphError("line 1: no 'graph [ … ]' in this GML text")
-        self._collect(found, "->" if graph.get("directed") == "1" else "--")
-
-    def _collect(self, found: dict[str, list[tuple[dict[str, str], int]]], arrow: str) -> None:
-        """Add the nodes and edges."""
-        name_of: dict[str, str] = {}
-        for entries, position in found["node"]:
-            identifier = entries.get("id")
-            if identifier is None:
-                raise GraphError(self.locate(position, "this node has no id"))
-            name = entries.get("label", identifier)
-            if identifier in name_of or name in self.nodes:
-                raise GraphError(self.locate(position, f"duplicate node {quoted(name)}"))
-            name_of[identifier] = name
-            self.nodes[name] = None
-            if is_latent(entries, partial(self.locate, position)):
-                self.latent.add(name)
-        for entries, position in found["edge"]:
-            ends = []
-            for key in ("source", "target"):
-                if entries.get(key) not in name_of:
-                    message = f"the {key} of this edge, {quoted(entries.get(key))}, is not the id of a node"
-                    raise GraphError(self.locate(position, message))
-                ends.append(name_of[entries[key]])
-            kind = arrow_of(entries, arrow, partial(self.locate, position))
-            self.edges.append((ends[0], kind, ends[1], position))
