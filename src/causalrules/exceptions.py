@@ -81,5 +81,13 @@ class GraphError(InputError):
     """A causal graph cannot be read, or is not a causal graph."""
 
 
+class GraphFileError(GraphError, FileError):
+    """The file of a causal graph cannot be read."""
+
+
+class NoSuchGraphFileError(GraphFileError, NoSuchFileError):
+    """There is no graph file of that name."""
+
+
 class CausalRulesWarning(UserWarning):
     """The result stands, but something about the input deserves attention."""

@@ -4,21 +4,18 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causalrules.exceptions import InputError, RoleError
-from causalrules.graph.admissibility import (
-    Admissibility,
-    InadmissibleError,
-    Violation,
-    assumptions,
-    check,
-    identify_rule,
-)
+from causalrules.exceptions import DataError, InadmissibleError, InputError, RoleError
+from causalrules.graph.admissibility import Admissibility, check
+from causalrules.graph.assumptions import assumptions
+from causalrules.graph.backdoor import identify_rule
+from causalrules.graph.criteria import Violation
 from causalrules.graph.graph import CausalGraph
 from causalrules.graph.suggestions import suggest
 
@@ -196,7 +193,7 @@ def test_identified_is_the_back_door_criterion_for_every_subset(case: tuple[Caus
     )
     assert verdict.identified == all(violation.harmless for violation in verdict.violations)
     for violation in verdict.violations:
-        assert violation.harmless == ("by the back-door test the effect stays identified" in violation.reason)
+        assert violation.harmless == ("Harmless: the effect is identified" in violation.reason)
         assert violation.remedies
 
 
@@ -211,13 +208,13 @@ def test_every_remedy_mends_its_violation_and_brings_up_no_other(case: tuple[Cau
     verdict = judge(graph, role)
     for violation, remedy in ((one, remedy) for one in verdict.violations for remedy in one.remedies):
         promoted = dict.fromkeys(re.findall(r"make (v\d) a control", remedy), "z")
-        dropped = dict.fromkeys(re.findall(r"leave (v\d) out of the", remedy), "-")
+        dropped = dict.fromkeys(re.findall(r"remove (v\d) from the", remedy), "-")
         assert promoted | dropped
         assert not set(promoted) & graph.latent
         after = judge(graph, role | promoted | dropped).violations
         if remedy.endswith("check again"):
             assert places(after) - (places(verdict.violations) - places([violation]))
-        elif "does no harm" in remedy:
+        elif "harmless" in remedy:
             harmful = places(one for one in after if not one.harmless)
             assert not harmful & places([violation])
             assert harmful <= places(one for one in verdict.violations if not one.harmless)
@@ -401,7 +398,7 @@ def test_blood_pressure_is_no_control_for_smoking() -> None:
     verdict = check(graph, target="cancer", actionable=["smoking"], control=["blood pressure"])
     assert letters(verdict) == ["b"]
     assert verdict.violations[0].edge == ("smoking", "blood pressure")
-    assert any("leave blood pressure out of the controls" in remedy for remedy in verdict.violations[0].remedies)
+    assert any("remove blood pressure from the controls" in remedy for remedy in verdict.violations[0].remedies)
 
 
 def test_titanic_keeps_sex_without_title_and_class_without_fare() -> None:
@@ -432,7 +429,7 @@ def test_an_effect_of_the_target_is_no_control() -> None:
         verdict = check(graph, target="Y", actionable=["X"], control=["Z"])
         (violation,) = verdict.violations
         assert (violation.criterion, violation.path, violation.harmless) == ("e", path, False)
-        assert violation.remedies == ("leave Z out of the controls",)
+        assert violation.remedies == ("remove Z from the controls",)
 
 
 def test_remedies_mend_what_they_are_for() -> None:
@@ -440,14 +437,14 @@ def test_remedies_mend_what_they_are_for() -> None:
     verdict = check(graph, target="y", actionable=["a", "b", "c"], control=["z", "w"])
     assert letters(verdict) == ["b", "c", "d", "e"]
     remedies = {violation.criterion: violation.remedies for violation in verdict.violations}
-    assert remedies["d"] == ("leave a out of the actionable variables",)
-    assert remedies["e"] == ("leave w out of the controls",)
-    assert remedies["b"][0] == "leave c out of the actionable variables"
+    assert remedies["d"] == ("remove a from the actionable variables",)
+    assert remedies["e"] == ("remove w from the controls",)
+    assert remedies["b"][0] == "remove c from the actionable variables"
     assert remedies["c"][0] == "make b a control"
     assert check(graph, target="y", actionable=["b"], control=["z"]).violations[0].criterion == "d"
     pair = check("a <-> b; {a b} -> y", target="y", actionable=["a", "b"])
     assert pair.violations[0].remedies == (
-        "leave a out of the actionable variables and leave b out of the actionable variables",
+        "remove a from the actionable variables and remove b from the actionable variables",
     )
 
 
@@ -456,7 +453,7 @@ def test_a_column_that_cannot_be_observed_is_not_proposed_as_a_control() -> None
     proposed = check(graph, target="y", actionable=["x"]).violations[0].remedies
     assert proposed[0] == "make w a control"
     without_w = check(graph, target="y", actionable=["x"], columns=["x", "y"]).violations[0].remedies
-    assert without_w == ("leave x out of the actionable variables",)
+    assert without_w == ("remove x from the actionable variables",)
     assert check(graph, target="y", actionable=["x"], latent=["w"]).violations[0].remedies == without_w
 
 
@@ -474,14 +471,20 @@ def test_columns_outside_the_graph_are_named_and_leave_the_verdict_open() -> Non
     ("roles", "message"),
     [
         ({"target": "survvied", "actionable": ["sex"]}, "did you mean 'survived'?"),
-        ({"target": "survived", "actionable": ["sexx"]}, "did you mean 'sex'?"),
-        ({"target": "survived", "actionable": ["sex"], "control": ["sex"]}, "'sex' has two roles"),
+        (
+            {"target": "survived", "actionable": ["sexx"]},
+            "actionable: no variable 'sexx' in the graph; did you mean 'sex'?",
+        ),
+        (
+            {"target": "survived", "actionable": ["sex"], "control": ["sex"]},
+            "'sex' has two roles, actionable and control",
+        ),
         ({"target": "survived", "actionable": ["survived"]}, "'survived' has two roles"),
         ({"target": "survived", "actionable": ["u"]}, "'u' is latent"),
         ({"target": "survived", "actionable": ["sex"], "latent": ["sex"]}, "'sex' is latent"),
         (
             {"target": "survived", "actionable": ["sex"], "latent": ["w"]},
-            "latent variable 'w' is not in the graph",
+            "latent: no variable 'w' in the graph",
         ),
     ],
 )
@@ -496,6 +499,45 @@ def test_wrong_roles_are_refused_with_the_name(roles: dict[str, object], message
 def test_a_verdict_survives_json(case: tuple[CausalGraph, Roles]) -> None:
     verdict = judge(*case)
     assert Admissibility.from_dict(json.loads(json.dumps(verdict.to_dict()))) == verdict
+
+
+SAVED = check("x <-> y; x -- w; y -> z", target="y", actionable=["x"], control=["z", "w"]).to_dict()
+PATHS = [(), *((key,) for key in SAVED)]
+PATHS += [(part, 0) for part in ("violations", "unknowns", "actionable")]
+PATHS += [(part, 0, key) for part in ("violations", "unknowns") for key in SAVED[part][0]]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: ".".join(map(str, path)))
+@pytest.mark.parametrize("junk", [None, True, 1, "x", [], {}, [1], [["a"]], {"a": 1}, float("nan")], ids=repr)
+def test_a_spoilt_admissibility_is_a_data_error_that_names_the_field(path: tuple[Any, ...], junk: Any) -> None:
+    saved = {"whole": json.loads(json.dumps(SAVED))}
+    *parents, last = ("whole", *path)
+    part: Any = saved
+    for key in parents:
+        part = part[key]
+    part[last] = junk
+    try:
+        read = Admissibility.from_dict(saved["whole"])
+    except DataError as error:
+        assert str(error).startswith(re.sub(r"\.0\b", "[0]", ".".join(map(str, ("admissibility", *path)))))  # noqa: PT017
+    else:
+        assert read.summary()
+        assert Admissibility.from_dict(json.loads(json.dumps(read.to_dict()))) == read
+
+
+def test_an_absent_field_takes_its_default_or_is_named() -> None:
+    few = {"status": "admissible", "target": "y", "actionable": ["x"], "control": [], "identified": True, "more": 1}
+    assert Admissibility.from_dict(few) == check("x -> y", target="y", actionable=["x"])
+    for name in ("status", "target", "actionable", "control", "identified"):
+        with pytest.raises(DataError, match=rf"admissibility\.{name} is missing"):
+            Admissibility.from_dict({key: value for key, value in few.items() if key != name})
+    with pytest.raises(
+        DataError, match=r"admissibility\.status must be one of 'admissible', 'violated', 'unknown', not 'fine'"
+    ):
+        Admissibility.from_dict({**few, "status": "fine"})
+    for depth in range(100, 1000, 50):
+        with pytest.raises(DataError, match=r"admissibility\.target must be text, not list"):
+            Admissibility.from_dict({**few, "target": json.loads("[" * depth + "]" * depth)})
 
 
 @given(st.text(max_size=80), st.text(max_size=80))

@@ -13,20 +13,21 @@ from causalrules.exceptions import DataError
 from causalrules.text import printable
 
 if TYPE_CHECKING:
+    from causalrules.graph.admissibility import Admissibility
     from causalrules.graph.graph import CausalGraph
 
 EXIT_CODES = {"admissible": 0, "violated": 1, "unknown": 3}
 
-
 def _drawing(ctx: click.Context, param: click.Parameter, given: str | None) -> Path | None:
+    """Validate the file of --draw."""
     if given is None:
         return None
-    from causalrules.report.drawing import checked_format
+    from causalrules.report.drawing import validate_format
 
     folder = os.path.dirname(given) or os.curdir
     if not os.path.isdir(folder):
-        raise DataError(f"--draw {given!r}: there is no directory {folder!r}; make it first")
-    checked_format(Path(given))
+        raise DataError(f"--draw {given!r}: no directory {folder!r}; create it first")
+    validate_format(Path(given))
     return Path(given)
 
 
@@ -39,15 +40,15 @@ def _drawing(ctx: click.Context, param: click.Parameter, given: str | None) -> P
     "--actionable",
     multiple=True,
     metavar="NAME",
-    help="Variable to put conditions on; by default every other column of FILE, or every other observed variable of "
-    "the graph. Repeat for more.",
+    help="Variable that rules may contain. Repeat for more. Default: as in discover, every other column of FILE; without "
+    "FILE, every other observed variable of the graph.",
 )
 @LATENT
 @click.option(
     "--draw",
     metavar="FILE",
     callback=_drawing,
-    help="Draw the graph to a file (.svg, .png or .pdf), with the roles and the edges that break a criterion.",
+    help="Draw the graph with roles and violations to a file (.svg, .png or .pdf).",
 )
 @click.pass_context
 def check(
@@ -61,32 +62,34 @@ def check(
     latent: tuple[str, ...],
     draw: Path | None,
 ) -> None:
-    """Check whether a causal graph allows these effects to be estimated. FILE is the data, if any.
+    """Check whether a causal graph allows the effects of rules to be estimated.
 
-    Exit codes: 0 admissible, 1 not, or bad input, 2 wrong usage, 3 cannot be told.
+    FILE is the data, if any.
+
+    Exit codes: 0 admissible; 1 not admissible, or invalid input; 2 wrong usage; 3 undetermined.
     """
-    from causalrules.graph.admissibility import check as judge
+    from causalrules.graph.admissibility import check as check_roles
     from causalrules.graph.graph import CausalGraph
 
-    known = CausalGraph.read(graph, latent)
+    causal_graph = CausalGraph.read(graph, latent)
     columns = None
     if file is not None:
         columns, others = _columns(file, target, control, actionable)
     else:
-        taken = {target, *control, *known.latent}
-        others = tuple(name for name in known.nodes if name not in taken)
+        taken = {target, *control, *causal_graph.latent}
+        others = tuple(name for name in causal_graph.nodes if name not in taken)
     roles: dict[str, Any] = {"target": target, "actionable": actionable or others, "control": control}
-    verdict = judge(known, **roles, columns=columns)
-    echo(verdict.summary())
+    admissibility = check_roles(causal_graph, **roles, columns=columns)
+    echo(admissibility.summary())
     if draw is not None:
-        _draw(known, verdict, draw)
-    ctx.exit(EXIT_CODES[verdict.status])
+        _draw(causal_graph, admissibility, draw)
+    ctx.exit(EXIT_CODES[admissibility.status])
 
 
 def _columns(
     file: str, target: str, control: tuple[str, ...], actionable: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns of the data, and those that are actionable unless some are named."""
+    """Return the columns of the data, and the default actionable ones (none if some are given)."""
     from causalrules.data.table import read
     from causalrules.language.roles import default_actionable
 
@@ -102,8 +105,9 @@ def _columns(
     return table.names, others
 
 
-def _draw(graph: CausalGraph, verdict: Any, path: Path) -> None:
+def _draw(graph: CausalGraph, admissibility: Admissibility, path: Path) -> None:
+    """Write a drawing and say so."""
     from causalrules.report.drawing import save
 
-    save(graph, verdict, path)
-    click.echo(printable(f"drawn into {str(path)!r}"), err=True)
+    save(graph, admissibility, path)
+    click.echo(printable(f"Drawing written to {str(path)!r}."), err=True)

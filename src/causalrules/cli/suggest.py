@@ -23,7 +23,7 @@ def suggest(
 ) -> None:
     """Suggest the largest admissible choice of actionable variables, with the controls it needs.
 
-    Exit codes: 0 there is one, 1 there is none, or bad input, 2 wrong usage.
+    Exit codes: 0 found; 1 none, or invalid input; 2 wrong usage.
     """
     from causalrules.graph.graph import CausalGraph
     from causalrules.graph.suggestions import suggest as propose

@@ -1,14 +1,14 @@
-"""The back-door criterion for the variables of one rule, also where the graph is known in part only (§3.1).
+"""The back-door criterion for the variables of one rule (paper §3.1), also in partially known graphs.
 
-Open paths are searched from the target outwards, edge by edge with the marks at their ends (tail, head, or a
-circle where nothing is known), so that latent common causes need no extra nodes and the search is linear.
+Open paths are searched from the target outwards. Each edge has a mark at both ends (tail, head, or a circle where
+nothing is known), so latent common causes need no extra nodes and the search takes linear time.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from causalrules.exceptions import GraphError, RoleError
@@ -16,22 +16,39 @@ from causalrules.graph.graph import CausalGraph, Edge
 from causalrules.text import listed, nearest, plain, quoted
 
 TAIL, HEAD, CIRCLE = 0, 1, 2
-_TURNED = {"->": "<-", "<-": "->", "<->": "<->", "--": "--"}
-# So many readings times nodes and edges can be tried one by one in the blink of an eye.
-_FEW_READINGS = 20_000
+_REVERSED = {"->": "<-", "<-": "->", "<->": "<->", "--": "--"}
+_LABELS = {True: "identified on its own", False: "not identified", None: "cannot be told whether identified"}
+# Maximum number of completions times the size of the graph for enumeration: some milliseconds.
+_MAX_ENUMERATION = 20_000
 
 # A neighbour, the mark at this end, the mark at the neighbour's end, and the arrow from here to there.
 Link = tuple[str, int, int, str]
-# Where a walk from the target has come to, and with which mark it arrived.
+Links = dict[str, list[Link]]
+# A node reached from the target, and the mark at its end of the edge that led there.
 _State = tuple[str, int]
 
 
 @dataclass(frozen=True)
 class Identification:
-    """Whether the controls identify the effect of one rule by the back-door criterion; None: cannot be told.
+    """Whether the controls identify the effect of one rule, by the back-door criterion.
 
-    `open_path` alternates names and arrows: a path that the controls leave open, or the one by which a
-    variable of the rule affects a control. True only if the effect surely is identified.
+    True in a boolean context only if the effect is certainly identified.
+
+    Parameters
+    ----------
+    identified
+        None if the graph leaves it open.
+    open_path
+        Names and arrows in turn: a spurious path that the controls leave open, or the path by which a variable of the
+        rule affects a control. Empty if there is none.
+    reason
+        The reason in words.
+
+    Examples
+    --------
+    >>> answer = identify_rule("a <- b -> y", target="y", variables=["a"])
+    >>> bool(answer), answer.label, answer.path_text
+    (False, 'not identified', 'a <- b -> y')
     """
 
     identified: bool | None
@@ -41,65 +58,117 @@ class Identification:
     def __bool__(self) -> bool:
         return self.identified is True
 
+    @property
+    def label(self) -> str:
+        """The answer in a few words."""
+        return _LABELS[self.identified]
+
+    @property
+    def path_text(self) -> str:
+        """The open path as text, such as "class <- fare -> survived"; empty if there is none."""
+        return format_path(self.open_path)
+
+    def summary(self) -> str:
+        """Return the answer with its reason.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> identify_rule("a -> y", target="y", variables=["a"]).summary()
+        'identified on its own, by the back-door test for its own columns: no spurious path is open'
+        """
+        return f"{self.label}, by the back-door test for its own columns: {self.reason}"
+
 
 def identify_rule(
     graph: object, *, target: str, variables: Iterable[str], control: Iterable[str] = ()
 ) -> Identification:
-    """Apply the back-door criterion to just the variables of one rule.
+    """Apply the back-door criterion to the variables of one rule.
 
+    The effect of a single rule can be identified even if the roles as a whole are not admissible (see `check`).
+
+    Parameters
+    ----------
+    graph
+        The causal graph, in any form that `CausalGraph.read` accepts.
+    target
+        The target variable.
+    variables
+        The variables in the rule's conditions.
+    control
+        The control variables.
+
+    Returns
+    -------
+    Identification
+
+    Raises
+    ------
+    GraphError
+        If the graph cannot be read.
+    RoleError
+        If the target is not in the graph, or a variable is latent or has two roles.
+
+    Examples
+    --------
     >>> identify_rule("a <- b -> y; a -> y", target="y", variables=["a"]).open_path
     ('a', '<-', 'b', '->', 'y')
     >>> identify_rule("a <- b -> y; a -> y", target="y", variables=["a", "b"]).identified
     True
     """
-    known = CausalGraph.read(graph)
-    x, z = as_names(variables), as_names(control)
-    nodes = set(known.nodes)
+    causal_graph = CausalGraph.read(graph)
+    x, z = unique_names(variables), unique_names(control)
+    nodes = set(causal_graph.nodes)
     absent = [name for name in (*x, *z) if name not in nodes]
-    refuse_bad_roles(known, target, x, z, absent)
+    validate_roles(causal_graph, {"target": (target,), "variables": x, "control": z}, columns=absent)
     if absent:
         return Identification(None, (), f"the graph does not contain {listed(absent)}")
-    view = View(known)
-    verdict = _back_door(view, target, x, z)
-    # The bounds of _back_door may leave open what trying every reading of a few unknown edges settles.
-    if verdict.identified is None and view.has_few_readings:
-        answers = {_back_door(View(reading), target, x, z).identified for reading in readings(known)}
+    links = GraphLinks(causal_graph)
+    identification = _back_door(links, target, x, z)
+    # Enumerating the completions can decide what the bounds of _back_door leave open.
+    if identification.identified is None and links.can_enumerate:
+        answers = {_back_door(GraphLinks(one), target, x, z).identified for one in completions(causal_graph)}
         if answers == {True}:
             return Identification(True, (), _blocked(z))
         if answers == {False}:
-            return replace(verdict, identified=False)
-    return verdict
+            return replace(identification, identified=False)
+    return identification
 
 
-def readings(graph: CausalGraph) -> Iterator[CausalGraph]:
-    """Every acyclic graph its unknown edges allow: each a cause either way, or a latent common cause."""
-    for choice in itertools.product(("->", "<-", "<->"), repeat=len(graph.unknown)):
-        forward = [edge for edge, arrow in zip(graph.unknown, choice, strict=True) if arrow == "->"]
-        backward = [(b, a) for (a, b), arrow in zip(graph.unknown, choice, strict=True) if arrow == "<-"]
-        latent = [edge for edge, arrow in zip(graph.unknown, choice, strict=True) if arrow == "<->"]
+def completions(graph: CausalGraph) -> Iterator[CausalGraph]:
+    """Yield every acyclic graph in which each unknown edge is a cause either way or a latent common cause."""
+    for arrows in itertools.product(("->", "<-", "<->"), repeat=len(graph.unknown)):
+        chosen = list(zip(graph.unknown, arrows, strict=True))
+        forward = [edge for edge, arrow in chosen if arrow == "->"]
+        backward = [(b, a) for (a, b), arrow in chosen if arrow == "<-"]
+        bidirected = [edge for edge, arrow in chosen if arrow == "<->"]
         try:
             yield CausalGraph(
                 graph.nodes,
                 (*graph.directed, *forward, *backward),
-                (*graph.bidirected, *latent),
+                (*graph.bidirected, *bidirected),
                 latent=graph.latent,
             )
         except GraphError:
             continue
 
 
-class View:
-    """A graph as lists of links at each node.
+class GraphLinks:
+    """Adjacency lists with edge marks.
 
-    In `certain` an unknown edge has circles for marks; in `possible` it is there in each of its readings.
+    In `certain` an unknown edge has a circle at both ends. In `possible` it is there three times, once for each kind
+    of edge that it may be.
     """
 
     def __init__(self, graph: CausalGraph) -> None:
         self.graph = graph
         self.size = len(graph.nodes) + len(graph.directed) + len(graph.bidirected) + len(graph.unknown)
-        # Three readings for each unknown edge; more than 20 are never few, and their power could be huge.
-        self.has_few_readings = len(graph.unknown) < 20 and 3 ** len(graph.unknown) * self.size <= _FEW_READINGS
-        self.certain: dict[str, list[Link]] = {name: [] for name in graph.nodes}
+        # Test the number of edges first: a power of a large one would take forever.
+        self.can_enumerate = len(graph.unknown) < 20 and 3 ** len(graph.unknown) * self.size <= _MAX_ENUMERATION
+        self.certain: Links = {name: [] for name in graph.nodes}
         for a, b in graph.directed:
             _add(self.certain, a, b, TAIL, HEAD, "->")
         for a, b in graph.bidirected:
@@ -113,152 +182,149 @@ class View:
                     _add(self.possible, a, b, *marks, "--")
 
 
-def _add(links: dict[str, list[Link]], a: str, b: str, at_a: int, at_b: int, arrow: str) -> None:
-    links[a].append((b, at_a, at_b, arrow))
-    links[b].append((a, at_b, at_a, _TURNED[arrow]))
+def _add(links: Links, a: str, b: str, mark_a: int, mark_b: int, arrow: str) -> None:
+    """Add an edge at both of its ends."""
+    links[a].append((b, mark_a, mark_b, arrow))
+    links[b].append((a, mark_b, mark_a, _REVERSED[arrow]))
 
 
-def ancestors(links: dict[str, list[Link]], names: Iterable[str]) -> set[str]:
-    """These variables and all that affect them."""
+def ancestors(links: Links, names: Iterable[str]) -> set[str]:
+    """Return these variables and all their causes, direct or indirect."""
     found = set(names)
-    waiting = list(found)
-    while waiting:
-        for other, here, there, _ in links[waiting.pop()]:
+    pending = list(found)
+    while pending:
+        for other, here, there, _ in links[pending.pop()]:
             if here == HEAD and there == TAIL and other not in found:
                 found.add(other)
-                waiting.append(other)
+                pending.append(other)
     return found
 
 
-def effects(
-    links: dict[str, list[Link]],
+def descendants(
+    links: Links,
     cause: str,
     through: Collection[str] | None = None,
-    but: Collection[str] = (),
+    excluding: Collection[str] = (),
 ) -> dict[str, tuple[str, ...]]:
-    """Everything this variable affects, by distance, each with the last link (name, arrow) to it.
+    """Return this variable and all its effects, nearest first, each with the link (name, arrow) that leads to it.
 
-    Paths lead through the variables of `through` only (all of them if None), and never touch those of `but`.
+    Paths pass only through the variables of `through` (None: through all), and never reach those of `excluding`.
     """
-    came: dict[str, tuple[str, ...]] = {cause: ()}
-    waiting = deque([cause])
-    while waiting:
-        name = waiting.popleft()
+    came_from: dict[str, tuple[str, ...]] = {cause: ()}
+    pending = deque([cause])
+    while pending:
+        name = pending.popleft()
         if name != cause and through is not None and name not in through:
             continue
         for other, here, _, arrow in links[name]:
-            if here == TAIL and other not in came and other not in but:
-                came[other] = (name, arrow)
-                waiting.append(other)
-    return came
+            if here == TAIL and other not in came_from and other not in excluding:
+                came_from[other] = (name, arrow)
+                pending.append(other)
+    return came_from
 
 
-def path_to(came: dict[str, tuple[str, ...]], effect: str) -> tuple[str, ...]:
-    """The path to an effect that `effects` found, names and arrows in turn."""
+def path_to(came_from: Mapping[str, tuple[str, ...]], effect: str) -> tuple[str, ...]:
+    """Return the path to an effect found by `descendants`, names and arrows in turn."""
     path = [effect]
-    while came[path[-1]]:
-        name, arrow = came[path[-1]]
+    while came_from[path[-1]]:
+        name, arrow = came_from[path[-1]]
         path += [arrow, name]
     return tuple(reversed(path))
 
 
 def open_paths(
-    links: dict[str, list[Link]],
+    links: Links,
     target: str,
     variables: Collection[str],
     control: Collection[str],
     opened: Collection[str],
 ) -> Iterator[tuple[Edge, tuple[str, ...]]]:
-    """For every edge into one of the variables that begins an open back-door path, that edge and a path.
+    """Yield every edge into one of the variables that begins an open back-door path, with one such path.
 
-    `opened` are the controls and all that affect them: colliders there let a path through. A variable of the
-    rule is never passed through: without its outgoing edges it could only be a collider without effects.
+    `opened` contains the controls and their ancestors: colliders there leave a path open. Paths never pass through a
+    variable of the rule: without its outgoing edges it could only be a collider without effects.
     """
-    came: dict[_State, tuple[_State | None, str]] = {}
-    waiting: deque[_State] = deque()
-    arrived: set[Edge] = set()
+    came_from: dict[_State, tuple[_State | None, str]] = {}
+    pending: deque[_State] = deque()
+    found: set[Edge] = set()
 
-    def trail(name: str, arrow: str, state: _State | None) -> tuple[str, ...]:
+    def path_from(name: str, arrow: str, state: _State | None) -> tuple[str, ...]:
         path = [name, arrow]
         while state is not None:
-            before, next_arrow = came[state]
+            before, next_arrow = came_from[state]
             path += [state[0], next_arrow]
             state = before
         return (*path, target)
 
-    def step(name: str, before: _State | None, at_name: int) -> Iterator[tuple[Edge, tuple[str, ...]]]:
+    def step(name: str, before: _State | None, arriving: int) -> Iterator[tuple[Edge, tuple[str, ...]]]:
         for other, here, there, arrow in links[name]:
-            if other == target or not _passes(name, at_name, here, before is None, control, opened):
+            if other == target or not (before is None or _is_open(name, arriving, here, control, opened)):
                 continue
             if other in variables:
-                if there == HEAD and (name, other) not in arrived:
-                    arrived.add((name, other))
-                    yield (name, other), trail(other, _TURNED[arrow], before)
-            elif (other, there) not in came:
-                came[other, there] = (before, _TURNED[arrow])
-                waiting.append((other, there))
+                if there == HEAD and (name, other) not in found:
+                    found.add((name, other))
+                    yield (name, other), path_from(other, _REVERSED[arrow], before)
+            elif (other, there) not in came_from:
+                came_from[other, there] = (before, _REVERSED[arrow])
+                pending.append((other, there))
 
     yield from step(target, None, TAIL)
-    while waiting:
-        state = waiting.popleft()
+    while pending:
+        state = pending.popleft()
         yield from step(state[0], state, state[1])
 
 
-def _passes(
-    name: str, arriving: int, leaving: int, is_target: bool, control: Collection[str], opened: Collection[str]
-) -> bool:
-    if is_target:
-        return True
+def _is_open(name: str, arriving: int, leaving: int, control: Collection[str], opened: Collection[str]) -> bool:
+    """Return whether a path is open at a node, given its marks there."""
     if name in control:
         return arriving == HEAD and leaving == HEAD
     return arriving == TAIL or leaving == TAIL or name in opened
 
 
-def _back_door(view: View, target: str, variables: tuple[str, ...], control: tuple[str, ...]) -> Identification:
-    """Two bounds: what breaks the criterion however the unknown edges are read, and what may break it."""
+def _back_door(links: GraphLinks, target: str, variables: tuple[str, ...], control: tuple[str, ...]) -> Identification:
+    """Apply the criterion with two bounds: violated whatever the unknown edges are, and possibly violated."""
     x, z = set(variables), set(control)
-    for links, identified, verb in ((view.certain, False, "is"), (view.possible, None, "may be")):
-        opened = ancestors(links, z)
+    for marked, identified, verb in ((links.certain, False, "is"), (links.possible, None, "may be")):
+        opened = ancestors(marked, z)
         for name in variables:
             if name in opened:
-                came = effects(links, name)
-                path = path_to(came, next(other for other in came if other in z))
+                came_from = descendants(marked, name)
+                path = path_to(came_from, next(other for other in came_from if other in z))
                 reason = f"the control {plain(path[-1])} {verb} an effect of {plain(name)}"
                 return Identification(identified, path, reason)
-        for _, path in open_paths(links, target, x, z, opened):
-            return Identification(identified, path, f"the spurious path {written(path)} {verb} open")
+        for _, path in open_paths(marked, target, x, z, opened):
+            return Identification(identified, path, f"the spurious path {format_path(path)} {verb} open")
     return Identification(True, (), _blocked(control))
 
 
-def written(path: tuple[str, ...]) -> str:
-    """A path of names and arrows as a sentence shows it; the middle of a very long one is left out."""
+def format_path(path: tuple[str, ...]) -> str:
+    """Join the names and arrows of a path; a very long one is abridged."""
     parts = [plain(part) if number % 2 == 0 else part for number, part in enumerate(path)]
     return " ".join(parts if len(parts) <= 25 else [*parts[:12], "…", *parts[-11:]])
 
 
 def _blocked(control: tuple[str, ...]) -> str:
-    by = f" are blocked by {listed(control)}" if control else " are closed without any control"
-    return f"all spurious paths{by}"
+    """Return the reason why an effect is identified."""
+    return f"all spurious paths are blocked by {listed(control)}" if control else "no spurious path is open"
 
 
-def as_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Names in order, each once; a single text is one name, not its letters."""
+def unique_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names in order without duplicates; a string is one name."""
     return (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
 
 
-def refuse_bad_roles(
-    graph: CausalGraph,
-    target: str,
-    actionable: tuple[str, ...],
-    control: tuple[str, ...],
-    elsewhere: Collection[str],
-) -> None:
-    """Refuse a variable that is neither in the graph nor `elsewhere`, is latent, or has two roles."""
-    nodes, actionable_set, controls = set(graph.nodes), set(actionable), set(control)
-    for name in (target, *actionable, *control):
-        if name not in nodes and (name == target or name not in elsewhere):
-            raise RoleError(f"no variable {quoted(name)} in the graph{nearest(name, graph.nodes)}")
-        if name in graph.latent:
-            raise RoleError(f"{quoted(name)} is latent in the graph; a variable with a role must be observed")
-        if (name in actionable_set) + (name in controls) + (name == target) > 1:
-            raise RoleError(f"{quoted(name)} has two roles; leave it in one of target, actionable and control")
+def validate_roles(graph: CausalGraph, roles: Mapping[str, tuple[str, ...]], columns: Collection[str] = ()) -> None:
+    """Raise a RoleError for a variable that is not in the graph, is latent or has two roles.
+
+    `roles` maps parameters to variables. Variables other than the target may be in `columns` instead of the graph.
+    """
+    nodes, role_of = set(graph.nodes), dict[str, str]()
+    for role, names in roles.items():
+        for name in names:
+            if name not in nodes and (role == "target" or name not in columns):
+                raise RoleError(f"no variable {quoted(name)} in the graph{nearest(name, graph.nodes)}", parameter=role)
+            if name in graph.latent:
+                raise RoleError(f"{quoted(name)} is latent in the graph; choose an observed variable", parameter=role)
+            if name in role_of:
+                raise RoleError(f"{quoted(name)} has two roles, {role_of[name]} and {role}; give it one")
+            role_of[name] = role

@@ -1,53 +1,79 @@
-"""The criteria of an admissible input (Definition 1, §3.1): what breaks them, and whether that does harm.
+"""The criteria of an admissible input (Definition 1, paper §3.1): which edges violate them, and with what effect.
 
 For actionable variables X, target Y and controls Z, where a variable without a role counts as unobserved:
 (a) no edge from Y to X, (b) no edge from X to Z, (c) no edge between actionable variables,
-(d) no edge between an unobserved variable and X, and, added to the paper's list because Theorem 1 needs it,
+(d) no edge between an unobserved variable and X, and, which the paper omits although Theorem 1 needs it,
 (e) no control is an effect of Y, directly or through variables without a role.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from causalrules.graph.backdoor import HEAD, TAIL, View, ancestors, effects, open_paths, path_to, readings
+from causalrules.graph.backdoor import HEAD, TAIL, GraphLinks, ancestors, completions, descendants, open_paths, path_to
 from causalrules.graph.graph import Edge
 
 Role = Literal["target", "actionable", "control"]
-Key = tuple[str, ...]  # what makes two offences the same: the edge, or for criterion e the control
+Criterion = Literal["a", "b", "c", "d", "e"]
+Key = tuple[str, ...]
 
-# The back-door test is run for each suspicious variable, and remedies are tried by checking again. On a graph
-# where this would take more than some seconds the rest stays untested: nothing is then called harmless.
-WORK = 500_000
+# Limit on the back-door tests and on the trials of remedies, in nodes and edges visited: a few seconds. Beyond it,
+# violations count as harmful.
+MAX_WORK = 500_000
 
 
-class Offence(NamedTuple):
-    """One edge or path that breaks a criterion, in whatever way the unknown edges are read."""
+@dataclass(frozen=True)
+class Violation:
+    """An edge, or a path from the target to a control, that violates a criterion.
 
-    criterion: str
+    Parameters
+    ----------
+    criterion
+        The letter of the criterion, "a" to "e".
+    edge
+        The pair (cause, effect); for criterion e the last edge of the path.
+    path
+        Names and arrows in turn.
+    reason
+        What is wrong, in words.
+    remedies
+        Changes of roles that fix it, in words.
+    harmless
+        Whether the effect of every rule that it concerns is identified nevertheless, by the back-door criterion.
+    """
+
+    criterion: Criterion
     edge: Edge
     path: tuple[str, ...]
-    key: Key
+    reason: str = ""
+    remedies: tuple[str, ...] = ()
+    harmless: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What identifies the violation when roles change: the control for criterion e, else the edge."""
+        return ("e", self.path[-1]) if self.criterion == "e" else self.path
 
 
-class Finding(NamedTuple):
-    """All that breaks a criterion, and what the back-door test says of it."""
+class Assessment(NamedTuple):
+    """The violations of all criteria, and what the back-door criterion says about them."""
 
-    offences: dict[Key, Offence]
-    harmful: set[Key]  # or not shown to be harmless
+    violations: dict[Key, Violation]
+    harmful: set[Key]  # includes those that were not tested
     identified: bool | None
 
 
-def offences_of(view: View, role: Mapping[str, Role]) -> Iterator[Offence]:
-    """Everything that breaks a criterion however the unknown edges are read.
+def _violations(links: GraphLinks, role: Mapping[str, Role], target: str) -> Iterator[Violation]:
+    """Yield every violation that does not depend on what the unknown edges are.
 
-    Nothing else does so in all readings: with the other unknown edges read as X → Y, Z → X or as a latent
-    common cause away from X, no directed path is added that leads back, and no criterion is broken.
+    There are no others in all completions: with the other unknown edges completed as X → Y, Z → X, or as a latent
+    common cause away from X, no directed path leads back and no criterion is violated.
     """
-    graph = view.graph
-    (target,) = [name for name, its_role in role.items() if its_role == "target"]
+    graph = links.graph
+    criterion: Criterion
     for arrow, edges in (("->", graph.directed), ("<->", graph.bidirected), ("--", graph.unknown)):
         for a, b in edges:
             roles = (role.get(a), role.get(b))
@@ -61,83 +87,87 @@ def offences_of(view: View, role: Mapping[str, Role]) -> Iterator[Offence]:
                 continue
             else:
                 criterion = "a" if roles[0] == "target" else "b"
-            yield Offence(criterion, (a, b), (a, arrow, b), (a, arrow, b))
-    roleless = {name for name in graph.nodes if name not in role}
-    came = effects(view.certain, target, through=roleless)
-    for name in came:
+            yield Violation(criterion, (a, b), (a, arrow, b))
+    came_from = descendants(links.certain, target, through=_without_role(links, role))
+    for name in came_from:
         if role.get(name) == "control":
-            path = path_to(came, name)
-            yield Offence("e", (path[-3], name), path, ("e", name))
+            path = path_to(came_from, name)
+            yield Violation("e", (path[-3], name), path)
 
 
-def assess(view: View, role: Mapping[str, Role]) -> Finding:
-    """The offences, and by the back-door test whether they matter.
+def _without_role(links: GraphLinks, role: Mapping[str, Role]) -> set[str]:
+    """Return the variables of the graph that have no role."""
+    return {name for name in links.graph.nodes if name not in role}
 
-    It is enough to test one actionable variable at a time: a path that is open for several of them together
-    is open for the one it begins at. And every open path begins with an offending (or unknown) edge, since
-    one that begins at a control is blocked there.
+
+def assess(links: GraphLinks, role: Mapping[str, Role]) -> Assessment:
+    """Find the violations, and test by the back-door criterion which of them are harmful.
+
+    Testing one actionable variable at a time is enough: a path that is open for several of them together is open for
+    the one where it begins. Every open path begins with a violating (or unknown) edge, as one that begins at a control
+    is blocked there.
     """
-    offences = {offence.key: offence for offence in sorted(offences_of(view, role), key=lambda one: one.criterion)}
+    (target,) = (name for name, its_role in role.items() if its_role == "target")
+    found = sorted(_violations(links, role, target), key=lambda violation: violation.criterion)
+    violations = {violation.key: violation for violation in found}
     controls = {name for name, its_role in role.items() if its_role == "control"}
-    (target,) = [name for name, its_role in role.items() if its_role == "target"]
-    surely, perhaps = ancestors(view.certain, controls), ancestors(view.possible, controls)
+    certain, possible = ancestors(links.certain, controls), ancestors(links.possible, controls)
     actionable = [name for name, its_role in role.items() if its_role == "actionable"]
-    broken = any(name in surely for name in actionable)
-    doubtful = any(name in perhaps for name in actionable)
+    is_violated = any(name in certain for name in actionable)
+    may_be_violated = any(name in possible for name in actionable)
 
-    at: dict[str, list[Offence]] = {}
-    for offence in offences.values():
-        if offence.criterion != "e":
-            for name in offence.edge:
+    at: dict[str, list[Violation]] = {}
+    for violation in violations.values():
+        if violation.criterion != "e":
+            for name in violation.edge:
                 if role.get(name) == "actionable":
-                    at.setdefault(name, []).append(offence)
-    unknown = {name for edge in view.graph.unknown for name in edge if role.get(name) == "actionable"}
-    suspects = list(dict.fromkeys([*at, *(name for name in actionable if name in unknown)]))
+                    at.setdefault(name, []).append(violation)
+    at_unknown = {name for edge in links.graph.unknown for name in edge if role.get(name) == "actionable"}
+    to_test = list(dict.fromkeys([*at, *(name for name in actionable if name in at_unknown)]))
     harmful: set[Key] = set()
     work = 0
-    for name in suspects:
-        work += view.size
-        if work > WORK:
-            doubtful = True
-            harmful.update(offence.key for offence in at.get(name, ()))
+    for name in to_test:
+        work += links.size
+        if work > MAX_WORK:
+            may_be_violated = True
+            harmful.update(violation.key for violation in at.get(name, ()))
             continue
-        entries = {edge[0] for edge, _ in open_paths(view.possible, target, {name}, controls, perhaps)}
-        outwards = {other for other, here, _, _ in view.possible[name] if here == TAIL}
-        doubtful |= bool(entries)
-        if entries and not broken:
-            broken = any(True for _ in open_paths(view.certain, target, {name}, controls, surely))
-        for offence in at.get(name, ()):
-            other = offence.edge[1] if offence.edge[0] == name else offence.edge[0]
-            if other in entries or (other in outwards and other in perhaps):
-                harmful.add(offence.key)
-    identified = False if broken else None if doubtful else True
+        entries = {edge[0] for edge, _ in open_paths(links.possible, target, {name}, controls, possible)}
+        outgoing = {other for other, here, _, _ in links.possible[name] if here == TAIL}
+        may_be_violated |= bool(entries)
+        if entries and not is_violated:
+            is_violated = any(True for _ in open_paths(links.certain, target, {name}, controls, certain))
+        for violation in at.get(name, ()):
+            other = violation.edge[1] if violation.edge[0] == name else violation.edge[0]
+            if other in entries or (other in outgoing and other in possible):
+                harmful.add(violation.key)
+    identified = False if is_violated else None if may_be_violated else True
     if not identified:
-        harmful.update(key for key, offence in offences.items() if offence.criterion == "e")
-    return Finding(offences, harmful, identified)
+        harmful.update(key for key, violation in violations.items() if violation.criterion == "e")
+    return Assessment(violations, harmful, identified)
 
 
-def ways_to_controls(view: View, role: Mapping[str, Role], target: str) -> set[Edge]:
-    """The unknown edges, in the direction in which the target may by them affect a control (criterion e)."""
+def edges_to_controls(links: GraphLinks, role: Mapping[str, Role], target: str) -> set[Edge]:
+    """Return the unknown edges, as (cause, effect), by which the target may affect a control (criterion e)."""
     controls = {name for name, its_role in role.items() if its_role == "control"}
-    unknown = {edge for pair in view.graph.unknown for edge in (pair, pair[::-1])}
-    if view.has_few_readings:
+    unknown = {edge for pair in links.graph.unknown for edge in (pair, pair[::-1])}
+    if links.can_enumerate:
         found: set[Edge] = set()
-        roleless = {name for name in view.graph.nodes if name not in role}
-        for reading in readings(view.graph):
-            came = effects(View(reading).certain, target, through=roleless)
-            for control in controls.intersection(came):
-                names = path_to(came, control)[::2]
+        for completion in completions(links.graph):
+            came_from = descendants(GraphLinks(completion).certain, target, through=_without_role(links, role))
+            for control in controls.intersection(came_from):
+                names = path_to(came_from, control)[::2]
                 found.update(edge for edge in pairwise(names) if edge in unknown)
         return found
-    # What affects the target cannot also be its effect: that would be a cycle.
-    causes = ancestors(view.certain, [target]) - {target}
-    roleless = {name for name in view.graph.nodes if name not in role and name not in causes}
-    after = effects(view.possible, target, through=roleless, but=causes)
+    # A cause of the target cannot be its effect too: the graph is acyclic.
+    causes = ancestors(links.certain, [target]) - {target}
+    passable = _without_role(links, role) - causes
+    after = descendants(links.possible, target, through=passable, excluding=causes)
     before = controls - causes
-    waiting = list(before)
-    while waiting:
-        for other, here, there, _ in view.possible[waiting.pop()]:
-            if here == HEAD and there == TAIL and other in roleless and other not in before:
+    pending = list(before)
+    while pending:
+        for other, here, there, _ in links.possible[pending.pop()]:
+            if here == HEAD and there == TAIL and other in passable and other not in before:
                 before.add(other)
-                waiting.append(other)
-    return {(a, b) for a, b in unknown if (a == target or (a in after and a in roleless)) and b in before}
+                pending.append(other)
+    return {(a, b) for a, b in unknown if (a == target or (a in after and a in passable)) and b in before}

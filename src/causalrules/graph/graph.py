@@ -1,4 +1,4 @@
-"""Causal graphs: what is known of who causes whom, read from and written to the usual formats (§3.1)."""
+"""Causal graphs, read from and written to the usual formats (paper §3.1)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from causalrules.exceptions import GraphError
-from causalrules.graph.parsing import DotReader, GmlReader, arrow_of, is_latent
+from causalrules.exceptions import GraphError, GraphFileError, NoSuchGraphFileError
+from causalrules.graph.parsing import DotReader, arrow_of, is_latent
 from causalrules.text import nearest, quoted
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ Edge = tuple[str, str]
 
 
 class _EdgeError(GraphError):
-    """An error that is about certain edges, so that a reader of text can add the lines they stand on."""
+    """Report invalid edges, so that the text parsers can add their line numbers."""
 
     def __init__(self, message: str, edges: Iterable[Edge]) -> None:
         super().__init__(message)
@@ -32,14 +34,34 @@ class _EdgeError(GraphError):
 
 @dataclass(frozen=True)
 class CausalGraph:
-    """A causal graph that may be known in part only.
+    """A causal graph, possibly with latent variables and edges of unknown direction.
 
-    `directed` holds causes and their effects; `bidirected` pairs have an unobserved common cause; of
-    `unknown` pairs it is known only that they are connected, by a cause in one direction or the other or by
-    an unobserved common cause. `latent` variables exist but are not observed.
+    Instances are immutable and validated: edges join two different nodes, and the directed edges are acyclic. Equal
+    graphs compare equal, whatever the order of their edges.
 
-    >>> CausalGraph(("smoking", "tar"), directed=(("smoking", "tar"),)).to_dagitty()
-    'dag {\\n"smoking"\\n"tar"\\n"smoking" -> "tar"\\n}\\n'
+    Parameters
+    ----------
+    nodes
+        The names of the variables.
+    directed
+        Pairs (cause, effect).
+    bidirected
+        Pairs with an unobserved common cause.
+    unknown
+        Pairs that are connected, either by a cause in one of the two directions or by an unobserved common cause.
+    latent
+        The nodes that are not observed.
+
+    Raises
+    ------
+    GraphError
+        If the edges do not form a causal graph.
+
+    Examples
+    --------
+    >>> graph = CausalGraph(("smoking", "tar"), directed=(("smoking", "tar"),))
+    >>> graph == CausalGraph.read("smoking -> tar")
+    True
     """
 
     nodes: tuple[str, ...]
@@ -49,7 +71,7 @@ class CausalGraph:
     latent: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Put everything in one order, so that equal graphs compare equal, and refuse what is no graph."""
+        """Sort and validate the edges."""
         nodes = tuple(dict.fromkeys(self.nodes))
         place = {name: position for position, name in enumerate(nodes)}
         for edges in (self.directed, self.bidirected, self.unknown):
@@ -68,7 +90,7 @@ class CausalGraph:
 
         for name in self.latent:
             if name not in place:
-                raise GraphError(f"latent variable {quoted(name)} is not in the graph{nearest(name, nodes)}")
+                raise GraphError(f"no variable {quoted(name)} in the graph{nearest(name, nodes)}", parameter="latent")
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "directed", in_order(self.directed))
         object.__setattr__(self, "bidirected", undirected(self.bidirected))
@@ -78,38 +100,64 @@ class CausalGraph:
         known = {*undirected(self.directed), *self.bidirected}
         for a, b in self.unknown:
             if (a, b) in known:
-                said = f"the edge between {quoted(a)} and {quoted(b)} is given as known and as unknown; keep one"
-                raise _EdgeError(said, [(a, b)])
-        cycle = _cycle(nodes, self.directed)
-        if cycle:
-            shown = [quoted(name) for name in (cycle if len(cycle) <= 8 else [*cycle[:4], "…", *cycle[-3:]])]
-            text = " -> ".join([*shown, shown[0]])
-            raise _EdgeError(
-                f"the graph has a cycle: {text}; a causal graph has none, remove one of these edges",
-                zip(cycle, [*cycle[1:], cycle[0]], strict=True),
-            )
+                message = f"the edge between {quoted(a)} and {quoted(b)} is given as known and as unknown; keep one"
+                raise _EdgeError(message, [(a, b)])
+        _require_acyclic(self.directed)
 
     @classmethod
     def read(cls, source: object, latent: Iterable[str] = ()) -> CausalGraph:
-        """Read a graph from a networkx graph, a list of edges, an adjacency dict, text or a file.
+        """Read a causal graph from text, a file or a Python object.
 
-        Text and files are in DOT, dagitty or GML syntax. A variable is latent if `latent` names it, by
-        dagitty's `[latent]`, or by an attribute `latent=true` or `observed=no`. The attribute `dir` of an
-        edge (`both`: a latent common cause, `none`: unknown) says in DOT, GML and networkx what arrows can't.
-        dagitty's `exposure`, `outcome` and `adjusted` are not read: roles are given where they are used.
+        Parameters
+        ----------
+        source
+            Text in DOT, dagitty or GML syntax, or just edges such as ``"a -> b; b -> c"``; the path of such a file; a
+            networkx graph; a list of pairs (cause, effect); a dict of lists of effects; or a CausalGraph. In DOT, GML
+            and networkx the edge attribute `dir` is "both" for an unobserved common cause and "none" for an edge of
+            unknown direction. A node is latent by dagitty's ``[latent]`` or an attribute `latent=true` or
+            `observed=no`. dagitty's roles (`exposure`, `outcome`, `adjusted`) are ignored.
+        latent
+            More variables that are not observed.
 
+        Returns
+        -------
+        CausalGraph
+
+        Raises
+        ------
+        GraphError
+            If the source is not a causal graph; the message has the line and column where possible. Also a
+            FileNotFoundError if there is no such file, and an OSError if the file cannot be read.
+
+        Examples
+        --------
         >>> CausalGraph.read("dag { u [latent]; u -> a -> b; a <-> b }").bidirected
         (('a', 'b'),)
         """
-        hidden = frozenset((latent,) if isinstance(latent, str) else latent)
+        unobserved = frozenset((latent,) if isinstance(latent, str) else latent)
         try:
             graph = _read(source)
-            return replace(graph, latent=graph.latent | hidden) if hidden else graph
+            return replace(graph, latent=graph.latent | unobserved) if unobserved else graph
         except _EdgeError as error:
             raise GraphError(str(error)) from None
 
     def to_dagitty(self) -> str:
-        """The graph in dagitty's language."""
+        """Write the graph in dagitty syntax.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> print(CausalGraph.read("a -> b; a <-> b").to_dagitty(), end="")
+        dag {
+        "a"
+        "b"
+        "a" -> "b"
+        "a" <-> "b"
+        }
+        """
         lines = [f"{_quote(name)} [latent]" if name in self.latent else _quote(name) for name in self.nodes]
         lines += [f"{_quote(a)} -> {_quote(b)}" for a, b in self.directed]
         lines += [f"{_quote(a)} <-> {_quote(b)}" for a, b in self.bidirected]
@@ -117,7 +165,21 @@ class CausalGraph:
         return "\n".join(["dag {", *lines, "}\n"])
 
     def to_dot(self) -> str:
-        """The graph in DOT; latent variables carry `latent=true`, edges that are no arrows a `dir`."""
+        """Write the graph in DOT; see `read` for the attributes `latent` and `dir`.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> print(CausalGraph.read("a <-> b", latent="a").to_dot(), end="")
+        digraph {
+          "a" [latent=true];
+          "b";
+          "a" -> "b" [dir=both];
+        }
+        """
         lines = [_quote(name) + (" [latent=true]" if name in self.latent else "") for name in self.nodes]
         lines += [f"{_quote(a)} -> {_quote(b)}" for a, b in self.directed]
         lines += [f"{_quote(a)} -> {_quote(b)} [dir=both]" for a, b in self.bidirected]
@@ -125,29 +187,55 @@ class CausalGraph:
         return "\n".join(["digraph {", *(f"  {line};" for line in lines), "}\n"])
 
     def to_gml(self) -> str:
-        """The graph in GML, as networkx reads it too."""
+        """Write the graph in GML, as networkx reads it; see `read` for the attributes `latent` and `dir`.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> print(CausalGraph.read("a -> b").to_gml(), end="")
+        graph [
+          directed 1
+          node [ id 0 label "a" ]
+          node [ id 1 label "b" ]
+          edge [ source 0 target 1 ]
+        ]
+        """
         place = {name: position for position, name in enumerate(self.nodes)}
         lines = ["graph [", "  directed 1"]
         for name, position in place.items():
-            hidden = " latent 1" if name in self.latent else ""
-            lines.append(f'  node [ id {position} label "{_gml_escape(name)}"{hidden} ]')
-        for (a, b), kind in self._single_slots():
-            lines.append(f"  edge [ source {place[a]} target {place[b]}" + (f' dir "{kind}" ]' if kind else " ]"))
+            latent = " latent 1" if name in self.latent else ""
+            lines.append(f'  node [ id {position} label "{_escape_gml(name)}"{latent} ]')
+        for (a, b), direction in self._simple_edges():
+            attribute = f' dir "{direction}"' if direction else ""
+            lines.append(f"  edge [ source {place[a]} target {place[b]}{attribute} ]")
         return "\n".join([*lines, "]\n"])
 
     def to_networkx(self) -> networkx.DiGraph:
-        """A networkx.DiGraph; latent nodes have latent=True, edges that are no arrows `dir` both or none."""
+        """Convert the graph to networkx; see `read` for the attributes `latent` and `dir`.
+
+        Returns
+        -------
+        networkx.DiGraph
+
+        Examples
+        --------
+        >>> CausalGraph.read("a -> b").to_networkx().edges
+        OutEdgeView([('a', 'b')])
+        """
         import networkx
 
         graph = networkx.DiGraph()
         for name in self.nodes:
             graph.add_node(name, **({"latent": True} if name in self.latent else {}))
-        for (a, b), kind in self._single_slots():
-            graph.add_edge(a, b, **({"dir": kind} if kind else {}))
+        for (a, b), direction in self._simple_edges():
+            graph.add_edge(a, b, **({"dir": direction} if direction else {}))
         return graph
 
-    def _single_slots(self) -> Iterator[tuple[Edge, str]]:
-        """Every edge with its `dir`, no two between the same ends, for formats without parallel edges."""
+    def _simple_edges(self) -> Iterator[tuple[Edge, str]]:
+        """Yield every edge with its `dir`, none of them parallel: networkx's DiGraph and GML allow no such edges."""
         taken = set(self.directed)
         yield from ((edge, "") for edge in self.directed)
         yield from (((b, a) if (a, b) in taken else (a, b), "both") for a, b in self.bidirected)
@@ -155,14 +243,15 @@ class CausalGraph:
 
 
 def _read(source: object) -> CausalGraph:
-    # A networkx graph can only be passed once networkx is loaded: no need to import it to recognise one.
+    """Read a graph from any supported source."""
+    # Do not import networkx to recognise its graphs: whoever passes one has imported it.
     networkx = sys.modules.get("networkx")
     if isinstance(source, CausalGraph):
         return source
     if networkx is not None and isinstance(source, networkx.Graph):
         return _from_networkx(source)
     if isinstance(source, str | os.PathLike):
-        return _from_text_or_file(source)
+        return _from_path_or_text(source)
     if isinstance(source, Mapping):
         return _from_adjacency(source)
     if isinstance(source, Iterable) and not isinstance(source, bytes | bytearray):
@@ -173,46 +262,35 @@ def _read(source: object) -> CausalGraph:
     )
 
 
-def _cycle(nodes: Iterable[str], directed: Iterable[Edge]) -> list[str]:
-    """The nodes of some directed cycle in order, or nothing."""
-    effects: dict[str, list[str]] = {name: [] for name in nodes}
-    causes_left = dict.fromkeys(effects, 0)
-    for a, b in directed:
-        effects[a].append(b)
-        causes_left[b] += 1
-    ready = [name for name, count in causes_left.items() if count == 0]
-    while ready:
-        name = ready.pop()
-        del causes_left[name]
-        for effect in effects[name]:
-            causes_left[effect] -= 1
-            if causes_left[effect] == 0:
-                ready.append(effect)
-    if not causes_left:
-        return []
-    # What is left lies on a cycle or behind one: each has a cause that is left, so going back must close.
-    cause = {b: a for a in causes_left for b in effects[a] if b in causes_left}
-    trail: dict[str, None] = {}
-    name = next(iter(causes_left))
-    while name not in trail:
-        trail[name] = None
-        name = cause[name]
-    backwards = list(trail)
-    cycle = backwards[backwards.index(name) :][::-1]
+def _require_acyclic(directed: Iterable[Edge]) -> None:
+    """Raise an error that shows a cycle, if there is one."""
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    for cause, effect in directed:
+        sorter.add(effect, cause)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1][:-1]
+    else:
+        return
     first = cycle.index(min(cycle))
-    return cycle[first:] + cycle[:first]
+    cycle = [*cycle[first:], *cycle[:first], cycle[first]]
+    shown = [quoted(name) for name in (cycle if len(cycle) <= 9 else [*cycle[:4], "…", *cycle[-4:]])]
+    message = f"the graph has a cycle: {' -> '.join(shown)}; a causal graph is acyclic, remove one of these edges"
+    raise _EdgeError(message, pairwise(cycle)) from None
 
 
 def _node_name(name: object, place: str) -> str:
+    """Convert a node's name to text; `place` starts the error message."""
     if isinstance(name, str):
         return str(name)
     if isinstance(name, Integral):
         return str(int(name))
-    said = f"{quoted(name)} is {type(name).__name__}; a variable's name is text or a whole number"
-    raise GraphError(f"{place}: {said}")
+    raise GraphError(f"{place}: {quoted(name)} is {type(name).__name__}; a variable's name must be text or an integer")
 
 
 def _from_pairs(source: Iterable[object]) -> CausalGraph:
+    """Read pairs (cause, effect)."""
     directed = []
     for position, pair in enumerate(source):
         place = f"edge number {position + 1} of the list"
@@ -226,24 +304,27 @@ def _from_pairs(source: Iterable[object]) -> CausalGraph:
 
 
 def _from_adjacency(source: Mapping[Any, Any]) -> CausalGraph:
+    """Read lists of effects by cause."""
     nodes: list[str] = []
     edges: list[tuple[str, str, str]] = []
     for name, effects in source.items():
         cause = _node_name(name, "a key of the dict")
         nodes.append(cause)
         if not isinstance(effects, Iterable):
-            raise GraphError(f"the entry of {quoted(cause)} is {quoted(effects)}; it must list its effects")
+            raise GraphError(f"the entry of {quoted(cause)} is {quoted(effects)}; it must be a list of effects")
         for effect in (effects,) if isinstance(effects, str) else effects:
             nodes.append(_node_name(effect, f"the entry of {quoted(cause)}"))
             edges.append((cause, "->", nodes[-1]))
     return _build(nodes, edges, ())
 
 
-def _from_networkx(source: networkx.Graph) -> CausalGraph:
-    name_of = {node: _node_name(node, "a node of the networkx graph") for node in source.nodes}
+def _from_networkx(source: networkx.Graph, label: str | None = None) -> CausalGraph:
+    """Read a networkx graph, with the names in the attribute `label`; edges of an undirected one are unknown."""
+    names = source.nodes(data=label, default=None) if label else ((node, None) for node in source.nodes)
+    name_of = {node: _node_name(node if name is None else name, "a node of the graph") for node, name in names}
     for name, count in Counter(name_of.values()).items():
         if count > 1:
-            raise GraphError(f"two nodes of the networkx graph are both {quoted(name)} as text; rename one")
+            raise GraphError(f"two nodes of the graph have the name {quoted(name)}; rename one")
     latent = [
         name_of[node]
         for node, attributes in source.nodes(data=True)
@@ -258,6 +339,7 @@ def _from_networkx(source: networkx.Graph) -> CausalGraph:
 
 
 def _build(nodes: Iterable[str], edges: Iterable[tuple[str, str, str]], latent: Iterable[str]) -> CausalGraph:
+    """Build a graph from edges (a, arrow, b)."""
     by_arrow: dict[str, list[Edge]] = {"->": [], "<->": [], "--": []}
     for a, arrow, b in edges:
         if arrow == "<-":
@@ -269,48 +351,75 @@ def _build(nodes: Iterable[str], edges: Iterable[tuple[str, str, str]], latent: 
     )
 
 
-def _from_text_or_file(source: str | os.PathLike[str]) -> CausalGraph:
+def _from_path_or_text(source: str | os.PathLike[str]) -> CausalGraph:
+    """Read the file of this name if there is one, else the text itself."""
     name = os.fspath(source)
     if not isinstance(name, str):
-        raise GraphError(f"the path {quoted(name)} is not text")
+        raise GraphError(f"the path {quoted(name)} is bytes; pass a string or a pathlib.Path")
     if os.path.isfile(name):
         try:
             with open(name, encoding="utf-8-sig", newline="") as file:
                 text = file.read()
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise GraphFileError(f"cannot read the graph file {name!r}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
             raise GraphError(f"cannot read the graph file {name!r}: {error}") from None
         try:
             return _from_text(text, name.lower().endswith(".gml") or _looks_like_gml(text))
         except GraphError as error:
             raise GraphError(f"{name!r}, {error}") from None
-    is_gml = _looks_like_gml(name)
-    if isinstance(source, str) and (is_gml or "{" in name or "->" in name or "\n" in name):
-        return _from_text(name, is_gml)
+    if os.path.exists(name):
+        raise GraphFileError(f"cannot read the graph file {name!r}: not a regular file")
     if not isinstance(source, str):
-        raise GraphError(f"no graph file {name!r}")
-    raise GraphError(f"{quoted(name)} is neither an existing file nor the text of a graph such as 'dag {{ a -> b }}'")
+        raise NoSuchGraphFileError(f"no graph file {name!r}")
+    is_gml = _looks_like_gml(name)
+    if is_gml or "{" in name or "->" in name or "\n" in name:
+        return _from_text(name, is_gml)
+    message = f"{quoted(name)} is neither an existing file nor the text of a graph such as 'dag {{ a -> b }}'"
+    raise NoSuchGraphFileError(message)
 
 
 def _looks_like_gml(text: str) -> bool:
+    """Return whether `graph [` comes first, except for comments and simple keys."""
     return re.match(r"(?:\s++|#[^\n]*+|(?!graph\b)\w++[ \t]++[^\n\[{]*+\n)*+graph\s*+\[", text) is not None
 
 
 def _from_text(text: str, is_gml: bool) -> CausalGraph:
-    reader = GmlReader(text) if is_gml else DotReader(text)
+    """Parse text; errors about edges name their lines."""
+    if is_gml:
+        return _from_gml(text)
+    reader = DotReader(text)
     reader.parse()
     try:
         return _build(reader.nodes, ((a, arrow, b) for a, arrow, b, _ in reader.edges), reader.latent)
     except _EdgeError as error:
-        offending = {frozenset(edge) for edge in error.edges}
-        positions = [position for a, _, b, position in reader.edges if frozenset((a, b)) in offending]
+        invalid = {frozenset(edge) for edge in error.edges}
+        positions = [position for a, _, b, position in reader.edges if frozenset((a, b)) in invalid]
         lines = dict.fromkeys(str(reader.line(position)[0]) for position in sorted(positions)[:8])
         raise GraphError(f"line {', '.join(lines)}: {error}") from None
 
 
+def _from_gml(text: str) -> CausalGraph:
+    """Parse GML with networkx."""
+    import networkx
+
+    try:
+        parsed = networkx.parse_gml(text, label=None)
+    except RecursionError:
+        raise GraphError("line 1: this GML text is nested too deeply") from None
+    except (networkx.NetworkXError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        # networkx checks the syntax only, and puts the position last.
+        found = re.fullmatch(r"(.*) at \((\d+), (\d+)\)", str(error), re.DOTALL)
+        place = f"line {found[2]}, column {found[3]}: " if found else ""
+        raise GraphError(f"{place}invalid GML: {(found[1] if found else str(error))[:200]}") from None
+    return _from_networkx(parsed, label="label")
+
+
 def _quote(name: str) -> str:
+    """Quote a name for DOT and dagitty."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _gml_escape(name: str) -> str:
-    """Escape as networkx does: what is not printable ASCII, and the quote and the ampersand, by number."""
+def _escape_gml(name: str) -> str:
+    """Replace quotes, ampersands and all but printable ASCII by character references, as networkx does."""
     return re.sub(r'[^ -~]|[&"]', lambda match: f"&#{ord(match[0])};", name)

@@ -1,14 +1,12 @@
-"""Graphs as text: DOT, dagitty and GML, read in linear time, with the line and the column of every mistake.
+"""Parser for DOT and dagitty text.
 
-Read here rather than by pydot and networkx: graph files come from strangers, and on those pydot takes minutes
-for 100,000 edges, both overflow the stack on deep nesting, and neither tells the reader the place.
+Graph files are untrusted. This parser runs in linear time, needs no recursion and reports the line and column of every
+error. pydot takes minutes for 100,000 edges and fails on deep nesting.
 """
 
 from __future__ import annotations
 
-import html
 import re
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
@@ -16,18 +14,17 @@ from typing import Any, NamedTuple, NoReturn
 from causalrules.exceptions import GraphError
 from causalrules.text import quoted
 
-# A few bytes such as `{a b …} -> {c d …}` can stand for a product of edges that fits no memory.
-_MOST_EDGES = 1_000_000
+# A short text such as `{a b …} -> {c d …}` can stand for more edges than fit into memory.
+_MAX_EDGES = 1_000_000
 _ARROW_OF_DIR = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}
-_REFERENCES = re.compile(r"&(?:#(\d{1,7})|\w{1,32});")
 _BLANKS, _ANGLES = re.compile(r"\s*+"), re.compile("[<>]")
 _YES, _NO = {"true", "1", "yes"}, {"false", "0", "no"}
 
 
-def is_latent(attributes: Mapping[str, Any], complain: Callable[[str], str]) -> bool:
-    """Whether a node's attributes mark it as unobserved; `complain` puts the place in front of a message."""
+def is_latent(attributes: Mapping[str, Any], locate: Callable[[str], str]) -> bool:
+    """Return whether a node's attributes mark it as latent; `locate` adds the position to an error message."""
     if "selected" in attributes and attributes["selected"] is None:
-        raise GraphError(complain("dagitty's [selected] is not supported: these criteria assume no selection"))
+        raise GraphError(locate("dagitty's [selected] is not supported: the criteria assume no selection"))
     latent = any(key in attributes and attributes[key] is None for key in ("latent", "unobserved", "l", "u"))
     for key, meaning in (("latent", True), ("observed", False)):
         value = attributes.get(key)
@@ -35,113 +32,36 @@ def is_latent(attributes: Mapping[str, Any], complain: Callable[[str], str]) -> 
             continue
         text = str(value).lower()
         if text not in _YES | _NO:
-            raise GraphError(complain(f"{key}={quoted(value)} is neither true nor false"))
+            raise GraphError(locate(f"{key}={quoted(value)}: must be true or false"))
         latent |= (text in _YES) == meaning
     return latent
 
 
-def arrow_of(attributes: Mapping[str, Any], arrow: str, complain: Callable[[str], str]) -> str:
-    """The arrow that an edge's attribute `dir` turns it into; `complain` as above."""
+def arrow_of(attributes: Mapping[str, Any], arrow: str, locate: Callable[[str], str]) -> str:
+    """Return the arrow of an edge after its attribute `dir`; `locate` adds the position to an error message."""
     direction = attributes.get("dir")
     if direction is None:
         return arrow
     if str(direction) not in _ARROW_OF_DIR:
-        raise GraphError(complain(f"dir={quoted(direction)}; it can be forward, back, both or none"))
+        raise GraphError(locate(f"dir={quoted(direction)}: must be forward, back, both or none"))
     return _ARROW_OF_DIR[str(direction)]
 
 
 class _Token(NamedTuple):
+    """A token of the text."""
+
     kind: str  # name, string, arrow, or the punctuation itself
     text: str
     position: int
 
 
-class TextReader:
-    """What DOT, dagitty and GML share: tokens with their places, and what was read so far."""
+class DotReader:
+    """Parser for DOT and dagitty, which share the syntax `kind name { a -> {b c} [attributes]; … }`.
 
-    pattern: re.Pattern[str]
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.nodes: dict[str, None] = {}
-        self.latent: set[str] = set()
-        self.edges: list[tuple[str, str, str, int]] = []  # cause, arrow, effect, position in the text
-        self.tokens = self._tokens()
-        self.next = 0
-
-    def parse(self) -> None:
-        """Read everything into `nodes`, `latent` and `edges`."""
-        raise NotImplementedError
-
-    def value(self, raw: str) -> str:
-        """The text that a quoted string stands for."""
-        raise NotImplementedError
-
-    def unreadable(self, position: int) -> str:
-        """What to say of text that is no token."""
-        raise NotImplementedError
-
-    def end_of_html(self, position: int) -> int:
-        """Where the text in angle brackets that begins here ends, or 0 if none begins here."""
-        return 0
-
-    def line(self, position: int) -> tuple[int, int]:
-        """The line and the column, both from 1."""
-        before = self.text.rfind("\n", 0, position)
-        return self.text.count("\n", 0, position) + 1, position - before
-
-    def complain(self, position: int, message: str) -> str:
-        """Put the place in front of a message."""
-        line, column = self.line(position)
-        return f"line {line}, column {column}: {message}"
-
-    def fail(self, token: _Token, expected: str) -> NoReturn:
-        """Refuse a token."""
-        found = "the text ends" if token.kind == "end" else f"found {quoted(token.text)}"
-        raise GraphError(self.complain(token.position, f"expected {expected}, but {found}"))
-
-    def peek(self, ahead: int = 0) -> _Token:
-        """The next token, or one further ahead."""
-        return self.tokens[self.next + ahead]
-
-    def take(self) -> _Token:
-        """The next token, and go on."""
-        token = self.tokens[self.next]
-        self.next += 1
-        return token
-
-    def _tokens(self) -> list[_Token]:
-        tokens, position, text = [], 0, self.text
-        end = len(text.rstrip())
-        while position < end:
-            match = self.pattern.match(text, position)
-            if match is None:
-                position = _BLANKS.match(text, position).end()  # type: ignore[union-attr]
-                after_html = self.end_of_html(position)
-                if not after_html:
-                    raise GraphError(self.complain(position, self.unreadable(position)))
-                tokens.append(_Token("string", text[position + 1 : after_html - 1], position))
-                position = after_html
-                continue
-            kind = match.lastgroup
-            if kind is not None:
-                found = match[kind]
-                value = self.value(found) if kind == "string" else found
-                tokens.append(_Token(found if kind == "mark" else kind, value, match.start(kind)))
-            position = match.end()
-        # As many ends as the parsers ever look ahead.
-        tokens += [_Token("end", "", len(text))] * 4
-        return tokens
-
-
-class DotReader(TextReader):
-    """DOT and dagitty are one language here: statements `a -> {b c} [attributes]` inside `kind name { … }`.
-
-    Braces are kept on an explicit stack, and a group is a range of the list of all mentions of names, so that
-    nesting costs neither recursion nor copies.
+    An explicit stack of braces, with groups as ranges of the list of all names mentioned, makes nesting cheap.
     """
 
-    # `o-o` and its like count as arrows only between blanks, since `o` is also a fine name for a variable.
+    # Arrows such as `o-o` need spaces around them, because `o` can be the name of a variable.
     pattern = re.compile(
         r"""\s*+(?: //[^\n]*+ | (?<![^\n])\#[^\n]*+ | /\*(?s:.*?)\*/
         | (?P<arrow> <->|->|<-|--|@-@|@->|<-@|(?<=[ \t])(?:o-o|o->|<-o)(?=[ \t]))
@@ -152,22 +72,78 @@ class DotReader(TextReader):
         re.VERBOSE,
     )
 
-    def value(self, raw: str) -> str:
-        """Without quotes and the backslashes before quotes and backslashes."""
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.nodes: dict[str, None] = {}
+        self.latent: set[str] = set()
+        self.edges: list[tuple[str, str, str, int]] = []  # cause, arrow, effect, position in the text
+        self.tokens = self._tokens()
+        self.next = 0
+
+    def line(self, position: int) -> tuple[int, int]:
+        """Return the line and column of a position, counted from 1."""
+        before = self.text.rfind("\n", 0, position)
+        return self.text.count("\n", 0, position) + 1, position - before
+
+    def locate(self, position: int, message: str) -> str:
+        """Prefix a message with its line and column."""
+        line, column = self.line(position)
+        return f"line {line}, column {column}: {message}"
+
+    def fail(self, token: _Token, expected: str) -> NoReturn:
+        """Raise an error about an unexpected token."""
+        found = "the text ends" if token.kind == "end" else f"found {quoted(token.text)}"
+        raise GraphError(self.locate(token.position, f"expected {expected}, but {found}"))
+
+    def peek(self, ahead: int = 0) -> _Token:
+        """Return the next token, or one further ahead."""
+        return self.tokens[self.next + ahead]
+
+    def take(self) -> _Token:
+        """Return the next token and advance."""
+        token = self.tokens[self.next]
+        self.next += 1
+        return token
+
+    def _tokens(self) -> list[_Token]:
+        """Split the text into tokens."""
+        tokens, position, text = [], 0, self.text
+        end = len(text.rstrip())
+        while position < end:
+            match = self.pattern.match(text, position)
+            if match is None:
+                position = _BLANKS.match(text, position).end()  # type: ignore[union-attr]
+                after_html = self._end_of_html(position)
+                if not after_html:
+                    raise GraphError(self.locate(position, self._unreadable(position)))
+                tokens.append(_Token("string", text[position + 1 : after_html - 1], position))
+                position = after_html
+                continue
+            kind = match.lastgroup
+            if kind is not None:
+                found = match[kind]
+                value = self._value(found) if kind == "string" else found
+                tokens.append(_Token(found if kind == "mark" else kind, value, match.start(kind)))
+            position = match.end()
+        # The parsers look ahead by less than this.
+        tokens += [_Token("end", "", len(text))] * 4
+        return tokens
+
+    def _value(self, raw: str) -> str:
+        """Remove the quotes and resolve escapes."""
         return re.sub(r'\\(["\\])', r"\1", raw[1:-1]) if "\\" in raw else raw[1:-1]
 
-    def unreadable(self, position: int) -> str:
-        """An open end, or a name that needs quotes."""
+    def _unreadable(self, position: int) -> str:
+        """Describe an unclosed string or comment, or a name that needs quotes."""
         character = self.text[position]
         if character == '"':
             return "this quoted name has no closing quote"
         if self.text.startswith("/*", position):
             return "this comment has no end '*/'"
-        said = "a name with characters other than letters, digits, _ and . needs quotes"
-        return f"unexpected {quoted(character)}; {said}"
+        return f"unexpected {quoted(character)}; quote names that contain more than letters, digits, _ and ."
 
-    def end_of_html(self, position: int) -> int:
-        """DOT allows `<…>` for a name, with brackets inside as long as they match."""
+    def _end_of_html(self, position: int) -> int:
+        """Return the end of a DOT name in balanced angle brackets."""
         depth = 0
         if self.text[position] == "<":
             for bracket in _ANGLES.finditer(self.text, position):
@@ -177,15 +153,15 @@ class DotReader(TextReader):
         return 0
 
     def parse(self) -> None:
-        """Read every statement into `nodes`, `latent` and `edges`."""
+        """Parse every statement into `nodes`, `latent` and `edges`."""
         self.expanded = 0
         bare = not self._header()
         mentions: list[str] = []
-        # For each open brace: where its mentions begin, and the outer statement that it is an operand of.
+        # For each open brace: the start of its mentions, and the state of the statement around it.
         stack: list[tuple[int, range | None, _Token | None, list[range]]] = []
         left: range | None = None
         arrow: _Token | None = None
-        own_edges: list[range] = []  # of the statement being read, for the attributes at its end
+        own_edges: list[range] = []  # edges of the current statement, which its attributes apply to
         while True:
             token = self.take()
             operand: range | None = None
@@ -207,8 +183,8 @@ class DotReader(TextReader):
                 if left is None or arrow is not None:
                     self.fail(token, "a name before the arrow" if arrow is None else "a name")
                 if token.text in ("o->", "<-o", "@->", "<-@"):
-                    said = f"the half-known edge {token.text} is not supported; write -- for an unknown one"
-                    raise GraphError(self.complain(token.position, said))
+                    message = f"partially directed edges ({token.text}) are not supported; write -- if unknown"
+                    raise GraphError(self.locate(token.position, message))
                 arrow = token
                 continue
             elif arrow is not None:
@@ -240,6 +216,7 @@ class DotReader(TextReader):
             self.fail(self.peek(-1), "the end of the graph after its last '}'")
 
     def _header(self) -> bool:
+        """Skip a header such as `digraph name {`; return whether there is one."""
         kinds = ("digraph", "graph", "dag", "pdag", "mag", "pag")
         start = self.next
         if self.peek().text.lower() == "strict":
@@ -255,12 +232,13 @@ class DotReader(TextReader):
         return False
 
     def _opens_group(self) -> bool:
+        """Return whether a group follows the word `subgraph`; skip the name of the group."""
         named = self.peek().kind in ("name", "string") and self.peek(1).kind == "{"
         self.next += named
         return self.peek().kind == "{"
 
     def _skipped(self, token: _Token) -> bool:
-        """Whether this name began something that says nothing of causes, as `bb=0` or `node [shape=box]`."""
+        """Skip a statement without nodes or edges, such as `bb=0` or `node [shape=box]`; return whether it is one."""
         if self.peek().kind == "=":
             self.next += 1
             if self.peek().kind not in ("name", "string", "number"):
@@ -272,12 +250,13 @@ class DotReader(TextReader):
             self.next += 1
             meaningful = {"dir", "latent", "observed", "unobserved", "selected"} & self._attributes().keys()
             if meaningful:
-                said = f"{min(meaningful)!r} as a default is not supported; write it where it holds"
-                raise GraphError(self.complain(token.position, said))
+                message = f"defaults for {min(meaningful)!r} are not supported; set it on each node or edge"
+                raise GraphError(self.locate(token.position, message))
             return True
         return False
 
     def _attributes(self) -> dict[str, str | None]:
+        """Parse attributes up to the closing bracket; those without a value are None."""
         attributes: dict[str, str | None] = {}
         while (token := self.take()).kind != "]":
             if token.kind in (",", ";"):
@@ -293,106 +272,26 @@ class DotReader(TextReader):
         return attributes
 
     def _attach(self, bracket: _Token, own_edges: list[range], names: list[str]) -> None:
-        """Give the attributes that follow to the edges of their statement or, if none, to its names."""
-        complain = partial(self.complain, bracket.position)
+        """Apply the attributes that follow to the edges of the statement or, if it has none, to its nodes."""
+        locate = partial(self.locate, bracket.position)
         attributes = self._attributes()
         while self.peek().kind == "[":
             self.next += 1
             attributes |= self._attributes()
         for number in (number for numbers in own_edges for number in numbers):
             a, arrow, b, position = self.edges[number]
-            self.edges[number] = (a, arrow_of(attributes, arrow, complain), b, position)
-        if not own_edges and is_latent(attributes, complain):
+            self.edges[number] = (a, arrow_of(attributes, arrow, locate), b, position)
+        if not own_edges and is_latent(attributes, locate):
             self.latent.update(names)
 
     def _connect(self, mentions: list[str], left: range, arrow: _Token, right: range) -> None:
+        """Add an edge from each name on the left to each on the right."""
         if not left or not right:
-            raise GraphError(self.complain(arrow.position, "there is an empty group on one side of this arrow"))
+            raise GraphError(self.locate(arrow.position, "empty group on one side of this arrow"))
         self.expanded += len(left) * len(right)
-        if self.expanded > _MOST_EDGES:
-            said = f"with these groups the graph has more than {_MOST_EDGES:,} edges"
-            raise GraphError(self.complain(arrow.position, said))
+        if self.expanded > _MAX_EDGES:
+            raise GraphError(self.locate(arrow.position, f"more than {_MAX_EDGES:,} edges"))
         kind = "--" if arrow.text in ("o-o", "@-@") else arrow.text
         causes = dict.fromkeys(mentions[left.start : left.stop])
         effects = dict.fromkeys(mentions[right.start : right.stop])
         self.edges += [(a, kind, b, arrow.position) for a in causes for b in effects]
-
-
-def _referred(reference: re.Match[str]) -> str:
-    # Not html.unescape for numbers: it turns those of control characters into something else.
-    if reference[1] is None:
-        return html.unescape(reference[0])
-    number = int(reference[1])
-    return chr(number) if number <= sys.maxunicode else reference[0]
-
-
-class GmlReader(TextReader):
-    """GML: `graph [ directed 1 node [ id 0 label "a" ] edge [ source 0 target 1 ] ]`, and keys not ours."""
-
-    pattern = re.compile(
-        r"""\s*+(?: \#[^\n]*+ | (?P<mark> [\[\]]) | (?P<string> "[^"]*+") | (?P<name> [A-Za-z_]\w*+)
-        | (?P<number> [+-]?[\d.][\w.+-]*+))""",
-        re.VERBOSE,
-    )
-
-    def value(self, raw: str) -> str:
-        """Without quotes, and with `&quot;` and its like resolved."""
-        return _REFERENCES.sub(_referred, raw[1:-1]) if "&" in raw else raw[1:-1]
-
-    def unreadable(self, position: int) -> str:
-        """An open end, or what is not GML."""
-        character = self.text[position]
-        return "this text has no closing quote" if character == '"' else f"unexpected {quoted(character)}"
-
-    def parse(self) -> None:
-        """Read the first graph of the file."""
-        stack: list[tuple[str, dict[str, str], int]] = []
-        found: dict[str, list[tuple[dict[str, str], int]]] = {"node": [], "edge": []}
-        graph: dict[str, str] | None = None
-        while (token := self.take()).kind != "end":
-            if token.kind == "]":
-                if not stack:
-                    self.fail(token, "a key")
-                key, entries, position = stack.pop()
-                if not stack and key == "graph" and graph is None:
-                    graph = entries
-                elif graph is None and len(stack) == 1 and stack[0][0] == "graph" and key in found:
-                    found[key].append((entries, position))
-                continue
-            if token.kind != "name":
-                self.fail(token, "a key or ']'")
-            value = self.take()
-            if value.kind == "[":
-                stack.append((token.text, {}, token.position))
-            elif value.kind not in ("number", "string", "name"):
-                self.fail(value, f"a value for {quoted(token.text)}")
-            elif stack:
-                stack[-1][1][token.text] = value.text
-        if stack:
-            self.fail(token, "']'")
-        if graph is None:
-            raise GraphError("line 1: no 'graph [ … ]' in this GML text")
-        self._collect(found, "->" if graph.get("directed") == "1" else "--")
-
-    def _collect(self, found: dict[str, list[tuple[dict[str, str], int]]], arrow: str) -> None:
-        name_of: dict[str, str] = {}
-        for entries, position in found["node"]:
-            identifier = entries.get("id")
-            if identifier is None:
-                raise GraphError(self.complain(position, "this node has no id"))
-            name = entries.get("label", identifier)
-            if identifier in name_of or name in self.nodes:
-                raise GraphError(self.complain(position, f"node {quoted(name)} is there twice"))
-            name_of[identifier] = name
-            self.nodes[name] = None
-            if is_latent(entries, partial(self.complain, position)):
-                self.latent.add(name)
-        for entries, position in found["edge"]:
-            ends = []
-            for key in ("source", "target"):
-                if entries.get(key) not in name_of:
-                    said = f"the {key} of this edge, {quoted(entries.get(key))}, is not the id of a node"
-                    raise GraphError(self.complain(position, said))
-                ends.append(name_of[entries[key]])
-            kind = arrow_of(entries, arrow, partial(self.complain, position))
-            self.edges.append((ends[0], kind, ends[1], position))

@@ -1,11 +1,9 @@
-"""Which variables can be actionable, and which must be controls, for an admissible input? (Definition 1)
+"""Suggest actionable variables and controls for an admissible input (Definition 1, paper §3.1).
 
-The criteria leave no room for trade-offs. An actionable variable may have no effect but the target, and
-all of its causes must be controls that the target does not affect. Whether that is possible does not depend
-on the other actionable variables: none of them can be its cause, as that one would have an effect besides
-the target. So there is one largest choice of actionable variables, and the others are its parts. The
-controls must include the causes of the actionable variables, and may include any other variable that the
-target does not affect.
+There is one largest choice, and the others are its subsets. An actionable variable may have no effect but the target,
+and all its causes must be controls that the target does not affect. This does not depend on the other actionable
+variables: one of them cannot be its cause, since it would have an effect besides the target. The controls must include
+the causes of the actionable variables, and may include any other variable that the target does not affect.
 """
 
 from __future__ import annotations
@@ -17,24 +15,34 @@ from dataclasses import dataclass
 from causalrules.graph.backdoor import (
     HEAD,
     TAIL,
-    View,
+    GraphLinks,
     ancestors,
-    as_names,
-    effects,
+    completions,
+    descendants,
     identify_rule,
-    readings,
-    refuse_bad_roles,
+    unique_names,
+    validate_roles,
 )
 from causalrules.graph.graph import CausalGraph
 from causalrules.text import listed, plain
 
-# Where the variables times the size of the graph exceed this, those left out are not tested on their own.
-_WORK = 1_000_000
+# Limit on candidates times the size of the graph; beyond it, variables that are left out are not tested on their own.
+_MAX_WORK = 1_000_000
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An admissible choice: actionable variables, the controls they need, and others that may be added."""
+    """An admissible choice of roles.
+
+    Parameters
+    ----------
+    actionable
+        The actionable variables.
+    control
+        The controls that they need.
+    optional_control
+        Variables that may be controls too.
+    """
 
     actionable: tuple[str, ...]
     control: tuple[str, ...]
@@ -43,10 +51,16 @@ class Choice:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A variable that no admissible input has as actionable, and why.
+    """A variable that is actionable in no admissible input.
 
-    `identified_with` are controls, its causes, with which the rules over it alone are identified by the
-    back-door test in spite of that; None if they are not.
+    Parameters
+    ----------
+    name
+        The variable.
+    reason
+        Why it cannot be actionable.
+    identified_with
+        Its causes, if the effects of rules on it alone are identified with them as controls; else None.
     """
 
     name: str
@@ -56,7 +70,25 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Suggestions:
-    """All maximal admissible choices (there is one, or none), and why other variables are not in it."""
+    """The result of `suggest`; true in a boolean context if there is an admissible choice.
+
+    Parameters
+    ----------
+    target
+        The target variable.
+    choices
+        The largest admissible choice; empty if there is none.
+    left_out
+        The candidates that cannot be actionable, and why.
+
+    Examples
+    --------
+    >>> print(suggest("size -> treatment -> success; size -> success", "success"))
+    Target success: actionable treatment.
+      Controls needed: size. Optional: none.
+      Not actionable: size (causes treatment, which is not the target).
+        A rule on size alone is identified with no controls.
+    """
 
     target: str
     choices: tuple[Choice, ...]
@@ -66,16 +98,29 @@ class Suggestions:
         return bool(self.choices)
 
     def summary(self) -> str:
-        """The suggestions in plain words."""
-        lines = [f"No variable can be actionable for the target {plain(self.target)}."] * (not self.choices)
+        """Describe the suggestions in plain words.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> print(suggest("a <-> y", "y").summary())
+        Target y: no variable can be actionable.
+          Not actionable: a (shares an unobserved cause with y).
+        """
+        target = f"Target {plain(self.target)}"
+        lines = [] if self.choices else [f"{target}: no variable can be actionable."]
         for choice in self.choices:
-            lines.append(f"For the target {plain(self.target)}: actionable {listed(choice.actionable)}")
-            lines.append(f"  with control {listed(choice.control)}; may be added: {listed(choice.optional_control)}.")
+            lines.append(f"{target}: actionable {listed(choice.actionable)}.")
+            lines.append(f"  Controls needed: {listed(choice.control)}. Optional: {listed(choice.optional_control)}.")
         for left_out in self.left_out:
-            lines.append(f"  Not {plain(left_out.name)}: {left_out.reason}.")
+            name = plain(left_out.name)
+            lines.append(f"  Not actionable: {name} ({left_out.reason}).")
             if left_out.identified_with is not None:
-                controls = listed(left_out.identified_with)
-                lines.append(f"    On its own, with control {controls}, its effect is identified all the same.")
+                controls = listed(left_out.identified_with) if left_out.identified_with else "no controls"
+                lines.append(f"    A rule on {name} alone is identified with {controls}.")
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -86,66 +131,92 @@ class Suggestions:
 
 
 def suggest(graph: object, target: str, actionable_candidates: Iterable[str] | None = None) -> Suggestions:
-    """Propose the largest admissible choice of actionable variables with its controls, exactly.
+    """Suggest the largest admissible choice of actionable variables, with the controls that it needs.
 
+    The answer is exact: every admissible choice is a subset of it.
+
+    Parameters
+    ----------
+    graph
+        The causal graph, in any form that `CausalGraph.read` accepts.
+    target
+        The variable with the outcome.
+    actionable_candidates
+        The variables that could be actionable; by default every observed variable.
+
+    Returns
+    -------
+    Suggestions
+
+    Raises
+    ------
+    GraphError
+        If the graph cannot be read.
+    RoleError
+        If the target or a candidate is latent or not in the graph.
+
+    Examples
+    --------
     >>> suggest("smoking -> tar -> cancer; age -> {smoking cancer}", "cancer").choices[0]
     Choice(actionable=('tar',), control=('smoking',), optional_control=('age',))
     """
-    known = CausalGraph.read(graph)
-    observed = [name for name in known.nodes if name not in known.latent and name != target]
-    candidates = observed if actionable_candidates is None else as_names(actionable_candidates)
-    refuse_bad_roles(known, target, tuple(candidates), (), ())
+    causal_graph = CausalGraph.read(graph)
+    observed = [name for name in causal_graph.nodes if name not in causal_graph.latent and name != target]
+    candidates = tuple(observed) if actionable_candidates is None else unique_names(actionable_candidates)
+    validate_roles(causal_graph, {"target": (target,), "actionable": candidates})
 
-    view = View(known)
-    affected = _perhaps_affected(view, target)
+    links = GraphLinks(causal_graph)
+    effects = _possible_effects(links, target)
     actionable, left_out = [], []
     for name in candidates:
-        obstacle = _obstacle(view, name, target, affected)
+        obstacle = _obstacle(links, name, target, effects)
         if obstacle is None:
             actionable.append(name)
         else:
-            left_out.append(LeftOut(name, obstacle, _identified_with(view, name, target, len(candidates))))
-    control = {cause for name in actionable for cause in _causes(view, name)}
-    taken = {*actionable, *control}
-    unused = [name for name in observed if name not in affected and name not in taken]
-    choice = Choice(tuple(actionable), tuple(name for name in observed if name in control), tuple(unused))
-    return Suggestions(target, (choice,) if actionable else (), tuple(left_out))
+            left_out.append(LeftOut(name, obstacle, _identified_with(links, name, target, len(candidates))))
+    needed = {cause for name in actionable for cause in _causes(links, name)}
+    control = tuple(name for name in observed if name in needed)
+    excluded = {*effects, *actionable, *needed}
+    optional = tuple(name for name in observed if name not in excluded)
+    choices = (Choice(tuple(actionable), control, optional),) if actionable else ()
+    return Suggestions(target, choices, tuple(left_out))
 
 
-def _perhaps_affected(view: View, target: str) -> set[str]:
-    """What the target affects in some reading of the unknown edges; where these are many, perhaps more."""
-    if view.has_few_readings:
-        return {name for reading in readings(view.graph) for name in effects(View(reading).certain, target)}
-    causes = ancestors(view.certain, [target]) - {target}
-    return set(effects(view.possible, target, but=causes))
+def _possible_effects(links: GraphLinks, target: str) -> set[str]:
+    """Return all that the target affects in some completion; a superset if these are too many to enumerate."""
+    if links.can_enumerate:
+        graphs = completions(links.graph)
+        return {name for graph in graphs for name in descendants(GraphLinks(graph).certain, target)}
+    causes = ancestors(links.certain, [target]) - {target}
+    return set(descendants(links.possible, target, excluding=causes))
 
 
-def _causes(view: View, name: str) -> list[str]:
-    return [other for other, here, there, _ in view.certain[name] if here == HEAD and there == TAIL]
+def _causes(links: GraphLinks, name: str) -> list[str]:
+    """Return the direct causes of a variable."""
+    return [other for other, here, there, _ in links.certain[name] if here == HEAD and there == TAIL]
 
 
-def _obstacle(view: View, name: str, target: str, affected: set[str]) -> str | None:
-    """What keeps this variable from being actionable in any admissible input."""
-    this = plain(name)
-    for other, _, _, arrow in view.certain[name]:
+def _obstacle(links: GraphLinks, name: str, target: str, effects: set[str]) -> str | None:
+    """Return why this variable cannot be actionable, or None if it can."""
+    for other, _, _, arrow in links.certain[name]:
         if arrow == "--":
-            return f"it is not known how {this} and {plain(other)} are connected"
+            return f"connected with {plain(other)} in an unknown way"
         if arrow == "<->":
-            return f"{this} and {plain(other)} have an unobserved common cause"
+            return f"shares an unobserved cause with {plain(other)}"
         if arrow == "->" and other != target:
-            return f"{this} causes {plain(other)}, which is not the target"
+            return f"causes {plain(other)}, which is not the target"
         if arrow == "<-" and other == target:
-            return f"the target {plain(target)} causes {this}"
-        if arrow == "<-" and other in view.graph.latent:
+            return f"caused by the target {plain(target)}"
+        if arrow == "<-" and other in links.graph.latent:
             return f"its cause {plain(other)} is latent"
-        if arrow == "<-" and other in affected:
-            return f"its cause {plain(other)} is, or may be, an effect of the target and so no control"
+        if arrow == "<-" and other in effects:
+            return f"its cause {plain(other)} cannot be a control: the target affects it or may affect it"
     return None
 
 
-def _identified_with(view: View, name: str, target: str, variables: int) -> tuple[str, ...] | None:
-    control = _causes(view, name)
-    if variables * view.size > _WORK or target in control or view.graph.latent.intersection(control):
+def _identified_with(links: GraphLinks, name: str, target: str, n_candidates: int) -> tuple[str, ...] | None:
+    """Return the causes of a variable if its effect is identified with them as controls, else None."""
+    control = _causes(links, name)
+    if n_candidates * links.size > _MAX_WORK or target in control or links.graph.latent.intersection(control):
         return None
-    verdict = identify_rule(view.graph, target=target, variables=[name], control=control)
-    return tuple(control) if verdict else None
+    return tuple(control) if identify_rule(links.graph, target=target, variables=[name], control=control) else None

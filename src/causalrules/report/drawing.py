@@ -1,7 +1,7 @@
-"""A causal graph as a drawing: causes left of their effects, roles by shape and colour, and what breaks a criterion.
+"""Draw causal graphs in layers, causes to the left of their effects, with roles and violations.
 
-Edges that pass other layers have a place of their own there, so that none runs through a variable it does not touch.
-Everything that a colour says is said by a shape, a line or a letter as well.
+Edges that span several layers pass through a free slot in each, so that they cross no other variable. Nothing is shown
+by colour alone.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from causalrules.writing import replace_file
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from causalrules.graph.admissibility import Verdict
+    from causalrules.graph.admissibility import Admissibility
 
-MOST_NODES, MOST_EDGES = 80, 250
+MAX_NODES, MAX_EDGES = 80, 250
 FORMATS = ("svg", "png", "pdf")
-_LONGEST_NAME = 24
+_MAX_NAME = 24
 _SWEEPS = 8
-_HARMFUL, _HARMLESS = 2.8, 1.7
-# The box, its outline, its width and colour; None stands for the colour of text.
+_HARMFUL, _HARMLESS = 2.8, 1.7  # line widths
+# The box style, line style, line width and colour of each role; None is the text colour.
 _LOOKS: dict[str, tuple[str, Literal["-", "--", ":"], float, str | None]] = {
     "target": ("ellipse,pad=0.25", "-", 2.6, None),
     "actionable": ("square,pad=0.4", "-", 1.8, BLUE),
@@ -38,43 +38,75 @@ _LOOKS: dict[str, tuple[str, Literal["-", "--", ":"], float, str | None]] = {
     "latent": ("round,pad=0.4,rounding_size=0.9", ":", 1.4, GREY),
 }
 
-# What has a place in a layer: a variable, or the edge that passes there.
+# An item of a layer: a variable, or a slot for an edge that passes through.
 _Item = str | tuple[Edge, int]
 _Point = tuple[float, float]
-# The kind of an edge and its ends.
+# An edge: its arrow and its ends.
 _Arrow = tuple[str, str, str]
 
 
 def can_be_drawn(graph: CausalGraph) -> bool:
-    """Whether a drawing of the graph could be read."""
-    n_edges = len(graph.directed) + len(graph.bidirected) + len(graph.unknown)
-    return len(graph.nodes) <= MOST_NODES and n_edges <= MOST_EDGES
+    """Return whether the graph is small enough for a readable drawing.
 
-
-def plot_graph(graph: object, verdict: Verdict | None = None, ax: Axes | None = None) -> Axes:
-    """Draw a causal graph; with a verdict also the roles and the edges that break a criterion, by its letter.
-
-    Dashed lines with two heads are unobserved common causes, dotted ones connections that are not known.
+    Examples
+    --------
+    >>> can_be_drawn(CausalGraph.read("a -> b"))
+    True
     """
-    known = CausalGraph.read(graph)
-    if not can_be_drawn(known):
-        n_edges = len(known.directed) + len(known.bidirected) + len(known.unknown)
+    n_edges = len(graph.directed) + len(graph.bidirected) + len(graph.unknown)
+    return len(graph.nodes) <= MAX_NODES and n_edges <= MAX_EDGES
+
+
+def plot_graph(graph: object, admissibility: Admissibility | None = None, ax: Axes | None = None) -> Axes:
+    """Plot a causal graph.
+
+    Solid arrows are causes, dashed ones unobserved common causes, and dotted lines edges of unknown direction.
+
+    Parameters
+    ----------
+    graph
+        The causal graph, in any form that `CausalGraph.read` accepts.
+    admissibility
+        The result of `check`, to show the roles and the violations with the letters of their criteria.
+    ax
+        The Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    OptionError
+        If the graph is too large for a readable drawing.
+
+    Examples
+    --------
+    >>> from causalrules.graph.admissibility import check
+    >>> from matplotlib.figure import Figure
+    >>> graph = "z -> {x y}; x -> y"
+    >>> admissibility = check(graph, target="y", actionable=["x"], control=["z"])
+    >>> ax = plot_graph(graph, admissibility, Figure().add_subplot())
+    """
+    causal_graph = CausalGraph.read(graph)
+    if not can_be_drawn(causal_graph):
+        n_edges = len(causal_graph.directed) + len(causal_graph.bidirected) + len(causal_graph.unknown)
         raise OptionError(
-            f"the graph has {len(known.nodes):,} variables and {n_edges:,} edges; a drawing of more than "
-            f"{MOST_NODES} and {MOST_EDGES} cannot be read: draw a part of it"
+            f"the graph has {len(causal_graph.nodes):,} variables and {n_edges:,} edges; drawings are limited to "
+            f"{MAX_NODES} variables and {MAX_EDGES} edges, so draw a part of it"
         )
     import matplotlib as mpl
     from matplotlib.patches import Patch
 
     ink, ground = mpl.rcParams["text.color"], mpl.rcParams["figure.facecolor"]
-    role = _roles(known, verdict)
-    place, passing = _places(known)
-    offending, harmful = _offending(verdict)
+    role = _roles(causal_graph, admissibility)
+    place, passing = _places(causal_graph)
+    violating, harmful = _violating(admissibility)
     (left, right), (bottom, top) = _extent(place, passing)
     if ax is None:
         import matplotlib.pyplot as plt
 
-        ax = plt.subplots(figsize=size(known), layout="constrained")[1]
+        ax = plt.subplots(figsize=size(causal_graph), layout="constrained")[1]
 
     boxes: dict[str, Patch] = {}
     for name, its_role in role.items():
@@ -82,7 +114,7 @@ def plot_graph(graph: object, verdict: Verdict | None = None, ax: Axes | None = 
         outline = {"boxstyle": shape, "facecolor": ground, "edgecolor": colour or ink}
         text = ax.text(
             *place[name],
-            label(name, _LONGEST_NAME),
+            label(name, _MAX_NAME),
             ha="center",
             va="center",
             fontsize=9,
@@ -95,10 +127,12 @@ def plot_graph(graph: object, verdict: Verdict | None = None, ax: Axes | None = 
         assert box is not None
         boxes[name] = box
 
-    questions = {frozenset(one.edge) for one in verdict.unknowns if one.edge} if verdict is not None else set()
-    parallel = {frozenset(edge) for edge in known.directed}
-    for kind, (a, b) in _edges(known):
-        letters = offending.get((kind, a, b), [])
+    questions = (
+        {frozenset(one.edge) for one in admissibility.unknowns if one.edge} if admissibility is not None else set()
+    )
+    parallel = {frozenset(edge) for edge in causal_graph.directed}
+    for kind, (a, b) in _edges(causal_graph):
+        letters = violating.get((kind, a, b), [])
         bulge = 0.28 if kind == "<->" and frozenset((a, b)) in parallel else 0.0
         through = passing.get((kind, a, b), [])
         ax.annotate(
@@ -123,68 +157,91 @@ def plot_graph(graph: object, verdict: Verdict | None = None, ax: Axes | None = 
     ax.set_xlim(left - 0.6, right + 0.6)
     ax.set_ylim(bottom - 0.7, top + 0.7)
     ax.set_axis_off()
-    _legend(ax, [name for name in _LOOKS if name in role.values()], harmful, set(offending) - harmful, ink)
+    _legend(ax, [name for name in _LOOKS if name in role.values()], harmful, set(violating) - harmful, ink)
     ax.plotted = {  # type: ignore[attr-defined]
         "place": place,
         "role": {name: None if its_role in ("no role", "latent") else its_role for name, its_role in role.items()},
-        "directed": known.directed,
-        "bidirected": known.bidirected,
-        "unknown": known.unknown,
-        "offending": offending,
+        "directed": causal_graph.directed,
+        "bidirected": causal_graph.bidirected,
+        "unknown": causal_graph.unknown,
+        "offending": violating,
     }
     return ax
 
 
 def size(graph: CausalGraph) -> tuple[float, float]:
-    """The width and height in inches that the drawing of a graph needs."""
+    """Return the width and height in inches that a drawing needs.
+
+    Examples
+    --------
+    >>> size(CausalGraph.read("a -> b"))
+    (5.5, 1.55)
+    """
     (left, right), (bottom, top) = _extent(*_places(graph))
-    longest = max((len(label(name, _LONGEST_NAME)) for name in graph.nodes), default=0)
+    longest = max((len(label(name, _MAX_NAME)) for name in graph.nodes), default=0)
     return max(5.5, (1.1 + 0.08 * longest) * (right - left + 1)), 1.0 + 0.55 * (top - bottom + 1)
 
 
-def save(graph: object, verdict: Verdict | None, path: Path) -> None:
-    """Draw the graph into a file, as a whole or not at all; the name's end says how: .svg, .png or .pdf."""
+def save(graph: object, admissibility: Admissibility | None, path: Path) -> None:
+    """Write a drawing of the graph to a file, atomically.
+
+    Parameters
+    ----------
+    graph, admissibility
+        See `plot_graph`.
+    path
+        The file; its suffix, .svg, .png or .pdf, selects the format.
+
+    Raises
+    ------
+    OptionError
+        If the suffix is another one, or the graph is too large for a readable drawing.
+    FileError
+        If the file cannot be written.
+    """
     from matplotlib.figure import Figure
 
-    kind = checked_format(path)
-    known = CausalGraph.read(graph)
-    figure = Figure(figsize=size(known), layout="constrained")
-    plot_graph(known, verdict, figure.add_subplot())
-    drawn = io.BytesIO()
+    kind = validate_format(path)
+    causal_graph = CausalGraph.read(graph)
+    figure = Figure(figsize=size(causal_graph), layout="constrained")
+    plot_graph(causal_graph, admissibility, figure.add_subplot())
+    content = io.BytesIO()
     with warnings.catch_warnings():
-        # Names may be in letters that the font lacks: boxes stand for them then.
+        # Characters that the font lacks are drawn as boxes.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
-        figure.savefig(drawn, format=kind, dpi=150)
-    replace_file(path, drawn.getvalue())
+        figure.savefig(content, format=kind, dpi=150)
+    replace_file(path, content.getvalue())
 
 
-def checked_format(path: Path) -> str:
-    """The format that a file's name asks for, refused if it is none of those that can be drawn."""
+def validate_format(path: Path) -> str:
+    """Return the format that the suffix of a file selects; raise an OptionError if it is not supported."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
-        raise OptionError(f"cannot draw into {str(path)!r:.200}; its name must end in .svg, .png or .pdf")
+        raise OptionError(f"cannot draw to {str(path)!r:.200}; the file name must end in .svg, .png or .pdf")
     return kind
 
 
-def _roles(graph: CausalGraph, verdict: Verdict | None) -> dict[str, str]:
+def _roles(graph: CausalGraph, admissibility: Admissibility | None) -> dict[str, str]:
+    """Return what each variable is drawn as: its role, "latent" or "no role"."""
     role = {name: "latent" if name in graph.latent else "no role" for name in graph.nodes}
-    if verdict is not None:
-        given = {verdict.target: "target"}
-        given |= dict.fromkeys(verdict.actionable, "actionable") | dict.fromkeys(verdict.control, "control")
+    if admissibility is not None:
+        given = {admissibility.target: "target"}
+        given |= dict.fromkeys(admissibility.actionable, "actionable") | dict.fromkeys(admissibility.control, "control")
         role |= {name: its_role for name, its_role in given.items() if name in role}
     return role
 
 
 def _edges(graph: CausalGraph) -> Iterator[tuple[str, Edge]]:
+    """Yield every edge with its arrow."""
     for kind, edges in (("->", graph.directed), ("<->", graph.bidirected), ("--", graph.unknown)):
         yield from ((kind, edge) for edge in edges)
 
 
-def _offending(verdict: Verdict | None) -> tuple[dict[_Arrow, list[str]], set[_Arrow]]:
-    """The edges of violations with the letters of the criteria, and which of them do harm."""
+def _violating(admissibility: Admissibility | None) -> tuple[dict[_Arrow, list[str]], set[_Arrow]]:
+    """Return the edges of violations with the letters of their criteria, and the set of harmful ones."""
     letters: dict[_Arrow, list[str]] = {}
     harmful = set()
-    for violation in () if verdict is None else verdict.violations:
+    for violation in () if admissibility is None else admissibility.violations:
         names, arrows = violation.path[::2], violation.path[1::2]
         for (a, b), arrow in zip(itertools.pairwise(names), arrows, strict=True):
             edge = (arrow, a, b)
@@ -196,7 +253,7 @@ def _offending(verdict: Verdict | None) -> tuple[dict[_Arrow, list[str]], set[_A
 
 
 def _places(graph: CausalGraph) -> tuple[dict[str, _Point], dict[_Arrow, list[_Point]]]:
-    """Where each variable is, and where each edge passes the layers between its ends, from its first to its last."""
+    """Return the position of each variable, and those where each edge passes the layers between its ends, in order."""
     layer = _layers(graph)
     order: list[list[_Item]] = [[] for _ in range(max(layer.values(), default=0) + 1)]
     for name, depth in layer.items():
@@ -213,9 +270,9 @@ def _places(graph: CausalGraph) -> tuple[dict[str, _Point], dict[_Arrow, list[_P
             neighbours[one].append(other)
             neighbours[other].append(one)
         chains[kind, a, b] = chain if low == a else chain[::-1]
-    _untangle(order, neighbours)
+    _reduce_crossings(order, neighbours)
 
-    # An edge needs less room than a variable.
+    # An edge needs less space than a variable.
     room = [[1.0 if isinstance(item, str) else 0.5 for item in items] for items in order]
     tallest = max(map(sum, room), default=1.0)
     at: dict[_Item, _Point] = {}
@@ -229,15 +286,19 @@ def _places(graph: CausalGraph) -> tuple[dict[str, _Point], dict[_Arrow, list[_P
 
 
 def _extent(place: dict[str, _Point], passing: dict[_Arrow, list[_Point]]) -> tuple[_Point, _Point]:
+    """Return the horizontal and the vertical range of a drawing."""
     points = [*place.values(), *itertools.chain.from_iterable(passing.values())] or [(0.0, 0.0)]
     x, y = zip(*points, strict=True)
     return (min(x), max(x)), (min(y), max(y))
 
 
 def _layers(graph: CausalGraph) -> dict[str, int]:
-    """Each variable right of its causes and next to its first effect; other edges join different layers too."""
+    """Assign each variable to a layer after its causes and just before its first effect.
+
+    Bidirected and unknown edges join different layers too.
+    """
     later: dict[str, list[str]] = {name: [] for name in graph.nodes}
-    position = {name: number for number, name in enumerate(_causes_first(graph))}
+    position = {name: number for number, name in enumerate(_causal_order(graph))}
     for _, edge in _edges(graph):
         a, b = sorted(edge, key=position.__getitem__)
         later[a].append(b)
@@ -251,15 +312,16 @@ def _layers(graph: CausalGraph) -> dict[str, int]:
     return {name: layer[name] for name in graph.nodes}
 
 
-def _causes_first(graph: CausalGraph) -> list[str]:
+def _causal_order(graph: CausalGraph) -> list[str]:
+    """Sort the variables, causes first."""
     causes: dict[str, list[str]] = {name: [] for name in graph.nodes}
     for cause, effect in graph.directed:
         causes[effect].append(cause)
     return list(TopologicalSorter(causes).static_order())
 
 
-def _untangle(order: list[list[_Item]], neighbours: dict[_Item, list[_Item]]) -> None:
-    """Order each layer by where its neighbours are, to and fro, and keep the order with the fewest crossings."""
+def _reduce_crossings(order: list[list[_Item]], neighbours: dict[_Item, list[_Item]]) -> None:
+    """Sort each layer by the mean rank of its neighbours, to and fro; keep the order with the fewest crossings."""
     depth = {item: number for number, items in enumerate(order) for item in items}
     best, fewest = [list(items) for items in order], _crossings(order, neighbours, depth)
     for sweep in range(_SWEEPS):
@@ -278,12 +340,14 @@ def _untangle(order: list[list[_Item]], neighbours: dict[_Item, list[_Item]]) ->
     order[:] = best
 
 
-def _mean(items: Iterable[_Item], rank: dict[_Item, float], otherwise: float) -> float:
-    known = [rank[item] for item in items if item in rank]
-    return sum(known) / len(known) if known else otherwise
+def _mean(items: Iterable[_Item], rank: dict[_Item, float], default: float) -> float:
+    """Return the mean rank of those items that have one."""
+    ranks = [rank[item] for item in items if item in rank]
+    return sum(ranks) / len(ranks) if ranks else default
 
 
 def _crossings(order: list[list[_Item]], neighbours: dict[_Item, list[_Item]], depth: dict[_Item, int]) -> int:
+    """Count the crossings of edges between neighbouring layers."""
     total = 0
     for number, items in enumerate(order[:-1]):
         rank = {item: place for place, item in enumerate(order[number + 1])}
@@ -296,7 +360,7 @@ def _crossings(order: list[list[_Item]], neighbours: dict[_Item, list[_Item]], d
 
 
 def _curve(ax: Axes, through: list[_Point], bulge: float) -> Any:
-    """A smooth line that passes these points of the layers, and each layer level, so that it misses the boxes there."""
+    """Return a smooth connection through these points, horizontal at each so that it avoids the boxes of its layer."""
     from matplotlib.patches import ConnectionStyle
     from matplotlib.path import Path as Line
 
@@ -317,12 +381,13 @@ def _curve(ax: Axes, through: list[_Point], bulge: float) -> Any:
 
 
 def _middle(points: list[_Point], bulge: float) -> _Point:
-    """A point of the edge near the middle of its first half, away from where edges meet at their effect."""
+    """Return a point for the letter of an edge, away from its effect, where edges meet."""
     (x0, y0), (x1, y1) = points[:2] if len(points) > 2 else (points[0], points[-1])
     return (x0 + x1) / 2 + bulge * (y1 - y0) / 2, (y0 + y1) / 2 - bulge * (x1 - x0) / 2
 
 
 def _mark(ax: Axes, letter: str, point: _Point, colour: str, ground: str) -> None:
+    """Mark an edge by a letter."""
     ax.annotate(
         letter,
         point,
@@ -337,13 +402,14 @@ def _mark(ax: Axes, letter: str, point: _Point, colour: str, ground: str) -> Non
 
 
 def _legend(ax: Axes, roles: list[str], harmful: set[_Arrow], harmless: set[_Arrow], ink: str) -> None:
+    """Add the legend of roles and violations."""
     from matplotlib.legend_handler import HandlerPatch
     from matplotlib.lines import Line2D
     from matplotlib.patches import FancyBboxPatch, Patch
 
     def box(shape: str) -> Any:
         def make(*, xdescent: float, ydescent: float, width: float, height: float, **_: Any) -> FancyBboxPatch:
-            # The padding of a box is for its text: a box of the legend has none.
+            # Boxes in the legend have no text, so no padding.
             style = ",".join(part for part in shape.split(",") if not part.startswith("pad"))
             return FancyBboxPatch((-xdescent, -ydescent), width, height, boxstyle=f"{style},pad=0")
 
@@ -357,8 +423,8 @@ def _legend(ax: Axes, roles: list[str], harmful: set[_Arrow], harmless: set[_Arr
         handles.append(outline)
         boxes[outline] = box(shape)
     for these, thickness, words in (
-        (harmful, _HARMFUL, "breaks a criterion"),
-        (harmless, _HARMLESS, "does so without harm"),
+        (harmful, _HARMFUL, "violates a criterion"),
+        (harmless, _HARMLESS, "harmless violation"),
     ):
         if these:
             handles.append(Line2D([], [], color=ORANGE, linewidth=thickness, label=words))

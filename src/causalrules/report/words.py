@@ -108,11 +108,7 @@ def on_its_own(rule: RuleResult) -> str | None:
 
 def open_path(rule: RuleResult) -> str:
     """The path that keeps the rule from being identified, such as "class <- fare -> survived"; else nothing."""
-    if rule.identification is None:
-        return ""
-    from causalrules.graph.backdoor import written
-
-    return written(rule.identification.open_path)
+    return "" if rule.identification is None else rule.identification.path_text
 
 
 def identification(rule: RuleResult) -> str | None:
@@ -125,8 +121,7 @@ def identification(rule: RuleResult) -> str | None:
 
 def back_door(identification: Identification) -> str:
     """Whether a rule is identified on its own, and why."""
-    words = _IDENTIFIED[identification.identified]
-    return f"{words}, by the back-door test for its own columns: {identification.reason}"
+    return identification.summary()
 
 
 def verdict(rules: RuleSet) -> str:

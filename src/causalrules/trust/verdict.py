@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import CausalRulesWarning
-from causalrules.report.words import back_door
 from causalrules.search.deadline import Deadline
 from causalrules.text import noise, with_interval
 from causalrules.trust import overlap, repeat
@@ -152,6 +151,6 @@ def judge(
     if graph is not None:
         weigh(graph == "admissible", "the causal graph allows it", _GRAPH.get(graph, _GRAPH["unknown"]))
     if identification is not None and not (identification and graph == "admissible"):
-        weigh(bool(identification), back_door(identification), back_door(identification))
+        weigh(bool(identification), identification.summary(), identification.summary())
     word = "not supported" if fatal else "suggestive" if doubts else "strong"
     return Verdict(word, tuple(supports), (*fatal, *doubts))

@@ -1,0 +1,98 @@
+"""The smallest changes of roles that fix a violation; each is checked before it is suggested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from causalrules.graph.backdoor import GraphLinks
+from causalrules.graph.criteria import MAX_WORK, Assessment, Role, Violation, assess
+from causalrules.text import plain
+
+
+class _Change(NamedTuple):
+    """Give a variable another role, or none."""
+
+    name: str
+    role: Role | None
+
+    def text(self, before: Mapping[str, Role]) -> str:
+        """Describe the change."""
+        if self.role == "control":
+            return f"make {plain(self.name)} a control"
+        group = "controls" if before.get(self.name) == "control" else "actionable variables"
+        return f"remove {plain(self.name)} from the {group}"
+
+
+_Changes = tuple[_Change, ...]
+
+
+class Remedies:
+    """Find remedies for the violations of one assessment."""
+
+    def __init__(
+        self, links: GraphLinks, role: Mapping[str, Role], assessment: Assessment, observable: set[str]
+    ) -> None:
+        self.links, self.role, self.assessment, self.observable = links, role, assessment, observable
+        self._assessed: dict[_Changes, Assessment | None] = {}
+        self._work = 0
+
+    def for_violation(self, violation: Violation) -> tuple[str, ...]:
+        """Return all single changes that fix a violation, or else all pairs of changes."""
+        singles: list[_Changes] = [(change,) for change in self._candidates(violation)]
+        found = self._effective(violation, singles) or self._effective(violation, self._pairs(violation, singles))
+        return tuple(found) or (f"{singles[-1][0].text(self.role)}, then check again",)
+
+    def _candidates(self, violation: Violation) -> list[_Change]:
+        """Return the changes that affect this violation; the last one always removes it."""
+        a, b = violation.edge
+        if violation.criterion == "e":
+            return [_Change(b, None)]
+        actionable = [name for name in (a, b) if self.role.get(name) == "actionable"]
+        # Controls may affect actionable variables, so the cause of an edge can become one.
+        can_be_control = violation.path[1] == "->" and violation.criterion in ("c", "d") and b in actionable
+        changes = [_Change(a, "control")] if can_be_control and a in self.observable else []
+        if violation.criterion == "b":
+            changes.append(_Change(b, None))
+        return changes + [_Change(name, None) for name in reversed(actionable)]
+
+    def _pairs(self, violation: Violation, singles: Iterable[_Changes]) -> list[_Changes]:
+        """Return pairs of a single change and one that fixes what it leaves or causes."""
+        pairs: dict[_Changes, None] = {}
+        for (first,) in singles:
+            after = self._after((first,))
+            if after is None:
+                continue
+            new = [one for key, one in after.violations.items() if key not in self.assessment.violations]
+            for left in [after.violations.get(violation.key, violation), *new][:8]:
+                for second in self._candidates(left):
+                    if second.name != first.name:
+                        pairs[tuple(sorted((first, second), key=lambda change: change.name))] = None
+        return list(pairs)
+
+    def _effective(self, violation: Violation, trials: Iterable[_Changes]) -> list[str]:
+        """Describe the changes that remove a violation and cause no other, then those that make it harmless."""
+        removing, mitigating = [], []
+        before, key = self.assessment, violation.key
+        for changes in trials:
+            after = self._after(changes)
+            if after is None:
+                continue
+            text = " and ".join(change.text(self.role) for change in changes)
+            if key not in after.violations and after.violations.keys() <= before.violations.keys():
+                removing.append(text)
+            elif key in before.harmful and key not in after.harmful and after.harmful <= before.harmful:
+                mitigating.append(f"{text} (leaves a harmless violation: the effect is identified)")
+        return removing + mitigating
+
+    def _after(self, changes: _Changes) -> Assessment | None:
+        """Assess the roles after these changes; None beyond the limit on work."""
+        if changes not in self._assessed:
+            self._work += self.links.size * (1 + min(len(self.assessment.violations), len(self.role)))
+            self._assessed[changes] = assess(self.links, self._changed(changes)) if self._work <= MAX_WORK else None
+        return self._assessed[changes]
+
+    def _changed(self, changes: _Changes) -> dict[str, Role]:
+        """Return the roles after these changes."""
+        role = {name: its_role for name, its_role in self.role.items() if name not in dict(changes)}
+        return role | {change.name: change.role for change in changes if change.role is not None}
