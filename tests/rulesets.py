@@ -70,6 +70,10 @@ def rule_set(*rules: RuleResult, **changes: Any) -> RuleSet:
     return dataclasses.replace(plain, **changes)
 
 
+def admissibility(status: str, **more: Any) -> Admissibility:
+    return Admissibility(status, "y", ("x",), (), None, **more)  # type: ignore[arg-type]
+
+
 VERDICTS = [
     Admissibility("violated", "y", ("x",), (), False, (Violation("a", ("y", "x"), ("y", "->", "x"), "y causes x"),)),
     Admissibility("admissible", "y", ("x",), (), True),

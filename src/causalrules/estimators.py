@@ -276,7 +276,9 @@ def beta_of_confidence(confidence: float) -> float:
     1.96
     """
     if not 0 <= confidence < 1:
-        raise OptionError(f"confidence is {confidence!r}; it must be at least 0 and below 1, such as 0.95")
+        raise OptionError(
+            "give a number of at least 0 and below 1, such as 0.95", parameter="confidence", value=repr(confidence)
+        )
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 

@@ -78,7 +78,7 @@ class Whole(Kind):
             return int(text)
         except ValueError:
             hint = f"; 0 or none: {self.none}" if self.none else ""
-            raise ValueError(f"{text!r} is not a whole number{hint}") from None
+            raise ValueError(f"it is not a whole number{hint}") from None
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Number(Kind):
         try:
             return float(text)
         except ValueError:
-            raise ValueError(f"{text!r} is not a number") from None
+            raise ValueError("it is not a number") from None
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class NumberOrWord(Kind):
         try:
             return self.number.read(text)
         except ValueError:
-            raise ValueError(f"{text!r} is neither a number nor the word {' or '.join(self.words)}") from None
+            raise ValueError(f"it is neither a number nor the word {' or '.join(self.words)}") from None
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class CutPoints(Kind):
         """Return a column and its cut points from "age=18,65"; the last "=" counts, for names may hold one."""
         column, equals, points = text.rpartition("=")
         if not equals or not column:
-            raise ValueError(f"{text!r}: write the column, =, and its cut points, as in age=18,65")
+            raise ValueError("write the column, =, and its cut points, as in age=18,65")
         return column, [point.strip() for point in points.split(",")]
 
 
@@ -227,7 +227,7 @@ class ShareOrTable(Kind):
 
     def __call__(self, name: str, value: Any) -> Any:
         """Return the share as Python's float, or the table as it is."""
-        return Share()(name, value) if is_number(value) else value
+        return Share()(name, value) if is_number(value) or isinstance(value, bool) else value
 
     def read(self, text: str) -> float | str:
         """Return the share, or the path of the table."""

@@ -40,9 +40,14 @@ def from_json(kind: type[T], payload: Any, place: str) -> T:
     kind
         A dataclass, a tuple, a mapping of texts, a union with None, or one of str, int, float and bool.
     payload
-        The parsed JSON.
+        The parsed JSON. Fields with a default may be absent; unknown ones are ignored.
     place
         How messages call it, such as "evidence".
+
+    Raises
+    ------
+    DataError
+        If it does not fit; the message names the field.
     """
     value: T = _read(kind, payload, place)
     return value
@@ -55,40 +60,41 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def _read(kind: Any, payload: Any, place: str) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return payload
     if origin in (types.UnionType, Union):
         chosen = next(option for option in inner if option is not type(None))
         return None if payload is None else _read(chosen, payload, place)
     if origin is Literal:
-        if payload not in inner:
-            raise DataError(f"the result's {place} is {payload!r:.40}, not one of {', '.join(map(repr, inner))}")
-        return payload
+        if isinstance(payload, str) and payload in inner:
+            return payload
+        raise _unexpected(f"one of {', '.join(map(repr, inner))}", payload, place)
     if is_dataclass(kind):
-        return _read_dataclass(kind, _expect(dict, payload, place), place)  # type: ignore[arg-type]
+        return _read_dataclass(kind, _expect(Mapping, payload, place), place)  # type: ignore[arg-type]
     if origin is frozenset:
         return frozenset(_read(inner[0], item, place) for item in _expect(list, payload, place))
     if origin is tuple:
-        items = _expect(list, payload, place)
-        many = len(inner) == 2 and inner[1] is Ellipsis
+        items = _expect((list, tuple), payload, place)
+        many = inner[-1] is Ellipsis
         if not many and len(items) != len(inner):
-            raise DataError(f"the result's {place} has {len(items)} items, not {len(inner)}")
+            raise _unexpected(f"a list of {len(inner)} items", payload, place)
         kinds = [inner[0]] * len(items) if many else inner
-        return tuple(_read(each, item, place) for each, item in zip(kinds, items, strict=True))
+        pairs = enumerate(zip(kinds, items, strict=True))
+        return tuple(_read(each, item, f"{place}[{number}]") for number, (each, item) in pairs)
     if origin is not None and issubclass(origin, Mapping):
-        return {
-            str(key): _read(inner[1], item, f"{place}.{key}") for key, item in _expect(dict, payload, place).items()
-        }
-    if kind is float:
-        return _number(payload, place)
-    if kind is Any:
-        return payload
-    return _expect(kind, payload, place)
+        pairs = _expect(Mapping, payload, place).items()
+        return {str(key): _read(inner[1], item, f"{place}.{key}") for key, item in pairs}
+    return _number(payload, place) if kind is float else _expect(kind, payload, place)
 
 
 def _read_dataclass(kind: type[Any], payload: Mapping[str, Any], place: str) -> Any:
     hints, values = _hints(kind), {}
     for item in fields(kind):
-        if item.name in payload or item.default is MISSING:
-            values[item.name] = _read(hints[item.name], payload.get(item.name), f"{place}.{item.name}")
+        name = f"{place}.{item.name}" if place else item.name
+        if item.name in payload:
+            values[item.name] = _read(hints[item.name], payload[item.name], name)
+        elif item.default is MISSING:
+            raise DataError(f"{name} is missing")
     return kind(**values)
 
 
@@ -96,15 +102,28 @@ def _number(payload: Any, place: str) -> float:
     if isinstance(payload, int) and not isinstance(payload, bool) and abs(payload) < _LARGEST:
         payload = float(payload)
     if not isinstance(payload, float) or not math.isfinite(payload):
-        raise DataError(f"the result's {place} is {payload!r:.40}, not a finite number")
+        raise _unexpected("a finite number", payload, place)
     return payload
 
 
 def _expect(kind: Any, payload: Any, place: str) -> Any:
     # A bool is an int in Python, but not in JSON.
     if not isinstance(payload, kind) or (kind is int and isinstance(payload, bool)):
-        raise DataError(f"the result's {place} is {payload!r:.40}, not {_NAMES.get(kind, kind.__name__)}")
+        raise _unexpected(_NAMES[kind], payload, place)
     return payload
 
 
-_NAMES = {dict: "an object", list: "a list", str: "a text", int: "a whole number", bool: "true or false"}
+def _unexpected(expected: str, payload: Any, place: str) -> DataError:
+    # The repr of deeply nested lists fails.
+    found = repr(payload)[:40] if isinstance(payload, (str, int, float, type(None))) else type(payload).__name__
+    return DataError(f"{place} must be {expected}, not {found}")
+
+
+_NAMES = {
+    Mapping: "an object",
+    list: "a list",
+    (list, tuple): "a list",
+    str: "text",
+    int: "a whole number",
+    bool: "true or false",
+}

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 import causalrules as cr
-from causalrules.report import html, sections
+from causalrules.graph.admissibility import Violation
+from causalrules.report import html, reproduce, sections
 from causalrules.report import words as wording
-from rulesets import HOSTILE, rule_set, women_of_two_classes
+from rulesets import HOSTILE, admissibility, rule_set, women_of_two_classes
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WITH_BROWSER = pytest.mark.skipif(
@@ -294,9 +295,10 @@ def test_a_wide_table_of_another_section_fits_a_phone(
 
 def test_any_outcome_note_and_verdict_can_be_reported() -> None:
     for name in HOSTILE:
-        question = dataclasses.replace(RULES.question, target=name, outcome=f"{name} = 1", control=(name,), source=name)
-        verdict = {"status": "violated", "violations": [{"criterion": name, "reason": name, "remedies": [name]}]}
-        rules = rule_set(question=question, notes=(name,), admissibility=verdict, versions={name: name})
+        question = dataclasses.replace(RULES.question, target=name, outcome=f"{name} = 1", control=(name,))
+        violation = Violation("a", (name, name), (name, "->", name), name, (name,))
+        verdict = admissibility("violated", violations=(violation,))
+        rules = rule_set(question=question, notes=(name,), admissibility=verdict, versions={name: name}, source=name)
         page = rules.to_html()
         page.encode()
         assert page.count("<script>") == 1
@@ -315,7 +317,7 @@ def test_a_report_of_ten_rules_is_small() -> None:
 
 
 CAUSAL = re.compile(r"\b(bring|cause|raise|effect|would)", re.IGNORECASE)
-VERDICTS = [None, {"status": "violated", "violations": []}, {"status": "unknown", "unknowns": []}]
+VERDICTS = [None, admissibility("violated"), admissibility("unknown")]
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
@@ -340,7 +342,7 @@ def test_an_admissible_graph_lets_the_report_speak_of_bringing_about() -> None:
     graph = "dag {size -> treatment size -> success treatment -> success}"
     verdict = cr.check(graph, target="success", actionable=["treatment"], control=["size"])
     rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", beta=0.0)
-    page = dataclasses.replace(rules, admissibility=verdict.to_dict()).to_html()
+    page = dataclasses.replace(rules, admissibility=verdict).to_html()
     assert "Bringing about treatment = A is estimated to raise the probability of success = 1 by 5.4 points" in page
     assert "reliable effect" in page
     assert "of the opposite sign (Simpson&#39;s paradox)" in page
@@ -348,7 +350,7 @@ def test_an_admissible_graph_lets_the_report_speak_of_bringing_about() -> None:
 
 
 def test_readings_give_the_numbers_of_the_rule() -> None:
-    rules = rule_set(women_of_two_classes(), admissibility={"status": "admissible"})
+    rules = rule_set(women_of_two_classes(), admissibility=admissibility("admissible"))
     first, second = wording.reading(rules[0], rules)
     assert first == (
         "Bringing about class ≤ 2 and sex = female is estimated to raise the probability of survived = 1 by 69.6 "
@@ -414,7 +416,7 @@ def test_the_call_in_the_report_finds_the_same_rules_again(tmp_path: Path, monke
         "-data.csv", "income = now", ">= 40", control='z "quoted"', k=4, beta=0.1, max_length=None, redundant=False
     )
     made: dict[str, Any] = {}
-    exec(html._call(rules), made)
+    exec(reproduce.call(rules), made)
     assert list(made["rules"]) == list(rules)
     assert made["rules"].question == rules.question
 

@@ -214,7 +214,7 @@ def test_causal_words_need_an_admissible_graph(rules: RuleSet) -> None:
         notes=(),
         question=dataclasses.replace(QUESTION, control=("sex",)),
     )
-    admissible = (plain.admissibility or {}).get("status") == "admissible"
+    admissible = bool(plain.admissibility)
     for shown in (str(plain), plain._repr_html_()):
         assert ("causal" in shown) == ("bringing" in shown) == admissible
         assert "adjusted for sex" in shown
@@ -369,7 +369,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         ('{"schema": NaN}', "NaN is not a number of JSON"),
         ("{}", "the schema None; this version reads 'causalrules/1'"),
         ('{"schema": "causalrules/2"}', "the schema 'causalrules/2'"),
-        ('{"schema": "causalrules/1"}', "the result's 'question' is NoneType, not dict"),
+        ('{"schema": "causalrules/1"}', "question must be an object, not NoneType"),
         ("[]", "the schema None"),
         ("no/such/file.json", "cannot read a result from 'no/such/file.json'"),
         ("nul\0byte", "cannot read a result from"),
@@ -440,5 +440,5 @@ def test_a_spoilt_document_is_refused_or_read_but_never_crashes(junk: Any) -> No
 @pytest.mark.parametrize("count", [True, -1, 2**53, 1.0, "1", None])
 def test_a_count_is_a_whole_number_of_rows(count: Any) -> None:
     spoilt = changed(DOCUMENT, ("rules", 0, "strata", 1, "c"), count)
-    with pytest.raises(DataError, match="'c'"):
+    with pytest.raises(DataError, match=r"strata"):
         RuleSet.from_json(json.dumps(spoilt))

@@ -134,18 +134,18 @@ def test_ideas_are_the_leaders_of_a_longer_list() -> None:
     assert list(ideas) == leaders[:5]
     assert ideas.optimal
     assert ideas.question.k == 5
-    assert any("near-duplicates" in note for note in ideas.notes)
+    assert any("with a better one are left out" in note for note in ideas.notes)
 
 
 def test_ideas_are_looked_for_in_no_longer_list_than_there_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = cr.discover(PASSENGERS, "survived", k=15)
-    monkeypatch.setattr(search, "MOST_RULES", 40)
+    monkeypatch.setattr(coverage, "MOST_RULES", 40)
     ideas = rules.ideas()
     best = [group.leader for group in cr.discover(PASSENGERS, "survived", k=40).groups()]
     assert list(ideas) == best
-    assert ideas.notes[-1] == f"the best 40 rules hold {len(best)} different ideas; more were not looked for"
-    with pytest.raises(OptionError, match="k = 41: give a whole number from 1 to 40"):
-        rules.ideas(41)
+    assert ideas.notes[-1] == f"only {len(best)} distinct among the best 40 rules; the search ended there"
+    with pytest.raises(OptionError, match="k = 1000001: give a whole number from 1 to 1,000,000"):
+        rules.ideas(1_000_001)
 
 
 def test_ideas_keep_the_evidence_that_is_still_true() -> None:
@@ -180,7 +180,7 @@ def test_the_searches_for_ideas_share_one_deadline(monkeypatch: pytest.MonkeyPat
     stopped = rules.ideas(time_limit=60)
     assert limits == [60]
     assert len(stopped) < 5
-    assert any("more were not looked for" in note for note in stopped.notes)
+    assert any("the search ended there" in note for note in stopped.notes)
 
 
 def test_ideas_that_are_proven_outlive_a_search_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:

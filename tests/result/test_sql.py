@@ -26,7 +26,7 @@ from causalrules.language.propositions import Proposition
 from causalrules.report import tables
 from causalrules.result import sql as export
 from causalrules.result.rule import RuleResult
-from rulesets import HOSTILE, rule_set, rule_sets, women_of_two_classes
+from rulesets import HOSTILE, admissibility, rule_set, rule_sets, women_of_two_classes
 
 LETTERS = "aB1 _-\"'`\\;%$/*()[]{}∧é日א\u202e👩\n\r\t\0\x1b\u2028"
 NAMES = st.text(st.sampled_from(LETTERS.replace("\0", "")), min_size=1, max_size=8) | st.sampled_from(
@@ -398,7 +398,7 @@ def test_markdown_and_latex_spell_a_rule() -> None:
     assert "| 1 | class ≤ 2 ∧ sex = female | 0.5767 | 0.6960 | 0.6487 to 0.7434 |" in rules.to_markdown()
     assert "1 & class $\\le$ 2 $\\wedge$ sex = female & 0.5767 &" in rules.to_latex()
     assert "proven optimal" in rules.to_latex().lower()
-    violated = dataclasses.replace(rules, admissibility={"status": "violated"})
+    violated = dataclasses.replace(rules, admissibility=admissibility("violated"))
     for table in (violated.to_markdown(), violated.to_latex()):
         assert "reliable association" in table
         assert "effect" not in table

@@ -18,9 +18,11 @@ import causalrules as cr
 from causalrules.cli import cli
 from causalrules.exceptions import DataError, OptionError
 from causalrules.graph.backdoor import Identification
+from causalrules.payload import from_json, to_json
 from causalrules.result.rules import RuleSet
 from causalrules.trust import evidence as ev
 from causalrules.trust.verdict import judge
+from rulesets import admissibility
 
 
 def planted(n: int = 800, effect: float = 0.5, seed: int = 0) -> dict[str, Any]:
@@ -291,7 +293,7 @@ def test_the_evidence_is_named_as_the_graph_allows(trusted: RuleSet, status: str
     from causalrules.report import evidence as wording
     from causalrules.report import evidence_sections as section
 
-    rules = replace(trusted, admissibility=None if status is None else {"status": status})
+    rules = replace(trusted, admissibility=None if status is None else admissibility(status))
     assert f"{noun} +0." in wording.of_rule(rules[0], rules)
     said = repr([*section.of_result(rules), *section.of_rule(rules[0], rules)])
     assert f"{noun} on unseen rows" in said
@@ -317,7 +319,7 @@ honest_effects = st.builds(
 
 @given(st.builds(ev.RuleEvidence, honest=st.none() | honest_effects, verdict=st.none() | st.from_type(ev.Verdict)))
 def test_evidence_survives_json(evidence: ev.RuleEvidence) -> None:
-    assert ev.from_dict(ev.RuleEvidence, json.loads(json.dumps(ev.to_dict(evidence)))) == evidence
+    assert from_json(ev.RuleEvidence, json.loads(json.dumps(to_json(evidence))), "evidence") == evidence
 
 
 json_values = st.recursive(

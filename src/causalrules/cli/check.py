@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"admissible": 0, "violated": 1, "unknown": 3}
 
+
 def _drawing(ctx: click.Context, param: click.Parameter, given: str | None) -> Path | None:
     """Validate the file of --draw."""
     if given is None:
@@ -40,8 +41,8 @@ def _drawing(ctx: click.Context, param: click.Parameter, given: str | None) -> P
     "--actionable",
     multiple=True,
     metavar="NAME",
-    help="Variable that rules may contain. Repeat for more. Default: as in discover, every other column of FILE; without "
-    "FILE, every other observed variable of the graph.",
+    help="Variable to put conditions on; by default every other column of FILE, or every other observed variable of "
+    "the graph. Repeat for more.",
 )
 @LATENT
 @click.option(

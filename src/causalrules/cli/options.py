@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import rich_click as click
 
-from causalrules.options import CutPoints, Flag, Kind, Option, Whole
+from causalrules.exceptions import OptionError
+from causalrules.options import CutPoints, Flag, Kind, Option, Whole, shown
 from causalrules.question import Question, default, flag, options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -24,7 +25,7 @@ class Text(click.ParamType):
         try:
             return self.kind.read(value) if isinstance(value, str) else value
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            raise OptionError(str(error), parameter=param and param.name, value=shown(value)) from None
 
 
 def of_question(command: F) -> F:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 from causalrules.exceptions import DataError
 from causalrules.graph.backdoor import GraphLinks, format_path, unique_names, validate_roles
 from causalrules.graph.criteria import Criterion, Role, Violation, assess, edges_to_controls
 from causalrules.graph.graph import CausalGraph, Edge
 from causalrules.graph.remedies import Remedies
-from causalrules.text import listed, plain, quoted
+from causalrules.payload import from_json
+from causalrules.text import listed, plain
 
 Status = Literal["admissible", "violated", "unknown"]
 
@@ -159,43 +159,11 @@ class Admissibility:
         >>> Admissibility.from_dict(admissibility.to_dict()) == admissibility
         True
         """
-        admissibility: Admissibility = _from_json(cls, saved, "admissibility")
+        admissibility: Admissibility = from_json(cls, saved, "admissibility")
         for number, violation in enumerate(admissibility.violations):
             if len(violation.path) < 3 or len(violation.path) % 2 == 0:
                 raise DataError(f"admissibility.violations[{number}].path must have names and arrows in turn")
         return admissibility
-
-
-def _from_json(kind: Any, value: Any, field: str) -> Any:
-    """Convert a JSON value to a type as annotated; raise a DataError that names the field if it does not fit."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, Mapping):
-        types = get_type_hints(kind)
-        given = {}
-        for name, default in ((one.name, one.default) for one in fields(kind)):
-            if name in value:
-                given[name] = _from_json(types[name], value[name], f"{field}.{name}")
-            elif default is MISSING:
-                raise DataError(f"{field}.{name} is missing")
-        return kind(**given)
-    if origin is tuple and isinstance(value, list | tuple):
-        items = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
-        if len(items) == len(value):
-            pairs = enumerate(zip(items, value, strict=True))
-            return tuple(_from_json(item, one, f"{field}[{number}]") for number, (item, one) in pairs)
-    elif origin is UnionType:
-        # The only unions are with None.
-        return None if value is None else _from_json(arguments[0], value, field)
-    elif origin is Literal:
-        if isinstance(value, str) and value in arguments:
-            return value
-    elif origin is None and isinstance(value, kind):
-        return value
-    length = "" if arguments[-1:] == (Ellipsis,) else f" of {len(arguments)} items"
-    expected = {tuple: f"a list{length}", Literal: f"one of {', '.join(map(repr, arguments))}"}.get(origin)
-    expected = expected or {str: "text", bool: "true or false"}.get(kind, "an object")
-    found = quoted(value) if isinstance(value, str) else type(value).__name__  # repr fails on deep nesting
-    raise DataError(f"{field} must be {expected}, not {found}")
 
 
 def check(

@@ -15,18 +15,12 @@ from causalrules.language.propositions import AND
 from causalrules.text import counted, listed, noise, number, percent, plain, points
 
 if TYPE_CHECKING:
-    from causalrules.graph.backdoor import Identification
     from causalrules.question import Question
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
     from causalrules.trust.evidence import Calibration
 
 _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
-_IDENTIFIED = {
-    True: "identified on its own",
-    False: "not identified",
-    None: "cannot be told whether identified",
-}
 # Below this many points, adjusting is not worth a sentence.
 _CHANGED = 0.005
 # What every interval beside a rule that was searched for has to be read with.
@@ -84,14 +78,14 @@ def graph_lines(rules: RuleSet) -> list[str]:
         return [f"no graph was given: to act on a rule is to assume {'; '.join(assumed)}"]
     if rules.admissibility:
         return []
-    places: dict[tuple[bool | None, str], list[str]] = {}
-    for place, rule in enumerate(rules, 1):
-        if rule.identification is not None:
-            places.setdefault((rule.identification.identified, rule.identification.reason), []).append(str(place))
-    ordered = sorted(places.items(), key=lambda item: list(_IDENTIFIED).index(item[0][0]))
+    places: dict[tuple[str, str], list[str]] = {}
+    for wanted in (True, False, None):
+        for place, rule in enumerate(rules, 1):
+            known = rule.identification
+            if known is not None and known.identified is wanted:
+                places.setdefault((known.label, known.reason), []).append(str(place))
     return [
-        f"{_IDENTIFIED[answer]}: rule{'s' * (len(which) > 1)} {listed(which)} ({reason})"
-        for (answer, reason), which in ordered
+        f"{label}: rule{'s' * (len(which) > 1)} {listed(which)} ({reason})" for (label, reason), which in places.items()
     ]
 
 
@@ -103,7 +97,7 @@ def identified(rule: RuleResult) -> str:
 
 def on_its_own(rule: RuleResult) -> str | None:
     """The same in words; None without a graph."""
-    return None if rule.identification is None else _IDENTIFIED[rule.identification.identified]
+    return None if rule.identification is None else rule.identification.label
 
 
 def open_path(rule: RuleResult) -> str:
@@ -115,13 +109,8 @@ def identification(rule: RuleResult) -> str | None:
     """Say what the graph, if any, means for this rule alone."""
     if rule.identification is None:
         return None
-    words = back_door(rule.identification)
+    words = rule.identification.summary()
     return f"{words[0].upper()}{words[1:]}."
-
-
-def back_door(identification: Identification) -> str:
-    """Whether a rule is identified on its own, and why."""
-    return identification.summary()
 
 
 def verdict(rules: RuleSet) -> str:

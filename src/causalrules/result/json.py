@@ -84,7 +84,6 @@ class _Payload:
     notes: tuple[str, ...]
     versions: dict[str, str]
     evidence: SearchEvidence | None = None
-    admissibility: Admissibility | None = None
 
 
 def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
@@ -129,7 +128,7 @@ def read(source: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(payload, dict) or payload.get("schema") != SCHEMA:
         found = payload.get("schema") if isinstance(payload, dict) else None
         raise DataError(f"{place} has the schema {found!r:.60}; this version reads {SCHEMA!r}")
-    question, known = _question(payload.get("question")), from_json(_Payload, payload, "JSON")
+    question, known = _question(payload.get("question")), from_json(_Payload, payload, "")
     return {
         "rules": tuple(
             _read_rule(rule, question) for rule in from_json(tuple[Any, ...], payload.get("rules"), "rules")
@@ -141,6 +140,7 @@ def read(source: str | os.PathLike[str]) -> dict[str, Any]:
         "stopped": known.proof.stopped,
         "nodes": known.run.nodes,
         "seconds": known.run.seconds,
+        "admissibility": _read_admissibility(payload.get("admissibility")),
         "graph": _read_graph(payload.get("graph")),
         "source": from_json(str | None, payload["question"].get("source"), "source"),  # type: ignore[arg-type]
         "library": default_library(),
@@ -148,11 +148,15 @@ def read(source: str | os.PathLike[str]) -> dict[str, Any]:
     }
 
 
+def _read_admissibility(payload: Any) -> Admissibility | None:
+    return None if payload is None else Admissibility.from_dict(payload)
+
+
 def _read_graph(payload: Any) -> CausalGraph | None:
     try:
         graph: CausalGraph | None = from_json(CausalGraph | None, payload, "graph")  # type: ignore[arg-type]
     except (GraphError, RoleError) as error:
-        raise DataError(f"the result's graph does not fit: {error}") from error
+        raise DataError(f"graph: {error}") from error
     return graph
 
 
@@ -173,14 +177,14 @@ def _stratum(stratum: StratumEffect) -> dict[str, Any]:
 
 def _read_rule(payload: Any, question: Question) -> RuleResult:
     if not isinstance(payload, dict):
-        raise DataError(f"a rule of the result is {type(payload).__name__}, not an object")
+        raise DataError(f"a rule must be an object, not {type(payload).__name__}")
     strata = from_json(tuple[_Counts, ...], payload.get("strata"), "strata")
     counts = tuple((stratum.a, stratum.b, stratum.c, stratum.d) for stratum in strata)
     for count in (count for table in counts for count in table):
         if not 0 <= count < _LARGEST_COUNT:
-            raise DataError(f"the result's strata count {count!r:.40} rows; a count is 0 or more")
+            raise DataError(f"strata: {count!r:.40} is not a count of rows")
     if not sum(map(sum, counts)):
-        raise DataError("a rule of the result has no rows in its strata")
+        raise DataError("strata: a rule has no rows")
     return RuleResult(
         conditions=tuple(
             map(Proposition.from_dict, from_json(tuple[Any, ...], payload.get("conditions"), "conditions"))
@@ -197,7 +201,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
 def _question(payload: Any) -> Question:
     """Read what `Question.kept` wrote; its checks are those of the options."""
     if not isinstance(payload, dict):
-        raise DataError(f"the result's question is {type(payload).__name__}, not an object")
+        raise DataError(f"question must be an object, not {type(payload).__name__}")
     known = {item.name: payload[item.name] for item in fields(Question) if item.name in payload}
     for name in ("target", "outcome", "estimator"):
         known[name] = from_json(str, known.get(name), f"question.{name}")
@@ -210,7 +214,7 @@ def _question(payload: Any) -> Question:
     try:
         return Question(**known)
     except OptionError as error:
-        raise DataError(f"the result's question does not fit: {error}") from error
+        raise DataError(f"question: {error}") from error
 
 
 def _no_constant(name: str) -> float:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
 
+from causalrules.exceptions import DataError, RoleError
 from causalrules.result.rule import NUMBERS, RuleResult
 
 if TYPE_CHECKING:
@@ -495,7 +496,11 @@ class RuleSet(Sequence[RuleResult]):
         """
         from causalrules.result import json
 
-        return cls(**json.read(source))
+        fields = json.read(source)
+        try:
+            return cls(**fields)
+        except RoleError as error:  # the graph does not have these roles
+            raise DataError(f"graph: {error}") from error
 
     def to_sql(self, dialect: str = "duckdb") -> str:
         """Return a condition for WHERE that selects the rows that at least one of the rules covers.
