@@ -16,6 +16,7 @@ from causalrules.exceptions import OptionError
 from causalrules.result import similarity as grouping
 from causalrules.search import deadline
 from causalrules.search import run as search
+from causalrules.search import similarity as coverage
 from causalrules.trust.evidence import SearchEvidence
 from strategies import TARGET, SmallTable, small_tables
 
