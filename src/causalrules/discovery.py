@@ -11,7 +11,8 @@ from numbers import Real
 from typing import Any, cast
 
 from causalrules import estimators
-from causalrules.data.table import Table, is_dask, read
+from causalrules.data.reading import is_dask, read
+from causalrules.data.table import Table
 from causalrules.exceptions import InadmissibleError, OptionError
 from causalrules.language.roles import resolve
 from causalrules.result.rules import Question, RuleResult, RuleSet
@@ -143,7 +144,7 @@ def discover(
 
         known = CausalGraph.read(graph, latent)
     if is_dask(data):
-        from causalrules.search.sharded import read_dask
+        from causalrules.data.dask import read_dask
 
         table: Table = read_dask(data, client, target, weights)
     else:

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causalrules.data.table import read
+from causalrules.data.reading import read
 from causalrules.discovery import discover
 from causalrules.exceptions import DataError, OptionError, RoleError
-from causalrules.language.propositions import Proposition, build, cut_ends, describe, format_value, strata
+from causalrules.language.cuts import check_cuts, cut_ends
+from causalrules.language.language import build_language
+from causalrules.language.propositions import Proposition, describe, format_value
+from causalrules.language.strata import stratify
 from causalrules.result.rules import RuleSet
 
 
@@ -46,11 +49,6 @@ def test_cut_ends_resolve_the_tail_of_a_column_of_zeros():
 def test_cut_ends_of_ten_million_values_are_equal_parts():
     ends = cut_ends(np.ones(10_000_000, np.int64), 8)
     assert np.diff(np.concatenate(([-1], ends))).tolist() == [1_250_000] * 8
-
-
-def test_max_bins_below_one_is_an_option_error():
-    with pytest.raises(OptionError, match="max_bins must be at least 1, not 0"):
-        cut_ends(np.ones(3, np.int64), 0)
 
 
 scalars = st.one_of(
@@ -195,7 +193,7 @@ def satisfies(value, proposition):
 @given(st.dictionaries(st.sampled_from("pqrs"), columns, min_size=1), st.integers(2, 9))
 def test_intervals_of_codes_are_the_rows_that_satisfy_the_proposition(data, max_bins):
     table = read(data)
-    language = build(table, tuple(data), max_bins=max_bins)
+    language = build_language(table, tuple(data), max_bins=max_bins)
     for number, proposition in enumerate(language.propositions):
         name = language.columns[language.column_index[number]]
         assert name == proposition.column
@@ -215,7 +213,7 @@ NEIGHBOURS = st.tuples(st.floats(0, 1), st.integers(0, 3)).map(lambda pair: pair
 @given(st.lists(MANY_DIGITS | NEIGHBOURS, min_size=2, max_size=30), st.integers(2, 8))
 def test_a_printed_cut_selects_the_same_rows_as_the_exact_one(numbers, max_bins):
     numbers = [float(number) for number in numbers]
-    language = build(read({"x": numbers}), ("x",), max_bins)
+    language = build_language(read({"x": numbers}), ("x",), max_bins)
     texts = [proposition.text for proposition in language.propositions]
     assert len(set(texts)) == len(texts)
     for proposition in language.propositions:
@@ -242,7 +240,9 @@ def test_a_printed_cut_selects_the_same_rows_as_the_exact_one(numbers, max_bins)
     ],
 )
 def test_a_cut_is_printed_with_no_more_digits_than_it_needs(numbers, texts):
-    found = [proposition.text.removeprefix("x ") for proposition in build(read({"x": numbers}), ("x",)).propositions]
+    found = [
+        proposition.text.removeprefix("x ") for proposition in build_language(read({"x": numbers}), ("x",)).propositions
+    ]
     assert sorted(found) == sorted(texts)
 
 
@@ -262,7 +262,7 @@ def test_only_what_is_printed_is_rounded():
 
 @given(st.lists(MANY_DIGITS | NEIGHBOURS, min_size=9, max_size=40, unique=True))
 def test_bins_of_controls_are_printed_short_and_apart(numbers):
-    groups = strata(read({"z": [float(number) for number in numbers]}), ["z"])
+    groups = stratify(read({"z": [float(number) for number in numbers]}), ["z"])
     values = sorted(map(float, numbers))
     ends = [0, *(int(end) + 1 for end in groups.ends["z"])]
     last = -math.inf
@@ -282,14 +282,14 @@ def test_a_printed_cut_on_the_wrong_side_is_refused():
 
 def test_a_language_does_not_depend_on_the_order_of_columns():
     data = {"a": [1, 2, 3], "b": ["x", "y", "y"]}
-    forward, backward = build(read(data), ("a", "b")), build(read(data), ("b", "a"))
+    forward, backward = build_language(read(data), ("a", "b")), build_language(read(data), ("b", "a"))
     assert forward.propositions == backward.propositions
     assert forward.column_index.tolist() == backward.column_index.tolist()
 
 
 def test_cuts_of_the_user_are_shown_as_given_and_select_the_same_rows():
     table = read({"age": [10, 17, 20, 40, 70, None]})
-    language = build(table, ("age",), cuts={"age": [18, 65]})
+    language = build_language(table, ("age",), cuts={"age": [18, 65]})
     assert [p.text for p in language.propositions] == ["age ≤ 18", "age ≤ 65", "age ≥ 20", "age ≥ 70"]
     assert language.ends["age"].tolist() == [1, 3, 4]
     assert table.codes("age", language.ends["age"]).tolist() == [0, 0, 1, 1, 2, -1]
@@ -300,7 +300,7 @@ def test_cuts_of_the_user_are_shown_as_given_and_select_the_same_rows():
 
 
 def test_cuts_that_separate_nothing_are_said():
-    language = build(read({"age": [10, 20, 30]}), ("age",), cuts={"age": [5, 20, 25, 30]})
+    language = build_language(read({"age": [10, 20, 30]}), ("age",), cuts={"age": [5, 20, 25, 30]})
     assert [p.text for p in language.propositions] == ["age ≤ 20", "age ≥ 30"]
     assert len(language.notes) == 3
     assert all("left out" in note for note in language.notes)
@@ -327,18 +327,18 @@ def test_wrong_cuts_are_named(cuts, message):
     table = read({"age": [10, 20, 30], "sex": ["f", "m", "m"], "day": days})
     # an unknown column is the same mistake wherever it is named
     with pytest.raises(RoleError if "agee" in cuts else OptionError, match=message):
-        build(table, ("age", "sex"), cuts=cuts)
+        check_cuts(table, cuts, ("age", "sex", "day"))
 
 
 def test_cuts_of_dates_may_be_text():
     days = [dt.date(2020, 1, 1), dt.date(2020, 1, 2), dt.date(2020, 1, 3)]
-    language = build(read({"day": days}), ("day",), cuts={"day": ["2020-01-02"]})
+    language = build_language(read({"day": days}), ("day",), cuts={"day": ["2020-01-02"]})
     assert [p.text for p in language.propositions] == ["day ≤ 2020-01-02", "day ≥ 2020-01-03"]
 
 
 def test_many_values_are_said():
     words = [f"w{number}" for number in range(1_001)] * 2
-    language = build(read({"word": words}), ("word",))
+    language = build_language(read({"word": words}), ("word",))
     assert len(language.propositions) == 1_001
     assert "1,001 different values" in language.notes[0]
 
@@ -353,7 +353,7 @@ def test_strata_are_the_observed_combinations_in_any_order_of_rows(data, random)
     shuffled = {name: [values[row] for row in rows] for name, values in data.items()}
     data, shuffled = ({**d, "row": list(range(12))} for d in (data, shuffled))
     names = tuple(name for name in data if name != "row")
-    plain, mixed = (strata(read(d), names, max_bins=12) for d in (data, shuffled))
+    plain, mixed = (stratify(read(d), names, max_bins=12) for d in (data, shuffled))
     assert plain.labels == mixed.labels
     combinations = list(zip(*(data[name] for name in sorted(names)), strict=True)) or [()] * 12
     index = [stratum_index(plain, data), stratum_index(mixed, shuffled)]
@@ -366,12 +366,13 @@ def test_strata_are_the_observed_combinations_in_any_order_of_rows(data, random)
 
 def stratum_index(strata, data):
     table = read(data)
-    ends = {**strata.ends, "row": np.arange(12)}
-    return [int(i) for batch in table.batches(ends, size=5) for i in strata.index(batch)]
+    codes = {name: table.codes(name, ends) for name, ends in strata.ends.items()}
+    assert strata.index_of(table).tolist() == strata.index(codes, 12).tolist()
+    return strata.index(codes, 12).tolist()
 
 
 def test_strata_are_labelled_by_value_and_missing_comes_last():
-    result = strata(read({"b": [2, None, 1, 1], "a": ["missing", "x", "x", None]}), ("b", "a"))
+    result = stratify(read({"b": [2, None, 1, 1], "a": ["missing", "x", "x", None]}), ("b", "a"))
     assert result.labels == (
         {"a": '"missing"', "b": "2"},
         {"a": "x", "b": "1"},
@@ -381,21 +382,21 @@ def test_strata_are_labelled_by_value_and_missing_comes_last():
 
 
 def test_long_numeric_controls_are_binned_and_said():
-    result = strata(read({"age": list(range(100))}), ("age",))
+    result = stratify(read({"age": list(range(100))}), ("age",))
     assert [label["age"] for label in result.labels] == ["0 to 24", "25 to 49", "50 to 74", "75 to 99"]
     assert result.notes == ("control 'age' has 100 values, binned into 4: 0 to 24, 25 to 49, 50 to 74, 75 to 99",)
-    told = strata(read({"age": list(range(100))}), ("age",), cuts={"age": [9]})
+    told = stratify(read({"age": list(range(100))}), ("age",), cuts={"age": [9]})
     assert [label["age"] for label in told.labels] == ["0 to 9", "10 to 99"]
 
 
 def test_more_strata_than_half_of_the_rows_is_said():
-    result = strata(read({"word": list("abcda")}), ("word",))
+    result = stratify(read({"word": list("abcda")}), ("word",))
     assert "little can be learned: 4 strata for 5 rows" in result.notes[0]
-    assert not strata(read({"word": list("aabb")}), ("word",)).notes
+    assert not stratify(read({"word": list("aabb")}), ("word",)).notes
 
 
 def test_many_controls_do_not_overflow():
     rng = np.random.default_rng(0)
     data = {f"c{number:02}": rng.integers(0, 8, 50) for number in range(40)}
-    result = strata(read(data), tuple(data))
+    result = stratify(read(data), tuple(data))
     assert result.n_strata == 50

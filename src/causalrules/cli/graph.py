@@ -98,7 +98,7 @@ def _columns(
     file: str, target: str, control: tuple[str, ...], actionable: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns of the data, and those that are actionable unless some are named."""
-    from causalrules.data.table import read
+    from causalrules.data.reading import read
     from causalrules.language.roles import default_actionable
 
     table = read(file)

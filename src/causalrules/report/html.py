@@ -113,7 +113,7 @@ class _Less:
 
 
 def _less(rules: RuleSet) -> list[_Less]:
-    if rules.problem is not None and rules.problem.stored is not None:
+    if rules.problem is not None and not rules.problem.rows.is_local:
         rules = replace(rules, problem=None)  # rows that are elsewhere are not fetched for a report
     redundant = grouping.redundant(rules)
     result = [_Less("redundant") if one else _Less() for one in redundant]
@@ -319,7 +319,7 @@ def _figures(rules: RuleSet) -> list[tuple[str, str]]:
     figures = [("The rules with their intervals.", plots.effects)]
     if len(rules) > 1:
         figures.append(("How many rows the rules cover, and how strong they are.", plots.coverage))
-        if rules.problem is not None and rules.problem.stored is None and len(rules) <= 40:
+        if rules.problem is not None and rules.problem.rows.is_local and len(rules) <= 40:
             figures.append(("Which rules hold for the same rows.", plots.overlap))
     if len(rules.history) > 2:
         figures.append(("The search: the best rule found, and what no rule can exceed, over time.", plots.convergence))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from causalrules import estimators
-from causalrules.data.table import read
+from causalrules.data.reading import read
 from causalrules.exceptions import DataError
 from causalrules.language.propositions import Proposition, describe
 from causalrules.report import terminal as display

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from causalrules.data.table import MICROSECOND, Scalar
+from causalrules.data.columns import MICROSECOND, Scalar
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Proposition, describe
 from causalrules.report import words as wording
