@@ -254,6 +254,6 @@ def test_long_lists_of_values_are_shortened():
     assert "(50 in all)" in str(caught.value)
 
 
-def test_nested_columns_are_refused_by_name():
+def test_nested_columns_are_rejected_by_name():
     with pytest.raises(RoleError, match="actionable: column 'l' holds"):
         resolve(read({"y": [0, 1], "l": [[1], [2]], "x": [1, 2]}), "y", actionable="l")

@@ -116,7 +116,7 @@ def test_every_kind_of_column(client: Any) -> None:
     assert answer(rules) == answer(expected)
     assert rules.problem is not None
     assert expected.problem is not None
-    # The rows themselves come when they are asked for.
+    # Access fetches the rows themselves.
     assert rules.problem.stratum.tolist() == expected.problem.stratum.tolist()
     assert rules.problem.outcome.tolist() == expected.problem.outcome.tolist()
     for column, other in zip(rules.problem.columns, expected.problem.columns, strict=True):

@@ -244,7 +244,7 @@ def test_available_memory_is_something() -> None:
     assert free is None or free > 2**20
 
 
-def test_rows_that_are_elsewhere_come_when_they_are_asked_for(tmp_path: Path, sliced: pytest.MonkeyPatch) -> None:
+def test_remote_rows_are_fetched_on_access(tmp_path: Path, sliced: pytest.MonkeyPatch) -> None:
     import pickle
 
     columns = {"y": [0, 1] * 20, "x": list(range(40)), "z": ["a", "b", "b", "a"] * 10}
