@@ -87,7 +87,7 @@ def scan(folder: str) -> dict[str, Any]:
 
 def stages(folder: str) -> dict[str, Any]:
     """From files to the ten best rules, with the seconds of each stage."""
-    from causalrules.data.table import read
+    from causalrules.data.reading import read
     from causalrules.language.roles import resolve
     from causalrules.question import Question
     from causalrules.search import run as search
@@ -213,7 +213,7 @@ def on_a_cluster(n_rows: int) -> dict[str, Any]:
 
 def merging_pays() -> dict[str, Any]:
     """A search with and without merging, for tables with fewer and fewer distinct rows."""
-    from causalrules.data.table import read
+    from causalrules.data.reading import read
     from causalrules.language.roles import resolve
     from causalrules.question import Question
     from causalrules.search import merging

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.measuring import Row, Timing, repeated
-from causalrules.data.table import Table, read
+from causalrules.data.reading import read
+from causalrules.data.table import Table
 from causalrules.language.roles import resolve
 from causalrules.question import Question
 from causalrules.search import run as search

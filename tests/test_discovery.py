@@ -284,8 +284,8 @@ def test_numpy_numbers_are_as_good_as_pythons() -> None:
         ({"holdout": 10**400}, "holdout = 1"),
         ({"cuts": {"survived": [1]}}, "survived"),
         ({"cuts": [("age", [5])]}, "cuts = [('age', [5])]: give the cut points by column"),
-        ({"control": 5}, "control = 5: give the name of a column"),
-        ({"actionable": 5}, "actionable = 5: give the name of a column"),
+        ({"control": 5}, "control = 5: name a column"),
+        ({"actionable": 5}, "actionable = 5: name a column"),
         ({"checkpoint": 5}, "checkpoint = 5: give the path of a file"),
     ],
 )

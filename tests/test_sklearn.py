@@ -162,7 +162,7 @@ def test_the_score_keeps_the_strata_and_the_outcome_of_fit() -> None:
     columns = {"x": rng.integers(0, 3, 400), "age": rng.integers(0, 90, 400)}
     y = np.where(columns["x"] + rng.random(400) * 3 > 2.5, "yes", "no")
     model = cr.CausalRules(outcome="yes", k=1).fit(columns, y, control="age")
-    cuts = model._control_cuts["age"]
+    cuts = model.rules_.problem.strata.bins["age"].uppers
     assert len(cuts) == 3
     young = columns["age"] <= cuts[1]
     part = {name: values[young] for name, values in columns.items()}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from causalrules import __version__, estimators
-from causalrules.data.table import is_dask, read
+from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError
 from causalrules.language.roles import Roles, resolve
 from causalrules.options import is_number
@@ -109,7 +109,7 @@ def _graph(question: Question) -> CausalGraph | None:
 
 def _table(data: Any, question: Question) -> Table:
     if is_dask(data):
-        from causalrules.search.sharded import read_dask
+        from causalrules.data.dask import read_dask
 
         return read_dask(data, question.client, question.target, question.weights)
     return read(data, question.na_values, question.query)

@@ -44,7 +44,7 @@ class Word(Kind):
     metavar: str = "TEXT"
     optional: bool = True
 
-    def __call__(self, name: str, value: Any) -> str | None:
+    def __call__(self, name: str, value: Any) -> Any:
         """Return the text."""
         if isinstance(value, str) or (value is None and self.optional):
             return value
@@ -60,7 +60,7 @@ class Whole(Kind):
     most: int | None = None
     none: str | None = None
 
-    def __call__(self, name: str, value: Any) -> int | None:
+    def __call__(self, name: str, value: Any) -> Any:
         """Return the number as Python's int; NumPy integers are accepted."""
         if value is None and self.none:
             return None
@@ -91,7 +91,7 @@ class Number(Kind):
     above: bool = False
     none: str | None = None
 
-    def __call__(self, name: str, value: Any) -> float | None:
+    def __call__(self, name: str, value: Any) -> Any:
         """Return the number as Python's float; numbers of other libraries are accepted."""
         if value is None and self.none:
             return None
@@ -118,7 +118,7 @@ class Share(Kind):
 
     metavar: str = "SHARE"
 
-    def __call__(self, name: str, value: Any) -> float:
+    def __call__(self, name: str, value: Any) -> Any:
         """Return the share as Python's float."""
         share = real(value)
         if not 0 < share < 1:
@@ -137,7 +137,7 @@ class NumberOrWord(Kind):
     number: Number = Number()
     words: tuple[str, ...] = ()
 
-    def __call__(self, name: str, value: Any) -> float | str | None:
+    def __call__(self, name: str, value: Any) -> Any:
         """Return the number or the word."""
         if isinstance(value, str):
             if value in self.words:
@@ -164,7 +164,7 @@ class Choice(Kind):
     metavar: str = "NAME"
     words: tuple[str, ...] = ()
 
-    def __call__(self, name: str, value: Any) -> str:
+    def __call__(self, name: str, value: Any) -> Any:
         """Return the word."""
         if isinstance(value, str) and value in self.words:
             return value
@@ -175,7 +175,7 @@ class Choice(Kind):
 class Flag(Kind):
     """True or False."""
 
-    def __call__(self, name: str, value: Any) -> bool:
+    def __call__(self, name: str, value: Any) -> Any:
         """Return the flag as Python's bool; NumPy's is accepted."""
         if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
             return bool(value)
@@ -188,7 +188,7 @@ class Texts(Kind):
 
     metavar: str = "TEXT"
 
-    def __call__(self, name: str, value: Any) -> tuple[str, ...]:
+    def __call__(self, name: str, value: Any) -> Any:
         """Return the texts as a tuple."""
         texts = (value,) if isinstance(value, str) else value
         if not isinstance(texts, Collection) or not all(isinstance(text, str) for text in texts):
@@ -256,7 +256,7 @@ class Threads(Kind):
 
     metavar: str = "N"
 
-    def __call__(self, name: str, value: Any) -> int:
+    def __call__(self, name: str, value: Any) -> Any:
         """Return the number as Python's int."""
         threads = integer(value)
         if not threads:

@@ -88,7 +88,8 @@ def _read(kind: Any, payload: Any, place: str) -> Any:
 
 
 def _read_dataclass(kind: type[Any], payload: Mapping[str, Any], place: str) -> Any:
-    hints, values = _hints(kind), {}
+    hints: dict[str, Any] = _hints(kind)  # type: ignore[arg-type]
+    values = {}
     for item in fields(kind):
         name = f"{place}.{item.name}" if place else item.name
         if item.name in payload:

@@ -12,7 +12,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from causalrules.exceptions import OptionError
 from causalrules.options import (
@@ -204,7 +204,7 @@ class Question:
     )
 
     def __post_init__(self) -> None:
-        for name, known in options(type(self)):
+        for name, known in options():
             # Numbers of other libraries become Python's own, so that equal questions are written and compared alike.
             object.__setattr__(self, name, known.kind(name, getattr(self, name)))
         if self.confidence is not None and self.beta is not None:
@@ -216,34 +216,48 @@ class Question:
                 "these are variables of a graph; give the graph too", parameter="latent", value=shown(self.latent)
             )
 
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """The names of the controls."""
+        return _names(self.control)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the actionable columns, as far as they were named."""
+        return _names(self.actionable)
+
     def kept(self) -> dict[str, Any]:
         """Return what is kept with a result: the roles and options, without how the search was run."""
-        return {name: getattr(self, name) for name, known in options(type(self)) if known.kept}
+        return {name: getattr(self, name) for name, known in options() if known.kept}
 
     def searched(self) -> dict[str, Any]:
         """Return the options that the answer of the search depends on, besides the rows and the language."""
-        return {name: getattr(self, name) for name, known in options(type(self)) if known.searched}
+        return {name: getattr(self, name) for name, known in options() if known.searched}
 
     def answered(self: Q, **changes: Any) -> Q:
         """Return the question as a result keeps it, with these changes, such as the roles by name."""
-        defaults = {name: default(type(self), name) for name, known in options(type(self)) if not known.kept}
+        defaults = {name: default(name) for name, known in options() if not known.kept}
         return replace(self, **{**defaults, **changes})
 
 
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+
+
 @functools.cache
-def options(kind: type[Question]) -> tuple[tuple[str, Option], ...]:
+def options() -> tuple[tuple[str, Option], ...]:
     """Return the name and the Option of every field, in their order."""
-    return tuple((item.name, item.metadata["option"]) for item in fields(kind))
+    return tuple((item.name, item.metadata["option"]) for item in fields(Question))
 
 
-def default(kind: type[Question], name: str) -> Any:
+def default(name: str) -> Any:
     """Return the default of an option."""
-    return next(item.default for item in fields(kind) if item.name == name)
+    return next(item.default for item in fields(Question) if item.name == name)
 
 
 def parameters(wanted: Callable[[Option], bool]) -> dict[str, Any]:
     """Return the names and defaults of the options that satisfy a condition."""
-    return {name: default(Question, name) for name, known in options(Question) if wanted(known)}
+    return {name: default(name) for name, known in options() if wanted(known)}
 
 
 def flag(name: str) -> str:
@@ -252,15 +266,13 @@ def flag(name: str) -> str:
     >>> flag("max_length"), flag("k")
     ('--max-length', '-k')
     """
-    known = dict(options(Question)).get(name)
+    known = dict(options()).get(name)
     return known.flag if known is not None and known.flag else f"--{name.replace('_', '-')}"
 
 
-def documentation(kind: type[Question] = Question) -> str:
+def documentation() -> str:
     """Return the Parameters section of the options, as numpydoc has it."""
-    return "\n".join(
-        f"{name}\n{textwrap.indent(textwrap.fill(known.doc, 112), '    ')}" for name, known in options(kind)
-    )
+    return "\n".join(f"{name}\n{textwrap.indent(textwrap.fill(known.doc, 112), '    ')}" for name, known in options())
 
 
 def asks(kind: Callable[P, Q]) -> Callable[[Callable[[Any, Q], R]], Callable[Concatenate[Any, P], R]]:
@@ -285,14 +297,14 @@ def asks(kind: Callable[P, Q]) -> Callable[[Callable[[Any, Q], R]], Callable[Con
         vars(ask)["__signature__"] = inspect.Signature([first, *known.parameters.values()], return_annotation=returns)
         if answer.__doc__:
             ask.__doc__ = answer.__doc__.replace("    {options}", textwrap.indent(documentation(), "    "))
-        return ask
+        return cast("Callable[Concatenate[Any, P], R]", ask)
 
     return decorate
 
 
 def differing(question: Question) -> Iterator[tuple[str, Option, Any]]:
     """Yield the options of a question that are kept and not at their defaults."""
-    for name, known in options(type(question)):
+    for name, known in options():
         value = getattr(question, name)
-        if known.kept and value != default(type(question), name):
+        if known.kept and value != default(name):
             yield name, known, value

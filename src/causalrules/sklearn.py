@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import estimators
-from causalrules.data.table import Table, read
+from causalrules.data.reading import read
 from causalrules.discovery import discover
 from causalrules.exceptions import CausalRulesError, DataError, OptionError
-from causalrules.language.propositions import strata
 from causalrules.language.roles import resolve
 from causalrules.result.rules import RuleSet
 
@@ -103,7 +102,6 @@ class CausalRules:
         satisfied = resolve(table, target, self.outcome, self.actionable, control, weights).outcome.satisfied
         values = observed.histogram(target).values
         self._examples = [values[int(np.argmax(satisfied == wanted))] for wanted in (True, False)]
-        self._control_cuts = self._cuts_of_controls(observed)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -158,16 +156,15 @@ class CausalRules:
             )
         if not rules:
             return 0.0
-        groups = strata(table, rules.question.control, max_bins=self.max_bins, cuts=self._control_cuts)
-        codes = {name: table.codes(name, groups.ends[name]) for name in groups.columns}
-        stratum = groups.index(codes) if codes else np.zeros(table.n_records, np.int32)
+        assert rules.problem is not None, "discover() keeps the problem"
+        stratum = rules.problem.strata.index_of(table)
         holds = rules[0].covers(table)
         sides = [
             known & (holds == covered) & (positive == outcome) for covered in (True, False) for outcome in (True, False)
         ]
         tables = np.array(
             [
-                np.bincount(stratum[side], None if weight is None else weight[side], minlength=groups.n_strata)
+                np.bincount(stratum[side], None if weight is None else weight[side], minlength=stratum.max() + 1)
                 for side in sides
             ]
         )
@@ -227,17 +224,6 @@ class CausalRules:
                 raise DataError(f"X has {len(columns)} columns, but fit() saw {self.n_features_in_}")
             return dict(zip(self.feature_names_in_.tolist(), columns.values(), strict=True))
         return columns
-
-    def _cuts_of_controls(self, observed: Table) -> dict[str, list[Any]]:
-        """Where the controls were cut, so that other rows fall into the same strata."""
-        problem = self.rules_.problem
-        assert problem is not None, "discover() keeps the problem"
-        cuts = {}
-        for name in problem.strata.columns:
-            if observed.kinds[name].ordered:
-                values = observed.histogram(name).values
-                cuts[name] = [values[int(end)] for end in problem.strata.ends[name][:-1]]
-        return cuts
 
     def _positives(self, labels: list[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which rows have a label, and which the outcome: also where none of these rows happens to have it."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causalrules.data.table import read
+from causalrules.data.reading import read
 from causalrules.exceptions import DataError, RoleError
 from causalrules.language.roles import resolve
 
@@ -176,7 +176,7 @@ def test_weights_take_no_other_role():
     [
         ({"target": "survivd"}, "target: no column 'survivd'; did you mean 'survived'"),
         ({"target": "zzz"}, "no column 'zzz'; the columns are 'survived'"),
-        ({"target": 3}, "target: a column is named by its text, not by 3"),
+        ({"target": 3}, "target = 3: name a column by its text"),
         ({"control": "sexx"}, "control: no column 'sexx'; did you mean 'sex'"),
         ({"actionable": ["Age"]}, "actionable: no column 'Age'; did you mean 'age'"),
         ({"weights": "ag"}, "weights: no column 'ag'; did you mean 'age'"),
@@ -199,14 +199,14 @@ def test_weights_take_no_other_role():
         ({"target": "age", "outcome": "== 15"}, "'15' is not a value of 'age'; its values are 10, 20, 30"),
         (
             {"target": "age", "outcome": "> 15 and < 25"},
-            "give one condition; for more, make a column of true and false",
+            "give one condition; for more, add a column of true and false",
         ),
-        ({"target": "age >= 20"}, "no column 'age >= 20'; write target='age', outcome='>= 20'"),
+        ({"target": "age >= 20"}, "no column 'age >= 20'; name the target 'age' and the outcome '>= 20'"),
         ({"outcome": lambda value: value > 0}, "is not a value of 'survived'; its values are 0, 1, or a condition"),
         ({"outcome": ["1"]}, "is not a value of 'survived'"),
         ({"outcome": math.nan}, "nan is not a value of 'survived'"),
-        ({"target": "sex"}, "which outcome of 'sex' is the desired one.* 'f', 'm'"),
-        ({"target": "age"}, "which outcome of 'age' is the desired one.*10, 20, 30, or a condition"),
+        ({"target": "sex"}, "which value of 'sex' is the desired one.* 'f', 'm'"),
+        ({"target": "age"}, "which value of 'age' is the desired one.*10, 20, 30, or a condition"),
         ({"target": "sex", "outcome": ">= f"}, "the text values of 'sex' have no order"),
         ({"target": "day", "outcome": True}, "True is not a value of 'day'"),
         ({"target": "same", "outcome": 7}, "'same = 7' always happens"),
@@ -254,6 +254,6 @@ def test_long_lists_of_values_are_shortened():
     assert "(50 in all)" in str(caught.value)
 
 
-def test_nested_columns_are_refused_by_name():
+def test_nested_columns_are_rejected_by_name():
     with pytest.raises(RoleError, match="actionable: column 'l' holds"):
         resolve(read({"y": [0, 1], "l": [[1], [2]], "x": [1, 2]}), "y", actionable="l")

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from causalrules.data import table as data
-from causalrules.language import propositions, roles
+from causalrules.data.reading import read
+from causalrules.language import roles
+from causalrules.language.language import build_language
+from causalrules.language.strata import stratify
 from strategies import TARGET, SmallTable, questions, small_tables
 
 
@@ -192,13 +194,13 @@ def test_rules_cover_some_rows_but_not_all_and_are_distinct(table: SmallTable, o
 @settings(deadline=None, max_examples=100)
 @given(small_tables(), st.integers(2, 8))
 def test_the_package_has_the_oracles_conditions_and_strata(table: SmallTable, max_bins: int) -> None:
-    whole = data.read(table.columns())
+    whole = read(table.columns())
     assigned = roles.resolve(whole, target=TARGET, outcome=1, control=tuple(table.control))
     observed = {i: row for i, row in enumerate(table.rows) if row[TARGET] is not None}
     ids, everything = np.array(list(observed)), frozenset(observed)
 
     kept = whole.observed(TARGET)
-    built = propositions.build(kept, assigned.actionable, max_bins=max_bins)
+    built = build_language(kept, assigned.actionable, max_bins=max_bins)
     actual = set()
     for condition in built.propositions:
         held = kept.select(condition.column, condition.holds(kept.histogram(condition.column).values))
@@ -207,10 +209,9 @@ def test_the_package_has_the_oracles_conditions_and_strata(table: SmallTable, ma
     # a condition that holds always changes no rule, so that a constant column may be left out
     assert {it for it in actual if it.rows != everything} == {it for it in expected if it.rows != everything}
 
-    strata = propositions.strata(kept, assigned.control, max_bins=max_bins)
+    strata = stratify(kept, assigned.control, max_bins=max_bins)
     if table.control:
-        (codes,) = kept.batches(strata.ends)
-        index = strata.index(codes).tolist()
+        index = strata.index_of(kept).tolist()
         labels = oracle.strata(observed, table.control, max_bins)
         pairs = set(zip(index, (labels[i] for i in observed), strict=True))
         assert len(pairs) == len(set(index)) == len(set(labels.values())) == strata.n_strata

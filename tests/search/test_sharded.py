@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
+from causalrules.data import dask as distributed_data
 from causalrules.exceptions import DataError
 from causalrules.search import core as _native
 from causalrules.search import sharded as cluster
@@ -115,7 +116,7 @@ def test_every_kind_of_column(client: Any) -> None:
     assert answer(rules) == answer(expected)
     assert rules.problem is not None
     assert expected.problem is not None
-    # The rows themselves come when they are asked for.
+    # Access fetches the rows themselves.
     assert rules.problem.stratum.tolist() == expected.problem.stratum.tolist()
     assert rules.problem.outcome.tolist() == expected.problem.outcome.tolist()
     for column, other in zip(rules.problem.columns, expected.problem.columns, strict=True):
@@ -159,11 +160,13 @@ FORMS = {
 @pytest.mark.parametrize(("form", "other"), list(itertools.combinations(FORMS, 2)))
 def test_dates_times_and_durations_are_not_mixed(form: str, other: str) -> None:
     outlines = [
-        cluster._summarise(pd.DataFrame({"y": [0, 1, 1, 0], "x": pd.Series(FORMS[each], dtype=object)}), 0, "y", None)
+        distributed_data.summarise(
+            pd.DataFrame({"y": [0, 1, 1, 0], "x": pd.Series(FORMS[each], dtype=object)}), 0, "y", None
+        )
         for each in (form, other)
     ]
     with pytest.raises(DataError, match=f"'x' holds {form} values in partition 0 and {other} values in partition 1"):
-        cluster._Source([summary.outline for summary in outlines])
+        distributed_data.RemoteSource([summary.outline for summary in outlines])
 
 
 def test_signed_and_unsigned_integers_are_integers(client: Any) -> None:
@@ -308,7 +311,7 @@ def test_a_cluster_that_is_gone_is_an_error_and_the_search_is_kept(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(cluster, "_WITHOUT_WORKERS", patience)
-    monkeypatch.setattr(cluster, "_SLICE", 0.1)
+    monkeypatch.setattr(cluster, "_POLL", 0.1)
     monkeypatch.setattr(_native.RemoteSearch, "patience", 0.2)
     local = noise(500, 6)
     path = tmp_path / "search.ckpt"
@@ -317,15 +320,19 @@ def test_a_cluster_that_is_gone_is_an_error_and_the_search_is_kept(
         distributed.Client(workers, set_as_default=False) as client,
     ):
         seen: list[Any] = []
+        taken_down: list[bool] = []
 
         def watch(progress: Any) -> None:
             seen.append(progress)
-            if len(seen) == 2:
-                # While questions are under way.
+            if progress.nodes and not taken_down:
+                taken_down.append(True)
+                # Once there is something to keep, and while questions are under way.
                 threading.Timer(0.05, take_down, (workers, client)).start()
 
         frame = dd.from_pandas(local, npartitions=3)
-        with pytest.raises(DataError, match=f"the cluster {message}; start it and ask again, from a checkpoint"):
+        with pytest.raises(
+            DataError, match=f"the cluster {message}; start it and run the search again, from a checkpoint"
+        ):
             cr.discover(frame, "y", client=client, progress=watch, checkpoint=path)
     assert "panicked" not in capfd.readouterr().err
     rules = cr.discover(local, "y", checkpoint=path)

@@ -15,11 +15,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules.data import files
-from causalrules.data import table as data
+from causalrules.data import database, files, reading, streaming
 from causalrules.exceptions import DataError, OptionError
-from causalrules.search import merging
-from causalrules.search import rows as stored
+from causalrules.search import memory, merging
 from causalrules.search import streamed as stream
 from causalrules.search.core import Batch
 from strategies import SmallTable, questions, small_tables
@@ -32,10 +30,10 @@ slow = settings(
 
 
 @pytest.fixture
-def streaming(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def sliced(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Everything is streamed, in slices of five rows."""
-    monkeypatch.setattr(data, "STREAMED_FROM", 0)
-    monkeypatch.setattr(files, "SLICE", 5)
+    monkeypatch.setattr(reading, "STREAMED_FROM", 0)
+    monkeypatch.setattr(database, "SLICE", 5)
     monkeypatch.setattr(stream, "SLICE", 5)
     return monkeypatch
 
@@ -71,20 +69,20 @@ def write(columns: dict[str, list[Any]], path: Path) -> Path:
 @given(small_tables(), questions(), st.booleans(), st.booleans())
 def test_streamed_is_in_memory(
     tmp_path: Path,
-    streaming: pytest.MonkeyPatch,
+    sliced: pytest.MonkeyPatch,
     small: SmallTable,
     question: dict[str, Any],
     sorts: bool,
     merges: bool,
 ) -> None:
-    streaming.setattr(stream, "_GROUPED", 0 if sorts else 100_000)
-    streaming.setattr(stream.StreamedTable, "_KEPT_VALUES", 2)
-    streaming.setattr(merging, "pays", lambda batch: merges)
+    sliced.setattr(streaming, "_GROUPED", 0 if sorts else 100_000)
+    sliced.setattr(streaming.StreamedTable, "_KEPT_VALUES", 2)
+    sliced.setattr(merging, "pays", lambda batch: merges)
     path = write(small.columns(), tmp_path / "data.parquet")
     with pytest.MonkeyPatch.context() as in_memory:
-        in_memory.setattr(data, "STREAMED_FROM", 10**9)
+        in_memory.setattr(reading, "STREAMED_FROM", 10**9)
         expected = outcome(path, small, **question)
-    assert type(data.read(path)) is stream.StreamedTable
+    assert type(reading.read(path)) is streaming.StreamedTable
     assert outcome(path, small, **question) == expected
     assert outcome(duckdb.read_parquet(str(path)), small, **question) == expected
 
@@ -92,7 +90,7 @@ def test_streamed_is_in_memory(
 @slow
 @given(small_tables(), st.data())
 def test_streamed_weights_are_repeated_rows(
-    tmp_path: Path, streaming: pytest.MonkeyPatch, small: SmallTable, draw: st.DataObject
+    tmp_path: Path, sliced: pytest.MonkeyPatch, small: SmallTable, draw: st.DataObject
 ) -> None:
     columns = small.columns()
     n_rows = len(small.rows)
@@ -118,9 +116,9 @@ columns_of_any_kind = st.one_of(
 @slow
 @given(columns_of_any_kind, columns_of_any_kind, columns_of_any_kind, st.booleans())
 def test_values_of_any_kind(
-    tmp_path: Path, streaming: pytest.MonkeyPatch, x: list[Any], z: list[Any], y: list[Any], sorts: bool
+    tmp_path: Path, sliced: pytest.MonkeyPatch, x: list[Any], z: list[Any], y: list[Any], sorts: bool
 ) -> None:
-    streaming.setattr(stream, "_GROUPED", 0 if sorts else 100_000)
+    sliced.setattr(streaming, "_GROUPED", 0 if sorts else 100_000)
     path = write({"x": x, "z": z, "y": y, "b": [True, False] * 6}, tmp_path / "data.parquet")
     wanted = next((value for value in y if value is not None and value == value), None)
 
@@ -131,13 +129,13 @@ def test_values_of_any_kind(
             return str(error)
 
     with pytest.MonkeyPatch.context() as in_memory:
-        in_memory.setattr(data, "STREAMED_FROM", 10**9)
+        in_memory.setattr(reading, "STREAMED_FROM", 10**9)
         expected = found()
     assert found() == expected
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 10**9], ids=["on disk", "in memory"])
-def test_many_files_are_one_table(tmp_path: Path, streaming: pytest.MonkeyPatch, kept_bytes: int) -> None:
+def test_many_files_are_one_table(tmp_path: Path, sliced: pytest.MonkeyPatch, kept_bytes: int) -> None:
     rng = np.random.default_rng(0)
     parts = []
     for number in range(4):
@@ -158,7 +156,7 @@ def test_many_files_are_one_table(tmp_path: Path, streaming: pytest.MonkeyPatch,
     whole = {name: [value for part in parts for value in part[name]] for name in parts[0]}
     expected = answer(cr.discover(whole, "y", k=500))
     assert "only here" in str(expected)
-    streaming.setattr(files, "_KEPT_BYTES", kept_bytes)
+    sliced.setattr(files, "_KEPT_BYTES", kept_bytes)
     for pattern in ("part-*.parquet", "part-?.csv"):
         assert answer(cr.discover(tmp_path / pattern, "y", k=500)) == expected
 
@@ -205,48 +203,48 @@ def test_csv_headers_that_differ_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_streamed_weights_are_checked(
-    tmp_path: Path, streaming: pytest.MonkeyPatch, weights: list[Any], message: str
+    tmp_path: Path, sliced: pytest.MonkeyPatch, weights: list[Any], message: str
 ) -> None:
     path = write({"y": [0, 1, 0, 1], "x": [1, 2, 3, 4], "n": weights}, tmp_path / "data.parquet")
     with pytest.raises(DataError, match=message):
         cr.discover(path, "y", weights="n")
 
 
-def test_streamed_infinities_are_named(tmp_path: Path, streaming: pytest.MonkeyPatch) -> None:
+def test_streamed_infinities_are_named(tmp_path: Path, sliced: pytest.MonkeyPatch) -> None:
     path = write({"y": [0, 1, 0, 1], "x": [1.0, 2.0, float("inf"), -float("inf")]}, tmp_path / "data.parquet")
     with pytest.raises(DataError, match="'x' holds 2 infinite values, the first in row 3"):
         cr.discover(path, "y")
 
 
-def test_too_many_texts(tmp_path: Path, streaming: pytest.MonkeyPatch) -> None:
-    streaming.setattr(stream, "_MOST_TEXTS", 3)
+def test_too_many_texts(tmp_path: Path, sliced: pytest.MonkeyPatch) -> None:
+    sliced.setattr(streaming, "_MOST_TEXTS", 3)
     values = {"y": [0, 1, 0, 1, 1], "b": [True, False, True, True, False]}
     rules = cr.discover(write({**values, "x": list("abcde")}, tmp_path / "a.parquet"), "y")
     assert any("5 values are all different" in note for note in rules.notes)
     for role in ("target", "control"):
-        with pytest.raises(DataError, match="'x' has 5 different texts"):
+        with pytest.raises(DataError, match="'x' has 5 distinct texts"):
             cr.discover(tmp_path / "a.parquet", **{"target": "y", "outcome": 1, role: "x"})
-    with pytest.raises(DataError, match="'x' has 4 different texts"):
+    with pytest.raises(DataError, match="'x' has 4 distinct texts"):
         cr.discover(write({**values, "x": list("abcda")}, tmp_path / "b.parquet"), "y")
 
 
 def test_what_does_not_fit_is_said_before_it_starts(
-    tmp_path: Path, streaming: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sliced: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "available_memory", lambda: 50)
+    monkeypatch.setattr(memory, "available_memory", lambda: 50)
     columns = {"y": [0, 1] * 50, "x": list(range(100))}
-    message = r"100 rows with 14 conditions need .* GB .* free; lower max_bins, .*'x' has the most values: 8"
+    message = r"100 rows with 14 conditions need .* GB .* free; use fewer bins .*'x' has the most values: 8"
     for source in (columns, write(columns, tmp_path / "data.parquet")):
         with pytest.raises(DataError, match=message):
             cr.discover(source, "y")
 
 
 def test_available_memory_is_something() -> None:
-    free = stored.available_memory()
+    free = memory.available_memory()
     assert free is None or free > 2**20
 
 
-def test_rows_that_are_elsewhere_come_when_they_are_asked_for(tmp_path: Path, streaming: pytest.MonkeyPatch) -> None:
+def test_remote_rows_are_fetched_on_access(tmp_path: Path, sliced: pytest.MonkeyPatch) -> None:
     import pickle
 
     columns = {"y": [0, 1] * 20, "x": list(range(40)), "z": ["a", "b", "b", "a"] * 10}
@@ -254,7 +252,7 @@ def test_rows_that_are_elsewhere_come_when_they_are_asked_for(tmp_path: Path, st
     local = cr.discover(columns, "y", control="z").problem
     assert streamed is not None
     assert local is not None
-    assert streamed.stored is not None
+    assert not streamed.rows.is_local
     again = pickle.loads(pickle.dumps(streamed))
     for problem in (streamed, again):
         assert problem.stratum.tolist() == local.stratum.tolist()
@@ -266,7 +264,7 @@ def test_rows_that_are_elsewhere_come_when_they_are_asked_for(tmp_path: Path, st
 def test_a_query_cannot_tell_cases_apart(tmp_path: Path) -> None:
     columns = {"y": [0, 1, 1, 0], "a": [1, 2, 3, 4], "A": [4, 3, 2, 2], "é": [1, 2, 1, 2], "É": [1, 1, 2, 2]}
     path = write(columns, tmp_path / "data.parquet")
-    with pytest.raises(OptionError, match="the columns 'a' and 'A' differ in the case of letters alone"):
+    with pytest.raises(OptionError, match="the columns 'a' and 'A' differ only in case"):
         cr.discover(path, "y", query="SELECT * FROM data")
     del columns["A"]
     path = write(columns, tmp_path / "data.parquet")

@@ -84,7 +84,7 @@ def test_splits_take_their_share_of_each_stratum(table: SmallTable, seed: int, s
 def test_the_split_does_not_look_at_the_outcome() -> None:
     problem = cr.discover(noise(0), "y", control="z", k=1).problem
     assert problem is not None
-    other = replace(problem, outcome=1 - problem.outcome)
+    other = problem.with_rows(outcome=1 - problem.outcome)
     for mine, theirs in zip(
         split(problem, 0.5, np.random.default_rng(1)), split(other, 0.5, np.random.default_rng(1)), strict=True
     ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from types import SimpleNamespace
@@ -101,7 +100,7 @@ def test_too_many_arrangements_are_not_counted_in_full(monkeypatch: pytest.Monke
     assert arrangements(rules.problem, 999) is None
     assert counted == []
     # 500 strata of two ways each: the product ends where it is too large
-    pairs = dataclasses.replace(rules.problem, stratum=np.repeat(np.arange(500, dtype=np.int32), 2))
+    pairs = rules.problem.with_rows(stratum=np.repeat(np.arange(500, dtype=np.int32), 2))
     assert arrangements(pairs, 999) is None
     assert counted == [(2, 1)] * 10
 

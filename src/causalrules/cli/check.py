@@ -91,7 +91,7 @@ def _columns(
     file: str, target: str, control: tuple[str, ...], actionable: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns of the data, and the default actionable ones (none if some are given)."""
-    from causalrules.data.table import read
+    from causalrules.data.reading import read
     from causalrules.language.roles import default_actionable
 
     table = read(file)

@@ -9,12 +9,12 @@ import rich_click as click
 
 from causalrules.exceptions import OptionError
 from causalrules.options import CutPoints, Flag, Kind, Option, Whole, shown
-from causalrules.question import Question, default, flag, options
+from causalrules.question import default, flag, options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Text(click.ParamType):
+class Text(click.ParamType):  # type: ignore[type-arg]
     """A click type that reads the text of an option as its kind does."""
 
     def __init__(self, kind: Kind) -> None:
@@ -25,12 +25,12 @@ class Text(click.ParamType):
         try:
             return self.kind.read(value) if isinstance(value, str) else value
         except ValueError as error:
-            raise OptionError(str(error), parameter=param and param.name, value=shown(value)) from None
+            raise OptionError(str(error), parameter=param.name if param else None, value=shown(value)) from None
 
 
 def of_question(command: F) -> F:
     """Add an option for every option of a question, under the same name, in the panel where it belongs."""
-    for name, known in reversed(options(Question)):
+    for name, known in reversed(options()):
         if known.panel is not None:
             command = click.option(*_spelling(name, known), **_settings(name, known))(command)
     return command
@@ -49,12 +49,13 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spelling(name: str, known: Option) -> tuple[str, str]:
-    negated = isinstance(known.kind, Flag) and default(Question, name)
+    negated = isinstance(known.kind, Flag) and default(name)
     return flag(f"no_{name}" if negated else name), name
 
 
 def _settings(name: str, known: Option) -> dict[str, Any]:
-    value, settings = default(Question, name), {"panel": known.panel, "help": _help(known)}
+    value = default(name)
+    settings: dict[str, Any] = {"panel": known.panel, "help": _help(known)}
     if isinstance(known.kind, Flag):
         # A flag that is on by default is turned off by its negation.
         return settings | {"is_flag": True, "flag_value": not value, "default": value}

@@ -13,29 +13,27 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data.table import (
+from causalrules.data.columns import (
     EPOCH,
     MICROSECOND,
     Column,
     Kind,
-    Source,
     check_names,
     coded,
-    default_library,
-    duplicates,
     finer_than_microseconds,
+    inexact_numbers,
     moments,
     number,
-    repeated_names,
 )
+from causalrules.data.table import Source, default_library
 from causalrules.exceptions import DataError
-from causalrules.text import shorten
+from causalrules.text import counted, shorten
 
 _TEXT_CHUNK = 100_000
 
 
 class _Frame:
-    """Columns in memory: narwhals series or NumPy arrays, turned into numbers when they are asked for."""
+    """Columns in memory: narwhals series or NumPy arrays, encoded when they are needed."""
 
     def __init__(self, columns: Mapping[str, Any], library: str) -> None:
         self.library = library
@@ -44,7 +42,7 @@ class _Frame:
         self.notes: list[str] = []
         self.n_rows = len(next(iter(columns.values()))) if columns else 0
         self._raw = columns
-        # Text is encoded once: each time would go through every string again.
+        # Text is encoded once, because each time would visit every string again.
         self._encoded: dict[str, Column] = {}
         for name, raw in columns.items():
             self._classify(name, raw)
@@ -76,7 +74,7 @@ class _Frame:
 
 
 def read_object(data: Any) -> Source:
-    """A dataframe, a dict of columns or a structured array, by what it is."""
+    """Read a dataframe, a dict of columns or a structured array."""
     if isinstance(data, np.ndarray):
         if data.dtype.names is None:
             raise DataError(
@@ -95,15 +93,14 @@ def read_object(data: Any) -> Source:
             f"cannot read a table from {type(data).__name__}; pass a pandas, Polars or Arrow table, a DuckDB "
             "relation, a dict of columns, or a path to a CSV, TSV or Parquet file"
         ) from None
-    except Exception as error:  # pandas refuses duplicate names through narwhals with an error of its own
-        repeated = duplicates([str(name) for name in getattr(data, "column_names", getattr(data, "columns", ()))])
-        if repeated:
-            raise DataError(repeated_names(repeated)) from error
+    except Exception as error:  # narwhals has errors of its own for duplicate names
+        if names := [str(name) for name in getattr(data, "column_names", getattr(data, "columns", ()))]:
+            check_names(names)
         raise DataError(f"cannot read the {type(data).__name__}: {error}") from error
     if isinstance(frame, nw.LazyFrame):
         try:
             frame = frame.collect()
-        except Exception as error:  # whatever the library raises for a query that cannot run
+        except Exception as error:  # any error of the library for a query that fails
             raise DataError(f"cannot collect the {type(data).__name__}: {error}") from error
     if not isinstance(frame, nw.DataFrame):
         raise DataError(f"a {type(data).__name__} is one column, not a table; pass the whole dataframe")
@@ -133,7 +130,7 @@ def _dict_columns(data: Mapping[Any, Any]) -> dict[str, Any]:
     if len(set(lengths.values())) > 1:
         shortest, longest = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
         raise DataError(
-            f"columns differ in length: {shortest!r} has {lengths[shortest]:,} row{'s' * (lengths[shortest] != 1)}, "
+            f"columns differ in length: {shortest!r} has {counted(lengths[shortest], 'row')}, "
             f"{longest!r} has {lengths[longest]:,}"
         )
     return columns
@@ -186,21 +183,21 @@ def _series_column(series: nw.Series[Any], kind: Kind) -> Column:
         return moments(np.fromiter(times, np.int64, len(series)), missing, "time")
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         return _array_column(series.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy(), "utc")
-    if isinstance(dtype, nw.Date):  # in a pandas frame, Arrow's dates would come as objects
+    if isinstance(dtype, nw.Date):  # Arrow's dates in a pandas frame would be objects
         return _array_column(series.cast(nw.Datetime("us")).to_numpy().astype("M8[D]"))
     return _array_column(series.to_numpy())
 
 
 def _found(series: nw.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
-    """The distinct values of a series, and the position of each row's value among them."""
-    if series.implementation.is_pandas_like():  # an order faster than going through the values
+    """Return the position of each row's value among the distinct values, and these."""
+    if series.implementation.is_pandas_like():  # an order of magnitude faster than a loop
         codes, found = series.to_native().factorize()
         return codes, list(found)
     return _distinct(_chunks(series), len(series))
 
 
 def _categories(name: str, series: nw.Series[Any], notes: list[str]) -> Column:
-    """A column of categories without an order: themselves where all are of one type, else their text."""
+    """Encode unordered categories: as they are if all are of one type, else as text."""
     codes, found = _found(series)
     if any(_is_finer(value) for value in found):
         notes.append(finer_than_microseconds(name))
@@ -213,13 +210,13 @@ def _categories(name: str, series: nw.Series[Any], notes: list[str]) -> Column:
         try:
             return _labelled(codes, values, own=True)
         except TypeError:  # datetimes with and without a time zone
-            notes.append(f"column {name!r} mixes datetimes with and without a time zone; it is taken as text")
+            notes.append(f"column {name!r} mixes datetimes with and without a time zone; it is read as text")
     return _labelled(codes, found)
 
 
 def _mixes(name: str, types: set[type]) -> str:
     names = " and ".join(sorted(kind.__name__ for kind in types))
-    return f"column {name!r} mixes {names} values; it is taken as text"
+    return f"column {name!r} mixes {names} values; it is read as text"
 
 
 def _chunks(series: nw.Series[Any]) -> Iterator[Any]:
@@ -245,7 +242,7 @@ def _array_column(array: NDArray[Any], form: str = "datetime") -> Column:
     if array.dtype.kind == "b":
         return coded(array.astype(np.int32), (False, True))
     if array.dtype.kind == "U":
-        return text(iter(array.tolist()), len(array))
+        return _text(iter(array.tolist()), len(array))
     missing = np.isnat(array)
     if array.dtype.kind == "m":
         return moments(array.astype("m8[us]").astype(np.int64), missing, "duration")
@@ -271,7 +268,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_finer(value: Any) -> bool:
-    """Whether a pandas Timestamp or Timedelta has nanoseconds, which Python's own have not."""
+    """Return whether a pandas Timestamp or Timedelta has nanoseconds, which Python's types do not."""
     if (not hasattr(value, "to_pydatetime") and not hasattr(value, "to_pytimedelta")) or _is_missing(value):
         return False
     return bool(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0))
@@ -281,8 +278,8 @@ def _positions(values: Iterator[Any], position: Mapping[Any, int]) -> NDArray[np
     return np.fromiter((-1 if _is_missing(value) else position[_plain(value)] for value in values), np.int32)
 
 
-def text(values: Iterator[Any], n_rows: int) -> Column:
-    """A column of text, its values in alphabetical order."""
+def _text(values: Iterator[Any], n_rows: int) -> Column:
+    """Encode text, its values in alphabetical order."""
     return _labelled(*_distinct(values, n_rows))
 
 
@@ -293,7 +290,7 @@ def _distinct(values: Iterator[Any], n_rows: int) -> tuple[NDArray[Any], list[An
 
 
 def _labelled(codes: NDArray[Any], found: list[Any], own: bool = False) -> Column:
-    """A column of text, or of the values' own type, from each row's place among those found; −1 is missing."""
+    """Encode each row's position among the values found (−1 if missing), as text or as their own type."""
     named = [None if _is_missing(value) else value if own else str(value) for value in found]
     labels = sorted({label for label in named if label is not None})
     place = {label: index for index, label in enumerate(labels)}
@@ -306,7 +303,7 @@ def _time_microseconds(value: dt.time) -> int:
 
 
 def _from_objects(name: str, raw: Any, notes: list[str]) -> tuple[Kind, Column] | str:
-    """A column of Python objects, judged by what they are; a string says why it cannot be used."""
+    """Encode Python objects by their types, or return the reason why they cannot be used."""
     values = [None if _is_missing(value) else _plain(value) for value in raw]
     if any(_is_finer(value) for value in raw if not isinstance(value, str)):
         notes.append(finer_than_microseconds(name))
@@ -314,7 +311,7 @@ def _from_objects(name: str, raw: Any, notes: list[str]) -> tuple[Kind, Column] 
     types = {type(value) for value in values} - {type(None)}
     if not types <= _SCALARS:
         names = shorten(sorted({kind.__name__ for kind in types - _SCALARS}))
-        return f"holds {names} values, which are not single values; take them apart into columns"
+        return f"holds {names} values, which are not scalars; split it into columns"
     if types == {bool}:
         codes = np.fromiter((-1 if value is None else int(value) for value in values), np.int32, len(values))
         return Kind.BOOLEAN, coded(codes, (False, True))
@@ -324,8 +321,8 @@ def _from_objects(name: str, raw: Any, notes: list[str]) -> tuple[Kind, Column] 
         return _dates(values, missing)
     if len(types) > 1:
         notes.append(_mixes(name, types))
-    # By their text: Python takes 1, True and 1.0 for one value, of which the first to come would give the label.
-    return Kind.TEXT, text((None if value is None else str(value) for value in values), len(values))
+    # By their text, because 1, True and 1.0 are equal in Python, and the first would label them all.
+    return Kind.TEXT, _text((None if value is None else str(value) for value in values), len(values))
 
 
 _SCALARS = {bool, int, float, str, Decimal, dt.date, dt.datetime, dt.time, dt.timedelta}
@@ -347,12 +344,12 @@ def _numbers(name: str, values: list[Any], missing: NDArray[np.bool_], types: se
         for value, rounded in zip(values, floats.tolist(), strict=True)
     )
     if not exact:
-        notes.append(f"column {name!r} holds numbers that are not exact as 64-bit floats; they are rounded to them")
+        notes.append(inexact_numbers(name))
     return number(floats, missing)
 
 
 def _same(value: int | Decimal, rounded: float) -> bool:
-    # A decimal such as 0.1 is kept if its float prints the same; 0.1000000000000000055 is not.
+    # A decimal such as 0.1 is exact if its float prints the same; 0.1000000000000000055 is not.
     return Decimal(repr(float(rounded))) == value if isinstance(value, Decimal) else int(rounded) == value
 
 
@@ -368,7 +365,7 @@ def _dates(values: list[Any], missing: NDArray[np.bool_]) -> tuple[Kind, Column]
     else:
         aware = {value.utcoffset() is not None for value in values if value is not None}
         if len(aware) > 1:
-            return "mixes datetimes with and without a time zone; give all of them one, or none"
+            return "mixes datetimes with and without a time zone; give one to all or to none"
         zero = EPOCH.replace(tzinfo=dt.UTC) if aware == {True} else EPOCH
         form, integer = "utc" if aware == {True} else "datetime", lambda value: (value - zero) // MICROSECOND
     data = np.fromiter((0 if value is None else integer(value) for value in values), np.int64, len(values))

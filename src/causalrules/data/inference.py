@@ -1,25 +1,24 @@
-"""What a column of text holds: numbers, dates, truth values or words, judged from all of its values by DuckDB."""
+"""Infer the type of a text column from all of its values, with DuckDB."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from typing import Any
 
-from causalrules.text import shorten
+from causalrules.text import counted, shorten
 
-# What people write for "missing": pointed out, never guessed.
+# Common spellings of "missing": reported, never converted.
 _NA_TOKENS = ("?", "NA", "N/A", "n/a", "na", "null", "NULL", "nan", "NaN", "None", "-", ".", "missing", "#N/A")
-# Among words it may well be one of the values: pointed out when it alone keeps a column from being numbers.
+# "none" may well be a value among words: reported only in a column that is otherwise numeric.
 _NA_BESIDE_NUMBERS = (*_NA_TOKENS, "none")
 
-# Runs a query over the table `data` and gives its rows.
+# Runs a query over the table `data` and returns its rows.
 Ask = Callable[[str], list[tuple[Any, ...]]]
 
 
 def detect(ask: Ask, column: str, name: str, notes: list[str]) -> tuple[str, str]:
-    """The type of a column of text, judged from all of its values, and the expression that gives it."""
-    # Most columns are numbers: what else they might be is asked of the others alone.
+    """Return the SQL type of a text column and the expression that casts it; append remarks to `notes`."""
+    # Most columns are numbers: other types are tried only where that fails.
     values = f"SELECT {column} AS value, TRY_CAST({column} AS DOUBLE) AS number"
     ((n_values, numbers, integers, leading_zeros, underscores, nans, huge),) = ask(
         "SELECT count(*), count(number), "
@@ -90,19 +89,16 @@ def detect(ask: Ask, column: str, name: str, notes: list[str]) -> tuple[str, str
     if first_with_comma is not None and with_comma == n_values:
         notes.append(
             f"column {name!r} is text: its values are written like {shorten([first_with_comma])}; if these are numbers "
-            "with a decimal comma, read the file with pandas.read_csv(path, sep=…, decimal=',') and pass the dataframe"
+            "with a decimal comma, write them with a decimal point"
         )
     elif numbers and not n_words and found_beside_numbers:
-        rows = f"{rows_beside_numbers:,} value{'s' * (rows_beside_numbers > 1)}"
-        means = _means_missing(found_beside_numbers)
-        notes.append(f"column {name!r} is text because of {rows} such as {found_beside_numbers[0]!r}; {means}")
+        reason = f"{counted(rows_beside_numbers, 'value')} such as {found_beside_numbers[0]!r}"
+        notes.append(f"column {name!r} is text because of {reason}; {_if_missing(found_beside_numbers)}")
     elif found and len(found) < n_values:
-        rows = f"{token_rows:,} row{'s' * (token_rows > 1)}"
-        notes.append(f"column {name!r} has the text {shorten(found)} in {rows}; {_means_missing(found)}")
+        rows = counted(token_rows, "row")
+        notes.append(f"column {name!r} has the text {shorten(found)} in {rows}; {_if_missing(found)}")
     return "varchar", column
 
 
-def _means_missing(tokens: list[str]) -> str:
-    python = repr(tokens[0] if len(tokens) == 1 else tuple(tokens))
-    words = " ".join(f"--na-value {shlex.quote(token)}" for token in tokens)
-    return f"if that means missing, say na_values={python} ({words})"
+def _if_missing(tokens: list[str]) -> str:
+    return f"if that means missing, add {shorten(tokens)} to the missing values (na_values, or --na-value)"

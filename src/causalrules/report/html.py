@@ -86,7 +86,7 @@ def _page(rules: RuleSet, n_left: int) -> str:
         noun=rules.noun,
         intervals=_sentence(wording.INTERVALS),
         ranking=_sentence(ranking) if (ranking := wording.ranking(rules)) else None,
-        adjusted="adjusted" if rules.question.control else rules.noun,
+        adjusted="adjusted" if rules.question.controls else rules.noun,
         proof=_sentence(wording.proof(rules)),
         warning=wording.warning(rules),
         hidden=_hidden(less, n_left),
@@ -113,7 +113,7 @@ class _Less:
 
 
 def _less(rules: RuleSet) -> list[_Less]:
-    if rules.problem is not None and rules.problem.stored is not None:
+    if rules.problem is not None and not rules.problem.rows.is_local:
         rules = replace(rules, problem=None)  # rows that are elsewhere are not fetched for a report
     redundant = grouping.redundant(rules)
     result = [_Less("redundant") if one else _Less() for one in redundant]
@@ -182,7 +182,7 @@ def _scale(rules: RuleSet) -> tuple[float, float]:
 
 def _chart(rule: RuleResult, rules: RuleSet, x: Callable[[float], float | None]) -> dict[str, Any]:
     low, high = rule.interval
-    controlled = bool(rules.question.control)
+    controlled = bool(rules.question.controls)
     said = [
         f"reliable {number(rule.reliable_effect)}",
         f"{'adjusted' if controlled else rules.noun} {number(rule.effect)}, from {number(low)} to {number(high)}",
@@ -267,8 +267,8 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
     question = rules.question
     return [
         ("Outcome", question.outcome),
-        ("Actionable", ", ".join(question.actionable)),
-        ("Adjusted for", ", ".join(question.control) or "nothing"),
+        ("Actionable", ", ".join(question.actions)),
+        ("Adjusted for", ", ".join(question.controls) or "nothing"),
         ("Maximised", wording.maximised(question)),
         ("Caution", _caution(rules)),
         ("Rules", _which(question)),
@@ -302,7 +302,7 @@ def _assumed(rules: RuleSet) -> str:
 def _assumptions(rules: RuleSet) -> tuple[str, ...]:
     question, verdict = rules.question, rules.admissibility
     if verdict is None or verdict:
-        return assumptions(question.target, question.actionable, question.control)
+        return assumptions(question.target, question.actions, question.controls)
     said = []
     for violation in verdict.violations:
         remedies = "; ".join(violation.remedies)
@@ -316,7 +316,7 @@ def _figures(rules: RuleSet) -> list[tuple[str, str]]:
     figures = [("The rules with their intervals.", plots.effects)]
     if len(rules) > 1:
         figures.append(("How many rows the rules cover, and how strong they are.", plots.coverage))
-        if rules.problem is not None and rules.problem.stored is None and len(rules) <= 40:
+        if rules.problem is not None and rules.problem.rows.is_local and len(rules) <= 40:
             figures.append(("Which rules hold for the same rows.", plots.overlap))
     if len(rules.history) > 2:
         figures.append(("The search: the best rule found, and what no rule can exceed, over time.", plots.convergence))

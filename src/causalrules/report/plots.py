@@ -201,13 +201,9 @@ def graph(rules: RuleSet, ax: Axes | None = None) -> Axes:
     """Plot the causal graph that the roles were checked by, with the roles and what breaks a criterion."""
     if rules.graph is None:
         raise OptionError("there is no causal graph to plot; pass one to discover(graph=…)")
-    from causalrules.graph.admissibility import check
     from causalrules.report.drawing import plot_graph  # which is drawn with the means of this module
 
-    question = rules.question
-    roles = {"actionable": question.actionable, "control": question.control}
-    columns = (*question.actionable, *question.control)
-    return plot_graph(rules.graph, check(rules.graph, target=question.target, columns=columns, **roles), ax)
+    return plot_graph(rules.graph, rules.admissibility, ax)
 
 
 def label(text: str, longest: int = _LONGEST_LABEL) -> str:
@@ -223,7 +219,7 @@ def stratum_name(labels: Mapping[str, str]) -> str:
 
 def _adjusted(rules: RuleSet) -> str:
     """The word for the estimates, which are adjusted only where there are controls."""
-    return "adjusted" if rules.question.control else rules.noun
+    return "adjusted" if rules.question.controls else rules.noun
 
 
 def _axes(ax: Axes | None, height: float, width: float = _WIDTH) -> Axes:

@@ -30,7 +30,7 @@ INTERVALS = "intervals hold for a rule fixed in advance and take no account of t
 def meaning(rules: RuleSet) -> str:
     """Say what the effects are."""
     question = rules.question
-    adjusted = adjustment(question.control)
+    adjusted = adjustment(question.controls)
     if rules.admissibility:
         return (
             f"effect: of bringing the rule about on the probability of {question.outcome}, {adjusted}, "
@@ -48,7 +48,7 @@ def meaning(rules: RuleSet) -> str:
 
 def maximised(question: Question) -> str:
     """What the search maximised."""
-    adjusted = "the adjusted difference" if question.control else "the difference"
+    adjusted = "the adjusted difference" if question.controls else "the difference"
     return {
         "reliable": f"the reliable estimate: {adjusted} less an allowance for chance",
         "plugin": f"{adjusted} as it is",
@@ -74,7 +74,7 @@ def graph_lines(rules: RuleSet) -> list[str]:
     """What the graph, or the lack of one, adds to the meaning: what is assumed, or which rules are identified."""
     question = rules.question
     if rules.admissibility is None:
-        assumed = assumptions(question.target, question.actionable, question.control)
+        assumed = assumptions(question.target, question.actions, question.controls)
         return [f"no graph was given: to act on a rule is to assume {'; '.join(assumed)}"]
     if rules.admissibility:
         return []
@@ -115,7 +115,7 @@ def identification(rule: RuleResult) -> str | None:
 
 def verdict(rules: RuleSet) -> str:
     """Say how far the graph, or the lack of one, lets the reader go."""
-    rows = "differences between rows, " + ("adjusted for the controls" if rules.question.control else "not adjusted")
+    rows = "differences between rows, " + ("adjusted for the controls" if rules.question.controls else "not adjusted")
     if rules.admissibility is None:
         return (
             f"No causal graph was checked. The numbers are {rows}; "
@@ -174,13 +174,13 @@ def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
         *([own] if own is not None and not rules.admissibility else []),
         _plain_estimate(rule),
     ]
-    return *said, *_adjusting(rule, rules.question.control), *_overlap(rule)
+    return *said, *_adjusting(rule, rules.question.controls), *_overlap(rule)
 
 
 def _headline(rule: RuleResult, rules: RuleSet) -> str:
     """The estimate, what the allowance for chance leaves of it, and first of all that it is not supported, if so."""
     conditions, outcome = rule.text.replace(AND, " and "), rules.question.outcome
-    adjusted = adjustment(rules.question.control)
+    adjusted = adjustment(rules.question.controls)
     less = rule.effect < 0
     if math.isnan(rule.effect):
         estimate = f"Where {conditions}, nothing can be estimated: no stratum has rows on both sides of the rule"

@@ -105,7 +105,7 @@ def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
         "claim": rules.claim,
         "assumptions": None
         if rules.admissibility is not None
-        else assumptions(question.target, question.actionable, question.control),  # type: ignore[arg-type]
+        else assumptions(question.target, question.actions, question.controls),
         "admissibility": to_json(rules.admissibility),
         "graph": to_json(rules.graph),
         "evidence": to_json(rules.evidence),

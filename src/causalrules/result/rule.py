@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from causalrules import estimators
-from causalrules.data.table import read
+from causalrules.data.reading import read
 from causalrules.exceptions import UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
 from causalrules.text import unknown_column

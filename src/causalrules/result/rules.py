@@ -589,8 +589,6 @@ def _identified(rules: tuple[RuleResult, ...], question: Question, graph: Causal
     for rule in rules:
         columns = tuple(sorted({condition.column for condition in rule.conditions}))
         if columns not in known:
-            known[columns] = identify_rule(
-                graph, target=question.target, variables=columns, control=question.control or ()
-            )
+            known[columns] = identify_rule(graph, target=question.target, variables=columns, control=question.controls)
         result.append(replace(rule, identification=known[columns]))
     return tuple(result)

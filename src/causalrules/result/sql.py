@@ -6,7 +6,7 @@ import datetime as dt
 import keyword
 from collections.abc import Iterable, Sequence
 
-from causalrules.data.table import MICROSECOND, Scalar
+from causalrules.data.columns import MICROSECOND, Scalar
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Proposition
 from causalrules.text import shorten

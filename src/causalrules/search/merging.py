@@ -1,8 +1,8 @@
-"""Rows that agree everywhere, made one row that counts for all of them where that saves work."""
+"""Merge identical rows into weighted ones where that makes the search faster, and hash rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,21 @@ from numpy.typing import NDArray
 from causalrules.search.core import Batch
 
 _SAMPLE = 20_000
-# Merging pays from this share of distinct rows on: a row that counts w times stands in the packed table once for each
-# one in w's binary form, about twice on average.
+# Largest share of distinct rows for which merging pays: a row of weight w is stored once for each one in w's binary
+# form, about twice on average.
 _WORTH_MERGING = 0.25
+
+
+def concatenate(batches: Sequence[Batch]) -> Batch:
+    """Join batches of rows."""
+    weights = [batch.weights for batch in batches if batch.weights is not None]
+    columns = zip(*(batch.columns for batch in batches), strict=True)
+    return Batch(
+        np.concatenate([batch.strata for batch in batches]),
+        np.concatenate([batch.outcomes for batch in batches]),
+        np.concatenate(weights) if weights else None,
+        [np.concatenate(parts) for parts in columns],
+    )
 
 
 def _all_columns(batch: Batch) -> list[NDArray[np.generic]]:
@@ -20,7 +32,7 @@ def _all_columns(batch: Batch) -> list[NDArray[np.generic]]:
 
 
 def keys(batch: Batch, rows: slice | NDArray[np.int64] = slice(None)) -> NDArray[np.uint64]:
-    """A number for each row that is the same for rows that agree everywhere."""
+    """Return a 64-bit hash of each row, without its weight."""
     key = np.zeros(len(batch.strata[rows]), np.uint64)
     for column in _all_columns(batch):
         key ^= column[rows].astype(np.int64).astype(np.uint64)
@@ -30,7 +42,7 @@ def keys(batch: Batch, rows: slice | NDArray[np.int64] = slice(None)) -> NDArray
 
 
 def places(batch: Batch) -> int:
-    """How many places in the packed table the rows take: as many as their weights have ones in binary."""
+    """Return the number of bits per condition that the packed rows need: one for each one in a weight's binary form."""
     if batch.weights is None or not len(batch.weights):
         return len(batch.strata)
     bits = range(int(batch.weights.max()).bit_length())
@@ -38,37 +50,37 @@ def places(batch: Batch) -> int:
 
 
 def pays(batch: Batch) -> bool:
-    """Whether so many rows agree that merging them makes the search faster, judged from a sample."""
+    """Estimate from a sample whether enough rows are identical for merging to pay."""
     n_rows = len(batch.strata)
     if n_rows <= _SAMPLE:
         return False
     sample = np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False)
     distinct = len(np.unique(keys(batch, sample)))
     repeated = _SAMPLE - distinct
-    # As with birthdays: among d equally likely rows, a sample of m repeats itself about m² / 2d times, if d is large;
-    # if it is small, the sample holds them all.
+    # Birthday problem: a sample of m among d equally likely rows has about m² / 2d repetitions if d is large; if d is
+    # small, the sample holds all of them.
     return repeated > 0 and distinct * _SAMPLE / (2 * repeated) <= _WORTH_MERGING * n_rows
 
 
 def merge(batch: Batch) -> Batch:
-    """The batch with rows that agree everywhere made one row that counts for all, where that saves work."""
+    """Merge identical rows into weighted ones, if that pays."""
     if not pays(batch):
         return batch
     _, first, place = np.unique(keys(batch), return_index=True, return_inverse=True)
     if not all(np.array_equal(column, column[first][place]) for column in _all_columns(batch)):
-        return batch  # two different rows share a key: once in 2**64 / rows² tables
+        return batch  # a collision of hashes, with probability about rows² / 2**64
     if batch.weights is None:
         weights = np.bincount(place, minlength=len(first)).astype(np.uint64)
     else:
         weights = np.zeros(len(first), np.uint64)
         np.add.at(weights, place, batch.weights)
     merged = Batch(batch.strata[first], batch.outcomes[first], weights, [column[first] for column in batch.columns])
-    # The sample may have misled: rows that are not equally likely repeat themselves more often than they are few.
+    # The estimate is too low if rows are not equally likely.
     return merged if places(merged) < places(batch) else batch
 
 
 def digest(batches: Iterable[Batch]) -> int:
-    """A number that other rows would hardly have: two sums over the rows, so that their order does not matter."""
+    """Return an order-independent 128-bit hash of the rows: two sums of 64-bit hashes."""
     total = 0
     for batch in batches:
         key = keys(batch)
@@ -80,6 +92,6 @@ def digest(batches: Iterable[Batch]) -> int:
 
 
 def add_digests(one: int, other: int) -> int:
-    """The digest of two sets of rows together."""
+    """Return the digest of two sets of rows together."""
     low = 2**64 - 1
     return ((one >> 64) + (other >> 64) & low) << 64 | (one + other & low)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data.table import Kind, Table, Values, read
+from causalrules.data.reading import read
+from causalrules.data.table import Table
 from causalrules.estimators import beta_of_confidence, share_variance
 from causalrules.exceptions import DataError, OptionError
-from causalrules.language import propositions
 from causalrules.language.roles import resolve
 from causalrules.options import Share, Whole
 from causalrules.search.deadline import Deadline
@@ -189,10 +188,13 @@ def second_table(table: Table, problem: Problem, outcome: Any, weights: str | No
                 "holdout table; make them alike"
             )
     satisfied = resolve(other, roles.target, outcome, None, None, weights).outcome.satisfied
-    first, rows = table.observed(roles.target, weights), other.observed(roles.target, weights)
+    rows = other.observed(roles.target, weights)
     happened = rows.select(roles.target, satisfied)
-    stratum = _strata(first, rows, problem.strata)
-    weight = np.ones(rows.n_records, np.int64) if rows.weights_array is None else rows.weights_array
+    try:
+        _, stratum = np.unique(problem.strata.index_of(rows), return_inverse=True)
+    except DataError as error:
+        raise DataError(f"the holdout table: {error}") from error
+    weight = np.ones(rows.n_records, np.int64) if rows.weights is None else rows.weights
 
     def counts(rule: RuleResult) -> Counts:
         holds = np.ones(rows.n_records, np.bool_)
@@ -268,32 +270,3 @@ def _with_effects(rules: RuleSet, effects: Sequence[HonestEffect], run: HonestRu
         for rule, effect in zip(rules, effects, strict=True)
     )
     return replace(rules, rules=measured, evidence=replace(rules.evidence or SearchEvidence(), honest=run))
-
-
-def _strata(first: Table, rows: Table, groups: propositions.Strata) -> NDArray[np.int64]:
-    """The stratum of each row: numbered anew, but with the bins of the first table."""
-    stratum = np.zeros(rows.n_records, np.int64)
-    for name in groups.columns:
-        values = rows.histogram(name).values
-        bins = np.arange(len(values))
-        if rows.kinds[name].ordered:
-            bins = _bins(name, first.histogram(name).values, groups.ends[name], values, rows.kinds[name])
-        level = np.append(bins, -1)[rows.codes(name, np.arange(len(values)))] + 1
-        _, stratum = np.unique(stratum * (int(level.max(initial=0)) + 1) + level, return_inverse=True)
-    return stratum
-
-
-def _bins(name: str, known: Values, ends: NDArray[np.intp], values: Values, kind: Kind) -> NDArray[np.intp]:
-    """The bin of each value, where `ends` are the positions of each bin's last value among the known ones."""
-    if kind is Kind.NUMBER:
-        return np.searchsorted(known.sortable[ends[:-1]], values.sortable)
-    lasts: list[Any] = [known[int(end)] for end in ends[:-1]]
-    try:
-        if known.order is not None:
-            lasts = [known.order.index(last) for last in lasts]
-            return np.array([bisect_left(lasts, known.order.index(value)) for value in values], np.intp)
-        return np.array([bisect_left(lasts, value) for value in values], np.intp)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"column {name!r} of the holdout table has values that cannot be compared with the first table's ({error})"
-        ) from error

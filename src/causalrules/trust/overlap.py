@@ -60,7 +60,7 @@ def overlap(rules: RuleSet, *, most: float = MOST) -> RuleSet:
         worst = min(wanting, key=lambda rule: rule.overlap)
         warnings.warn(
             f"{len(wanting)} of {len(measured)} rules have no counterpart for more than {most:.0%} of the rows; "
-            f"{worst.text!r:.200} for {1 - worst.overlap:.0%}, in whose strata of {', '.join(rules.question.control)} "
+            f"{worst.text!r:.200} for {1 - worst.overlap:.0%}, in whose strata of {', '.join(rules.question.controls)} "
             f"it always or never holds. The {rules.noun} speaks for the other rows only: use fewer controls or "
             "coarser bins, or state the result for those rows.",
             CausalRulesWarning,

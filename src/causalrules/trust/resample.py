@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +37,7 @@ def permuted(problem: Problem, rng: np.random.Generator) -> Problem:
     shuffled = np.lexsort((rng.random(len(place)), problem.stratum))
     outcome = np.empty_like(problem.outcome)
     outcome[shuffled] = problem.outcome[place]
-    return replace(problem, outcome=outcome)
+    return problem.with_rows(outcome=outcome)
 
 
 def arrangements(problem: Problem, most: int) -> int | None:
@@ -69,7 +68,7 @@ def every_arrangement(problem: Problem) -> Iterator[Problem]:
     for chosen in itertools.product(*choices):
         outcome = np.zeros_like(problem.outcome)
         outcome[list(itertools.chain(*chosen))] = 1
-        yield replace(problem, outcome=outcome)
+        yield problem.with_rows(outcome=outcome)
 
 
 def split(problem: Problem, share: float, rng: np.random.Generator) -> tuple[Problem, Problem]:
@@ -118,19 +117,15 @@ def reweighted(problem: Problem, counts: NDArray[Any]) -> Problem:
     """The problem with each record counted this often; strata that lose all their rows are gone."""
     counts = counts.astype(np.int64)
     kept = counts > 0
-    n_rows = int(counts.sum())
-    if n_rows == 0:
+    if not kept.any():
         raise TooFewRowsError("a part of the table has no rows; choose a larger share or fewer splits")
     present, stratum = np.unique(problem.stratum[kept], return_inverse=True)
-    return replace(
-        problem,
-        # The labels alone: which stratum a row is in has been settled above.
-        strata=replace(problem.strata, labels=tuple(problem.strata.labels[index] for index in present)),
+    return problem.with_rows(
+        strata=problem.strata.only(present),
         stratum=stratum.astype(np.int32),
         outcome=problem.outcome[kept],
         weights=None if np.all(counts[kept] == 1) else counts[kept].astype(np.uint64),
         columns=tuple(column[kept] for column in problem.columns),
-        n_rows=n_rows,
     )
 
 
@@ -191,8 +186,7 @@ def _dealt(problem: Problem, rng: np.random.Generator) -> Problem:
     with_outcome = _drawn(problem.stratum, weights, positive, rng)
     both = np.concatenate([with_outcome, weights - with_outcome])
     kept = both > 0
-    return replace(
-        problem,
+    return problem.with_rows(
         stratum=np.tile(problem.stratum, 2)[kept],
         outcome=np.repeat(np.array([1, 0], np.uint8), len(weights))[kept],
         weights=both[kept].astype(np.uint64),

@@ -1,0 +1,224 @@
+"""Columns as sortable numbers, and their distinct values."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules.exceptions import DataError
+from causalrules.text import counted, shorten
+
+Scalar: TypeAlias = "int | float | str | bool | dt.date | dt.datetime | dt.time | dt.timedelta"
+# The positions of each bin's last value among the distinct values of a column.
+Ends: TypeAlias = "NDArray[np.intp]"
+
+EPOCH = dt.datetime(1970, 1, 1)
+MICROSECOND = dt.timedelta(microseconds=1)
+
+_COUNTABLE_RANGE = 1 << 20
+
+
+class Kind(StrEnum):
+    """Type of the values of a column, which decides the conditions on it."""
+
+    NUMBER = "number"
+    ORDERED = "ordered"
+    DATE = "date"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether ≤ and ≥ are defined."""
+        return self in (Kind.NUMBER, Kind.ORDERED, Kind.DATE)
+
+
+class Values(Sequence[Scalar]):
+    """Distinct values in ascending order, converted to Python scalars on access (there may be millions).
+
+    Parameters
+    ----------
+    sortable
+        Numbers that sort like the values.
+    scalar
+        Converts one of these numbers into its value.
+    order
+        All categories of a column of ordered categories, observed or not.
+    """
+
+    def __init__(
+        self, sortable: NDArray[Any], scalar: Callable[[Any], Scalar], order: tuple[Scalar, ...] | None = None
+    ) -> None:
+        self.sortable = sortable
+        self.order = order
+        self._scalar = scalar
+
+    def __len__(self) -> int:
+        return len(self.sortable)
+
+    @overload
+    def __getitem__(self, index: int) -> Scalar: ...
+    @overload
+    def __getitem__(self, index: slice) -> Values: ...
+    def __getitem__(self, index: int | slice) -> Scalar | Values:
+        if isinstance(index, slice):
+            return self.like(self.sortable[index])
+        return self._scalar(self.sortable[index].item())
+
+    def like(self, sortable: NDArray[Any]) -> Values:
+        """Return other values of the same kind."""
+        return Values(sortable, self._scalar, self.order)
+
+    def __iter__(self) -> Iterator[Scalar]:
+        return map(self._scalar, self.sortable.tolist())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(value) for value in self[:10])
+        return f"Values([{shown}{', …' if len(self) > 10 else ''}])"
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Distinct values of a column in ascending order, and the number of rows of each."""
+
+    values: Values
+    counts: NDArray[np.int64]
+    n_missing: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as numbers that sort like its values: codes (int32, −1 if missing) or quantities."""
+
+    data: NDArray[Any]
+    missing: NDArray[np.bool_]
+    scalar: Callable[[Any], Scalar]
+    order: tuple[Scalar, ...] | None = None
+
+    def take(self, rows: NDArray[np.bool_]) -> Column:
+        """Select rows."""
+        return Column(self.data[rows], self.missing[rows], self.scalar, self.order)
+
+    def histogram(self, weights: NDArray[np.int64] | None = None) -> Histogram:
+        """Count the rows of each value, each row as often as its weight says."""
+        present = self.data[~self.missing]
+        if weights is None:
+            distinct, counts = _distinct(present)
+            n_missing = len(self.data) - len(present)
+        else:
+            distinct, position = np.unique(present, return_inverse=True)
+            counts = np.zeros(len(distinct), np.int64)
+            np.add.at(counts, position, weights[~self.missing])
+            n_missing = int(weights[self.missing].sum())
+        return Histogram(Values(distinct, self.scalar, self.order), counts.astype(np.int64, copy=False), n_missing)
+
+    def binned(self, uppers: NDArray[Any]) -> NDArray[np.int32]:
+        """Return the bin of each row, −1 if missing; `uppers` are the sortable uppers of all bins but the last."""
+        if self.data.dtype == np.int32:
+            # Codes are few and dense: look each up once instead of once per row. −1 takes the last place.
+            highest = int(self.data.max(initial=-1))
+            codes: NDArray[np.int32] = np.searchsorted(uppers, np.arange(highest + 2)).astype(np.int32)[self.data]
+        else:
+            codes = np.searchsorted(uppers, self.data).astype(np.int32)
+        codes[self.missing] = -1
+        return codes
+
+
+def _distinct(present: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    if present.dtype.kind == "i" and len(present):
+        least = int(present.min())
+        if int(present.max()) - least < _COUNTABLE_RANGE:  # counting is an order of magnitude faster than sorting
+            counts = np.bincount(present - least)
+            positions = np.flatnonzero(counts)
+            return (positions + least).astype(present.dtype), counts[positions]
+    return np.unique(present, return_counts=True)
+
+
+def coded(codes: NDArray[np.int32], labels: tuple[Scalar, ...], ordered: bool = False) -> Column:
+    """Return a column of codes into `labels`, −1 if missing."""
+    return Column(codes, codes < 0, labels.__getitem__, labels if ordered else None)
+
+
+def number(data: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Column:
+    """Return a column of integers or floats; NaN is missing."""
+    if data.dtype.kind == "f":
+        data = data.astype(np.float64) + 0.0  # −0.0 becomes 0.0, so that both are one value
+        nan = np.isnan(data)
+        return Column(data, nan if missing is None else nan | missing, float)
+    data = data.astype(np.uint64 if data.dtype == np.uint64 else np.int64, copy=False)
+    return Column(data, np.zeros(len(data), np.bool_) if missing is None else missing, int)
+
+
+def moments(data: NDArray[np.int64], missing: NDArray[np.bool_], form: str) -> Column:
+    """Return a column of dates (in days), or of datetimes, times or durations (in microseconds)."""
+    return Column(data, missing, _MOMENTS[form])
+
+
+def _moment(convert: Callable[[int], Scalar]) -> Callable[[int], Scalar]:
+    def scalar(value: int) -> Scalar:
+        try:
+            return convert(value)
+        except (OverflowError, ValueError) as error:
+            raise DataError("a date is outside the years 1 to 9999; correct it first") from error
+
+    return scalar
+
+
+_MOMENTS: dict[str, Callable[[Any], Scalar]] = {
+    "date": _moment(lambda days: (EPOCH + dt.timedelta(days=days)).date()),
+    "datetime": _moment(lambda value: EPOCH + value * MICROSECOND),
+    "utc": _moment(lambda value: EPOCH.replace(tzinfo=dt.UTC) + value * MICROSECOND),
+    "time": _moment(lambda value: (EPOCH + value * MICROSECOND).time()),
+    "duration": _moment(lambda value: value * MICROSECOND),
+}
+
+
+def form(kind: Kind, values: Values) -> str:
+    """Name the type of the values; values of different forms cannot be compared. All numbers are one form."""
+    if kind not in (Kind.DATE, Kind.TEXT) or not len(values):
+        return kind
+    first = values[0]
+    if isinstance(first, dt.datetime) and first.tzinfo is not None:
+        return "datetime with a time zone"
+    return {"str": "text", "timedelta": "duration"}.get(name := type(first).__name__, name)
+
+
+def code_type(n_codes: int) -> np.dtype[Any]:
+    """Return the smallest integer type that holds so many codes and −1."""
+    return np.dtype(np.int8 if n_codes < 2**7 else np.int16 if n_codes < 2**15 else np.int32)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise a DataError unless there are columns and their names are unique."""
+    if not names:
+        raise DataError("the table has no columns")
+    seen: set[str] = set()
+    repeated = list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+    if repeated:
+        raise DataError(
+            f"column name{'s' * (len(repeated) > 1)} used more than once: {shorten(repeated)}; rename the columns"
+        )
+
+
+def infinite_values(name: str, n_values: int, row: int) -> DataError:
+    """Return the error for infinite values; `row` is the first."""
+    return DataError(
+        f"column {name!r} holds {counted(n_values, 'infinite value')}, the first in row {row:,}; "
+        "replace them by a number or by a missing value, or leave the column out"
+    )
+
+
+def finer_than_microseconds(name: str) -> str:
+    """Return the note on times that are truncated."""
+    return f"column {name!r} has times finer than a microsecond; they are truncated to microseconds"
+
+
+def inexact_numbers(name: str) -> str:
+    """Return the note on numbers that are rounded."""
+    return f"column {name!r} holds numbers that are not exact as 64-bit floats; they are rounded"

@@ -1,0 +1,76 @@
+"""The rule language: all propositions on the actionable columns (paper §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules.data.columns import Ends
+from causalrules.data.table import Table
+from causalrules.language.cuts import Cuts, cut
+from causalrules.language.propositions import Proposition, canonical, shortened
+
+_MANY_VALUES = 1_000
+
+
+@dataclass(frozen=True)
+class Language:
+    """All propositions, each true on an interval [low, high] of its column's codes."""
+
+    propositions: tuple[Proposition, ...]
+    column_index: NDArray[np.int32]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    columns: tuple[str, ...]
+    ends: Mapping[str, Ends]
+    notes: tuple[str, ...]
+
+
+def build_language(table: Table, actionable: Sequence[str], max_bins: int = 8, cuts: Cuts | None = None) -> Language:
+    """Build the propositions: ≤ and ≥ at the cut points of ordered columns, = for each value of the others."""
+    notes: list[str] = []
+    ends: dict[str, Ends] = {}
+    found: list[tuple[Proposition, str, int, int]] = []
+    for column in sorted(actionable):
+        histogram = table.histogram(column)
+        if table.kinds[column].ordered:
+            column_ends, upper = cut(column, histogram, max_bins, cuts, notes)
+            last = len(column_ends) - 1
+            given = cuts is not None and column in cuts
+            order = tuple(histogram.values.order or ())
+            for code in range(last):
+                most, least = upper[code], histogram.values[int(column_ends[code]) + 1]
+                below = Proposition(column, "<=", most, order, None if given else shortened(most, least))
+                shown = shortened(least, most if below.shown is None else below.shown)
+                found.append((below, column, 0, code))
+                found.append((Proposition(column, ">=", least, order, shown), column, code + 1, last))
+            if last < 1:
+                notes.append(f"column {column!r} has fewer than two values to compare; it gets no condition")
+                continue
+        else:
+            n_values = len(histogram.values)
+            if n_values > _MANY_VALUES:
+                notes.append(
+                    f"column {column!r} has {n_values:,} different values, and as many conditions; "
+                    "group them if the search is slow"
+                )
+            column_ends = np.arange(n_values, dtype=np.intp)
+            found.extend(
+                (Proposition(column, "=", value), column, code, code) for code, value in enumerate(histogram.values)
+            )
+        ends[column] = column_ends
+    found.sort(key=lambda item: canonical(item[0]))
+    columns = tuple(ends)
+    place = {column: index for index, column in enumerate(columns)}
+    return Language(
+        propositions=tuple(item[0] for item in found),
+        column_index=np.array([place[item[1]] for item in found], np.int32),
+        low=np.array([item[2] for item in found], np.int32),
+        high=np.array([item[3] for item in found], np.int32),
+        columns=columns,
+        ends=ends,
+        notes=tuple(notes),
+    )

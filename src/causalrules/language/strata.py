@@ -1,0 +1,153 @@
+"""Strata: the combinations of the controls' values (paper §3)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules.data.bins import Bins
+from causalrules.data.columns import Ends, Scalar, Values
+from causalrules.data.table import Table
+from causalrules.language.cuts import Cuts, cut
+from causalrules.language.propositions import format_value, shortened
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The observed combinations of the controls' values, sorted by column name and value, missing last.
+
+    Attributes
+    ----------
+    columns, bins
+        The controls, and the bins of their values.
+    ends
+        The bins as positions in the histograms of the table that the strata were formed on.
+    labels
+        Value or bin of each control, for each stratum.
+    notes
+        Remarks on how the strata were formed.
+    """
+
+    columns: tuple[str, ...]
+    ends: Mapping[str, Ends]
+    bins: Mapping[str, Bins]
+    labels: tuple[Mapping[str, str], ...]
+    notes: tuple[str, ...]
+    # Sorted keys of the combinations of the first 1, 2, … controls; see _keys.
+    _levels: tuple[NDArray[np.int64], ...]
+
+    @property
+    def n_strata(self) -> int:
+        """Number of strata."""
+        return len(self.labels)
+
+    def only(self, strata: NDArray[np.integer[Any]]) -> Strata:
+        """Keep some strata, given by their numbers in ascending order, and renumber them."""
+        labels = tuple(self.labels[stratum] for stratum in strata)
+        levels = (*self._levels[:-1], self._levels[-1][strata]) if self._levels else ()
+        return replace(self, labels=labels, _levels=levels)
+
+    def index(self, codes: Mapping[str, NDArray[Any]], n_rows: int) -> NDArray[np.int32]:
+        """Return the stratum of each row, given the codes of the controls."""
+        index: NDArray[Any] = np.zeros(n_rows, np.int64)
+        for column, level in zip(self.columns, self._levels, strict=True):
+            index = np.searchsorted(level, _keys(index, codes[column], len(self.ends[column])))
+        return index.astype(np.int32)
+
+    def index_of(self, table: Table) -> NDArray[np.int64]:
+        """Return the stratum of each row of another table.
+
+        Combinations that are not among the strata are numbered from `n_strata` on.
+        """
+        index: NDArray[Any] = np.zeros(table.n_records, np.int64)
+        combination: NDArray[Any] = np.zeros(table.n_records, np.int64)
+        known = np.ones(table.n_records, np.bool_)
+        for column, level in zip(self.columns, self._levels, strict=True):
+            bins = self.bins[column]
+            codes = bins.codes(table, unseen=True)
+            keys = _keys(index, codes, bins.n_bins)
+            index = np.searchsorted(level, keys).clip(max=len(level) - 1)
+            known &= (codes < bins.n_bins) & (level[index] == keys)
+            keys = _keys(combination, codes, int(codes.max(initial=0)) + 1)
+            combination = np.unique(keys, return_inverse=True)[1]
+        new = np.unique(combination[~known], return_inverse=True)[1]
+        index[~known] = self.n_strata + new
+        return index
+
+
+def _keys(parents: NDArray[np.int64], codes: NDArray[Any], n_bins: int) -> NDArray[np.int64]:
+    """Combine strata of the controls before with the codes of the next; missing comes last."""
+    return parents * (n_bins + 1) + np.where(codes < 0, n_bins, codes)
+
+
+def stratify(
+    table: Table, control: Sequence[str], bins: int = 4, max_bins: int = 8, cuts: Cuts | None = None
+) -> Strata:
+    """Form the strata of the controls; ordered controls with more than `max_bins` values are binned."""
+    notes: list[str] = []
+    columns = tuple(sorted(control))
+    ends: dict[str, Ends] = {}
+    names: dict[str, list[str]] = {}
+    for column in columns:
+        histogram = table.histogram(column)
+        n_values = len(histogram.values)
+        ends[column] = np.arange(n_values, dtype=np.intp)
+        given = cuts is not None and column in cuts
+        if table.kinds[column].ordered and (given or n_values > max_bins):
+            ends[column], _ = cut(column, histogram, bins, cuts, notes)
+        names[column] = _bin_names(histogram.values, ends[column])
+        if len(ends[column]) < n_values:
+            notes.append(
+                f"control {column!r} has {n_values:,} values, binned into {len(ends[column])}: "
+                f"{', '.join(names[column][:-1])}"
+            )
+    levels: list[NDArray[np.int64]] = []
+    index: NDArray[Any] = np.zeros(1, np.int64)
+    for column, codes in table.combinations(ends).items():
+        level, index = np.unique(_keys(index, codes, len(ends[column])), return_inverse=True)
+        levels.append(level)
+    n_strata = len(levels[-1]) if levels else 1
+    if n_strata > table.n_rows / 2:
+        notes.append(
+            f"little can be learned: {n_strata:,} strata for {table.n_rows:,} rows, fewer than two "
+            "rows each on average; use fewer controls or group their values"
+        )
+    by_value = {column: Bins.of(table, column, ends[column]) for column in columns}
+    return Strata(columns, ends, by_value, _labels(columns, names, levels), tuple(notes), tuple(levels))
+
+
+def _bin_names(values: Values, ends: Ends) -> list[str]:
+    names, first = [], 0
+    before: Scalar = -math.inf
+    for end in ends.tolist():
+        low, high = values[first], values[end]
+        if first == end:
+            # The text 'missing' is not a missing value.
+            plain = format_value(low)
+            names.append(json.dumps(plain) if plain == "missing" else plain)
+        else:
+            after: Scalar = values[end + 1] if end + 1 < len(values) else math.inf
+            shown = shortened(high, after)
+            high = high if shown is None else shown
+            names.append(f"{format_value(shortened(low, before) or low)} to {format_value(high)}")
+        first, before = end + 1, high
+    return [*names, "missing"]
+
+
+def _labels(
+    columns: tuple[str, ...], names: Mapping[str, list[str]], levels: Sequence[NDArray[np.int64]]
+) -> tuple[Mapping[str, str], ...]:
+    labels: list[dict[str, str]] = [{}]
+    for column, level in zip(columns, levels, strict=True):
+        parents, codes = np.divmod(level, len(names[column]))
+        labels = [
+            {**labels[parent], column: names[column][code]}
+            for parent, code in zip(parents.tolist(), codes.tolist(), strict=True)
+        ]
+    return tuple(labels)
