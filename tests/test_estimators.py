@@ -172,7 +172,7 @@ def test_beta_of_the_usual_confidence_levels(confidence: float, beta: float) -> 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1, 1.5, 95, math.nan])
 def test_confidence_outside_its_range_is_refused(confidence: float) -> None:
-    with pytest.raises(OptionError, match=f"confidence is {confidence}"):
+    with pytest.raises(OptionError, match=f"confidence = {confidence}"):
         estimators.beta_of_confidence(confidence)
 
 

@@ -26,6 +26,8 @@ from hypothesis import given, settings
 import causalrules as cr
 from causalrules.cli import cli
 from causalrules.cli import discover as discover_command
+from causalrules.cli import options as question_options
+from causalrules.question import Question
 
 TITANIC = Path(cr.datasets.__file__).with_name("titanic.csv")
 COLUMNS = ["class", "sex", "age", "sibsp", "parch", "embarked"]
@@ -86,11 +88,11 @@ def test_each_option_means_what_it_means_in_python(spread, **options):
 def test_every_parameter_of_discover_has_an_option_with_its_default():
     parameters = inspect.signature(cr.discover).parameters
     options = discover_command.make_context("discover", ["data.csv", "--target", "y"]).params
-    own = {"file", "target", "form", "output", "quiet", "permutations", "trust", "report"}
-    python_only = {"data", "target", "client", "progress"}
+    own = {"file", "form", "output", "quiet", "permutations", "trust", "report"}
+    python_only = {"data", "client", "progress", "similarity"}
     assert set(options) - own == set(parameters) - python_only
-    for name in set(options) - own:
-        assert (options[name] or None) == (parameters[name].default or None), name
+    given = question_options.given({name: value for name, value in options.items() if name not in own})
+    assert Question(**given) == Question("y")
 
 
 def test_weights_and_na_values(tmp_path):
@@ -233,6 +235,8 @@ OPTIONS = ("-k", "--beta", "--conf", "--alpha", "--max-", "--min-", "--jobs", "-
         bad("--beta nan", "--beta nan: give a number of at least 0"),
         bad("--beta inf", "--beta inf: give a number of at least 0"),
         bad("--confidence 1", "--confidence 1.0: give a number", "below 1"),
+        bad("-k two", "-k 'two': it is not a whole number"),
+        bad("--max-length two", "--max-length 'two': it is not a whole number; 0 or none: no limit"),
         bad("--alpha 0", "--alpha 0.0: give a number above 0 and at most 1"),
         bad("--alpha 1.5", "--alpha 1.5: give a number above 0 and at most 1"),
         bad("--alpha nan", "--alpha nan: give a number above 0 and at most 1"),
@@ -254,8 +258,8 @@ OPTIONS = ("-k", "--beta", "--conf", "--alpha", "--max-", "--min-", "--jobs", "-
         bad("", "the outcome 'y = True' never happens: all values are False", text="a,y\n1,False\n2,False\n"),
         bad("--target t", "--outcome: which value of 't' is the desired one?", "'u', 'v'"),
         bad("--weights t", "weights column 't' holds text values", "whole numbers"),
-        bad("--cut a", "--cut 'a'", "as in --cut age=18,65"),
-        bad("--cut =1", "--cut '=1'", "as in --cut age=18,65"),
+        bad("--cut a", "--cut 'a'", "as in age=18,65"),
+        bad("--cut =1", "--cut '=1'", "as in age=18,65"),
         bad("--cut age=1", "--cut: no column 'age'", "'a', 'b'"),
         bad("--cut t=1", "column 't' holds text values, which have no order", "leave it out"),
         bad("--cut a=one", "column 'a' holds values such as 1; 'one' cannot be compared"),
@@ -345,8 +349,6 @@ def test_what_can_be_used_with_a_remark(tmp_path, header, row, words, remark):
         "discover",
         "discover data.csv",
         "discover data.csv --target y --nonsense 1",
-        "discover data.csv --target y -k two",
-        "discover data.csv --target y --max-length two",
         "discover data.csv --target y --format xml",
         "nonsense",
     ],

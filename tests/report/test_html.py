@@ -424,7 +424,7 @@ def test_the_call_in_the_report_finds_the_same_rules_again(tmp_path: Path, monke
 
     from causalrules.cli import cli
 
-    program, *arguments = shlex.split(html._command(rules))
+    program, *arguments = shlex.split(reproduce.command(rules))
     assert program == "causalrules"
     done = CliRunner().invoke(cli, [*arguments[:-2], "--format=json", "--quiet", *arguments[-2:]])
     assert done.exit_code == 0, done.output

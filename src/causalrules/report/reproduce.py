@@ -46,7 +46,7 @@ def _asked(rules: RuleSet) -> Iterator[tuple[str, Option, Any]]:
             value = value.removeprefix(f"{format_column(question.target)} ").removeprefix("= ")
         elif name == "beta" and calibrated:
             value = "calibrated"
-        if name != "similarity" and value not in ((), None):
+        if name != "similarity" and value != ():
             yield name, known, value
 
 
