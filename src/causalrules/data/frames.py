@@ -163,7 +163,7 @@ def _has_nanoseconds(raw: Any) -> bool:
 
 def _series_column(series: nw.Series[Any], kind: Kind) -> Column:
     if kind is Kind.ORDERED:
-        categories = tuple(_plain(value) for value in series.dtype.categories)
+        categories = tuple(_plain(value) for value in series.dtype.categories)  # type: ignore[attr-defined]
         position = {category: index for index, category in enumerate(categories)}
         return coded(_positions(_chunks(series), position), categories, ordered=True)
     if kind is Kind.TEXT:

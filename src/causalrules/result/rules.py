@@ -143,7 +143,7 @@ class RuleSet(Sequence[RuleResult]):
             return columns
         import narwhals as nw
 
-        return nw.from_dict(columns, backend=self.library).to_native()
+        return nw.from_dict(columns, backend=self.library).to_native()  # type: ignore[arg-type]
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the columns of `to_frame` as lists."""

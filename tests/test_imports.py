@@ -1,0 +1,89 @@
+"""Imports point one way: a module imports from its own layer's folder or from layers below, and never in a circle.
+
+Imports inside functions count, those for type checkers do not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+SRC = Path(__file__).resolve().parents[1] / "src"
+PACKAGE = SRC / "causalrules"
+# From the top to the bottom; a module belongs to the first name that it begins with. Rules and RuleSets offer as methods
+# what trust and report do with them, so they stand above; trust and report know them for type checkers only.
+LAYERS = [
+    ("__main__", "cli", "sklearn"),
+    ("discovery",),
+    ("result.rules",),
+    ("result.ideas", "result.json"),
+    ("result.rule",),
+    ("report",),
+    ("trust",),
+    ("result",),
+    ("search",),
+    ("language",),
+    ("data", "graph", "datasets"),
+    ("question",),
+    ("options", "estimators", "payload", "writing"),
+    ("text", "exceptions"),
+]
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        if "_core" not in path.parts:
+            found[".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The modules of the package that a module imports, at the top or inside functions."""
+    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "causalrules":
+            for name in node.names:
+                inside = f"{node.module}.{name.name}"
+                yield inside if inside in MODULES else node.module
+        waiting += ast.iter_child_nodes(node)
+
+
+GRAPH = {name: {other for other in imports(path) if other != name} & MODULES.keys() for name, path in MODULES.items()}
+
+
+def layer(module: str) -> int:
+    place = module.removeprefix("causalrules").removeprefix(".")
+    for number, names in enumerate(LAYERS):
+        if any(place == name or place.startswith(f"{name}.") for name in names):
+            return number
+    raise AssertionError(f"{module} has no layer: add it to LAYERS")
+
+
+def test_no_module_imports_in_a_circle() -> None:
+    without_root = {name: others - {"causalrules"} for name, others in GRAPH.items()}
+    assert list(TopologicalSorter(without_root).static_order())
+
+
+def test_no_module_imports_from_a_layer_above() -> None:
+    above = [
+        f"{name} imports {other}"
+        for name, others in sorted(GRAPH.items())
+        for other in sorted(others)
+        if "causalrules" not in (name, other)
+        if layer(other) < layer(name)
+    ]
+    assert above == []
+
+
+def test_few_modules_lie_at_the_top() -> None:
+    top = [path for path in PACKAGE.glob("*.py") if path.name != "__init__.py"]
+    assert len(top) <= 16
