@@ -168,11 +168,7 @@ impl Search {
         }
         let longest = top.longest_description(kth, &*self.book.rows, &self.book.usable);
         self.ties.get_or_init(|| Rulebook {
-            max_length: if std::env::var("TIES").is_ok() {
-                self.book.max_length
-            } else {
-                longest.min(self.book.max_length)
-            },
+            max_length: longest.min(self.book.max_length),
             ..self.book.clone()
         });
         self.threshold.store(kth, Ordering::Relaxed);
