@@ -216,12 +216,11 @@ def discover(
 
 def assemble(problem: Problem, packed: Packed, question: Question, found: Found) -> RuleSet:
     """The rules in words and numbers."""
-    all_positive, all_negative = packed.count()
     rules = []
     for _, conditions in found.rules:
-        a, b = packed.count(conditions)
+        covered, failing = packed.count(conditions)
+        (b, a), (d, c) = covered.T, failing.T
         propositions = [problem.language.propositions[index] for index in conditions]
-        c, d = all_positive - a, all_negative - b
         rules.append(
             RuleResult.from_counts(propositions, a, b, c, d, problem.strata.labels, question.beta, question.estimator)
         )

@@ -189,7 +189,7 @@ class _Coverage:
         sets = [set(each) for each in conditions]
         return cls(
             len(sets),
-            lambda one, other: sum(int(counts.sum()) for counts in packed.count(sorted(sets[one] | sets[other]))),
+            lambda one, other: int(packed.count(sorted(sets[one] | sets[other]))[0].sum()),
         )
 
     def groups(self, similarity: float) -> Mapping[int, Sequence[tuple[int, float]]]:
