@@ -37,9 +37,10 @@ pub fn total(counts: &[u64]) -> u64 {
 /// What is to be counted, and where the counts go.
 pub type Question<'a> = (&'a [u64], &'a mut [u64]);
 
-/// Counts the intersections of x with N other sets, given how to count those of one run of words.
+/// Counts the intersections of x with N other sets, given how to count those of one run of words. `TWICE`: are there
+/// segments that add to two counts?
 #[inline(always)]
-fn count_together<const N: usize>(
+fn count_together<const N: usize, const TWICE: bool>(
     x: &[u64],
     asked: &mut [Question; N],
     segments: &[Segment],
@@ -49,10 +50,20 @@ fn count_together<const N: usize>(
         counts.fill(0);
     }
     for segment in segments {
-        let ys = std::array::from_fn(|i| &asked[i].0[segment.start..segment.end]);
-        let ones = count(&x[segment.start..segment.end], ys);
+        let ys: [&[u64]; N] = std::array::from_fn(|i| asked[i].0);
+        let ones = if segment.end - segment.start == 1 {
+            // Strata of many levels are mostly such short runs.
+            let word = x[segment.start];
+            ys.map(|y| u64::from((word & y[segment.start]).count_ones()))
+        } else {
+            let ys = ys.map(|y| &y[segment.start..segment.end]);
+            count(&x[segment.start..segment.end], ys)
+        };
         for ((_, counts), ones) in asked.iter_mut().zip(ones) {
-            segment.add(counts, ones);
+            counts[segment.cell as usize] += ones * segment.multiplier;
+            if TWICE && segment.also != NO_CELL {
+                counts[segment.also as usize] += ones * segment.multiplier;
+            }
         }
     }
 }
@@ -72,12 +83,25 @@ fn count_words<const N: usize>(x: &[u64], ys: [&[u64]; N]) -> [u64; N] {
 
 #[inline(always)]
 fn count_each_by_words(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
+    if segments.iter().any(|segment| segment.also != NO_CELL) {
+        count_each_by_words_and::<true>(x, asked, segments);
+    } else {
+        count_each_by_words_and::<false>(x, asked, segments);
+    }
+}
+
+#[inline(always)]
+fn count_each_by_words_and<const TWICE: bool>(
+    x: &[u64],
+    asked: &mut [Question],
+    segments: &[Segment],
+) {
     let (fours, rest) = asked.as_chunks_mut::<4>();
     for four in fours {
-        count_together(x, four, segments, count_words);
+        count_together::<4, TWICE>(x, four, segments, count_words);
     }
     for one in rest {
-        count_together(x, std::array::from_mut(one), segments, count_words);
+        count_together::<1, TWICE>(x, std::array::from_mut(one), segments, count_words);
     }
 }
 
@@ -125,7 +149,7 @@ fn count_long(x: &[u64], [y]: [&[u64]; 1]) -> [u64; 1] {
 #[inline(always)]
 fn count_each_long(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
     for one in asked {
-        count_together(x, std::array::from_mut(one), segments, count_long);
+        count_together::<1, true>(x, std::array::from_mut(one), segments, count_long);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bitset::total;
 use crate::estimator::{Estimator, Score};
-use crate::layout::{Layout, Sides};
+use crate::layout::Layout;
 use crate::rows::{Place, Rows};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -50,10 +50,12 @@ impl Rulebook {
     }
 
     /// The same for the child of another rule, of which it has only some of the rows; `size` is the sum of its counts.
-    fn is_rule_of(&self, counts: &[u64], size: u64) -> bool {
-        match self.layout().sides {
-            Sides::Complement => size >= self.min_rows,
-            _ => self.is_rule(counts),
+    #[inline]
+    fn is_rule_of(&self, layout: &Layout, counts: &[u64], size: u64) -> bool {
+        if layout.is_complement() {
+            size >= self.min_rows
+        } else {
+            self.is_rule(counts)
         }
     }
 
@@ -318,7 +320,8 @@ impl Losses {
 /// Offers all children of rules that may take one condition more and no further; `parent` is the place of the rule that
 /// all of them come from. Such rules are by far the most, and asked for together they cost less.
 pub fn finish(book: &Rulebook, nodes: &[&Node], parent: &dyn Place, judge: &mut dyn Judge) {
-    let width = book.layout().width();
+    let layout = book.layout();
+    let width = layout.width();
     let last = |node: &&Node| node.family.order[node.index];
     let children: Vec<u32> = nodes.iter().map(last).collect();
     let candidates: Vec<Vec<u32>> = nodes
@@ -333,7 +336,7 @@ pub fn finish(book: &Rulebook, nodes: &[&Node], parent: &dyn Place, judge: &mut 
         let length = conditions.len() + 1;
         for (&proposition, counts) in candidates[index].iter().zip(counts.chunks(width)) {
             let rest = total(counts);
-            if rest < size && book.is_rule_of(counts, rest) {
+            if rest < size && book.is_rule_of(layout, counts, rest) {
                 let value = book.value(counts, length);
                 if !book.irredundant || value > best {
                     conditions.push(proposition);
@@ -387,7 +390,7 @@ impl Expander {
             }
             let mut offer = |judge: &mut dyn Judge| {
                 let value = book.value(counts, length + 1);
-                if book.is_rule_of(counts, rest) && (!book.irredundant || value > best) {
+                if book.is_rule_of(layout, counts, rest) && (!book.irredundant || value > best) {
                     conditions.push(proposition);
                     judge.offer(value, counts, &conditions);
                     conditions.pop();

@@ -41,8 +41,14 @@ impl Layout {
         Layout::new(2, all, Sides::Complement)
     }
 
+    /// Are rules compared with all rows that they do not cover?
+    #[inline]
+    pub fn is_complement(&self) -> bool {
+        matches!(self.sides, Sides::Complement)
+    }
+
     pub fn is_plain(&self) -> bool {
-        self.n_levels == 2 && self.sides == Sides::Complement
+        self.n_levels == 2 && self.is_complement()
     }
 
     pub fn n_cells(&self) -> usize {

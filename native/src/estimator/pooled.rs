@@ -57,6 +57,8 @@ use crate::layout::{Layout, Sides};
 /// Pseudo-rows on each side.
 const KAPPA: f64 = 2.0;
 
+const LANES: usize = 4;
+
 struct Stratum {
     n: f64,
     weight: f64,
@@ -163,16 +165,37 @@ impl Pooled {
         }
     }
 
-    /// The number of rows of one stratum on one side, and their sum.
+    /// The number of rows of one stratum on one side, and the sum of their target, from the counts of its levels.
     #[inline]
-    fn side(&self, count: impl Fn(usize) -> u64) -> (f64, f64) {
+    fn side(&self, counts: &[u64]) -> (f64, f64) {
+        let (mut n, mut sums) = ([0; LANES], [0.0; LANES]);
+        let (levels, last_levels) = self.levels.as_chunks::<LANES>();
+        let (counts, last_counts) = counts.as_chunks::<LANES>();
+        // Several sums, so that no addition waits for the one before.
+        for (levels, counts) in levels.iter().zip(counts) {
+            for lane in 0..LANES {
+                n[lane] += counts[lane];
+                // Signed numbers are converted in one instruction.
+                sums[lane] += levels[lane] * counts[lane] as i64 as f64;
+            }
+        }
+        let (mut n, mut sum) = (n.iter().sum::<u64>(), sums.iter().sum::<f64>());
+        for (level, &count) in last_levels.iter().zip(last_counts) {
+            n += count;
+            sum += level * count as i64 as f64;
+        }
+        (n as i64 as f64, sum)
+    }
+
+    /// The same for the rows that a rule with these counts fails on.
+    fn failing_side(&self, counts: &[u64], first: usize) -> (f64, f64) {
         let (mut n, mut sum) = (0, 0.0);
         for (level, value) in self.levels.iter().enumerate() {
-            let count = count(level);
+            let count = self.layout.failing(counts, first + level);
             n += count;
-            sum += value * count as f64;
+            sum += value * count as i64 as f64;
         }
-        (n as f64, sum)
+        (n as i64 as f64, sum)
     }
 
     fn cells<'a>(&self, low: &'a [u64], high: &'a [u64], stratum: usize) -> Cells<'a> {
@@ -182,7 +205,7 @@ impl Pooled {
             &low[first..first + n_levels],
             &high[first..first + n_levels],
         );
-        let sum = |cells: &[u64]| cells.iter().sum::<u64>() as f64;
+        let sum = |cells: &[u64]| cells.iter().sum::<u64>() as i64 as f64;
         let covered = [sum(low_here), sum(high_here)];
         let n = self.strata[stratum].n;
         let failing = match &self.layout.sides {
@@ -210,7 +233,7 @@ impl Pooled {
     fn shares(&self, stratum: &Stratum, cells: &Cells) -> [f64; 2] {
         let total = stratum.n + 2.0 * KAPPA;
         let (covered, failing) = (cells.covered, cells.failing);
-        if self.layout.sides == Sides::Complement {
+        if self.layout.is_complement() {
             let share = |k: f64| total / ((k + KAPPA) * (stratum.n - k + KAPPA));
             let middle = (stratum.n / 2.0).clamp(covered[0], covered[1]);
             [share(middle), share(covered[0]).max(share(covered[1]))]
@@ -223,7 +246,7 @@ impl Pooled {
     /// At least h = δ − c q over the box, c ≥ 0.
     #[inline]
     fn largest(&self, stratum: &Stratum, cells: &Cells, low: &[u64], high: &[u64], c: f64) -> f64 {
-        if self.layout.sides == Sides::Complement {
+        if self.layout.is_complement() {
             self.largest_with_complement(stratum, cells, c)
         } else {
             self.largest_of_sides(stratum, cells, low, high, c)
@@ -251,13 +274,13 @@ impl Pooled {
     /// (δ is 0 for k = 0 and k = n without being set so: both terms are μ then.)
     #[inline]
     fn largest_with_complement(&self, stratum: &Stratum, cells: &Cells, c: f64) -> f64 {
-        let (_, sum) = self.side(|level| cells.low[level]);
+        let (_, sum) = self.side(cells.low);
         let prior = KAPPA * stratum.mean;
         let (mut m, mut rest) = (cells.covered[0] + KAPPA, cells.failing[1] + KAPPA);
         let (mut x, mut y) = (sum + prior - c, stratum.sum - sum + prior + c);
         let mut best = x / m - y / rest;
         for (level, &value) in self.levels.iter().enumerate().rev() {
-            let added = (cells.high[level] - cells.low[level]) as f64;
+            let added = (cells.high[level] - cells.low[level]) as i64 as f64;
             if added == 0.0 {
                 continue;
             }
@@ -298,7 +321,7 @@ impl Pooled {
         c: f64,
     ) -> f64 {
         let prior = KAPPA * stratum.mean;
-        let (_, sum) = self.side(|level| cells.low[level]);
+        let (_, sum) = self.side(cells.low);
         let (mut m, mut x) = (cells.covered[0] + KAPPA, sum + prior - c);
         for (level, &value) in self.levels.iter().enumerate().rev() {
             if value * m > x {
@@ -308,7 +331,7 @@ impl Pooled {
         }
         let fewest = |level: usize| self.layout.failing(high, cells.first + level);
         let most = |level: usize| self.layout.failing(low, cells.first + level);
-        let (_, sum) = self.side(fewest);
+        let (_, sum) = self.failing_side(high, cells.first);
         let (mut rest, mut y) = (cells.failing[0] + KAPPA, sum + prior + c);
         for (level, &value) in self.levels.iter().enumerate() {
             if value * rest < y {
@@ -350,9 +373,11 @@ impl Estimator for Pooled {
         // Always in the order of the strata, so that the sums do not depend on where the counts come from.
         for (index, stratum) in self.strata.iter().enumerate() {
             let first = index * n_levels;
-            let (covered, covered_sum) = self.side(|level| counts[first + level]);
-            let (failing, failing_sum) =
-                self.side(|level| self.layout.failing(counts, first + level));
+            let (covered, covered_sum) = self.side(&counts[first..first + n_levels]);
+            let (failing, failing_sum) = match self.layout.is_complement() {
+                true => (stratum.n - covered, stratum.sum - covered_sum),
+                false => self.failing_side(counts, first),
+            };
             let (m, rest) = (covered + KAPPA, failing + KAPPA);
             let product = 1.0 / (m * rest);
             let share = (m + rest) * product;

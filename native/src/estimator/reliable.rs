@@ -20,7 +20,7 @@
 //!   (The paper's Proposition 3 overlooks those, and its bound fails there.)
 
 use super::{failing_pair, pair, Estimator, Pair, Score, UNIT};
-use crate::layout::{Layout, Sides};
+use crate::layout::Layout;
 
 /// The running maximum of a function of a count, as the stretches on which the function itself is the maximum.
 struct RunningMaximum {
@@ -241,7 +241,7 @@ impl Reliable {
 
 impl Estimator for Reliable {
     fn value(&self, counts: &[u64], _: usize) -> Score {
-        if self.layout.sides == Sides::Complement {
+        if self.layout.is_complement() {
             let strata = self.strata.iter().zip(counts.chunks_exact(2));
             let terms = strata.map(|(stratum, cells)| {
                 let difference = stratum.difference(&self.terms, cells[1], cells[0]);
@@ -260,7 +260,7 @@ impl Estimator for Reliable {
     }
 
     fn bound(&self, low: &[u64], high: &[u64], _: usize, _: Score) -> Score {
-        let complement = self.layout.sides == Sides::Complement;
+        let complement = self.layout.is_complement();
         let boxes = low.chunks_exact(2).zip(high.chunks_exact(2));
         let boxes = self.strata.iter().zip(boxes).enumerate();
         let terms = boxes.map(|(index, (stratum, (least, most)))| {

@@ -3,7 +3,7 @@
 //! the same for all rules, and what is left is a/N − (a+b) n₁/N².
 
 use super::{failing_pair, merged_counts, merged_layout, pair, Estimator, Score, UNIT};
-use crate::layout::{Layout, Sides};
+use crate::layout::Layout;
 
 pub struct WeightedRelativeAccuracy {
     layout: Layout,
@@ -31,7 +31,7 @@ impl WeightedRelativeAccuracy {
     }
 
     fn is_plain(&self) -> bool {
-        self.layout.sides == Sides::Complement
+        self.layout.is_complement()
     }
 }
 
