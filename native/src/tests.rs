@@ -400,10 +400,11 @@ fn weighted_rows_count_as_often_as_their_weight_says() {
 #[test]
 fn a_projection_counts_like_the_whole() {
     let mut random = Random(5);
-    for _ in 0..200 {
+    for round in 0..200 {
         let table = {
             let n = random.below(300) as usize;
-            build(&random_rows(&mut random, n), true, 1)
+            let missing = [Missing::False, Missing::Unknown][round % 2];
+            build_with(&random_rows(&mut random, n), true, 1, missing)
         };
         let part = table.project(&table.extension(&[1]), &[2, 4, 6]);
         for (whole, local) in [
@@ -420,13 +421,18 @@ fn a_projection_counts_like_the_whole() {
 fn a_place_counts_like_the_table_however_long_it_is() {
     // Short sets of rows are counted plainly, longer ones by complements, very long ones by blocks.
     let mut random = Random(12);
-    for n in [100, 9_000, 1_200_000] {
+    for (n, missing) in [
+        (100, Missing::False),
+        (9_000, Missing::Unknown),
+        (1_200_000, Missing::Unknown),
+        (1_200_000, Missing::False),
+    ] {
         let mut rows = random_rows(&mut random, n);
         // Without missing values the first two propositions are complements of each other.
         rows.columns[0]
             .iter_mut()
             .for_each(|code| *code = (*code).max(0));
-        let table = Arc::new(build(&rows, false, 3));
+        let table = Arc::new(build_with(&rows, false, 3, missing));
         let place = Local::new(table.clone()).place(&[6]);
         let candidates = vec![vec![1, 0, 2, 4], vec![0, 1], vec![5, 2, 1, 0]];
         let children = [3, 4, 2];
@@ -485,17 +491,32 @@ fn descriptions_are_right_and_none_is_shorter() {
 
 fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, Vec<u32>)> {
     let rows = Arc::new(Local::new(table.clone()));
-    search_rows(rows, usize::MAX, false, threads, steps_of)
+    search_rows(rows, 0, usize::MAX, false, threads, steps_of)
+}
+
+/// The reliable estimator, or the pooled one with a β that grows with the length.
+fn estimator(kind: u32, layout: &Layout) -> Arc<dyn Estimator> {
+    let settings = Settings {
+        kind,
+        margin: match kind {
+            0 => Margin::Number(1.0),
+            _ => Margin::ByLength(vec![0.0, 0.4, 0.5, 0.6]),
+        },
+        margin_scale: 1.0,
+        levels: vec![0.0, 1.0],
+    };
+    Arc::from(crate::estimator::create(&settings, layout).unwrap())
 }
 
 fn search_rows(
     rows: Arc<dyn Rows>,
+    kind: u32,
     max_length: usize,
     irredundant: bool,
     threads: usize,
     steps_of: Duration,
 ) -> Vec<(i64, Vec<u32>)> {
-    let estimator = Arc::from(create(0, 1.0, rows.layout()));
+    let estimator = estimator(kind, rows.layout());
     let options = Options {
         k: 5,
         alpha: 1.0,
@@ -516,11 +537,18 @@ fn search_rows(
 #[test]
 fn threads_and_interruptions_do_not_change_the_answer() {
     let mut random = Random(7);
-    for _ in 0..50 {
-        let table = Arc::new(build(&random_rows(&mut random, 400), false, 1));
-        let alone = search(&table, 1, Duration::from_secs(60));
-        assert_eq!(alone, search(&table, 3, Duration::from_secs(60)));
-        assert_eq!(alone, search(&table, 2, Duration::from_micros(20)));
+    for round in 0..50 {
+        let missing = [Missing::False, Missing::Unknown][round / 2 % 2];
+        let sample = random_rows(&mut random, 400);
+        let table = Arc::new(build_with(&sample, false, 1, missing));
+        let rows: Arc<Local> = Arc::new(Local::new(table));
+        let kind = [0, 4][round % 2];
+        let with = |threads, steps_of| {
+            search_rows(rows.clone(), kind, usize::MAX, false, threads, steps_of)
+        };
+        let alone = with(1, Duration::from_secs(60));
+        assert_eq!(alone, with(3, Duration::from_secs(60)));
+        assert_eq!(alone, with(2, Duration::from_micros(20)));
     }
 }
 
@@ -540,13 +568,15 @@ impl Messenger for Parts {
 #[test]
 fn rows_in_parts_give_the_same_answer() {
     let mut random = Random(9);
-    for round in 0..60 {
+    for round in 0..96 {
+        let missing = [Missing::False, Missing::Unknown][round / 4 % 2];
+        let kind = [0, 4][round / 8 % 2];
         let rows = random_rows(&mut random, 150);
-        let whole = Arc::new(build(&rows, false, 1));
+        let whole = Arc::new(build_with(&rows, false, 1, missing));
         let n_parts = 1 + random.below(4) as usize;
         let parts = (0..n_parts).map(|part| {
             let mine: Vec<usize> = (0..150).filter(|row| row * n_parts / 150 == part).collect();
-            let table = Arc::new(build(
+            let table = Arc::new(build_with(
                 &Sample {
                     strata: mine.iter().map(|&row| rows.strata[row]).collect(),
                     outcomes: mine.iter().map(|&row| rows.outcomes[row]).collect(),
@@ -559,6 +589,7 @@ fn rows_in_parts_give_the_same_answer() {
                 },
                 false,
                 1,
+                missing,
             ));
             Part::new(table, part as u64)
         });
@@ -572,10 +603,10 @@ fn rows_in_parts_give_the_same_answer() {
         let max_length = [1, 2, 3, usize::MAX][round % 4];
         let time = Duration::from_secs(60);
         for irredundant in [false, true] {
-            let here = search_rows(local.clone(), max_length, irredundant, 1, time);
+            let here = search_rows(local.clone(), kind, max_length, irredundant, 1, time);
             assert_eq!(
                 here,
-                search_rows(remote.clone(), max_length, irredundant, 2, time)
+                search_rows(remote.clone(), kind, max_length, irredundant, 2, time)
             );
         }
     }
@@ -598,15 +629,17 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
         let rows = Arc::new(Local::new(table));
         let max_length = [2, 3, usize::MAX][round % 3];
         let irredundant = round % 2 == 1;
+        let kind = [0, 4][round / 2 % 2];
         let expected = search_rows(
             rows.clone(),
+            kind,
             max_length,
             irredundant,
             1,
             Duration::from_secs(60),
         );
         let fresh = || {
-            let estimator = Arc::from(create(0, 1.0, rows.layout()));
+            let estimator = estimator(kind, rows.layout());
             let options = Options {
                 k: 5,
                 alpha: 1.0,
