@@ -254,7 +254,7 @@ class Part:
 
 
 Ask: TypeAlias = "Callable[[NDArray[np.uint32], int], NDArray[np.uint64]]"
-_COUNTS, _DEMAND, _REFERENCE = 1, 7, 8
+_COUNTS, _REFERENCE = 1, 8
 
 
 class RemoteTable(Packed):
@@ -283,6 +283,7 @@ class RemoteTable(Packed):
         self.propositions = _array(column_index, np.uint32), _array(low, np.int32), _array(high, np.int32)
         self.failure: BaseException | None = None
         self._all: NDArray[np.int64] | None = None
+        self._reference: NDArray[np.int64] | None = None
         self._ask = ask
         # Kept here, because the core calls it as long as there is a search.
         self.callback = ffi.callback("int32_t(void *, const uint32_t *, size_t, uint64_t *, size_t)", self._answer)
@@ -314,8 +315,11 @@ class RemoteTable(Packed):
         """The reference rows, by stratum and level, if rules are compared with these."""
         if self.sides != 2:
             return None
+        if self._reference is not None:
+            return self._reference
         answer = self._checked(self._ask(np.array([_REFERENCE], np.uint32), self.n_cells), self.n_cells)
-        return answer.astype(np.int64).reshape(self.n_strata, -1)
+        self._reference = answer.astype(np.int64).reshape(self.n_strata, -1)
+        return self._reference
 
     def _counted(self, conditions: Sequence[int]) -> NDArray[np.int64]:
         """Rows that satisfy all the conditions, and, where missing values are unknown, those that possibly do."""
@@ -330,7 +334,7 @@ class RemoteTable(Packed):
         reference = self.reference_rows()
         if reference is None:
             return counted[0].copy(), self.all_rows() - counted[-1]
-        return counted[0] - (0 if len(conditions) else reference), reference
+        return counted[0] - (0 if len(conditions) else reference), reference.copy()
 
     def search(self, **options: Any) -> NativeSearch:
         """A search over these rows, with the options of `NativeSearch`."""
@@ -415,8 +419,8 @@ class NativeSearch:
         options = ffi.new("SearchOptions *")
         options.k, options.alpha, options.max_length = k, alpha, max_length or 0
         options.min_rows, options.irredundant, options.floor = min_rows, not redundant, floor
+        self._kept = kept  # the core reads it, perhaps in another thread
         search = self._begin(table, estimation, options)
-        del kept
         if not search:
             raise _failure()
         self._handle = ffi.gc(search, lib.cr_search_free)

@@ -46,10 +46,15 @@
 //! *For a target of more levels* Hoeffding's reduction (1963, theorem 4) replaces the sample by one with replacement: of
 //! the covered rows, or of the uncovered ones where these are fewer, for S − kμ is minus the same of the others. The
 //! theorem then holds with s² q² min(k, f) in place of s² q. That is no more than s² q while
-//! min(k, f)² + κ min(k, f) ≤ κ max(k, f) + κ², and never more than twice as much; each term is below
-//! w q max(y_max − μ, μ − y_min) ≤ b. Between V and 2V the bound is not proven but the variance is right: V is at least
-//! the variance for samples without replacement, as shown above. The same goes for rules that leave rows out of the
-//! comparison.
+//! min(k, f)² + κ min(k, f) ≤ κ max(k, f) + κ², and always less than twice as much, because q min(k, f) < 1 + 1. No term is
+//! above w q max(y_max − μ, μ − y_min) ≤ b.
+//!
+//! *For rules that leave rows out of the comparison* the two sides are samples that depend on each other. With
+//! E exp(t(X + Y)) ≤ √(E exp(2tX) E exp(2tY)) and Hoeffding's reduction for each of them, the theorem holds with 2V and 2b.
+//!
+//! So in these two cases the bound is proven for less than twice V, or for twice V and b, while V itself is at least the
+//! variance. In simulations with V and b as they are (five kinds of targets, strata of 12 to 400 rows, up to a third of
+//! them left out) no rule without effect reached its margin more often than a third of exp(−β²/2).
 
 use super::{from_number, Estimator, Margin, Score, Settings};
 use crate::layout::{Layout, Sides};
