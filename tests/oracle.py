@@ -83,7 +83,86 @@ def objective(
 ) -> float:
     if estimator == "reliable":
         return reliable(a, b, n1, n0, beta)
+    if estimator == "pooled":
+        return pooled([Sides.binary(*counts) for counts in zip(a, b, n1, n0, strict=True)], beta)
     return {"plugin": plugin, "wracc": wracc, "association": association}[estimator](a, b, n1, n0)
+
+
+# --- the same for any target, where the rows that a rule fails on need not be all that it does not cover
+
+
+class Sides(NamedTuple):
+    """The target's values in one stratum: of all rows, of the covered ones and of those on which the rule fails."""
+
+    all: Sequence[float]
+    covered: Sequence[float]
+    failing: Sequence[float]
+
+    @classmethod
+    def binary(cls, a: int, b: int, n1: int, n0: int) -> Sides:
+        return cls([1.0] * n1 + [0.0] * n0, [1.0] * a + [0.0] * b, [1.0] * (n1 - a) + [0.0] * (n0 - b))
+
+
+def pooled(strata: Sequence[Sides], beta: float | Sequence[float], length: int = 1, margin_scale: float = 1.0) -> float:
+    """Σ w δ − γ ε; with a list of betas Bernstein's margin, at the beta of the rule's length."""
+    n_rows = sum(len(stratum.all) for stratum in strata)
+    effect = variance = largest_step = 0.0
+    for stratum in strata:
+        n = len(stratum.all)
+        if n == 0:
+            continue
+        mean = sum(stratum.all) / n
+        spread = sum((value - mean) ** 2 for value in stratum.all) / n
+        weight = n / n_rows
+        inverse = 1 / (len(stratum.covered) + 2) + 1 / (len(stratum.failing) + 2)
+        variance += weight**2 * spread * inverse
+        if stratum.covered and stratum.failing:
+            covered = (sum(stratum.covered) + 2 * mean) / (len(stratum.covered) + 2)
+            failing = (sum(stratum.failing) + 2 * mean) / (len(stratum.failing) + 2)
+            effect += weight * (covered - failing)
+            largest_step = max(largest_step, weight * (max(stratum.all) - min(stratum.all)) * inverse)
+    if isinstance(beta, (int, float)):
+        return effect - margin_scale * beta * math.sqrt(variance)
+    own = beta[min(length, len(beta) - 1)]
+    half = own**2 * largest_step / 6
+    return effect - margin_scale * (half + math.sqrt(half**2 + own**2 * variance))
+
+
+def _mean_difference(covered: Sequence[float], failing: Sequence[float]) -> float:
+    if not covered or not failing:
+        return 0.0
+    return sum(covered) / len(covered) - sum(failing) / len(failing)
+
+
+def score(
+    estimator: str,
+    strata: Sequence[Sides],
+    beta: float | Sequence[float],
+    length: int = 1,
+    margin_scale: float = 1.0,
+) -> float:
+    """What a rule of so many conditions is worth."""
+    if estimator == "pooled":
+        return pooled(strata, beta, length, margin_scale)
+    n_rows = sum(len(stratum.all) for stratum in strata)
+    covered = [value for stratum in strata for value in stratum.covered]
+    failing = [value for stratum in strata for value in stratum.failing]
+    if estimator == "plugin":
+        return sum(_mean_difference(s.covered, s.failing) * len(s.all) / n_rows for s in strata)
+    if estimator == "association":
+        return _mean_difference(covered, failing)
+    if estimator == "wracc":
+        n = len(covered) + len(failing)
+        return (sum(covered) / n - len(covered) / n * sum(covered + failing) / n) if n else 0.0
+    assert estimator == "reliable"
+    assert isinstance(beta, (int, float))
+    value = 0.0
+    for stratum in strata:
+        inside, outside = len(stratum.covered) + 2, len(stratum.failing) + 2
+        difference = (sum(stratum.covered) + 1) / inside - (sum(stratum.failing) + 1) / outside
+        difference -= beta / 2 / math.sqrt(inside) + beta / 2 / math.sqrt(outside)
+        value += difference * (len(stratum.all) + 4) / (n_rows + 4 * len(strata))
+    return value
 
 
 # --- the rule language
@@ -235,3 +314,114 @@ def _ordered(
         else:
             groups.append([rule])
     return [rule for group in groups for rule in sorted(group, key=lambda rule: (len(rule[2]), rule[2]))]
+
+
+# --- the same over coded rows, where a missing value may be unknown and rules may be compared with reference rows
+
+
+class Coded(NamedTuple):
+    """Rows as codes: the stratum and target of each, the codes of each column (−1 where missing), and conditions.
+
+    A condition is a column with its lowest and highest code. `reference` are the rows to compare with, if given.
+    """
+
+    strata: Sequence[int]
+    target: Sequence[float]
+    columns: Sequence[Sequence[int]]
+    conditions: Sequence[tuple[int, int, int]]
+    weights: Sequence[int]
+    unknown: bool = False
+    reference: frozenset[int] | None = None
+
+    @property
+    def everything(self) -> Extension:
+        return frozenset(i for i, weight in enumerate(self.weights) if weight)
+
+    def sets(self, condition: tuple[int, int, int]) -> tuple[Extension, Extension]:
+        """The rows that satisfy a condition, and those that possibly do."""
+        column, low, high = condition
+        codes = self.columns[column]
+        rows = [i for i in self.everything if self.reference is None or i not in self.reference]
+        holds = frozenset(i for i in rows if low <= codes[i] <= high and codes[i] >= 0)
+        if self.reference is not None:
+            return holds, frozenset(rows)
+        return holds, holds | frozenset(i for i in rows if self.unknown and codes[i] < 0)
+
+    def values(self, rows: Extension, stratum: int) -> list[float]:
+        """The target of some rows of a stratum, each as often as its weight says."""
+        return [self.target[i] for i in sorted(rows) if self.strata[i] == stratum for _ in range(self.weights[i])]
+
+    def size(self, rows: Extension) -> int:
+        return sum(self.weights[i] for i in rows)
+
+
+class CodedRule(NamedTuple):
+    value: float
+    conditions: tuple[int, ...]
+    covered: Extension
+    possible: Extension
+
+
+def coded_rules(
+    table: Coded,
+    *,
+    estimator: str,
+    beta: float | Sequence[float],
+    n_strata: int,
+    max_length: int | None = None,
+    margin_scale: float = 1.0,
+) -> list[CodedRule]:
+    """Every rule with its shortest, then first, description; none covers nothing or fails nowhere."""
+    everything = table.everything
+    sets = [table.sets(condition) for condition in table.conditions]
+    best: dict[tuple[Extension, Extension], tuple[int, ...]] = {(everything, everything): ()}
+    frontier, length = dict(best), 0
+    while frontier and (max_length is None or length < max_length):
+        length += 1
+        reached: dict[tuple[Extension, Extension], tuple[int, ...]] = {}
+        for (covered, possible), conditions in frontier.items():
+            for index, (holds, may_hold) in enumerate(sets):
+                key = covered & holds, possible & may_hold
+                if not key[0] or key in best:
+                    continue
+                description = tuple(sorted((*conditions, index)))
+                if key not in reached or description < reached[key]:
+                    reached[key] = description
+        best.update(reached)
+        frontier = reached
+    del best[everything, everything]
+    rules = []
+    for (covered, possible), conditions in best.items():
+        failing = everything - possible
+        if not failing:
+            continue
+        strata = [Sides(*(table.values(rows, z) for rows in (everything, covered, failing))) for z in range(n_strata)]
+        value = score(estimator, strata, beta, len(conditions), margin_scale)
+        rules.append(CodedRule(value, conditions, covered, possible))
+    return rules
+
+
+def coded_top_k(
+    table: Coded, rules: Sequence[CodedRule], *, k: int, min_rows: int = 0, redundant: bool = True
+) -> list[CodedRule]:
+    """The best k of the rules in their order."""
+    kept = [rule for rule in rules if table.size(rule.covered) >= min_rows]
+    if not redundant:
+
+        def is_general(other: CodedRule, rule: CodedRule) -> bool:
+            same = (other.covered, other.possible) == (rule.covered, rule.possible)
+            return rule.covered <= other.covered and rule.possible <= other.possible and not same
+
+        kept = [
+            rule
+            for rule in kept
+            if not any(other.value >= rule.value - TIED and is_general(other, rule) for other in rules)
+        ]
+    groups: list[list[CodedRule]] = []
+    for rule in sorted(kept, key=lambda rule: -rule.value):
+        if groups and groups[-1][-1].value - rule.value <= TIED:
+            groups[-1].append(rule)
+        else:
+            groups.append([rule])
+    ordered = [rule for group in groups for rule in sorted(group, key=lambda r: (len(r.conditions), r.conditions))]
+    return ordered[:k]

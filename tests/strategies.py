@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from oracle import Coded
+
 TARGET = "y"
 
 
@@ -88,3 +90,58 @@ def noise(seed: int, n: int = 120, n_columns: int = 4, confounded: bool = True) 
     z = rng.integers(0, 2, n)
     columns: dict[str, Any] = {f"x{i}": rng.random(n) + 0.5 * z * confounded for i in range(n_columns)}
     return columns | {"z": z, "y": (rng.random(n) < 0.3 + 0.4 * z).astype(int)}
+
+
+@st.composite
+def coded_tables(draw: st.DrawFn, max_rows: int = 30) -> tuple[Coded, list[float], int]:
+    """Draw coded rows with the values of the target's levels and the number of strata.
+
+    Missing values are unknown or false, there may be reference rows and weights, and levels that no row has.
+    """
+    n = draw(st.integers(2, max_rows))
+    n_levels = draw(st.sampled_from([2, 2, 2, 3, 5, 40]))
+    # Round steps, so that ties between rules are ties of their rows and not of rounding.
+    steps = draw(st.lists(st.integers(1, 4), min_size=n_levels - 1, max_size=n_levels - 1))
+    levels = [sum(steps[:i]) / sum(steps) for i in range(n_levels)]
+    n_strata = draw(st.integers(1, 6))
+
+    def column(largest: int, smallest: int = 0) -> list[int]:
+        return draw(st.lists(st.integers(smallest, largest), min_size=n, max_size=n))
+
+    columns, conditions = [], []
+    for index in range(draw(st.integers(1, 4))):
+        largest = draw(st.integers(1, 3))
+        columns.append(column(largest, draw(st.sampled_from([-1, 0]))))
+        for code in range(largest + 1):
+            conditions.append((index, code, code))
+            if draw(st.booleans()):
+                conditions.append((index, 0, code))
+                conditions.append((index, code, 2**31 - 1))
+    reference = draw(st.none() | st.none() | st.frozensets(st.integers(0, n - 1), min_size=1))
+    table = Coded(
+        strata=column(n_strata - 1),
+        target=[levels[code] for code in column(n_levels - 1)],
+        columns=columns,
+        conditions=conditions,
+        weights=column(3) if draw(st.integers(0, 3)) == 0 else [1] * n,
+        unknown=draw(st.booleans()),
+        reference=reference,
+    )
+    return table, levels, n_strata
+
+
+def coded_questions() -> st.SearchStrategy[dict[str, Any]]:
+    """Draw the options of a search over coded rows."""
+    number = st.sampled_from([0.0, 0.5, 1.0, 2.0, 5.0]) | st.floats(0, 5)
+    by_length = st.lists(number, min_size=1, max_size=5).map(sorted)
+    return st.fixed_dictionaries(
+        {
+            "estimator": st.sampled_from(["pooled", "pooled", "pooled", "plugin", "association", "reliable", "wracc"]),
+            "beta": number | by_length,
+            "k": st.integers(1, 10),
+            "max_length": st.none() | st.integers(1, 4),
+            "min_rows": st.sampled_from([0, 0, 2, 5]),
+            "redundant": st.booleans(),
+            "margin_scale": st.sampled_from([1.0, 1.0, 0.5, 2.0]),
+        }
+    )

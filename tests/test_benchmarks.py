@@ -60,7 +60,7 @@ def test_a_peer_gets_the_same_propositions(table: SmallTable) -> None:
     packed = coded.pack()
     assert len(holds) == packed.n_propositions
     for number, rows in enumerate(holds):
-        positive, negative = packed.count([number])
+        negative, positive = packed.count([number])[0].T
         assert (rows & (outcome == 1)).sum() == positive.sum()
         assert (rows & (outcome == 0)).sum() == negative.sum()
 

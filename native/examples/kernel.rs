@@ -6,7 +6,7 @@
 //! with the same vector units. All three take turns, and of each the median is given, for the machine's
 //! speed changes while it is measured.
 
-use causalrules_core::bitset::{Counts, Kernel, Segment};
+use causalrules_core::bitset::{Kernel, Segment, NO_CELL};
 use causalrules_core::fastest_kernel;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -79,14 +79,14 @@ fn main() {
         // Two strata with two outcomes each, as in an ordinary table.
         let segments: Vec<Segment> = (0..4)
             .map(|i| Segment {
-                stratum: i as u32 / 2,
-                positive: i % 2 == 0,
+                cell: i as u32,
+                also: NO_CELL,
                 multiplier: 1,
                 start: i * count / 4,
                 end: (i + 1) * count / 4,
             })
             .collect();
-        let mut counts = [Counts::default(); 2];
+        let mut counts = [0; 4];
         let mut count_with = |kernel: Kernel| {
             speed(bytes, || {
                 let mut asked = [(black_box(y.as_slice()), counts.as_mut_slice())];

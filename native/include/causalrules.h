@@ -16,23 +16,48 @@ typedef struct {
 /* Every function that can fail returns a null pointer or a negative number then, and cr_error says why. */
 const char *cr_error(void);
 
+/* What a rule is worth. estimator: 0 reliable, 1 plug-in, 2 weighted relative accuracy, 3 association, 4 pooled.
+   betas: for each number of conditions, the last for all longer rules; n_betas 0: beta for all.
+   levels: the values of the target's levels, lowest first, between 0 and 1. */
+typedef struct {
+    uint32_t estimator;
+    double beta;
+    size_t n_betas;
+    const double *betas;
+    double margin_scale;
+    size_t n_levels;
+    const double *levels;
+} Estimation;
+
+typedef struct {
+    size_t k;
+    double alpha;
+    size_t max_length; /* 0: no limit */
+    uint64_t min_rows;
+    int32_t irredundant;
+    double floor;
+} SearchOptions;
+
+/* A cell is a stratum and a level of the target; the levels of a stratum stand side by side, lowest first.
+   missing: what a missing value (a negative code) means to a condition: 0 it does not hold, 1 unknown, 2 unknown and
+   the first pass has no columns. reference: compare with the reference rows, not with all that are not covered. */
 Builder *cr_builder_new(size_t n_propositions, const uint32_t *columns, const int32_t *low, const int32_t *high,
-                        size_t n_columns, size_t n_strata, size_t weight_bits);
-int32_t cr_builder_size(Builder *builder, size_t n_rows, const int32_t *strata, const uint8_t *outcomes,
-                        const uint64_t *weights);
-int32_t cr_builder_fill(Builder *builder, size_t n_rows, const int32_t *strata, const uint8_t *outcomes,
+                        size_t n_columns, size_t n_strata, size_t n_levels, size_t weight_bits, uint32_t missing,
+                        int32_t reference);
+/* columns: read only where missing is 1 and reference 0. */
+int32_t cr_builder_size(Builder *builder, size_t n_rows, const int32_t *strata, const uint16_t *outcomes,
                         const uint64_t *weights, const int32_t *const *columns);
+int32_t cr_builder_fill(Builder *builder, size_t n_rows, const int32_t *strata, const uint16_t *outcomes,
+                        const uint64_t *weights, const uint8_t *reference, const int32_t *const *columns);
 Table *cr_builder_finish(Builder *builder); /* frees the builder */
 void cr_builder_free(Builder *builder);
 
-/* Rows with and without the outcome, stratum by stratum, that satisfy all the conditions. */
+/* The rows that a rule covers and those that it fails on, cell by cell. */
 int32_t cr_table_count(const Table *table, size_t n_conditions, const uint32_t *conditions,
-                       uint64_t *positive, uint64_t *negative);
+                       uint64_t *covered, uint64_t *failing, size_t n_cells);
 void cr_table_free(Table *table);
 
-/* estimator: 0 reliable, 1 plug-in, 2 weighted relative accuracy, 3 association; max_length 0: no limit */
-Search *cr_search_new(const Table *table, uint32_t estimator, double beta, size_t k, double alpha,
-                      size_t max_length, uint64_t min_rows, int32_t irredundant, double floor);
+Search *cr_search_new(const Table *table, const Estimation *estimation, const SearchOptions *options);
 int32_t cr_search_step(const Search *search, double seconds, size_t threads, Status *status);
 /* Fills values[k], lengths[k] and, one rule after the other, conditions[capacity]; returns the number of rules,
    or, when capacity is too small, minus the capacity that is needed. */
@@ -48,18 +73,20 @@ int32_t cr_search_restore(Search *search, const uint64_t *numbers, size_t length
 /* Rows in several parts. The search asks, every part answers for its own rows (salt tells the parts apart), and
    cr_put_together adds one more part's answer to those of others. `ask` returns 0 when it has filled the answer. */
 typedef int32_t (*Ask)(void *context, const uint32_t *question, size_t n, uint64_t *answer, size_t length);
-Search *cr_search_new_remote(size_t n_strata, const uint64_t *positive, const uint64_t *negative,
+/* all: the rows of each cell. sides: 0 a rule fails on all that it does not cover, 1 missing values are unknown, 2 on
+   the reference rows, `reference` of each cell. */
+Search *cr_search_new_remote(size_t n_cells, const uint64_t *all, uint32_t sides, const uint64_t *reference,
                              size_t n_propositions, const uint32_t *columns, const int32_t *low, const int32_t *high,
-                             Ask ask, void *context, uint32_t estimator, double beta, size_t k, double alpha,
-                             size_t max_length, uint64_t min_rows, int32_t irredundant, double floor);
+                             Ask ask, void *context, const Estimation *estimation, const SearchOptions *options);
 Part *cr_part_new(const Table *table, uint64_t salt);
 int32_t cr_part_answer(const Part *part, const uint32_t *question, size_t n, uint64_t *answer, size_t length);
 void cr_part_free(Part *part);
 int32_t cr_put_together(uint32_t kind, uint64_t *sum, const uint64_t *more, size_t length);
 
-/* The value of a rule and the bound over a box of counts, for anyone who wants to check them. */
-double cr_value(uint32_t estimator, double beta, size_t n_strata, const uint64_t *all_positive,
-                const uint64_t *all_negative, const uint64_t *positive, const uint64_t *negative);
-double cr_bound(uint32_t estimator, double beta, size_t n_strata, const uint64_t *all_positive,
-                const uint64_t *all_negative, const uint64_t *low_positive, const uint64_t *low_negative,
-                const uint64_t *high_positive, const uint64_t *high_negative);
+/* The value of a rule of `length` conditions and the bound over a box of counts, for anyone who wants to check them: NaN
+   where they make no sense. failing: null for all that is not covered. */
+double cr_value(const Estimation *estimation, size_t n_cells, const uint64_t *all, const uint64_t *covered,
+                const uint64_t *failing, size_t length);
+double cr_bound(const Estimation *estimation, size_t n_cells, const uint64_t *all, const uint64_t *least_covered,
+                const uint64_t *most_covered, const uint64_t *least_failing, const uint64_t *most_failing,
+                size_t length);

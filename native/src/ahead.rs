@@ -1,6 +1,5 @@
 //! A quick look for good rules, so that the search has something to beat from the beginning.
 
-use crate::bitset::{total, Counts};
 use crate::estimator::Score;
 use crate::expand::{Judge, Rulebook};
 
@@ -11,7 +10,7 @@ pub struct Beam {
     rules: Vec<Vec<u32>>,
     /// How many of the rules have been made longer, and what came out.
     done: usize,
-    longer: Vec<(Score, Vec<u32>, Vec<Counts>)>,
+    longer: Vec<(Score, Vec<u32>, Vec<u64>)>,
     best: Score,
 }
 
@@ -33,13 +32,14 @@ impl Beam {
             return self.begins_next_length(book, judge);
         };
         self.done += 1;
-        let n_strata = book.rows.strata().len();
+        let width = book.layout().width();
+        let length = rule.len() + 1;
         let mut counts = Vec::new();
         book.rows.place(rule).counts(&book.usable, &mut counts);
-        for (&proposition, counts) in book.usable.iter().zip(counts[n_strata..].chunks(n_strata)) {
-            if total(counts) >= book.min_rows && !rule.contains(&proposition) {
+        for (&proposition, counts) in book.usable.iter().zip(counts[width..].chunks(width)) {
+            if book.is_rule(counts) && !rule.contains(&proposition) {
                 let longer_rule = rule.iter().copied().chain([proposition]).collect();
-                let value = book.value(counts);
+                let value = book.value(counts, length);
                 self.longer.push((value, longer_rule, counts.to_vec()));
             }
         }

@@ -3,57 +3,66 @@
 //! The hot loops are compiled twice, plainly and for the vector units of recent CPUs; which of the two
 //! runs is found out when the program starts, so one build serves every machine.
 
-/// A run of whole words that hold rows of one stratum and one outcome, each row counting `multiplier` times.
+/// A run of whole words that hold rows of one cell (a stratum and a level of the target), each row counting
+/// `multiplier` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    pub stratum: u32,
-    pub positive: bool,
+    /// The count that these rows add to.
+    pub cell: u32,
+    /// Another count that they add to as well, or [`NO_CELL`].
+    pub also: u32,
     pub multiplier: u64,
     pub start: usize,
     pub end: usize,
 }
 
-/// Rows of one stratum that are covered: with the outcome and without it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub positive: u64,
-    pub negative: u64,
-}
+pub const NO_CELL: u32 = u32::MAX;
 
-impl Counts {
-    pub fn total(self) -> u64 {
-        self.positive + self.negative
+impl Segment {
+    /// Adds what was counted in this segment to the counts of a set of rows.
+    #[inline(always)]
+    pub fn add(&self, counts: &mut [u64], ones: u64) {
+        counts[self.cell as usize] += ones * self.multiplier;
+        if self.also != NO_CELL {
+            counts[self.also as usize] += ones * self.multiplier;
+        }
     }
 }
 
-/// How many rows the counts of all strata add up to.
-pub fn total(counts: &[Counts]) -> u64 {
-    counts.iter().map(|c| c.total()).sum()
+/// The sum of all counts.
+pub fn total(counts: &[u64]) -> u64 {
+    counts.iter().sum()
 }
 
 /// What is to be counted, and where the counts go.
-pub type Question<'a> = (&'a [u64], &'a mut [Counts]);
+pub type Question<'a> = (&'a [u64], &'a mut [u64]);
 
-/// Counts the intersections of x with N other sets, given how to count those of one run of words.
+/// Counts the intersections of x with N other sets, given how to count those of one run of words. `TWICE`: are there
+/// segments that add to two counts?
 #[inline(always)]
-fn count_together<const N: usize>(
+fn count_together<const N: usize, const TWICE: bool>(
     x: &[u64],
     asked: &mut [Question; N],
     segments: &[Segment],
     count: impl Fn(&[u64], [&[u64]; N]) -> [u64; N],
 ) {
     for (_, counts) in asked.iter_mut() {
-        counts.fill(Counts::default());
+        counts.fill(0);
     }
     for segment in segments {
-        let ys = std::array::from_fn(|i| &asked[i].0[segment.start..segment.end]);
-        let ones = count(&x[segment.start..segment.end], ys);
+        let ys: [&[u64]; N] = std::array::from_fn(|i| asked[i].0);
+        let ones = if segment.end - segment.start == 1 {
+            // Strata of many levels are mostly such short runs.
+            let word = x[segment.start];
+            ys.map(|y| u64::from((word & y[segment.start]).count_ones()))
+        } else {
+            let ys = ys.map(|y| &y[segment.start..segment.end]);
+            count(&x[segment.start..segment.end], ys)
+        };
         for ((_, counts), ones) in asked.iter_mut().zip(ones) {
-            let counts = &mut counts[segment.stratum as usize];
-            if segment.positive {
-                counts.positive += ones * segment.multiplier;
-            } else {
-                counts.negative += ones * segment.multiplier;
+            counts[segment.cell as usize] += ones * segment.multiplier;
+            if TWICE && segment.also != NO_CELL {
+                counts[segment.also as usize] += ones * segment.multiplier;
             }
         }
     }
@@ -74,12 +83,25 @@ fn count_words<const N: usize>(x: &[u64], ys: [&[u64]; N]) -> [u64; N] {
 
 #[inline(always)]
 fn count_each_by_words(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
+    if segments.iter().any(|segment| segment.also != NO_CELL) {
+        count_each_by_words_and::<true>(x, asked, segments);
+    } else {
+        count_each_by_words_and::<false>(x, asked, segments);
+    }
+}
+
+#[inline(always)]
+fn count_each_by_words_and<const TWICE: bool>(
+    x: &[u64],
+    asked: &mut [Question],
+    segments: &[Segment],
+) {
     let (fours, rest) = asked.as_chunks_mut::<4>();
     for four in fours {
-        count_together(x, four, segments, count_words);
+        count_together::<4, TWICE>(x, four, segments, count_words);
     }
     for one in rest {
-        count_together(x, std::array::from_mut(one), segments, count_words);
+        count_together::<1, TWICE>(x, std::array::from_mut(one), segments, count_words);
     }
 }
 
@@ -127,7 +149,7 @@ fn count_long(x: &[u64], [y]: [&[u64]; 1]) -> [u64; 1] {
 #[inline(always)]
 fn count_each_long(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
     for one in asked {
-        count_together(x, std::array::from_mut(one), segments, count_long);
+        count_together::<1, true>(x, std::array::from_mut(one), segments, count_long);
     }
 }
 
@@ -171,7 +193,7 @@ fn gather_with(words: &[u64], mask: &[u64], out: &mut [u64], compress: impl Fn(u
 /// The operations that exist in more than one build; `ffi::fastest` picks.
 #[derive(Clone, Copy)]
 pub struct Kernel {
-    /// Counts the intersections of `x` with others by stratum and outcome.
+    /// Counts the intersections of `x` with others, cell by cell.
     pub count_each: fn(x: &[u64], asked: &mut [Question], segments: &[Segment]),
     /// Moves the bits of `words` at the ones of `mask` together at the beginning of `out`.
     pub gather: fn(words: &[u64], mask: &[u64], out: &mut [u64]),
@@ -229,6 +251,10 @@ pub fn intersect(x: &mut [u64], y: &[u64]) {
 /// Is every row of x in y?
 pub fn is_subset(x: &[u64], y: &[u64]) -> bool {
     x.iter().zip(y).all(|(x, y)| x & !y == 0)
+}
+
+pub fn are_disjoint(x: &[u64], y: &[u64]) -> bool {
+    x.iter().zip(y).all(|(x, y)| x & y == 0)
 }
 
 pub fn is_empty(x: &[u64]) -> bool {

@@ -1,8 +1,8 @@
 //! A search as a list of numbers, to be written down and gone on with later.
 
-use crate::bitset::Counts;
 use crate::estimator::Score;
 use crate::expand::{Family, Node};
+use crate::layout::Layout;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct State {
     /// The length limit of the second part, if it has begun.
     pub ties: Option<usize>,
     pub open: Vec<Node>,
-    pub entries: Vec<(Score, Vec<Counts>, Vec<u32>)>,
+    pub entries: Vec<(Score, Vec<u64>, Vec<u32>)>,
 }
 
 impl State {
@@ -30,7 +30,7 @@ impl State {
                 families.len() as u64 - 1
             });
         }
-        let mut out = Writer(Vec::new());
+        let mut out = Writer(vec![FORMAT]);
         for score in [self.entrance, self.threshold, self.left_out, self.left_tied] {
             out.0.push(score as u64);
         }
@@ -52,19 +52,21 @@ impl State {
         out.0.push(self.entries.len() as u64);
         for (value, counts, conditions) in &self.entries {
             out.0.push(*value as u64);
-            out.0
-                .extend(counts.iter().flat_map(|c| [c.positive, c.negative]));
+            out.0.extend_from_slice(counts);
             out.list(conditions);
         }
         out.0
     }
 
     /// The state that was written; an error if the numbers do not make sense for this table.
-    pub fn read(numbers: &[u64], n_propositions: usize, n_strata: usize) -> Result<State, String> {
+    pub fn read(numbers: &[u64], n_propositions: usize, layout: &Layout) -> Result<State, String> {
         let mut input = Reader {
             rest: numbers,
             n_propositions,
         };
+        if input.take()? != [FORMAT] {
+            return Err(BROKEN.to_string());
+        }
         let [entrance, threshold, left_out, left_tied] = input.take()?.map(|score| score as Score);
         let [nodes, has_looked_ahead, ties, n_families] = input.take()?;
         let families = (0..n_families).map(|_| -> Result<Arc<Family>, String> {
@@ -94,11 +96,10 @@ impl State {
         let [n_entries] = input.take()?;
         let entries = (0..n_entries).map(|_| -> Result<_, String> {
             let [value] = input.take()?;
-            let counts = (0..n_strata).map(|_| -> Result<Counts, String> {
-                let [positive, negative] = input.take()?;
-                Ok(Counts { positive, negative })
-            });
-            let counts = counts.collect::<Result<_, _>>()?;
+            let counts = input.numbers(layout.width())?.to_vec();
+            if !layout.fits(&counts) {
+                return Err(BROKEN.to_string());
+            }
             Ok((value as Score, counts, input.list()?))
         });
         let entries = entries.collect::<Result<_, _>>()?;
@@ -119,6 +120,9 @@ impl State {
     }
 }
 
+/// The first of the numbers: another one for another order of those that follow.
+const FORMAT: u64 = 2;
+
 const BROKEN: &str = "the checkpoint is damaged or of another search";
 
 struct Writer(Vec<u64>);
@@ -135,7 +139,13 @@ struct Reader<'a> {
     n_propositions: usize,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn numbers(&mut self, length: usize) -> Result<&'a [u64], String> {
+        let (numbers, rest) = self.rest.split_at_checked(length).ok_or(BROKEN)?;
+        self.rest = rest;
+        Ok(numbers)
+    }
+
     fn take<const N: usize>(&mut self) -> Result<[u64; N], String> {
         let (numbers, rest) = self.rest.split_first_chunk::<N>().ok_or(BROKEN)?;
         self.rest = rest;
@@ -144,11 +154,11 @@ impl Reader<'_> {
 
     fn list(&mut self) -> Result<Vec<u32>, String> {
         let [length] = self.take()?;
-        let list = self.rest.get(..length as usize).ok_or(BROKEN)?;
-        if list.iter().any(|&p| p >= self.n_propositions as u64) {
+        let n_propositions = self.n_propositions as u64;
+        let list = self.numbers(length as usize)?;
+        if list.iter().any(|&p| p >= n_propositions) {
             return Err(BROKEN.to_string());
         }
-        self.rest = &self.rest[length as usize..];
         Ok(list.iter().map(|&p| p as u32).collect())
     }
 }

@@ -11,11 +11,11 @@ use crate::rows::Rows;
 /// The shortest conjunction of `usable` propositions that covers the same rows as `conditions`, the first among the
 /// shortest.
 pub fn shortest(rows: &dyn Rows, usable: &[u32], conditions: &[u32]) -> Vec<u32> {
-    let n_strata = rows.strata().len();
+    let width = rows.layout().width();
     let mut counts = Vec::new();
     rows.place(conditions).counts(usable, &mut counts);
-    let (own, each) = counts.split_at(n_strata);
-    let implied = usable.iter().zip(each.chunks(n_strata));
+    let (own, each) = counts.split_at(width);
+    let implied = usable.iter().zip(each.chunks(width));
     let implied: Vec<u32> = implied
         .filter(|(_, counts)| total(counts) == total(own))
         .map(|(&proposition, _)| proposition)

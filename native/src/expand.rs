@@ -1,7 +1,8 @@
 //! One step of the branch and bound: from a rule and the conditions it may still take, to its children.
 
-use crate::bitset::{total, Counts};
+use crate::bitset::total;
 use crate::estimator::{Estimator, Score};
+use crate::layout::Layout;
 use crate::rows::{Place, Rows};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -27,12 +28,35 @@ fn settle(score: Score) -> Score {
 }
 
 impl Rulebook {
-    pub fn value(&self, counts: &[Counts]) -> Score {
-        settle(self.estimator.value(counts))
+    pub fn layout(&self) -> &Layout {
+        self.rows.layout()
     }
 
-    pub fn bound(&self, low: &[Counts], high: &[Counts]) -> Score {
-        settle(self.estimator.bound(low, high))
+    /// The value of a rule of so many conditions.
+    pub fn value(&self, counts: &[u64], length: usize) -> Score {
+        settle(self.estimator.value(counts, length))
+    }
+
+    /// At least the value of every rule of `length` or more conditions in the box, or, if that is below the goal,
+    /// something below the goal.
+    pub fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score {
+        settle(self.estimator.bound(low, high, length, goal))
+    }
+
+    /// Is this a rule that may be shown? It covers enough rows, and fails on one at least.
+    pub fn is_rule(&self, counts: &[u64]) -> bool {
+        let layout = self.layout();
+        layout.n_covered(counts) >= self.min_rows && layout.n_failing(counts) > 0
+    }
+
+    /// The same for the child of another rule, of which it has only some of the rows; `size` is the sum of its counts.
+    #[inline]
+    fn is_rule_of(&self, layout: &Layout, counts: &[u64], size: u64) -> bool {
+        if layout.is_complement() {
+            size >= self.min_rows
+        } else {
+            self.is_rule(counts)
+        }
     }
 
     /// The conditions that could be of use after another one, as far as can be told without looking at rows.
@@ -45,7 +69,7 @@ impl Rulebook {
         let may_follow = |candidate: u32| {
             let this = &propositions[candidate as usize];
             let is_no_use = this.excludes(last) || last.implies(this);
-            !(is_no_use || self.is_limited() && this.implies(last))
+            !(is_no_use || self.visits_minimal() && this.implies(last))
         };
         let mut useful = Vec::with_capacity(node.candidates().len());
         let candidates = node.candidates().iter().copied();
@@ -54,16 +78,21 @@ impl Rulebook {
     }
 
     /// The best value among a rule and its ancestors, where that matters.
-    fn best_so_far(&self, node: &Node, own: &[Counts]) -> Score {
-        if self.irredundant && !node.is_root() {
-            node.family.best.max(self.value(own))
-        } else {
+    fn best_so_far(&self, node: &Node, own: &[u64]) -> Score {
+        if !self.irredundant || node.is_root() {
             Score::MIN
+        } else if self.layout().n_failing(own) == 0 {
+            node.family.best
+        } else {
+            let length = node.family.conditions.len() + 1;
+            node.family.best.max(self.value(own, length))
         }
     }
 
-    pub fn is_limited(&self) -> bool {
-        self.max_length != usize::MAX
+    /// Which rules stand for a set of rows? All minimal ones, in which no condition could be left out, where the number
+    /// of conditions matters; else one that the closure of the rows decides, see [`leave_out_found_elsewhere`].
+    pub fn visits_minimal(&self) -> bool {
+        self.max_length != usize::MAX || self.estimator.is_by_length()
     }
 }
 
@@ -147,11 +176,13 @@ impl Ord for Node {
 pub trait Judge {
     /// Is a branch in which nothing exceeds this bound not worth entering?
     fn is_hopeless(&self, bound: Score) -> bool;
+    /// Whatever is below this is hopeless.
+    fn goal(&self) -> Score;
     /// Is the best that a branch can reach, `bound`, a tie with a rule that is known already, and is that rule the
     /// only one in the branch that reaches it?
     fn is_known(&self, branch: &Branch) -> bool;
-    /// A rule with its value and counts; it covers at least one row and not all.
-    fn offer(&mut self, value: Score, counts: &[Counts], conditions: &[u32]);
+    /// A rule with its value and counts; it covers at least one row and fails on one.
+    fn offer(&mut self, value: Score, counts: &[u64], conditions: &[u32]);
 }
 
 /// What can be reached from a node: rules that cover all rows of its core and only rows of its own.
@@ -159,8 +190,8 @@ pub struct Branch<'a> {
     pub book: &'a Rulebook,
     pub bound: Score,
     /// The counts of the rows that every rule of the branch covers.
-    pub core: &'a [Counts],
-    pub high: &'a [Counts],
+    pub core: &'a [u64],
+    pub high: &'a [u64],
     pub conditions: &'a [u32],
     pub last: u32,
     pub candidates: &'a [u32],
@@ -168,12 +199,15 @@ pub struct Branch<'a> {
 
 impl Branch<'_> {
     /// Is this rule, with these counts, the only one in the branch that could be worth as much as the bound?
-    pub fn leads_only_to(&self, counts: &[Counts], conditions: &[u32]) -> bool {
-        let corner = self.core.iter().zip(self.high).zip(counts);
-        let mut corner = corner.map(|((low, high), counts)| {
-            counts.positive == high.positive && counts.negative == low.negative
-        });
-        if !corner.all(|same| same) || !self.has_one_maximiser() {
+    pub fn leads_only_to(&self, counts: &[u64], conditions: &[u32]) -> bool {
+        // The rule that covers most positives and fewest negatives, where that is what makes a rule best.
+        if !self.book.layout().is_plain() {
+            return false;
+        }
+        let corner = self.core.chunks(2).zip(self.high.chunks(2));
+        let mut corner = corner.zip(counts.chunks(2));
+        let is_corner = corner.all(|((low, high), counts)| *counts == [low[0], high[1]]);
+        if !is_corner || !self.has_one_maximiser() {
             return false;
         }
         // The rule has all that the branch must keep, and nothing that the branch has lost.
@@ -182,41 +216,34 @@ impl Branch<'_> {
         let core: Vec<u32> = own.chain(self.candidates.iter().copied()).collect();
         let core_inside: Vec<u32> = core.iter().chain(conditions).copied().collect();
         let found = self.book.rows.counts(&[inside, core, core_inside]);
-        let parts: Vec<&[Counts]> = found.chunks(counts.len()).collect();
+        let parts: Vec<&[u64]> = found.chunks(counts.len()).collect();
         parts[0] == counts && parts[1] == parts[2]
     }
 
     /// Is the bound reached by all the positives and the fewest negatives alone?
     fn has_one_maximiser(&self) -> bool {
         let (mut low, mut high) = (self.core.to_vec(), self.high.to_vec());
-        (0..low.len()).all(|stratum| {
-            let (lowest, highest) = (self.core[stratum], self.high[stratum]);
-            let mut falls_short = |least: Counts, most: Counts| {
-                (low[stratum], high[stratum]) = (least, most);
-                let falls_short = self.book.bound(&low, &high) < self.bound;
-                (low[stratum], high[stratum]) = (lowest, highest);
+        let length = self.conditions.len() + 2;
+        (0..low.len()).step_by(2).all(|negative| {
+            let positive = negative + 1;
+            let mut falls_short = |least: [u64; 2], most: [u64; 2]| {
+                low[negative..=positive].copy_from_slice(&least);
+                high[negative..=positive].copy_from_slice(&most);
+                let falls_short = self.book.bound(&low, &high, length, self.bound) < self.bound;
+                low[negative..=positive].copy_from_slice(&self.core[negative..=positive]);
+                high[negative..=positive].copy_from_slice(&self.high[negative..=positive]);
                 falls_short
             };
+            let [least, most] = [self.core, self.high].map(|c| [c[negative], c[positive]]);
             let fewer_positive = |nearest: u64, farthest: u64| {
-                let positive = |count| Counts {
-                    positive: highest.positive - count,
-                    ..highest
-                };
-                falls_short(
-                    Counts {
-                        negative: lowest.negative,
-                        ..positive(farthest)
-                    },
-                    positive(nearest),
-                )
+                falls_short([least[0], most[1] - farthest], [most[0], most[1] - nearest])
             };
-            every_distance(highest.positive - lowest.positive, fewer_positive)
-                && every_distance(highest.negative - lowest.negative, |nearest, farthest| {
-                    let negative = |count| Counts {
-                        positive: highest.positive,
-                        negative: lowest.negative + count,
-                    };
-                    falls_short(negative(nearest), negative(farthest))
+            every_distance(most[1] - least[1], fewer_positive)
+                && every_distance(most[0] - least[0], |nearest, farthest| {
+                    falls_short(
+                        [least[0] + nearest, most[1]],
+                        [least[0] + farthest, most[1]],
+                    )
                 })
         })
     }
@@ -241,40 +268,60 @@ struct Child {
 /// Buffers that live as long as a worker does.
 #[derive(Default)]
 pub struct Expander {
-    counts: Vec<Counts>,
-    cores: Vec<Counts>,
-    low: Vec<Counts>,
-    losses: Vec<Losses>,
+    counts: Vec<u64>,
+    cores: Vec<u64>,
+    low: Vec<u64>,
+    losses: Losses,
 }
 
-/// The largest losses of a stratum that single conditions can cause, largest first.
-#[derive(Clone, Default)]
+/// For each count, the largest losses that single conditions can cause.
+#[derive(Default)]
 struct Losses {
-    positive: Vec<u64>,
-    negative: Vec<u64>,
+    /// How many conditions may come together.
+    most: usize,
+    /// That many for each count, largest first.
+    largest: Vec<u64>,
+    sums: Vec<u64>,
 }
 
 impl Losses {
-    /// What is left at the least when these losses come together.
-    fn raise(&self, low: &mut Counts, counts: Counts) {
-        let left = |count: u64, losses: &[u64]| count.saturating_sub(losses.iter().sum());
-        low.positive = low.positive.max(left(counts.positive, &self.positive));
-        low.negative = low.negative.max(left(counts.negative, &self.negative));
+    fn clear(&mut self, most: usize, width: usize) {
+        self.most = most;
+        self.largest.clear();
+        self.largest.resize(most * width, 0);
+        self.sums.clear();
+        self.sums.resize(width, 0);
     }
-}
 
-fn keep_largest(largest: &mut Vec<u64>, value: u64, most: usize) {
-    let place = largest.partition_point(|&x| x >= value);
-    if place < most {
-        largest.insert(place, value);
-        largest.truncate(most);
+    /// Takes up a condition that leaves `counts` of `own`.
+    fn add(&mut self, own: &[u64], counts: &[u64]) {
+        let most = self.most;
+        let losses = own.iter().zip(counts).map(|(own, left)| own - left);
+        let each = self.largest.chunks_mut(most).zip(&mut self.sums);
+        for (loss, (largest, sum)) in losses.zip(each) {
+            let least = largest[most - 1];
+            if loss > least {
+                *sum += loss - least;
+                let place = largest.partition_point(|&x| x >= loss);
+                largest.copy_within(place..most - 1, place + 1);
+                largest[place] = loss;
+            }
+        }
+    }
+
+    /// What is left at the least when these losses come together.
+    fn raise(&self, low: &mut [u64], counts: &[u64]) {
+        for ((low, count), sum) in low.iter_mut().zip(counts).zip(&self.sums) {
+            *low = (*low).max(count.saturating_sub(*sum));
+        }
     }
 }
 
 /// Offers all children of rules that may take one condition more and no further; `parent` is the place of the rule that
 /// all of them come from. Such rules are by far the most, and asked for together they cost less.
 pub fn finish(book: &Rulebook, nodes: &[&Node], parent: &dyn Place, judge: &mut dyn Judge) {
-    let n_strata = book.rows.strata().len();
+    let layout = book.layout();
+    let width = layout.width();
     let last = |node: &&Node| node.family.order[node.index];
     let children: Vec<u32> = nodes.iter().map(last).collect();
     let candidates: Vec<Vec<u32>> = nodes
@@ -282,14 +329,15 @@ pub fn finish(book: &Rulebook, nodes: &[&Node], parent: &dyn Place, judge: &mut 
         .map(|node| book.useful_candidates(node, Some(&last(node))))
         .collect();
     parent.counts_of_children(&children, &candidates, &mut |index, counts| {
-        let (own, counts) = counts.split_at(n_strata);
-        let covered = total(own);
+        let (own, counts) = counts.split_at(width);
+        let size = total(own);
         let best = book.best_so_far(nodes[index], own);
         let mut conditions = nodes[index].conditions();
-        for (&proposition, counts) in candidates[index].iter().zip(counts.chunks(n_strata)) {
-            let size = total(counts);
-            if size < covered && size >= book.min_rows {
-                let value = book.value(counts);
+        let length = conditions.len() + 1;
+        for (&proposition, counts) in candidates[index].iter().zip(counts.chunks(width)) {
+            let rest = total(counts);
+            if rest < size && book.is_rule_of(layout, counts, rest) {
+                let value = book.value(counts, length);
                 if !book.irredundant || value > best {
                     conditions.push(proposition);
                     judge.offer(value, counts, &conditions);
@@ -309,45 +357,64 @@ impl Expander {
         place: &dyn Place,
         judge: &mut dyn Judge,
     ) -> Vec<Node> {
-        let n_strata = book.rows.strata().len();
+        let layout = book.layout();
+        let width = layout.width();
         let mut conditions = node.conditions();
         let length = conditions.len();
         let candidates = book.useful_candidates(node, conditions.last());
         place.counts(&candidates, &mut self.counts);
-        let (own, counts) = self.counts.split_at(n_strata);
-        let counts_of = |slot: usize| &counts[slot * n_strata..(slot + 1) * n_strata];
-        let covered = total(own);
+        let (own, counts) = self.counts.split_at(width);
+        let counts_of = |slot: usize| &counts[slot * width..(slot + 1) * width];
+        let size = total(own);
         let best = book.best_so_far(node, own);
         let useless = |bound: Score, judge: &dyn Judge| {
             judge.is_hopeless(bound) || (book.irredundant && bound <= best)
         };
+        let goal = |judge: &dyn Judge| match book.irredundant {
+            true => judge.goal().max(best.saturating_add(1)),
+            false => judge.goal(),
+        };
 
         // Children that may take no further condition need no bound.
         let is_last = length + 1 >= book.max_length;
-        let nothing = vec![Counts::default(); n_strata];
+        // Where rules of more conditions are worth less, a child's own value is no part of its bound.
+        let by_length = book.estimator.is_by_length();
+        let bounded = length + 2;
+        let nothing = vec![0; width];
         let mut children: Vec<Child> = Vec::new();
         for (slot, &proposition) in candidates.iter().enumerate() {
             let counts = counts_of(slot);
-            let size = total(counts);
-            if size == covered || size < book.min_rows {
+            let rest = total(counts);
+            if rest == size || layout.n_covered(counts) < book.min_rows {
                 continue;
             }
-            if !is_last {
-                let bound = book.bound(&nothing, counts).min(node.bound);
-                if useless(bound, judge) {
-                    continue;
+            let mut offer = |judge: &mut dyn Judge| {
+                let value = book.value(counts, length + 1);
+                if book.is_rule_of(layout, counts, rest) && (!book.irredundant || value > best) {
+                    conditions.push(proposition);
+                    judge.offer(value, counts, &conditions);
+                    conditions.pop();
                 }
-                children.push(Child {
-                    proposition,
-                    bound,
-                    slot,
-                });
+            };
+            if is_last {
+                offer(judge);
+                continue;
             }
-            let value = book.value(counts);
-            if !book.irredundant || value > best {
-                conditions.push(proposition);
-                judge.offer(value, counts, &conditions);
-                conditions.pop();
+            if by_length {
+                offer(judge);
+            }
+            let bound = book.bound(&nothing, counts, bounded, goal(judge));
+            let bound = bound.min(node.bound);
+            if useless(bound, judge) {
+                continue;
+            }
+            children.push(Child {
+                proposition,
+                bound,
+                slot,
+            });
+            if !by_length {
+                offer(judge);
             }
         }
         if is_last {
@@ -361,7 +428,8 @@ impl Expander {
                 break;
             };
             children.retain_mut(|child| {
-                child.bound = child.bound.min(book.bound(&core, counts_of(child.slot)));
+                let bound = book.bound(&core, counts_of(child.slot), bounded, goal(judge));
+                child.bound = child.bound.min(bound);
                 !useless(child.bound, judge)
             });
             if children.len() == candidates.len() {
@@ -375,7 +443,7 @@ impl Expander {
 
         let family = Arc::new(Family {
             order: children.iter().map(|child| child.proposition).collect(),
-            excluded: if book.is_limited() {
+            excluded: if book.visits_minimal() {
                 Vec::new()
             } else {
                 node.excluded().collect()
@@ -386,23 +454,20 @@ impl Expander {
         let mut nodes = Vec::new();
         let allowed = book.max_length - length - 1;
         let limited = allowed < children.len();
-        self.losses.clear();
-        self.losses.resize(n_strata, Losses::default());
+        self.losses.clear(if limited { allowed } else { 0 }, width);
         place.cores(&family.order, &mut self.cores);
         // From the strongest child, which may take no further condition, to the weakest, which may take all others.
         for (index, child) in children.iter().enumerate().rev() {
             let counts = counts_of(child.slot);
             if index + 1 < children.len() {
-                let core = &self.cores[index * n_strata..(index + 1) * n_strata];
+                let core = &self.cores[index * width..(index + 1) * width];
                 self.low.clear();
                 self.low.extend_from_slice(core);
                 if limited {
-                    for ((low, losses), counts) in self.low.iter_mut().zip(&self.losses).zip(counts)
-                    {
-                        losses.raise(low, *counts);
-                    }
+                    self.losses.raise(&mut self.low, counts);
                 }
-                let bound = book.bound(&self.low, counts).min(child.bound);
+                let bound = book.bound(&self.low, counts, bounded, goal(judge));
+                let bound = bound.min(child.bound);
                 let known = || {
                     judge.is_known(&Branch {
                         book,
@@ -423,18 +488,7 @@ impl Expander {
                 }
             }
             if limited {
-                for ((losses, own), counts) in self.losses.iter_mut().zip(own).zip(counts) {
-                    keep_largest(
-                        &mut losses.positive,
-                        own.positive - counts.positive,
-                        allowed,
-                    );
-                    keep_largest(
-                        &mut losses.negative,
-                        own.negative - counts.negative,
-                        allowed,
-                    );
-                }
+                self.losses.add(own, counts);
             }
         }
         leave_out_found_elsewhere(book, place, &family, &mut nodes);
@@ -450,8 +504,8 @@ fn leave_out_found_elsewhere(
     nodes: &mut Vec<Node>,
 ) {
     let children: Vec<u32> = nodes.iter().map(|node| family.order[node.index]).collect();
-    let mut stays = if book.is_limited() {
-        // With a length limit the other branch may need one condition too many. Instead, only minimal rules are visited:
+    let mut stays = if book.visits_minimal() {
+        // The other branch may need one condition too many, or one that costs. Instead, only minimal rules are visited:
         // those in which no condition could be left out. Every part of a minimal rule is minimal.
         book.rows.are_minimal(&family.conditions, &children)
     } else {

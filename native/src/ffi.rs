@@ -3,12 +3,13 @@
 //! Pointers are checked for null and lengths for sanity here; inside, everything is slices and references.
 //! A panic never crosses into the caller: it becomes an error like any other.
 
-use crate::bitset::{Counts, Kernel};
-use crate::estimator::{self, Estimator};
+use crate::bitset::Kernel;
+use crate::estimator::{self, Estimator, Margin, Settings};
+use crate::layout::{Layout, Sides};
 use crate::local::Local;
 use crate::remote::{self, Messenger, Part, Remote};
 use crate::search::{Options, Search};
-use crate::table::{Batch, Builder, Proposition, Table};
+use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
 use std::cell::RefCell;
 use std::ffi::{c_char, c_void, CString};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -93,20 +94,6 @@ unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Strin
     pointer.as_ref().ok_or_else(|| format!("{name} is null"))
 }
 
-/// SAFETY: the caller promises that both arrays hold one number for each stratum.
-unsafe fn counts(
-    n_strata: usize,
-    positive: *const u64,
-    negative: *const u64,
-) -> Result<Vec<Counts>, String> {
-    let positive = slice(positive, n_strata, "positive")?;
-    let negative = slice(negative, n_strata, "negative")?;
-    let pairs = positive.iter().zip(negative);
-    Ok(pairs
-        .map(|(&positive, &negative)| Counts { positive, negative })
-        .collect())
-}
-
 fn propositions(columns: &[u32], low: &[i32], high: &[i32]) -> Vec<Proposition> {
     let parts = columns.iter().zip(low).zip(high);
     parts
@@ -118,37 +105,76 @@ fn propositions(columns: &[u32], low: &[i32], high: &[i32]) -> Vec<Proposition> 
         .collect()
 }
 
-/// The numbers of `cr_search_new` and its like, checked.
-fn options(
+/// What a rule is worth, as C sees it.
+#[repr(C)]
+pub struct Estimation {
+    estimator: u32,
+    beta: f64,
+    n_betas: usize,
+    betas: *const f64,
+    margin_scale: f64,
+    n_levels: usize,
+    levels: *const f64,
+}
+
+impl Estimation {
+    /// SAFETY: as for `slice`.
+    unsafe fn settings(&self) -> Result<Settings, String> {
+        Ok(Settings {
+            kind: self.estimator,
+            margin: match self.n_betas {
+                0 => Margin::Number(self.beta),
+                n => Margin::ByLength(slice(self.betas, n, "betas")?.to_vec()),
+            },
+            margin_scale: self.margin_scale,
+            levels: slice(self.levels, self.n_levels, "levels")?.to_vec(),
+        })
+    }
+
+    unsafe fn estimator(&self, layout: &Layout) -> Result<Box<dyn Estimator>, String> {
+        estimator::create(&self.settings()?, layout)
+    }
+}
+
+/// The options of a search, as C sees them.
+#[repr(C)]
+pub struct SearchOptions {
     k: usize,
     alpha: f64,
     max_length: usize,
     min_rows: u64,
     irredundant: i32,
     floor: f64,
-) -> Result<Options, String> {
-    if k == 0 || !(alpha > 0.0 && alpha <= 1.0) || floor.is_nan() {
-        return Err(format!("k = {k}, alpha = {alpha}, floor = {floor}"));
-    }
-    Ok(Options {
-        k,
-        alpha,
-        max_length: if max_length == 0 {
-            usize::MAX
-        } else {
-            max_length
-        },
-        min_rows,
-        irredundant: irredundant != 0,
-        floor: estimator::from_number(floor),
-    })
 }
 
-fn create_estimator(kind: u32, beta: f64, strata: &[Counts]) -> Result<Box<dyn Estimator>, String> {
-    if !(0.0..=1000.0).contains(&beta) {
-        return Err(format!("beta = {beta} is not between 0 and 1000"));
+impl SearchOptions {
+    fn checked(&self) -> Result<Options, String> {
+        let SearchOptions {
+            k, alpha, floor, ..
+        } = *self;
+        if k == 0 || !(alpha > 0.0 && alpha <= 1.0) || floor.is_nan() {
+            return Err(format!("k = {k}, alpha = {alpha}, floor = {floor}"));
+        }
+        Ok(Options {
+            k,
+            alpha,
+            max_length: match self.max_length {
+                0 => usize::MAX,
+                length => length,
+            },
+            min_rows: self.min_rows,
+            irredundant: self.irredundant != 0,
+            floor: estimator::from_number(floor),
+        })
     }
-    estimator::create(kind, beta, strata).ok_or_else(|| format!("no estimator {kind}"))
+}
+
+/// The number of levels, if the cells are whole strata.
+fn check_cells(n_cells: usize, n_levels: usize) -> Result<(), String> {
+    if n_levels < 2 || n_cells == 0 || !n_cells.is_multiple_of(n_levels) {
+        return Err(format!("{n_cells} cells of {n_levels} levels"));
+    }
+    Ok(())
 }
 
 #[no_mangle]
@@ -166,7 +192,10 @@ pub unsafe extern "C" fn cr_builder_new(
     high: *const i32,
     n_columns: usize,
     n_strata: usize,
+    n_levels: usize,
     weight_bits: usize,
+    missing: u32,
+    reference: i32,
 ) -> *mut Builder {
     guard(std::ptr::null_mut(), || {
         let columns = slice(columns, n_propositions, "columns")?;
@@ -180,12 +209,28 @@ pub unsafe extern "C" fn cr_builder_new(
         if n_strata == 0 || n_strata > i32::MAX as usize {
             return Err(format!("{n_strata} strata"));
         }
+        if !(2..=1 << 16).contains(&n_levels) || n_strata * n_levels > i32::MAX as usize {
+            return Err(format!("{n_levels} levels in {n_strata} strata"));
+        }
         let propositions = propositions(columns, low, high);
         if propositions.iter().any(|p| p.column >= n_columns) {
             return Err(format!("a proposition is on a column beyond {n_columns}"));
         }
-        let builder = Builder::new(fastest(), propositions, n_columns, n_strata, weight_bits);
-        Ok(Box::into_raw(Box::new(builder)))
+        let plan = Plan {
+            propositions,
+            n_columns,
+            n_strata,
+            n_levels,
+            weight_bits,
+            missing: match missing {
+                0 => Missing::False,
+                1 => Missing::Unknown,
+                2 => Missing::UnknownAnywhere,
+                _ => return Err(format!("missing = {missing}")),
+            },
+            reference: reference != 0,
+        };
+        Ok(Box::into_raw(Box::new(Builder::new(fastest(), plan))))
     })
 }
 
@@ -194,13 +239,18 @@ unsafe fn batch<'a>(
     n_rows: usize,
     n_columns: usize,
     strata: *const i32,
-    outcomes: *const u8,
+    outcomes: *const u16,
     weights: *const u64,
+    reference: *const u8,
     columns: *const *const i32,
 ) -> Result<Batch<'a>, String> {
     let weights = match weights.is_null() {
         true => None,
         false => Some(slice(weights, n_rows, "weights")?),
+    };
+    let reference = match reference.is_null() {
+        true => None,
+        false => Some(slice(reference, n_rows, "reference")?),
     };
     let columns = slice(columns, n_columns, "columns")?;
     let columns: Result<_, _> = columns
@@ -211,47 +261,50 @@ unsafe fn batch<'a>(
         strata: slice(strata, n_rows, "strata")?,
         outcomes: slice(outcomes, n_rows, "outcomes")?,
         weights,
+        reference,
         columns: columns?,
     })
 }
 
 /// # Safety
-/// `builder` came from `cr_builder_new`; every array holds `n_rows` values, or is null for no weights.
+/// `builder` came from `cr_builder_new`; every array holds `n_rows` values, or is null for no weights; `columns` is null
+/// or holds as many such arrays as the builder has columns.
 #[no_mangle]
 pub unsafe extern "C" fn cr_builder_size(
     builder: *mut Builder,
     n_rows: usize,
     strata: *const i32,
-    outcomes: *const u8,
-    weights: *const u64,
-) -> i32 {
-    guard(-1, || {
-        let builder = builder.as_mut().ok_or("builder is null")?;
-        let batch = batch(n_rows, 0, strata, outcomes, weights, std::ptr::null())?;
-        builder.size(&batch).map(|()| 0)
-    })
-}
-
-/// # Safety
-/// As for `cr_builder_size`; `columns` holds as many arrays of `n_rows` values as the builder has columns.
-#[no_mangle]
-pub unsafe extern "C" fn cr_builder_fill(
-    builder: *mut Builder,
-    n_rows: usize,
-    strata: *const i32,
-    outcomes: *const u8,
+    outcomes: *const u16,
     weights: *const u64,
     columns: *const *const i32,
 ) -> i32 {
     guard(-1, || {
         let builder = builder.as_mut().ok_or("builder is null")?;
+        let (n_columns, reference) = (builder.n_columns(false), std::ptr::null());
         let batch = batch(
-            n_rows,
-            builder.n_columns(),
-            strata,
-            outcomes,
-            weights,
-            columns,
+            n_rows, n_columns, strata, outcomes, weights, reference, columns,
+        )?;
+        builder.size(&batch).map(|()| 0)
+    })
+}
+
+/// # Safety
+/// As for `cr_builder_size`; `columns` is not null, `reference` may be.
+#[no_mangle]
+pub unsafe extern "C" fn cr_builder_fill(
+    builder: *mut Builder,
+    n_rows: usize,
+    strata: *const i32,
+    outcomes: *const u16,
+    weights: *const u64,
+    reference: *const u8,
+    columns: *const *const i32,
+) -> i32 {
+    guard(-1, || {
+        let builder = builder.as_mut().ok_or("builder is null")?;
+        let n_columns = builder.n_columns(true);
+        let batch = batch(
+            n_rows, n_columns, strata, outcomes, weights, reference, columns,
         )?;
         builder.fill(&batch).map(|()| 0)
     })
@@ -280,14 +333,15 @@ pub unsafe extern "C" fn cr_builder_free(builder: *mut Builder) {
 }
 
 /// # Safety
-/// `table` came from `cr_builder_finish`; `positive` and `negative` have room for one number for each stratum.
+/// `table` came from `cr_builder_finish`; `covered` and `failing` have room for `n_cells` numbers.
 #[no_mangle]
 pub unsafe extern "C" fn cr_table_count(
     table: *const Table,
     n_conditions: usize,
     conditions: *const u32,
-    positive: *mut u64,
-    negative: *mut u64,
+    covered: *mut u64,
+    failing: *mut u64,
+    n_cells: usize,
 ) -> i32 {
     guard(-1, || {
         let table = reference(table, "table")?;
@@ -296,15 +350,24 @@ pub unsafe extern "C" fn cr_table_count(
         if let Some(condition) = conditions.iter().find(|&&c| c as usize >= n_propositions) {
             return Err(format!("no proposition {condition} among {n_propositions}"));
         }
-        let n_strata = table.strata.len();
-        let positive = slice_mut(positive, n_strata, "positive")?;
-        let negative = slice_mut(negative, n_strata, "negative")?;
+        let layout = &table.layout;
+        if n_cells != layout.n_cells() {
+            return Err(format!("{} cells, not {n_cells}", layout.n_cells()));
+        }
+        let covered = slice_mut(covered, n_cells, "covered")?;
+        let failing = slice_mut(failing, n_cells, "failing")?;
         let rows = table.extension(conditions);
-        let mut counts = vec![Counts::default(); n_strata];
+        let mut counts = vec![0; layout.width()];
         table.count(&rows, &rows, &mut counts);
-        for (stratum, counts) in counts.iter().enumerate() {
-            positive[stratum] = counts.positive;
-            negative[stratum] = counts.negative;
+        covered.copy_from_slice(&counts[..n_cells]);
+        for (cell, failing) in failing.iter_mut().enumerate() {
+            *failing = layout.failing(&counts, cell);
+        }
+        if let (Sides::Reference(rows), true) = (&layout.sides, conditions.is_empty()) {
+            // No rule covers reference rows, not even the one without conditions.
+            for (covered, rows) in covered.iter_mut().zip(rows) {
+                *covered -= rows;
+            }
         }
         Ok(0)
     })
@@ -320,25 +383,20 @@ pub unsafe extern "C" fn cr_table_free(table: *const Table) {
 }
 
 /// # Safety
-/// `table` came from `cr_builder_finish`.
+/// `table` came from `cr_builder_finish`; the arrays of `estimation` are as long as it says.
 #[no_mangle]
 pub unsafe extern "C" fn cr_search_new(
     table: *const Table,
-    estimator: u32,
-    beta: f64,
-    k: usize,
-    alpha: f64,
-    max_length: usize,
-    min_rows: u64,
-    irredundant: i32,
-    floor: f64,
+    estimation: *const Estimation,
+    options: *const SearchOptions,
 ) -> *mut Search {
     guard(std::ptr::null_mut(), || {
         reference(table, "table")?;
-        let options = options(k, alpha, max_length, min_rows, irredundant, floor)?;
+        let options = reference(options, "options")?.checked()?;
         Arc::increment_strong_count(table);
         let table = Arc::from_raw(table);
-        let estimator = Arc::from(create_estimator(estimator, beta, &table.strata)?);
+        let estimation = reference(estimation, "estimation")?;
+        let estimator = Arc::from(estimation.estimator(&table.layout)?);
         let search = Search::new(Arc::new(Local::new(table)), estimator, options);
         Ok(Box::into_raw(Box::new(search)))
     })
@@ -482,41 +540,42 @@ impl Messenger for Caller {
 }
 
 /// # Safety
-/// The arrays hold `n_strata` and `n_propositions` values; `ask` may be called with `context` from any thread as long
-/// as the search lives, and fills `length` numbers.
+/// The arrays hold `n_cells` and `n_propositions` values, those of `estimation` as many as it says; `ask` may be called
+/// with `context` from any thread as long as the search lives, and fills `length` numbers.
 #[no_mangle]
 pub unsafe extern "C" fn cr_search_new_remote(
-    n_strata: usize,
-    positive: *const u64,
-    negative: *const u64,
+    n_cells: usize,
+    all: *const u64,
+    sides: u32,
+    reference_rows: *const u64,
     n_propositions: usize,
     columns: *const u32,
     low: *const i32,
     high: *const i32,
     ask: Option<Ask>,
     context: *mut c_void,
-    estimator: u32,
-    beta: f64,
-    k: usize,
-    alpha: f64,
-    max_length: usize,
-    min_rows: u64,
-    irredundant: i32,
-    floor: f64,
+    estimation: *const Estimation,
+    options: *const SearchOptions,
 ) -> *mut Search {
     guard(std::ptr::null_mut(), || {
-        let strata = counts(n_strata, positive, negative)?;
+        let estimation = reference(estimation, "estimation")?;
+        check_cells(n_cells, estimation.n_levels)?;
+        let sides = match sides {
+            0 => Sides::Complement,
+            1 => Sides::Possible,
+            2 => Sides::Reference(slice(reference_rows, n_cells, "reference")?.to_vec()),
+            _ => return Err(format!("sides = {sides}")),
+        };
+        let all = slice(all, n_cells, "all")?.to_vec();
+        let layout = Layout::new(estimation.n_levels, all, sides);
         let columns = slice(columns, n_propositions, "columns")?;
         let low = slice(low, n_propositions, "low")?;
         let high = slice(high, n_propositions, "high")?;
         let ask = ask.ok_or("ask is null")?;
-        if n_strata == 0 {
-            return Err("no strata".to_string());
-        }
-        let options = options(k, alpha, max_length, min_rows, irredundant, floor)?;
-        let estimator = Arc::from(create_estimator(estimator, beta, &strata)?);
+        let options = reference(options, "options")?.checked()?;
+        let estimator = Arc::from(estimation.estimator(&layout)?);
         let caller = Arc::new(Caller { ask, context });
-        let rows = Remote::new(strata, propositions(columns, low, high), caller);
+        let rows = Remote::new(layout, propositions(columns, low, high), caller);
         let search = Search::new(Arc::new(rows), estimator, options);
         Ok(Box::into_raw(Box::new(search)))
     })
@@ -583,45 +642,92 @@ pub unsafe extern "C" fn cr_put_together(
     })
 }
 
+/// The counts of a rule from the rows that it covers and fails on; `failing` is null for all that is not covered.
+///
+/// SAFETY: every array holds `layout.n_cells()` numbers.
+unsafe fn sides(
+    layout: &Layout,
+    covered: *const u64,
+    failing: *const u64,
+) -> Result<Vec<u64>, String> {
+    let mut counts = slice(covered, layout.n_cells(), "covered")?.to_vec();
+    if layout.sides == Sides::Possible {
+        let failing = slice(failing, layout.n_cells(), "failing")?;
+        let possible = layout.all.iter().zip(failing);
+        counts.extend(possible.map(|(all, failing)| all.checked_sub(*failing).unwrap_or(u64::MAX)));
+    }
+    match layout.fits(&counts) {
+        true => Ok(counts),
+        false => Err("a rule cannot have more rows than there are".to_string()),
+    }
+}
+
+/// SAFETY: `all` holds `n_cells` numbers.
+unsafe fn layout(
+    estimation: &Estimation,
+    n_cells: usize,
+    all: *const u64,
+    failing: *const u64,
+) -> Result<Layout, String> {
+    check_cells(n_cells, estimation.n_levels)?;
+    let sides = match failing.is_null() {
+        true => Sides::Complement,
+        false => Sides::Possible,
+    };
+    let all = slice(all, n_cells, "all")?;
+    if all
+        .iter()
+        .try_fold(0u64, |sum, &n| sum.checked_add(n))
+        .is_none()
+    {
+        return Err("there are more rows than can be counted".to_string());
+    }
+    Ok(Layout::new(estimation.n_levels, all.to_vec(), sides))
+}
+
 /// # Safety
-/// Every array holds one number for each stratum.
+/// Every array holds `n_cells` numbers, those of `estimation` as many as it says; `failing` may be null.
 #[no_mangle]
 pub unsafe extern "C" fn cr_value(
-    estimator: u32,
-    beta: f64,
-    n_strata: usize,
-    all_positive: *const u64,
-    all_negative: *const u64,
-    positive: *const u64,
-    negative: *const u64,
+    estimation: *const Estimation,
+    n_cells: usize,
+    all: *const u64,
+    covered: *const u64,
+    failing: *const u64,
+    length: usize,
 ) -> f64 {
     guard(f64::NAN, || {
-        let all = counts(n_strata, all_positive, all_negative)?;
-        let covered = counts(n_strata, positive, negative)?;
-        let estimator = create_estimator(estimator, beta, &all)?;
-        Ok(estimator::to_number(estimator.value(&covered)))
+        let estimation = reference(estimation, "estimation")?;
+        let layout = layout(estimation, n_cells, all, failing)?;
+        let counts = sides(&layout, covered, failing)?;
+        let estimator = estimation.estimator(&layout)?;
+        Ok(estimator::to_number(estimator.value(&counts, length)))
     })
 }
 
 /// # Safety
-/// Every array holds one number for each stratum.
+/// As for `cr_value`; both of the failing rows are null or neither.
 #[no_mangle]
 pub unsafe extern "C" fn cr_bound(
-    estimator: u32,
-    beta: f64,
-    n_strata: usize,
-    all_positive: *const u64,
-    all_negative: *const u64,
-    low_positive: *const u64,
-    low_negative: *const u64,
-    high_positive: *const u64,
-    high_negative: *const u64,
+    estimation: *const Estimation,
+    n_cells: usize,
+    all: *const u64,
+    least_covered: *const u64,
+    most_covered: *const u64,
+    least_failing: *const u64,
+    most_failing: *const u64,
+    length: usize,
 ) -> f64 {
     guard(f64::NAN, || {
-        let all = counts(n_strata, all_positive, all_negative)?;
-        let low = counts(n_strata, low_positive, low_negative)?;
-        let high = counts(n_strata, high_positive, high_negative)?;
-        let estimator = create_estimator(estimator, beta, &all)?;
-        Ok(estimator::to_number(estimator.bound(&low, &high)))
+        let estimation = reference(estimation, "estimation")?;
+        let layout = layout(estimation, n_cells, all, least_failing)?;
+        let low = sides(&layout, least_covered, most_failing)?;
+        let high = sides(&layout, most_covered, least_failing)?;
+        if low.iter().zip(&high).any(|(low, high)| low > high) {
+            return Err("the least counts are more than the most".to_string());
+        }
+        let estimator = estimation.estimator(&layout)?;
+        let bound = estimator.bound(&low, &high, length, estimator::Score::MIN);
+        Ok(estimator::to_number(bound))
     })
 }

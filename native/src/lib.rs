@@ -11,6 +11,7 @@ mod describe;
 pub mod estimator;
 mod expand;
 mod ffi;
+pub mod layout;
 pub mod local;
 mod redundancy;
 pub mod remote;

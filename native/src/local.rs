@@ -1,6 +1,9 @@
 //! Rows in the memory of this process.
 
-use crate::bitset::{intersect, is_empty, is_subset, size, Counts, Question, Segment};
+use crate::bitset::{
+    are_disjoint, intersect, is_empty, is_subset, size, Question, Segment, NO_CELL,
+};
+use crate::layout::Layout;
 use crate::rows::{Place, Rows};
 use crate::table::{Proposition, Table};
 use std::collections::{BTreeMap, HashMap};
@@ -46,8 +49,8 @@ impl Local {
 }
 
 impl Rows for Local {
-    fn strata(&self) -> &[Counts] {
-        &self.table().strata
+    fn layout(&self) -> &Layout {
+        &self.table().layout
     }
 
     fn propositions(&self) -> &[Proposition] {
@@ -58,10 +61,10 @@ impl Rows for Local {
         fingerprints(self.table(), 0)
     }
 
-    fn counts(&self, conjunctions: &[Vec<u32>]) -> Vec<Counts> {
-        let n_strata = self.strata().len();
-        let mut counts = vec![Counts::default(); conjunctions.len() * n_strata];
-        for (conditions, counts) in conjunctions.iter().zip(counts.chunks_mut(n_strata)) {
+    fn counts(&self, conjunctions: &[Vec<u32>]) -> Vec<u64> {
+        let width = self.layout().width();
+        let mut counts = vec![0; conjunctions.len() * width];
+        for (conditions, counts) in conjunctions.iter().zip(counts.chunks_mut(width)) {
             let rows = self.table().extension(conditions);
             self.table().count(&rows, &rows, counts);
         }
@@ -111,10 +114,18 @@ fn complements(table: &Table) -> Vec<Option<u32>> {
         for &index in column {
             let this = &table.propositions[index as usize];
             let others = by_size.get(&(n_rows - sizes[index as usize]));
+            // A row whose value is missing possibly satisfies both, so the codes alone do not tell.
+            let is_disjoint = |other: u32| {
+                this.excludes(&table.propositions[other as usize])
+                    && are_disjoint(
+                        table.proposition(index as usize),
+                        table.proposition(other as usize),
+                    )
+            };
             complements[index as usize] = others
                 .into_iter()
                 .flatten()
-                .find(|&&other| this.excludes(&table.propositions[other as usize]))
+                .find(|&&other| is_disjoint(other))
                 .copied();
         }
     }
@@ -251,28 +262,29 @@ impl LocalPlace {
         split
     }
 
-    fn count_small(&self, rows: &[u64], split: &Split, counts: &mut [Counts]) {
+    fn count_small(&self, rows: &[u64], split: &Split, counts: &mut [u64]) {
         let table = &self.view.table;
-        let (own, each) = counts.split_at_mut(table.strata.len());
+        let width = table.layout.width();
+        let (own, each) = counts.split_at_mut(width);
         table.count(rows, rows, own);
         let mut asked = Vec::with_capacity(ASKED);
         let parts = split.chunks(ASKED);
-        for (split, each) in parts.zip(each.chunks_mut(ASKED * table.strata.len())) {
-            let each = split.iter().zip(each.chunks_mut(table.strata.len()));
+        for (split, each) in parts.zip(each.chunks_mut(ASKED * width)) {
+            let each = split.iter().zip(each.chunks_mut(width));
             asked.extend(
                 each.filter_map(|(part, counts)| Some((self.view.proposition(part.ok()?), counts))),
             );
             table.count_each(rows, &mut asked);
             asked.clear();
         }
-        fill_complements(split, table.strata.len(), counts);
+        fill_complements(split, width, counts);
     }
 
     /// Counts the children and each child's candidates, block by block: a candidate's block is used for all children
     /// while it is at hand.
-    fn count_large(&self, children: &[u32], splits: &[Split], counts: &mut [Vec<Counts>]) {
+    fn count_large(&self, children: &[u32], splits: &[Split], counts: &mut [Vec<u64>]) {
         let table = &self.view.table;
-        let n_strata = table.strata.len();
+        let width = table.layout.width();
         let own: Vec<(usize, usize)> = (0..children.len()).map(|child| (child, 0)).collect();
         let mut users: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
         for (child, split) in splits.iter().enumerate() {
@@ -283,15 +295,16 @@ impl LocalPlace {
             }
         }
         let mut covered = vec![vec![0; BLOCK]; children.len()];
-        let mut parts = vec![Counts::default(); children.len()];
+        let mut parts = vec![0; children.len()];
         for segment in &table.segments {
             for start in (segment.start..segment.end).step_by(BLOCK) {
                 let end = (start + BLOCK).min(segment.end);
                 let here = Segment {
-                    stratum: 0,
+                    cell: 0,
+                    also: NO_CELL,
+                    multiplier: 1,
                     start: 0,
                     end: end - start,
-                    ..*segment
                 };
                 let mut add = |x: &[u64], covered: &[Vec<u64>], users: &[(usize, usize)]| {
                     let asked = users
@@ -299,10 +312,8 @@ impl LocalPlace {
                         .map(|&(child, _)| &covered[child][..end - start]);
                     let mut asked: Vec<Question> = asked.zip(parts.chunks_mut(1)).collect();
                     (table.kernel.count_each)(x, &mut asked, &[here]);
-                    for (&(child, slot), part) in users.iter().zip(&parts) {
-                        let counts = &mut counts[child][slot * n_strata + segment.stratum as usize];
-                        counts.positive += part.positive;
-                        counts.negative += part.negative;
+                    for (&(child, slot), &ones) in users.iter().zip(&parts) {
+                        segment.add(&mut counts[child][slot * width..], ones);
                     }
                 };
                 let rows = &self.rows[start..end];
@@ -332,16 +343,12 @@ type Places = Vec<u32>;
 const NOWHERE: u32 = u32::MAX;
 
 /// Fills in what is left of the rule's own rows where only the complement was counted.
-fn fill_complements(split: &Split, n_strata: usize, counts: &mut [Counts]) {
+fn fill_complements(split: &Split, width: usize, counts: &mut [u64]) {
     for (slot, part) in split.iter().enumerate() {
         if let Err(other) = part {
-            for stratum in 0..n_strata {
-                let counted = (*other as usize + 1) * n_strata + stratum;
-                let (own, counted) = (counts[stratum], counts[counted]);
-                counts[(slot + 1) * n_strata + stratum] = Counts {
-                    positive: own.positive - counted.positive,
-                    negative: own.negative - counted.negative,
-                };
+            for cell in 0..width {
+                let counted = counts[(*other as usize + 1) * width + cell];
+                counts[(slot + 1) * width + cell] = counts[cell] - counted;
             }
         }
     }
@@ -376,9 +383,9 @@ impl Place for LocalPlace {
         })
     }
 
-    fn counts(&self, candidates: &[u32], counts: &mut Vec<Counts>) {
-        let n_strata = self.view.table.strata.len();
-        counts.resize((candidates.len() + 1) * n_strata, Counts::default());
+    fn counts(&self, candidates: &[u32], counts: &mut Vec<u64>) {
+        let width = self.view.table.layout.width();
+        counts.resize((candidates.len() + 1) * width, 0);
         let split = self.split(candidates, &mut Places::new());
         self.count_small(&self.rows, &split, counts);
     }
@@ -387,18 +394,18 @@ impl Place for LocalPlace {
         &self,
         children: &[u32],
         candidates: &[Vec<u32>],
-        take: &mut dyn FnMut(usize, &[Counts]),
+        take: &mut dyn FnMut(usize, &[u64]),
     ) {
-        let n_strata = self.view.table.strata.len();
+        let width = self.view.table.layout.width();
         let mut places = Places::new();
         let splits = candidates.iter().map(|c| self.split(c, &mut places));
         if self.rows.len() >= LARGE {
             let splits: Vec<Split> = splits.collect();
-            let empty = |split: &Split| vec![Counts::default(); (split.len() + 1) * n_strata];
-            let mut counts: Vec<Vec<Counts>> = splits.iter().map(empty).collect();
+            let empty = |split: &Split| vec![0; (split.len() + 1) * width];
+            let mut counts: Vec<Vec<u64>> = splits.iter().map(empty).collect();
             self.count_large(children, &splits, &mut counts);
             for (index, (split, counts)) in splits.iter().zip(&mut counts).enumerate() {
-                fill_complements(split, n_strata, counts);
+                fill_complements(split, width, counts);
                 take(index, counts);
             }
             return;
@@ -408,13 +415,13 @@ impl Place for LocalPlace {
         for (index, (&child, split)) in children.iter().zip(splits).enumerate() {
             rows.copy_from_slice(&self.rows);
             intersect(&mut rows, self.view.proposition(child));
-            counts.resize((split.len() + 1) * n_strata, Counts::default());
+            counts.resize((split.len() + 1) * width, 0);
             self.count_small(&rows, &split, &mut counts);
             take(index, &counts);
         }
     }
 
-    fn common_core(&self, candidates: &[u32]) -> Option<Vec<Counts>> {
+    fn common_core(&self, candidates: &[u32]) -> Option<Vec<u64>> {
         let mut core = self.rows.clone();
         for &candidate in candidates {
             intersect(&mut core, self.view.proposition(candidate));
@@ -422,18 +429,18 @@ impl Place for LocalPlace {
                 return None;
             }
         }
-        let mut counts = vec![Counts::default(); self.view.table.strata.len()];
+        let mut counts = vec![0; self.view.table.layout.width()];
         self.view.table.count(&core, &core, &mut counts);
         Some(counts)
     }
 
-    fn cores(&self, order: &[u32], counts: &mut Vec<Counts>) {
+    fn cores(&self, order: &[u32], counts: &mut Vec<u64>) {
         let table = &self.view.table;
-        let n_strata = table.strata.len();
+        let width = table.layout.width();
         counts.clear();
-        counts.resize(order.len() * n_strata, Counts::default());
+        counts.resize(order.len() * width, 0);
         let mut core = self.rows.clone();
-        for (&proposition, counts) in order.iter().zip(counts.chunks_mut(n_strata)).rev() {
+        for (&proposition, counts) in order.iter().zip(counts.chunks_mut(width)).rev() {
             let holds = self.view.proposition(proposition);
             table.count(&core, holds, counts);
             intersect(&mut core, holds);

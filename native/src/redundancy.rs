@@ -1,15 +1,14 @@
 //! Is a rule worth showing beside its generalisations?
 
-use crate::bitset::Counts;
 use crate::estimator::Score;
 use crate::expand::{Branch, Expander, Judge, Node, Rulebook};
 
-/// Is there a rule that covers all of this one's rows and more, and is worth at least as much?
-pub fn is_redundant(book: &Rulebook, value: Score, counts: &[Counts], conditions: &[u32]) -> bool {
-    let n_strata = counts.len();
+/// Is there a rule that covers all of this one's rows and more (or possibly does), and is worth at least as much?
+pub fn is_redundant(book: &Rulebook, value: Score, counts: &[u64], conditions: &[u32]) -> bool {
+    let width = counts.len();
     let mut each = Vec::new();
     book.rows.place(conditions).counts(&book.usable, &mut each);
-    let implied = book.usable.iter().zip(each[n_strata..].chunks(n_strata));
+    let implied = book.usable.iter().zip(each[width..].chunks(width));
     let implied: Vec<u32> = implied
         .filter(|(_, with)| *with == counts)
         .map(|(&proposition, _)| proposition)
@@ -35,7 +34,7 @@ pub fn is_redundant(book: &Rulebook, value: Score, counts: &[Counts], conditions
 /// Looks for a rule that makes another one redundant.
 struct Rival<'a> {
     value: Score,
-    counts: &'a [Counts],
+    counts: &'a [u64],
     conditions: &'a [u32],
     found: bool,
 }
@@ -45,11 +44,15 @@ impl Judge for Rival<'_> {
         self.found || bound < self.value
     }
 
+    fn goal(&self) -> Score {
+        self.value
+    }
+
     fn is_known(&self, branch: &Branch) -> bool {
         branch.bound == self.value && branch.leads_only_to(self.counts, self.conditions)
     }
 
-    fn offer(&mut self, value: Score, counts: &[Counts], _: &[u32]) {
+    fn offer(&mut self, value: Score, counts: &[u64], _: &[u32]) {
         // Every rule here covers the rows of the one in question; with other counts, it covers more.
         self.found |= value >= self.value && counts != self.counts;
     }

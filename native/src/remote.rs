@@ -4,7 +4,7 @@
 //! A question is a list of u32: its kind, then lists, each preceded by its length. An answer is a list of u64. For all
 //! kinds but one the answers of the parts add up; of several [`DEMAND`]s the smallest is the answer.
 
-use crate::bitset::Counts;
+use crate::layout::{Layout, Sides};
 use crate::local::{demand, fingerprints, is_minimal, Local};
 use crate::rows::{Place, Rows};
 use crate::table::{Proposition, Table};
@@ -19,6 +19,9 @@ const NOT_INSIDE: u32 = 5;
 const MINIMAL: u32 = 6;
 /// The one kind whose answers do not add up: the smallest counts, and all ones is none.
 pub const DEMAND: u32 = 7;
+
+/// The reference rows, cell by cell.
+pub const REFERENCE: u32 = 8;
 
 /// Whoever holds the rows.
 pub trait Messenger: Send + Sync {
@@ -177,7 +180,7 @@ fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
             let core = part
                 .place(one()?)
                 .common_core(lists.get(1).copied().unwrap_or(&[]));
-            counts = core.unwrap_or_else(|| vec![Counts::default(); table.strata.len()]);
+            counts = core.unwrap_or_else(|| vec![0; table.layout.width()]);
         }
         CORES => part
             .place(one()?)
@@ -215,12 +218,22 @@ fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
             let none = || vec![u64::MAX; implied.len().div_ceil(64).max(1)];
             return Ok(demand(table, one()?, implied).unwrap_or_else(none));
         }
+        REFERENCE => {
+            return Ok(match &table.layout.sides {
+                Sides::Reference(rows) => rows.clone(),
+                _ => vec![0; table.layout.n_cells()],
+            })
+        }
         kind => return Err(format!("no question of kind {kind}")),
     }
-    Ok(counts
-        .iter()
-        .flat_map(|c| [c.positive, c.negative])
-        .collect())
+    if table.unknown && table.layout.sides == Sides::Complement {
+        // Nothing is missing here, but elsewhere: what possibly holds does hold.
+        let each = counts.chunks(table.layout.n_cells());
+        return Ok(each
+            .flat_map(|covered| [covered, covered].concat())
+            .collect());
+    }
+    Ok(counts)
 }
 
 /// Puts the answer of one more part to those of others.
@@ -243,38 +256,28 @@ pub fn put_together(kind: u32, sum: &mut [u64], more: &[u64]) {
 }
 
 pub struct Remote {
-    strata: Vec<Counts>,
+    layout: Layout,
     propositions: Vec<Proposition>,
     messenger: Arc<dyn Messenger>,
 }
 
 impl Remote {
     pub fn new(
-        strata: Vec<Counts>,
+        layout: Layout,
         propositions: Vec<Proposition>,
         messenger: Arc<dyn Messenger>,
     ) -> Remote {
         Remote {
-            strata,
+            layout,
             propositions,
             messenger,
         }
     }
 }
 
-fn to_counts(answer: &[u64]) -> Vec<Counts> {
-    let pairs = answer.chunks(2);
-    pairs
-        .map(|pair| Counts {
-            positive: pair[0],
-            negative: pair[1],
-        })
-        .collect()
-}
-
 impl Rows for Remote {
-    fn strata(&self) -> &[Counts] {
-        &self.strata
+    fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     fn propositions(&self) -> &[Proposition] {
@@ -291,10 +294,10 @@ impl Rows for Remote {
             .collect()
     }
 
-    fn counts(&self, conjunctions: &[Vec<u32>]) -> Vec<Counts> {
+    fn counts(&self, conjunctions: &[Vec<u32>]) -> Vec<u64> {
         let lists: Vec<&[u32]> = conjunctions.iter().map(Vec::as_slice).collect();
-        let length = 2 * self.strata.len() * lists.len();
-        to_counts(&self.messenger.ask(&question(COUNTS, &lists), length))
+        let length = self.layout.width() * lists.len();
+        self.messenger.ask(&question(COUNTS, &lists), length)
     }
 
     fn demand(&self, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>> {
@@ -321,7 +324,7 @@ impl Rows for Remote {
 
     fn place(&self, conditions: &[u32]) -> Arc<dyn Place> {
         Arc::new(RemotePlace {
-            n_strata: self.strata.len(),
+            width: self.layout.width(),
             messenger: self.messenger.clone(),
             conditions: conditions.to_vec(),
         })
@@ -330,15 +333,15 @@ impl Rows for Remote {
 
 /// A rule is all there is to say about its rows; those who hold them keep nothing between questions.
 struct RemotePlace {
-    n_strata: usize,
+    width: usize,
     messenger: Arc<dyn Messenger>,
     conditions: Vec<u32>,
 }
 
 impl RemotePlace {
-    fn ask(&self, kind: u32, list: &[u32], n_answers: usize) -> Vec<Counts> {
+    fn ask(&self, kind: u32, list: &[u32], n_answers: usize) -> Vec<u64> {
         let question = question(kind, &[&self.conditions, list]);
-        to_counts(&self.messenger.ask(&question, 2 * self.n_strata * n_answers))
+        self.messenger.ask(&question, self.width * n_answers)
     }
 }
 
@@ -347,22 +350,22 @@ impl Place for RemotePlace {
         let mut conditions = self.conditions.clone();
         conditions.push(condition);
         Arc::new(RemotePlace {
-            n_strata: self.n_strata,
+            width: self.width,
             messenger: self.messenger.clone(),
             conditions,
         })
     }
 
-    fn counts(&self, candidates: &[u32], counts: &mut Vec<Counts>) {
+    fn counts(&self, candidates: &[u32], counts: &mut Vec<u64>) {
         *counts = self.ask(CHILDREN, candidates, candidates.len() + 1);
     }
 
-    fn common_core(&self, candidates: &[u32]) -> Option<Vec<Counts>> {
+    fn common_core(&self, candidates: &[u32]) -> Option<Vec<u64>> {
         let core = self.ask(COMMON_CORE, candidates, 1);
         (crate::bitset::total(&core) > 0).then_some(core)
     }
 
-    fn cores(&self, order: &[u32], counts: &mut Vec<Counts>) {
+    fn cores(&self, order: &[u32], counts: &mut Vec<u64>) {
         *counts = self.ask(CORES, order, order.len());
     }
 

@@ -3,21 +3,21 @@
 //! [`Rows`] is what the search needs to know about a table; [`Place`] is one rule's rows in it. `local` answers from
 //! the bits of this process, `remote` asks whoever holds the rows.
 
-use crate::bitset::Counts;
+use crate::layout::Layout;
 use crate::table::Proposition;
 use std::sync::Arc;
 
 pub trait Rows: Send + Sync {
-    /// Rows with and without the outcome, by stratum.
-    fn strata(&self) -> &[Counts];
+    /// How many rows there are of each kind, and what counts mean.
+    fn layout(&self) -> &Layout;
 
     fn propositions(&self) -> &[Proposition];
 
     /// A number for each proposition that is the same for propositions that hold on the same rows.
     fn fingerprints(&self) -> Vec<u128>;
 
-    /// The counts of several conjunctions, one after the other, a number for each stratum.
-    fn counts(&self, conjunctions: &[Vec<u32>]) -> Vec<Counts>;
+    /// The counts of several conjunctions, one after the other.
+    fn counts(&self, conjunctions: &[Vec<u32>]) -> Vec<u64>;
 
     /// Of the rows that satisfy `chosen` but not all of `implied`, one that as few as possible of `implied` exclude:
     /// those that do, as bits. Which row it is does not depend on the order of the rows.
@@ -43,7 +43,7 @@ pub trait Place: Send + Sync {
     ) -> Arc<dyn Place>;
 
     /// The counts of the rule itself, then those of the rule with each of the candidates.
-    fn counts(&self, candidates: &[u32], counts: &mut Vec<Counts>);
+    fn counts(&self, candidates: &[u32], counts: &mut Vec<u64>);
 
     /// For each child, `take` gets its place in the list, and the counts of the rule with the child followed by those
     /// with each of the child's candidates too.
@@ -51,7 +51,7 @@ pub trait Place: Send + Sync {
         &self,
         children: &[u32],
         candidates: &[Vec<u32>],
-        take: &mut dyn FnMut(usize, &[Counts]),
+        take: &mut dyn FnMut(usize, &[u64]),
     ) {
         let mut counts = Vec::new();
         for (index, (&child, candidates)) in children.iter().zip(candidates).enumerate() {
@@ -62,10 +62,10 @@ pub trait Place: Send + Sync {
     }
 
     /// The counts of the rows that satisfy all of the candidates; `None` if there is no such row.
-    fn common_core(&self, candidates: &[u32]) -> Option<Vec<Counts>>;
+    fn common_core(&self, candidates: &[u32]) -> Option<Vec<u64>>;
 
     /// For each in the order, the counts of the rows that satisfy it and all that come after it.
-    fn cores(&self, order: &[u32], counts: &mut Vec<Counts>);
+    fn cores(&self, order: &[u32], counts: &mut Vec<u64>);
 
     /// For each child, does some other proposition hold on all of the rows of rule and child?
     fn are_inside(&self, children: &[u32], others: &[Vec<u32>]) -> Vec<bool>;

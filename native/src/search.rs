@@ -6,7 +6,6 @@
 //! can stop at any time, and the best bound in the queue says what may have been missed.
 
 use crate::ahead::Beam;
-use crate::bitset::{total, Counts};
 use crate::checkpoint::State;
 use crate::estimator::{Estimator, Score};
 use crate::expand::{finish, Branch, Expander, Judge, Node, Rulebook};
@@ -142,8 +141,12 @@ impl Search {
             self.work(deadline.min(Instant::now() + ALONE), 1);
             if !lock(&self.queue).is_empty() && Instant::now() < deadline {
                 std::thread::scope(|scope| {
-                    let begin = |_| scope.spawn(|| self.work(deadline, threads));
-                    let others: Vec<_> = (1..threads).map(begin).collect();
+                    // Where no more threads can be started, fewer do.
+                    let begin = |_| {
+                        let thread = std::thread::Builder::new();
+                        thread.spawn_scoped(scope, || self.work(deadline, threads))
+                    };
+                    let others: Vec<_> = (1..threads).map_while(|n| begin(n).ok()).collect();
                     self.work(deadline, threads);
                     for other in others {
                         // What stopped another thread stops this one, without a panic of its own.
@@ -168,11 +171,7 @@ impl Search {
         }
         let longest = top.longest_description(kth, &*self.book.rows, &self.book.usable);
         self.ties.get_or_init(|| Rulebook {
-            max_length: if std::env::var("TIES").is_ok() {
-                self.book.max_length
-            } else {
-                longest.min(self.book.max_length)
-            },
+            max_length: longest.min(self.book.max_length),
             ..self.book.clone()
         });
         self.threshold.store(kth, Ordering::Relaxed);
@@ -203,7 +202,7 @@ impl Search {
     /// Goes back to what was saved by a search of the same table with the same options, before the first step.
     pub fn restore(&mut self, numbers: &[u64]) -> Result<(), String> {
         let rows = &*self.book.rows;
-        let state = State::read(numbers, rows.propositions().len(), rows.strata().len())?;
+        let state = State::read(numbers, rows.propositions().len(), rows.layout())?;
         let mut top = Top::new(self.options.k);
         for (value, counts, conditions) in &state.entries {
             top.insert(*value, counts, conditions, rows, &self.book.usable);
@@ -256,7 +255,8 @@ impl Search {
 
     /// The rules found so far, best first, each in its shortest form.
     pub fn rules(&self) -> Vec<(Score, Vec<u32>)> {
-        lock(&self.top).sorted(&*self.book.rows, &self.book.usable)
+        let value = |counts: &[u64], length: usize| self.book.value(counts, length);
+        lock(&self.top).sorted(&*self.book.rows, &self.book.usable, value)
     }
 
     /// Goes on with the look ahead; has it come to its end?
@@ -456,6 +456,10 @@ impl Judge for Keeper<'_> {
         relaxed
     }
 
+    fn goal(&self) -> Score {
+        self.0.threshold.load(Ordering::Relaxed)
+    }
+
     fn is_known(&self, branch: &Branch) -> bool {
         if branch.bound != self.0.entrance.load(Ordering::Relaxed) {
             return false;
@@ -465,7 +469,7 @@ impl Judge for Keeper<'_> {
         tied.any(|entry| branch.leads_only_to(&entry.counts, &entry.conditions))
     }
 
-    fn offer(&mut self, value: Score, counts: &[Counts], conditions: &[u32]) {
+    fn offer(&mut self, value: Score, counts: &[u64], conditions: &[u32]) {
         let search = self.0;
         let (rows, usable) = (&*search.book.rows, &search.book.usable);
         if value < search.entrance.load(Ordering::Relaxed) {
@@ -497,19 +501,21 @@ impl Judge for Keeper<'_> {
     }
 }
 
-/// The propositions without those that hold nowhere or everywhere, and without repetitions.
+/// The propositions without those that hold nowhere or everywhere, and without repetitions. One that possibly holds
+/// everywhere is no rule, but may be part of one.
 fn usable_propositions(rows: &dyn Rows) -> Vec<u32> {
-    let n_strata = rows.strata().len();
+    let layout = rows.layout();
+    let width = layout.width();
     let n_propositions = rows.propositions().len() as u32;
     let all: Vec<u32> = (0..n_propositions).collect();
     let mut counts = Vec::new();
     rows.place(&[]).counts(&all, &mut counts);
-    let (whole, each) = counts.split_at(n_strata);
+    let (whole, each) = counts.split_at(width);
     let fingerprints = rows.fingerprints();
     let mut seen: HashMap<u128, u32> = HashMap::new();
     let mut usable = Vec::new();
-    for (&proposition, counts) in all.iter().zip(each.chunks(n_strata)) {
-        if total(counts) == 0 || counts == whole {
+    for (&proposition, counts) in all.iter().zip(each.chunks(width)) {
+        if layout.n_covered(counts) == 0 || counts == whole {
             continue;
         }
         match seen.entry(fingerprints[proposition as usize]) {

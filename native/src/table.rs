@@ -1,13 +1,21 @@
-//! The rows, packed by stratum and outcome, and the propositions as sets of rows.
+//! The rows, packed by stratum and level of the target, and the propositions as sets of rows.
 //!
-//! Rows are laid out in segments, one for each stratum and outcome, padded to whole words: one pass over a
-//! set of rows counts it by stratum and outcome at once. A row of weight w stands once in the segment of
-//! each power of two that w is made of, and counts that many times there: weighted tables need no other code.
+//! Rows are laid out in segments, one for each cell (stratum and level), padded to whole words: one pass over a set of
+//! rows counts it cell by cell. A row of weight w stands once in the segment of each power of two that w is made of,
+//! and counts that many times there: weighted tables need no other code.
+//!
+//! Where missing values are unknown, a proposition has two sets of rows: those that satisfy it, and those that possibly
+//! do, which are the same and the ones where the value is missing. A row without any missing value is in both or in
+//! neither; it stands in the table once and counts for both. A row with missing values stands in it twice, once for
+//! each of the two sets. All that the search does with sets of rows (counting, comparing, packing, describing) it thus
+//! does with both at once, and tables without missing values cost nothing more.
 
-use crate::bitset::{Counts, Kernel, Question, Segment};
+use crate::bitset::{Kernel, Question, Segment, NO_CELL};
+use crate::layout::{Layout, Sides};
+use std::sync::Arc;
 
 /// A condition on a column: it holds where the column's code lies in `low..=high`. A missing value is a
-/// negative code and satisfies nothing.
+/// negative code; see [`Missing`].
 #[derive(Clone, Copy, Debug)]
 pub struct Proposition {
     pub column: usize,
@@ -27,19 +35,34 @@ impl Proposition {
     }
 }
 
-/// One batch of rows. `strata`, `outcomes`, `weights` and every column have the same length.
+/// One batch of rows. All arrays have the same length.
 pub struct Batch<'a> {
     pub strata: &'a [i32],
-    pub outcomes: &'a [u8],
+    /// The level of the target; the lowest is 0.
+    pub outcomes: &'a [u16],
     pub weights: Option<&'a [u64]>,
+    /// Not 0 for the rows that rules are compared with.
+    pub reference: Option<&'a [u8]>,
     pub columns: Vec<&'a [i32]>,
+}
+
+/// What a missing value (a negative code) means to a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// It does not hold.
+    False,
+    /// It may hold or not. The first pass over the batches has their columns.
+    Unknown,
+    /// The same where the first pass lacks the columns: every row is taken to have a missing value.
+    UnknownAnywhere,
 }
 
 pub struct Table {
     pub kernel: Kernel,
     pub segments: Vec<Segment>,
-    /// Rows with and without the outcome, by stratum.
-    pub strata: Vec<Counts>,
+    pub layout: Arc<Layout>,
+    /// Were missing values to be unknown? The layout does not tell where there are none.
+    pub unknown: bool,
     pub propositions: Vec<Proposition>,
     /// Words of one set of rows.
     pub words: usize,
@@ -53,10 +76,6 @@ impl Table {
         &self.bits[index * self.words..(index + 1) * self.words]
     }
 
-    pub fn n_rows(&self) -> u64 {
-        crate::bitset::total(&self.strata)
-    }
-
     /// The rows that satisfy all of the conditions.
     pub fn extension(&self, conditions: &[u32]) -> Vec<u64> {
         let mut rows = self.all.clone();
@@ -66,8 +85,8 @@ impl Table {
         rows
     }
 
-    /// Counts `x ∩ y` by stratum.
-    pub fn count(&self, x: &[u64], y: &[u64], counts: &mut [Counts]) {
+    /// Counts `x ∩ y`.
+    pub fn count(&self, x: &[u64], y: &[u64], counts: &mut [u64]) {
         self.count_each(x, &mut [(y, counts)]);
     }
 
@@ -75,7 +94,7 @@ impl Table {
         (self.kernel.count_each)(x, asked, &self.segments);
     }
 
-    /// The table of just the rows in `rows` and the given propositions; `strata` stays that of the whole.
+    /// The table of just the rows in `rows` and the given propositions; `layout` stays that of the whole.
     pub fn project(&self, rows: &[u64], propositions: &[u32]) -> Table {
         let mut segments = Vec::with_capacity(self.segments.len());
         let mut sources = Vec::with_capacity(self.segments.len());
@@ -110,7 +129,8 @@ impl Table {
         Table {
             kernel: self.kernel,
             segments,
-            strata: self.strata.clone(),
+            layout: self.layout.clone(),
+            unknown: self.unknown,
             propositions: propositions
                 .iter()
                 .map(|&index| self.propositions[index as usize])
@@ -130,48 +150,163 @@ fn push_ones(words: &mut Vec<u64>, rows: u64) {
     }
 }
 
+/// What a table is to be made of.
+pub struct Plan {
+    pub propositions: Vec<Proposition>,
+    pub n_columns: usize,
+    pub n_strata: usize,
+    pub n_levels: usize,
+    pub weight_bits: usize,
+    pub missing: Missing,
+    /// Are rules compared with the reference rows, and not with all others?
+    pub reference: bool,
+}
+
 /// Builds a table in two passes over the same batches: `size` for each of them, then `fill` for each of them.
 pub struct Builder {
     kernel: Kernel,
-    propositions: Vec<Proposition>,
-    n_columns: usize,
-    n_strata: usize,
-    weight_bits: usize,
-    /// Rows by (stratum, outcome, bit of the weight).
+    plan: Plan,
+    /// Rows by (stratum, level, is a value missing, bit of the weight).
     sizes: Vec<u64>,
     filling: Option<Filling>,
 }
 
 struct Filling {
     table: Table,
-    /// The next free place of each (stratum, outcome, bit of the weight), and where its places end.
+    layout: Layout,
+    /// The next free place of each (stratum, level, is a value missing, bit of the weight), and where its places end.
     next: Vec<u64>,
     end: Vec<u64>,
-    /// For each column and code, the propositions that hold.
-    holding: Vec<Vec<Vec<u32>>>,
+    /// How far behind its place a row with missing values stands again.
+    again: Vec<u64>,
+    columns: Vec<Column>,
+}
+
+/// The propositions on one column.
+struct Column {
+    /// Codes from one edge on, up to the next, satisfy the same propositions.
+    edges: Vec<i32>,
+    holding: Vec<Vec<u32>>,
+    /// The place of each small code among the edges, so that it need not be looked for.
+    small: Vec<u32>,
+    all: Vec<u32>,
+}
+
+const SMALL_CODES: i32 = 1 << 16;
+
+impl Column {
+    fn new(propositions: &[Proposition], column: usize) -> Column {
+        let here = propositions.iter().enumerate();
+        let here: Vec<(u32, i32, i32)> = here
+            .filter(|(_, p)| p.column == column)
+            .map(|(index, p)| (index as u32, p.low.max(0), p.high))
+            .collect();
+        let limits = |&(_, low, high): &(u32, i32, i32)| [Some(low), high.checked_add(1)];
+        let mut edges: Vec<i32> = here.iter().flat_map(limits).flatten().collect();
+        edges.push(0);
+        edges.retain(|&edge| edge >= 0);
+        edges.sort_unstable();
+        edges.dedup();
+        let mut holding = vec![Vec::new(); edges.len()];
+        for &(index, low, high) in &here {
+            let first = edges.partition_point(|&edge| edge < low);
+            let after = edges.partition_point(|&edge| edge <= high);
+            for holding in holding.iter_mut().take(after).skip(first) {
+                holding.push(index);
+            }
+        }
+        let last = edges.last().map_or(0, |&edge| edge.min(SMALL_CODES));
+        Column {
+            holding,
+            small: (0..=last)
+                .map(|code| (edges.partition_point(|&edge| edge <= code) - 1) as u32)
+                .collect(),
+            all: here.iter().map(|p| p.0).collect(),
+            edges,
+        }
+    }
+
+    /// The propositions that hold for a code that is not missing.
+    fn holding(&self, code: i32) -> &[u32] {
+        let place = match self.small.get(code as usize) {
+            Some(&place) => place as usize,
+            None => self.edges.partition_point(|&edge| edge <= code) - 1,
+        };
+        &self.holding[place]
+    }
 }
 
 impl Builder {
-    pub fn new(
-        kernel: Kernel,
-        propositions: Vec<Proposition>,
-        n_columns: usize,
-        n_strata: usize,
-        weight_bits: usize,
-    ) -> Builder {
+    pub fn new(kernel: Kernel, plan: Plan) -> Builder {
+        let kinds = plan.n_strata * plan.n_levels * 2 * plan.weight_bits;
         Builder {
             kernel,
-            propositions,
-            n_columns,
-            n_strata,
-            weight_bits,
-            sizes: vec![0; n_strata * 2 * weight_bits],
+            plan,
+            sizes: vec![0; kinds],
             filling: None,
         }
     }
 
-    pub fn n_columns(&self) -> usize {
-        self.n_columns
+    /// How many columns a batch must have, in the first pass or in the second.
+    pub fn n_columns(&self, fill: bool) -> usize {
+        if fill || self.tells_missing() {
+            self.plan.n_columns
+        } else {
+            0
+        }
+    }
+
+    /// Must it be known of each row whether a value is missing? Not where rules are compared with reference rows: then
+    /// it does not matter why a row is not covered.
+    fn tells_missing(&self) -> bool {
+        self.plan.missing == Missing::Unknown && !self.plan.reference
+    }
+
+    fn is_unknown(&self) -> bool {
+        self.plan.missing != Missing::False && !self.plan.reference
+    }
+
+    /// For each row, does it stand in the table twice?
+    fn doubled(&self, batch: &Batch) -> Vec<bool> {
+        if !self.tells_missing() {
+            return vec![self.is_unknown(); batch.strata.len()];
+        }
+        let mut has_condition = vec![false; self.plan.n_columns];
+        for proposition in &self.plan.propositions {
+            has_condition[proposition.column] = true;
+        }
+        let mut missing = vec![false; batch.strata.len()];
+        for (column, _) in batch.columns.iter().zip(has_condition).filter(|c| c.1) {
+            for (missing, &code) in missing.iter_mut().zip(*column) {
+                *missing |= code < 0;
+            }
+        }
+        missing
+    }
+
+    fn cell(&self, batch: &Batch, row: usize) -> Result<usize, String> {
+        let (stratum, level) = (batch.strata[row], usize::from(batch.outcomes[row]));
+        if stratum < 0 || stratum as usize >= self.plan.n_strata {
+            return Err(format!(
+                "stratum {stratum} of row {row} is not below {}",
+                self.plan.n_strata
+            ));
+        }
+        if level >= self.plan.n_levels {
+            return Err(format!(
+                "level {level} of row {row} is not below {}",
+                self.plan.n_levels
+            ));
+        }
+        Ok(stratum as usize * self.plan.n_levels + level)
+    }
+
+    fn weight(&self, batch: &Batch, row: usize) -> Result<u64, String> {
+        let weight = batch.weights.map_or(1, |weights| weights[row]);
+        if self.plan.weight_bits < 64 && weight >> self.plan.weight_bits != 0 {
+            return Err(format!("weight {weight} of row {row} is too large"));
+        }
+        Ok(weight)
     }
 
     /// Calls `place` for each segment that a row belongs to.
@@ -179,23 +314,13 @@ impl Builder {
         &self,
         batch: &Batch,
         row: usize,
+        doubled: bool,
         mut place: impl FnMut(usize),
     ) -> Result<(), String> {
-        let stratum = batch.strata[row];
-        if stratum < 0 || stratum as usize >= self.n_strata {
-            return Err(format!(
-                "stratum {stratum} of row {row} is not below {}",
-                self.n_strata
-            ));
-        }
-        let outcome = usize::from(batch.outcomes[row] != 0);
-        let first = (stratum as usize * 2 + outcome) * self.weight_bits;
-        let mut weight = batch.weights.map_or(1, |weights| weights[row]);
-        if self.weight_bits < 64 && weight >> self.weight_bits != 0 {
-            return Err(format!("weight {weight} of row {row} is too large"));
-        }
+        let kind = self.cell(batch, row)? * 2 + usize::from(doubled);
+        let mut weight = self.weight(batch, row)?;
         while weight != 0 {
-            place(first + weight.trailing_zeros() as usize);
+            place(kind * self.plan.weight_bits + weight.trailing_zeros() as usize);
             weight &= weight - 1;
         }
         Ok(())
@@ -204,66 +329,81 @@ impl Builder {
     /// First pass: how many rows there are of each kind.
     pub fn size(&mut self, batch: &Batch) -> Result<(), String> {
         let mut sizes = std::mem::take(&mut self.sizes);
-        let result = (0..batch.strata.len())
-            .try_for_each(|row| self.places(batch, row, |segment| sizes[segment] += 1));
+        let doubled = self.doubled(batch);
+        let result = (0..batch.strata.len()).try_for_each(|row| {
+            self.places(batch, row, doubled[row], |segment| sizes[segment] += 1)
+        });
         self.sizes = sizes;
         result
     }
 
     fn start_filling(&self) -> Filling {
-        let mut segments = Vec::new();
-        let mut strata = vec![Counts::default(); self.n_strata];
-        let (mut next, mut end) = (Vec::new(), Vec::new());
-        let mut all = Vec::new();
+        let n_cells = self.plan.n_strata * self.plan.n_levels;
+        let weight_bits = self.plan.weight_bits;
+        let any_doubled = (self.sizes.iter().enumerate())
+            .any(|(index, &size)| size > 0 && index / weight_bits % 2 == 1);
+        let mut all_rows = vec![0; n_cells];
+        let (mut next, mut end, mut again) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut segments, mut all) = (Vec::new(), Vec::new());
         for (index, &size) in self.sizes.iter().enumerate() {
             let start = all.len();
             next.push(start as u64 * 64);
             end.push(start as u64 * 64 + size);
+            again.push(size.div_ceil(64) * 64);
             if size == 0 {
                 continue;
             }
-            let stratum = index / (2 * self.weight_bits);
-            let positive = index / self.weight_bits % 2 == 1;
-            let multiplier = 1 << (index % self.weight_bits);
-            push_ones(&mut all, size);
-            segments.push(Segment {
-                stratum: stratum as u32,
-                positive,
-                multiplier,
-                start,
-                end: all.len(),
-            });
-            let counts = &mut strata[stratum];
-            if positive {
-                counts.positive += size * multiplier;
+            let cell = index / weight_bits / 2;
+            let doubled = index / weight_bits % 2 == 1;
+            let multiplier = 1 << (index % weight_bits);
+            all_rows[cell] += size * multiplier;
+            let mut push = |cell: usize, also: u32| {
+                let start = all.len();
+                push_ones(&mut all, size);
+                segments.push(Segment {
+                    cell: cell as u32,
+                    also,
+                    multiplier,
+                    start,
+                    end: all.len(),
+                });
+            };
+            if doubled {
+                push(cell, NO_CELL);
+                push(n_cells + cell, NO_CELL);
+            } else if any_doubled {
+                push(cell, (n_cells + cell) as u32);
             } else {
-                counts.negative += size * multiplier;
+                push(cell, NO_CELL);
             }
         }
-        let mut holding = vec![Vec::new(); self.n_columns];
-        for (index, proposition) in self.propositions.iter().enumerate() {
-            let column: &mut Vec<Vec<u32>> = &mut holding[proposition.column];
-            let highest = proposition.high.max(-1) as usize;
-            if proposition.high >= 0 && column.len() <= highest {
-                column.resize(highest + 1, Vec::new());
-            }
-            for code in proposition.low.max(0)..=proposition.high {
-                column[code as usize].push(index as u32);
-            }
-        }
+        let sides = if self.plan.reference {
+            Sides::Reference(vec![0; n_cells])
+        } else if any_doubled {
+            Sides::Possible
+        } else {
+            Sides::Complement
+        };
+        let layout = Layout::new(self.plan.n_levels, all_rows, sides);
+        let columns = 0..self.plan.n_columns;
         Filling {
             table: Table {
                 kernel: self.kernel,
                 segments,
-                strata,
-                propositions: self.propositions.clone(),
+                layout: Arc::new(layout.clone()),
+                unknown: self.is_unknown(),
+                propositions: self.plan.propositions.clone(),
                 words: all.len(),
-                bits: vec![0; all.len() * self.propositions.len()],
+                bits: vec![0; all.len() * self.plan.propositions.len()],
                 all,
             },
+            layout,
             next,
             end,
-            holding,
+            again,
+            columns: columns
+                .map(|column| Column::new(&self.plan.propositions, column))
+                .collect(),
         }
     }
 
@@ -273,29 +413,51 @@ impl Builder {
             Some(filling) => filling,
             None => self.start_filling(),
         };
-        let mut places: Vec<(u32, u64)> = Vec::with_capacity(batch.strata.len());
-        for row in 0..batch.strata.len() {
+        let doubled = self.doubled(batch);
+        // Where each row stands, and where it stands again or `NOWHERE`.
+        let mut places: Vec<(u32, u64, u64)> = Vec::with_capacity(batch.strata.len());
+        for (row, &doubled) in doubled.iter().enumerate() {
+            let is_reference = self.plan.reference && batch.reference.is_some_and(|r| r[row] != 0);
+            if let (true, Sides::Reference(rows)) = (is_reference, &mut filling.layout.sides) {
+                rows[self.cell(batch, row)?] += self.weight(batch, row)?;
+            }
             let mut full = false;
-            self.places(batch, row, |segment| {
+            self.places(batch, row, doubled, |segment| {
                 full |= filling.next[segment] >= filling.end[segment];
-                places.push((row as u32, filling.next[segment]));
+                let place = filling.next[segment];
                 filling.next[segment] += 1;
+                if !is_reference {
+                    let again = if doubled {
+                        place + filling.again[segment]
+                    } else {
+                        NOWHERE
+                    };
+                    places.push((row as u32, place, again));
+                }
             })?;
             if full {
                 return Err(format!("row {row} was not there in the first pass"));
             }
         }
         let words = filling.table.words;
-        for (column, holding) in batch.columns.iter().zip(&filling.holding) {
-            for &(row, place) in &places {
-                let code = column[row as usize];
-                let Some(propositions) = usize::try_from(code).ok().and_then(|c| holding.get(c))
-                else {
-                    continue;
-                };
-                for &proposition in propositions {
-                    filling.table.bits[proposition as usize * words + (place / 64) as usize] |=
-                        1 << (place % 64);
+        let bits = &mut filling.table.bits;
+        let mut set = |proposition: u32, place: u64| {
+            bits[proposition as usize * words + (place / 64) as usize] |= 1 << (place % 64);
+        };
+        for (codes, column) in batch.columns.iter().zip(&filling.columns) {
+            for &(row, place, again) in &places {
+                let code = codes[row as usize];
+                if code >= 0 {
+                    for &proposition in column.holding(code) {
+                        set(proposition, place);
+                        if again != NOWHERE {
+                            set(proposition, again);
+                        }
+                    }
+                } else if again != NOWHERE {
+                    for &proposition in &column.all {
+                        set(proposition, again);
+                    }
                 }
             }
         }
@@ -304,13 +466,16 @@ impl Builder {
     }
 
     pub fn finish(mut self) -> Result<Table, String> {
-        let filling = match self.filling.take() {
+        let mut filling = match self.filling.take() {
             Some(filling) => filling,
             None => self.start_filling(),
         };
         if filling.next != filling.end {
             return Err("the second pass had fewer rows than the first".to_string());
         }
+        filling.table.layout = Arc::new(filling.layout);
         Ok(filling.table)
     }
 }
+
+const NOWHERE: u64 = u64::MAX;

@@ -1,15 +1,16 @@
 //! Properties of the parts that the search rests on, over random inputs from a fixed seed. The search itself is
 //! checked against a brute force that shares no code with it, from Python.
 
-use crate::bitset::{Counts, Kernel, Question, Segment};
+use crate::bitset::{Kernel, Question, Segment, NO_CELL};
 use crate::describe::shortest;
-use crate::estimator::{create, to_number};
+use crate::estimator::{to_number, Estimator, Margin, Score, Settings};
 use crate::ffi::fastest;
+use crate::layout::{Layout, Sides};
 use crate::local::Local;
 use crate::remote::{put_together, Messenger, Part, Remote};
 use crate::rows::Rows;
 use crate::search::{Options, Search};
-use crate::table::{Batch, Builder, Proposition, Table};
+use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,32 +55,32 @@ fn vector_and_plain_kernels_agree() {
         let n_asked = 1 + random.below(9) as usize;
         let ys: Vec<Vec<u64>> = (0..n_asked).map(|_| random.words(n)).collect();
         let cut = random.below(n as u64 + 1) as usize;
-        let segment = |stratum, positive, multiplier, start, end| Segment {
-            stratum,
-            positive,
+        let segment = |cell, also, multiplier, start, end| Segment {
+            cell,
+            also,
             multiplier,
             start,
             end,
         };
-        let segments = [segment(0, true, 1, 0, cut), segment(1, false, 4, cut, n)];
+        let segments = [segment(0, 2, 1, 0, cut), segment(1, NO_CELL, 4, cut, n)];
         let count = |kernel: Kernel| {
-            let mut counts = vec![Counts::default(); 2 * n_asked];
+            let mut counts = vec![0; 3 * n_asked];
             let mut asked: Vec<Question> = ys
                 .iter()
                 .map(Vec::as_slice)
-                .zip(counts.chunks_mut(2))
+                .zip(counts.chunks_mut(3))
                 .collect();
             (kernel.count_each)(&x, &mut asked, &segments);
             counts
         };
         let plain = count(Kernel::PLAIN);
         assert_eq!(plain, count(fastest()));
-        for (y, counts) in ys.iter().zip(plain.chunks(2)) {
+        for (y, counts) in ys.iter().zip(plain.chunks(3)) {
             let by_hand = |range: std::ops::Range<usize>| -> u64 {
                 range.map(|w| u64::from((x[w] & y[w]).count_ones())).sum()
             };
-            assert_eq!(counts[0].positive, by_hand(0..cut));
-            assert_eq!(counts[1].negative, 4 * by_hand(cut..n));
+            let first = by_hand(0..cut);
+            assert_eq!(counts, [first, 4 * by_hand(cut..n), first]);
         }
         let y = &ys[0];
 
@@ -99,53 +100,139 @@ fn vector_and_plain_kernels_agree() {
     }
 }
 
-/// Random strata and a box of counts in each; strata without a positive or a negative row included.
-fn random_box(random: &mut Random) -> (Vec<Counts>, Vec<Counts>, Vec<Counts>) {
-    let n_strata = 1 + random.below(3) as usize;
-    let most = [3, 12, 40][random.below(3) as usize];
-    let mut all = Vec::new();
-    let (mut low, mut high) = (Vec::new(), Vec::new());
-    for _ in 0..n_strata {
-        let mut side = || {
-            let n = if random.below(4) == 0 {
-                0
-            } else {
-                random.below(most)
-            };
-            let high = random.below(n + 1);
-            let low = if random.below(2) == 0 {
-                0
-            } else {
-                random.below(high + 1)
-            };
-            (n, low, high)
+/// An estimator of an outcome that happens or not, by its number.
+fn create(kind: u32, beta: f64, layout: &Layout) -> Box<dyn Estimator> {
+    let settings = Settings {
+        kind,
+        margin: Margin::Number(beta),
+        margin_scale: 1.0,
+        levels: vec![0.0, 1.0],
+    };
+    crate::estimator::create(&settings, layout).unwrap()
+}
+
+/// Random strata, and a box of counts of the covered and of the failing rows in each; strata with only some of the
+/// levels included.
+struct RandomBox {
+    layout: Layout,
+    low: Vec<u64>,
+    high: Vec<u64>,
+}
+
+impl RandomBox {
+    fn new(random: &mut Random, n_levels: usize, sides: u64) -> RandomBox {
+        let n_cells = n_levels * (1 + random.below(4) as usize);
+        let most = [3, 12, 40][random.below(3) as usize];
+        let part = |random: &mut Random, n: u64| match random.below(3) {
+            0 => 0,
+            1 => n,
+            _ => random.below(n + 1),
         };
-        let (positive, negative) = (side(), side());
-        let counts = |positive, negative| Counts { positive, negative };
-        all.push(counts(positive.0, negative.0));
-        low.push(counts(positive.1, negative.1));
-        high.push(counts(positive.2, negative.2));
+        let all: Vec<u64> = (0..n_cells)
+            .map(|_| match random.below(4) {
+                0 => 0,
+                _ => random.below(most),
+            })
+            .collect();
+        let reference: Vec<u64> = all.iter().map(|&n| part(random, n)).collect();
+        let coverable = |cell: usize| match sides {
+            2 => all[cell] - reference[cell],
+            _ => all[cell],
+        };
+        let mut high: Vec<u64> = (0..n_cells).map(|c| part(random, coverable(c))).collect();
+        let mut low: Vec<u64> = high.iter().map(|&n| part(random, n)).collect();
+        if sides == 1 {
+            // What possibly holds is no less than what holds.
+            for cell in 0..n_cells {
+                let most = high[cell] + part(random, all[cell] - high[cell]);
+                high.push(most);
+                low.push(low[cell] + part(random, most - low[cell]));
+            }
+        }
+        let sides = match sides {
+            0 => Sides::Complement,
+            1 => Sides::Possible,
+            _ => Sides::Reference(reference),
+        };
+        RandomBox {
+            layout: Layout::new(n_levels, all, sides),
+            low,
+            high,
+        }
     }
-    (all, low, high)
+
+    /// Counts in the box that a rule can have, if there happen to be any.
+    fn inside(&self, random: &mut Random) -> Option<Vec<u64>> {
+        let extreme = random.below(4);
+        let limits = self.low.iter().zip(&self.high);
+        let counts: Vec<u64> = limits
+            .map(|(&low, &high)| match (extreme, random.below(2)) {
+                (0, 0) => low,
+                (0, 1) => high,
+                _ => low + random.below(high - low + 1),
+            })
+            .collect();
+        let layout = &self.layout;
+        let is_rule = layout.n_covered(&counts) > 0 && layout.n_failing(&counts) > 0;
+        (layout.fits(&counts) && is_rule).then_some(counts)
+    }
+}
+
+/// Levels that rise from 0 to 1 with random steps.
+fn random_levels(random: &mut Random, n_levels: usize) -> Vec<f64> {
+    let steps: Vec<u64> = (1..n_levels).map(|_| 1 + random.below(9)).collect();
+    let total: u64 = steps.iter().sum();
+    let mut sum = 0;
+    let rest = steps.iter().map(|step| {
+        sum += step;
+        sum as f64 / total as f64
+    });
+    [0.0].into_iter().chain(rest).collect()
 }
 
 #[test]
 fn no_value_in_a_box_exceeds_its_bound() {
     let mut random = Random(2);
-    for round in 0..4000 {
+    for round in 0..12_000 {
         let beta = [0.0, 0.5, 1.0, 2.0, 2.58, 5.0, 12.0, 100.0][round % 8];
-        let (all, low, high) = random_box(&mut random);
-        for kind in 0..4 {
-            let estimator = create(kind, beta, &all).unwrap();
-            let bound = estimator.bound(&low, &high);
-            for _ in 0..60 {
-                let inside = low.iter().zip(&high).map(|(low, high)| Counts {
-                    positive: low.positive + random.below(high.positive - low.positive + 1),
-                    negative: low.negative + random.below(high.negative - low.negative + 1),
-                });
-                let inside: Vec<Counts> = inside.collect();
-                let value = estimator.value(&inside);
-                assert!(value <= bound, "estimator {kind}, β = {beta}: {inside:?} of {all:?} is worth {value} > {bound} over {low:?}..{high:?}");
+        let n_levels = [2, 2, 3, 8][random.below(4) as usize];
+        let sides = random.below(3);
+        let reach = RandomBox::new(&mut random, n_levels, sides);
+        let levels = random_levels(&mut random, n_levels);
+        let by_length = vec![0.1, beta / 2.0 + 0.2, beta + 0.3];
+        for (kind, margin) in [
+            (0, Margin::Number(beta)),
+            (1, Margin::Number(beta)),
+            (2, Margin::Number(beta)),
+            (3, Margin::Number(beta)),
+            (4, Margin::Number(beta)),
+            (4, Margin::ByLength(by_length)),
+        ] {
+            let settings = Settings {
+                kind,
+                margin,
+                margin_scale: [1.0, 0.3, 2.0][round % 3],
+                levels: levels.clone(),
+            };
+            let estimator = crate::estimator::create(&settings, &reach.layout);
+            if matches!(kind, 0 | 2) && n_levels > 2 {
+                assert!(estimator.is_err());
+                continue;
+            }
+            let estimator = estimator.unwrap();
+            let length = random.below(4) as usize;
+            let bound = estimator.bound(&reach.low, &reach.high, length, Score::MIN);
+            for _ in 0..30 {
+                let Some(inside) = reach.inside(&mut random) else {
+                    continue;
+                };
+                let value = estimator.value(&inside, length + random.below(3) as usize);
+                assert!(value <= bound, "estimator {kind}, β = {beta}: {inside:?} of {:?} is worth {value} > {bound} over {:?}..{:?}", reach.layout, reach.low, reach.high);
+                // With a goal the bound may be another one, but on the same side of it.
+                let goal = bound + [-1_000_000_000_000, 0, 1, 1_000_000_000_000][round % 4];
+                let asked = estimator.bound(&reach.low, &reach.high, length, goal);
+                assert_eq!(asked < goal, bound < goal);
+                assert!(asked >= value);
             }
         }
     }
@@ -157,24 +244,16 @@ fn the_bound_over_all_subsets_is_reached() {
     let mut random = Random(3);
     for round in 0..2000 {
         let beta = [0.0, 1.0, 2.0, 2.58, 5.0][round % 5];
-        let all = Counts {
-            positive: random.below(15),
-            negative: random.below(120),
-        };
-        let high = Counts {
-            positive: random.below(all.positive + 1),
-            negative: random.below(all.negative + 1),
-        };
-        let estimator = create(0, beta, &[all]).unwrap();
-        let values = (0..=high.positive).flat_map(|positive| {
-            let below = 0..=high.negative;
-            below.map(move |negative| Counts { positive, negative })
+        let all = [random.below(120), random.below(15)];
+        let high = all.map(|n| random.below(n + 1));
+        let estimator = create(0, beta, &Layout::plain(all.to_vec()));
+        let values = (0..=high[1]).flat_map(|positive| {
+            let below = 0..=high[0];
+            below.map(move |negative| [negative, positive])
         });
-        let best = values
-            .map(|counts| estimator.value(&[counts]))
-            .max()
-            .unwrap();
-        let bound = estimator.bound(&[Counts::default()], &[high]);
+        let best = values.map(|counts| estimator.value(&counts, 1));
+        let best = best.max().unwrap();
+        let bound = estimator.bound(&[0, 0], &high, 1, Score::MIN);
         let excess = to_number(bound - best);
         assert!(
             (0.0..1e-13).contains(&excess),
@@ -186,26 +265,18 @@ fn the_bound_over_all_subsets_is_reached() {
 #[test]
 fn the_bound_of_the_paper_fails_where_ours_holds() {
     // Proposition 3 takes b' = 0 for the best. A stratum without a positive row, β = 2:
-    let all = [Counts {
-        positive: 0,
-        negative: 200,
-    }];
-    let estimator = create(0, 2.0, &all).unwrap();
-    let value = |negative| {
-        to_number(estimator.value(&[Counts {
-            positive: 0,
-            negative,
-        }]))
-    };
+    let all = [200, 0];
+    let estimator = create(0, 2.0, &Layout::plain(all.to_vec()));
+    let value = |negative| to_number(estimator.value(&[negative, 0], 1));
     assert!((value(0) - -0.282).abs() < 5e-4 && (value(86) - -0.197).abs() < 5e-4);
-    let bound = estimator.bound(&[Counts::default()], &all);
+    let bound = estimator.bound(&[0, 0], &all, 1, Score::MIN);
     assert!(to_number(bound) >= value(86));
 }
 
 /// A table of random rows over a few columns, with weights.
 struct Sample {
     strata: Vec<i32>,
-    outcomes: Vec<u8>,
+    outcomes: Vec<u16>,
     weights: Vec<u64>,
     columns: Vec<Vec<i32>>,
 }
@@ -220,7 +291,7 @@ fn random_rows(random: &mut Random, n: usize) -> Sample {
         strata: (0..n)
             .map(|_| random.below(N_STRATA as u64) as i32)
             .collect(),
-        outcomes: (0..n).map(|_| random.below(2) as u8).collect(),
+        outcomes: (0..n).map(|_| random.below(2) as u16).collect(),
         weights: (0..n).map(|_| random.below(7)).collect(),
         columns,
     }
@@ -244,7 +315,20 @@ fn propositions() -> Vec<Proposition> {
 }
 
 fn build(rows: &Sample, weighted: bool, parts: usize) -> Table {
-    let mut builder = Builder::new(fastest(), propositions(), 3, N_STRATA, 3);
+    build_with(rows, weighted, parts, Missing::False)
+}
+
+fn build_with(rows: &Sample, weighted: bool, parts: usize, missing: Missing) -> Table {
+    let plan = Plan {
+        propositions: propositions(),
+        n_columns: 3,
+        n_strata: N_STRATA,
+        n_levels: 2,
+        weight_bits: 3,
+        missing,
+        reference: false,
+    };
+    let mut builder = Builder::new(fastest(), plan);
     let n = rows.strata.len();
     let size = n.div_ceil(parts).max(1);
     for fill in [false, true] {
@@ -254,6 +338,7 @@ fn build(rows: &Sample, weighted: bool, parts: usize) -> Table {
                 strata: &rows.strata[part.clone()],
                 outcomes: &rows.outcomes[part.clone()],
                 weights: weighted.then_some(&rows.weights[part.clone()]),
+                reference: None,
                 columns: rows
                     .columns
                     .iter()
@@ -287,9 +372,9 @@ fn expand(rows: &Sample) -> Sample {
     }
 }
 
-fn counts_of(table: &Table, conditions: &[u32]) -> Vec<Counts> {
+fn counts_of(table: &Table, conditions: &[u32]) -> Vec<u64> {
     let rows = table.extension(conditions);
-    let mut counts = vec![Counts::default(); N_STRATA];
+    let mut counts = vec![0; table.layout.width()];
     table.count(&rows, &rows, &mut counts);
     counts
 }
@@ -302,7 +387,7 @@ fn weighted_rows_count_as_often_as_their_weight_says() {
         let rows = random_rows(&mut random, n);
         let weighted = build(&rows, true, 1 + random.below(3) as usize);
         let expanded = build(&expand(&rows), false, 1);
-        assert_eq!(weighted.strata, expanded.strata);
+        assert_eq!(weighted.layout, expanded.layout);
         for conditions in [&[][..], &[1], &[1, 3], &[4, 2, 0], &[6]] {
             assert_eq!(
                 counts_of(&weighted, conditions),
@@ -315,10 +400,11 @@ fn weighted_rows_count_as_often_as_their_weight_says() {
 #[test]
 fn a_projection_counts_like_the_whole() {
     let mut random = Random(5);
-    for _ in 0..200 {
+    for round in 0..200 {
         let table = {
             let n = random.below(300) as usize;
-            build(&random_rows(&mut random, n), true, 1)
+            let missing = [Missing::False, Missing::Unknown][round % 2];
+            build_with(&random_rows(&mut random, n), true, 1, missing)
         };
         let part = table.project(&table.extension(&[1]), &[2, 4, 6]);
         for (whole, local) in [
@@ -335,13 +421,18 @@ fn a_projection_counts_like_the_whole() {
 fn a_place_counts_like_the_table_however_long_it_is() {
     // Short sets of rows are counted plainly, longer ones by complements, very long ones by blocks.
     let mut random = Random(12);
-    for n in [100, 9_000, 1_200_000] {
+    for (n, missing) in [
+        (100, Missing::False),
+        (9_000, Missing::Unknown),
+        (1_200_000, Missing::Unknown),
+        (1_200_000, Missing::False),
+    ] {
         let mut rows = random_rows(&mut random, n);
         // Without missing values the first two propositions are complements of each other.
         rows.columns[0]
             .iter_mut()
             .for_each(|code| *code = (*code).max(0));
-        let table = Arc::new(build(&rows, false, 3));
+        let table = Arc::new(build_with(&rows, false, 3, missing));
         let place = Local::new(table.clone()).place(&[6]);
         let candidates = vec![vec![1, 0, 2, 4], vec![0, 1], vec![5, 2, 1, 0]];
         let children = [3, 4, 2];
@@ -359,7 +450,7 @@ fn a_place_counts_like_the_table_however_long_it_is() {
         let mut plain = Vec::new();
         place.counts(&[0, 1, 4], &mut plain);
         let each = [vec![6], vec![6, 0], vec![6, 1], vec![6, 4]];
-        let expected: Vec<Counts> = each
+        let expected: Vec<u64> = each
             .iter()
             .flat_map(|rule| counts_of(&table, rule))
             .collect();
@@ -400,17 +491,32 @@ fn descriptions_are_right_and_none_is_shorter() {
 
 fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, Vec<u32>)> {
     let rows = Arc::new(Local::new(table.clone()));
-    search_rows(rows, usize::MAX, false, threads, steps_of)
+    search_rows(rows, 0, usize::MAX, false, threads, steps_of)
+}
+
+/// The reliable estimator, or the pooled one with a β that grows with the length.
+fn estimator(kind: u32, layout: &Layout) -> Arc<dyn Estimator> {
+    let settings = Settings {
+        kind,
+        margin: match kind {
+            0 => Margin::Number(1.0),
+            _ => Margin::ByLength(vec![0.0, 0.4, 0.5, 0.6]),
+        },
+        margin_scale: 1.0,
+        levels: vec![0.0, 1.0],
+    };
+    Arc::from(crate::estimator::create(&settings, layout).unwrap())
 }
 
 fn search_rows(
     rows: Arc<dyn Rows>,
+    kind: u32,
     max_length: usize,
     irredundant: bool,
     threads: usize,
     steps_of: Duration,
 ) -> Vec<(i64, Vec<u32>)> {
-    let estimator = Arc::from(create(0, 1.0, rows.strata()).unwrap());
+    let estimator = estimator(kind, rows.layout());
     let options = Options {
         k: 5,
         alpha: 1.0,
@@ -431,11 +537,18 @@ fn search_rows(
 #[test]
 fn threads_and_interruptions_do_not_change_the_answer() {
     let mut random = Random(7);
-    for _ in 0..50 {
-        let table = Arc::new(build(&random_rows(&mut random, 400), false, 1));
-        let alone = search(&table, 1, Duration::from_secs(60));
-        assert_eq!(alone, search(&table, 3, Duration::from_secs(60)));
-        assert_eq!(alone, search(&table, 2, Duration::from_micros(20)));
+    for round in 0..50 {
+        let missing = [Missing::False, Missing::Unknown][round / 2 % 2];
+        let sample = random_rows(&mut random, 400);
+        let table = Arc::new(build_with(&sample, false, 1, missing));
+        let rows: Arc<Local> = Arc::new(Local::new(table));
+        let kind = [0, 4][round % 2];
+        let with = |threads, steps_of| {
+            search_rows(rows.clone(), kind, usize::MAX, false, threads, steps_of)
+        };
+        let alone = with(1, Duration::from_secs(60));
+        assert_eq!(alone, with(3, Duration::from_secs(60)));
+        assert_eq!(alone, with(2, Duration::from_micros(20)));
     }
 }
 
@@ -455,13 +568,15 @@ impl Messenger for Parts {
 #[test]
 fn rows_in_parts_give_the_same_answer() {
     let mut random = Random(9);
-    for round in 0..60 {
+    for round in 0..96 {
+        let missing = [Missing::False, Missing::Unknown][round / 4 % 2];
+        let kind = [0, 4][round / 8 % 2];
         let rows = random_rows(&mut random, 150);
-        let whole = Arc::new(build(&rows, false, 1));
+        let whole = Arc::new(build_with(&rows, false, 1, missing));
         let n_parts = 1 + random.below(4) as usize;
         let parts = (0..n_parts).map(|part| {
             let mine: Vec<usize> = (0..150).filter(|row| row * n_parts / 150 == part).collect();
-            let table = Arc::new(build(
+            let table = Arc::new(build_with(
                 &Sample {
                     strata: mine.iter().map(|&row| rows.strata[row]).collect(),
                     outcomes: mine.iter().map(|&row| rows.outcomes[row]).collect(),
@@ -474,19 +589,24 @@ fn rows_in_parts_give_the_same_answer() {
                 },
                 false,
                 1,
+                missing,
             ));
             Part::new(table, part as u64)
         });
         let messenger = Arc::new(Parts(parts.collect()));
-        let remote = Arc::new(Remote::new(whole.strata.clone(), propositions(), messenger));
+        let remote = Arc::new(Remote::new(
+            (*whole.layout).clone(),
+            propositions(),
+            messenger,
+        ));
         let local: Arc<Local> = Arc::new(Local::new(whole));
         let max_length = [1, 2, 3, usize::MAX][round % 4];
         let time = Duration::from_secs(60);
         for irredundant in [false, true] {
-            let here = search_rows(local.clone(), max_length, irredundant, 1, time);
+            let here = search_rows(local.clone(), kind, max_length, irredundant, 1, time);
             assert_eq!(
                 here,
-                search_rows(remote.clone(), max_length, irredundant, 2, time)
+                search_rows(remote.clone(), kind, max_length, irredundant, 2, time)
             );
         }
     }
@@ -509,15 +629,17 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
         let rows = Arc::new(Local::new(table));
         let max_length = [2, 3, usize::MAX][round % 3];
         let irredundant = round % 2 == 1;
+        let kind = [0, 4][round / 2 % 2];
         let expected = search_rows(
             rows.clone(),
+            kind,
             max_length,
             irredundant,
             1,
             Duration::from_secs(60),
         );
         let fresh = || {
-            let estimator = Arc::from(create(0, 1.0, rows.strata()).unwrap());
+            let estimator = estimator(kind, rows.layout());
             let options = Options {
                 k: 5,
                 alpha: 1.0,
@@ -549,7 +671,7 @@ fn what_is_left_out_is_bounded_at_any_time() {
     for _ in 0..50 {
         let table = Arc::new(build(&random_rows(&mut random, 300), false, 1));
         let best = search(&table, 1, Duration::from_secs(60))[0].0;
-        let estimator = Arc::from(create(0, 1.0, &table.strata).unwrap());
+        let estimator = Arc::from(create(0, 1.0, &table.layout));
         let options = Options {
             k: 1,
             alpha: 0.5,

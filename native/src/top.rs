@@ -1,13 +1,12 @@
 //! The k best rules seen so far: distinct sets of rows, ties decided by the shortest description.
 
-use crate::bitset::Counts;
 use crate::describe::shortest;
 use crate::estimator::Score;
 use crate::rows::Rows;
 
 pub struct Entry {
     pub value: Score,
-    pub counts: Vec<Counts>,
+    pub counts: Vec<u64>,
     /// As found; which rows it covers is what makes an entry.
     pub conditions: Vec<u32>,
     /// Looked up when a tie or the end of the search asks for it.
@@ -23,7 +22,7 @@ impl Entry {
 }
 
 /// Do two rules with the same counts cover the same rows? Only if both together cover no fewer.
-pub fn are_same(rows: &dyn Rows, counts: &[Counts], one: &[u32], other: &[u32]) -> bool {
+pub fn are_same(rows: &dyn Rows, counts: &[u64], one: &[u32], other: &[u32]) -> bool {
     let both: Vec<u32> = one.iter().chain(other).copied().collect();
     rows.counts(&[both]) == counts
 }
@@ -63,15 +62,22 @@ impl Top {
         self.entries.len()
     }
 
+    /// Is the same set of rows among the entries already, and worth no less? (It is worth more where it has been found
+    /// with fewer conditions, and these count.)
     pub fn contains(
         &self,
         value: Score,
-        counts: &[Counts],
+        counts: &[u64],
         conditions: &[u32],
         rows: &dyn Rows,
     ) -> bool {
-        let mut entries = self.with_value(value);
-        entries.any(|entry| {
+        let place = self.place_of(counts, conditions, rows);
+        place.is_some_and(|place| self.entries[place].value >= value)
+    }
+
+    /// Where the entry is that covers the same rows.
+    fn place_of(&self, counts: &[u64], conditions: &[u32], rows: &dyn Rows) -> Option<usize> {
+        self.entries.iter().position(|entry| {
             entry.counts == counts && are_same(rows, counts, &entry.conditions, conditions)
         })
     }
@@ -81,41 +87,59 @@ impl Top {
         entries.filter(move |entry| entry.value == value)
     }
 
-    /// Takes in a rule whose rows are not among the entries yet, and lets the worst go if there are too many.
+    /// Takes in a rule that is not contained yet. The same rows with a lower value, or the worst of all where there are
+    /// too many, make room for it.
     pub fn insert(
         &mut self,
         value: Score,
-        counts: &[Counts],
+        counts: &[u64],
         conditions: &[u32],
         rows: &dyn Rows,
         usable: &[u32],
     ) {
-        self.entries.push(Entry {
+        if let Some(place) = self.place_of(counts, conditions, rows) {
+            let entry = &mut self.entries[place];
+            (entry.value, entry.conditions) = (value, conditions.to_vec());
+            return;
+        }
+        let mut new = Entry {
             value,
             counts: counts.to_vec(),
             conditions: conditions.to_vec(),
             description: None,
-        });
-        if self.entries.len() <= self.k {
+        };
+        if self.entries.len() < self.k {
+            self.entries.push(new);
             return;
         }
-        let lowest = self.entries.iter().map(|entry| entry.value).min();
-        let tied: Vec<usize> = (0..self.entries.len())
-            .filter(|&index| Some(self.entries[index].value) == lowest)
-            .collect();
-        let worst = if let [only] = tied[..] {
-            only
-        } else {
-            let described = |&index: &usize| {
-                let description = self.entries[index].description(rows, usable);
-                (description.len(), description.to_vec())
-            };
-            tied.iter()
-                .copied()
-                .max_by_key(described)
-                .expect("more than one is tied")
+        // Descriptions are looked up before anything changes: rows that are elsewhere may not answer.
+        let values = self.entries.iter().map(|entry| entry.value);
+        let lowest = values.min().unwrap_or(Score::MIN).min(value);
+        let described = |entry: &mut Entry| {
+            let description = entry.description(rows, usable);
+            (description.len(), description.to_vec())
         };
-        self.entries.swap_remove(worst);
+        let tied: Vec<usize> = (0..self.entries.len())
+            .filter(|&index| self.entries[index].value == lowest)
+            .collect();
+        let worst = match tied[..] {
+            [] => return,
+            [only] if value > lowest => only,
+            _ => {
+                let mut worst = (tied[0], described(&mut self.entries[tied[0]]));
+                for &index in &tied[1..] {
+                    let description = described(&mut self.entries[index]);
+                    if description > worst.1 {
+                        worst = (index, description);
+                    }
+                }
+                if value == lowest && described(&mut new) >= worst.1 {
+                    return;
+                }
+                worst.0
+            }
+        };
+        self.entries[worst] = new;
     }
 
     /// The most conditions that an entry of this value has.
@@ -126,11 +150,18 @@ impl Top {
         lengths.max().unwrap_or(0)
     }
 
-    /// The rules, best first.
-    pub fn sorted(&mut self, rows: &dyn Rows, usable: &[u32]) -> Vec<(Score, Vec<u32>)> {
+    /// The rules, best first, each with the value that `value` gives it for its counts and number of conditions, if
+    /// that is higher: the search may have been stopped before it came to a shorter description.
+    pub fn sorted(
+        &mut self,
+        rows: &dyn Rows,
+        usable: &[u32],
+        value: impl Fn(&[u64], usize) -> Score,
+    ) -> Vec<(Score, Vec<u32>)> {
         let described = self.entries.iter_mut().map(|entry| {
-            let value = entry.value;
-            (value, entry.description(rows, usable).to_vec())
+            let description = entry.description(rows, usable).to_vec();
+            let value = value(&entry.counts, description.len());
+            (entry.value.max(value), description)
         });
         let mut rules: Vec<_> = described.collect();
         rules.sort_by(|(x, p), (y, q)| y.cmp(x).then((p.len(), p).cmp(&(q.len(), q))));

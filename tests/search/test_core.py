@@ -67,9 +67,9 @@ def table(part: _native.Batch, n_strata: int = 2, max_weight: int = 1) -> _nativ
 
 def test_counts_by_stratum_and_outcome() -> None:
     packed = table(batch())
-    assert [counts.tolist() for counts in packed.count()] == [[1, 1], [1, 0]]
-    assert [counts.tolist() for counts in packed.count([0])] == [[1, 0], [0, 0]]
-    assert [counts.tolist() for counts in packed.count([0, 1])] == [[0, 0], [0, 0]]
+    assert [counts.tolist() for counts in packed.count()] == [[[1, 1], [0, 1]], [[0, 0], [0, 0]]]
+    assert [counts.tolist() for counts in packed.count([0])] == [[[0, 1], [0, 0]], [[1, 0], [0, 1]]]
+    assert [counts.tolist() for counts in packed.count([0, 1])] == [[[0, 0], [0, 0]], [[1, 1], [0, 1]]]
 
 
 @pytest.mark.parametrize(

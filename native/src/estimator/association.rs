@@ -1,27 +1,33 @@
-//! The plug-in estimator without controls: a/(a+b) − c/(c+d) over all strata together.
+//! The plug-in estimator without controls: the difference of the means over all strata together.
 
-use super::{plugin, pooled, Estimator, Score, UNIT};
-use crate::bitset::Counts;
+use super::{merged_counts, merged_layout, plugin, Estimator, Score, UNIT};
+use crate::layout::Layout;
 
 pub struct Association {
-    all: Counts,
+    layout: Layout,
+    merged: Layout,
+    levels: Vec<f64>,
 }
 
 impl Association {
-    pub fn new(strata: &[Counts]) -> Association {
+    pub fn new(layout: Layout, levels: &[f64]) -> Association {
         Association {
-            all: pooled(strata),
+            merged: merged_layout(&layout),
+            layout,
+            levels: levels.to_vec(),
         }
     }
 }
 
 impl Estimator for Association {
-    fn value(&self, counts: &[Counts]) -> Score {
-        (plugin::difference(self.all, pooled(counts)).unwrap_or(0.0) * UNIT) as Score
+    fn value(&self, counts: &[u64], _: usize) -> Score {
+        let counts = merged_counts(&self.layout, counts);
+        (plugin::difference(&self.merged, &self.levels, &counts, 0) * UNIT) as Score
     }
 
-    fn bound(&self, low: &[Counts], high: &[Counts]) -> Score {
-        let largest = plugin::largest_difference(self.all, pooled(low), pooled(high));
+    fn bound(&self, low: &[u64], high: &[u64], _: usize, _: Score) -> Score {
+        let [low, high] = [low, high].map(|counts| merged_counts(&self.layout, counts));
+        let largest = plugin::largest_difference(&self.merged, &self.levels, &low, &high, 0);
         (largest * UNIT) as Score + 8
     }
 }

@@ -10,14 +10,17 @@
 //! r(σ)   = Σ_z λ_z (n_z+4)/(N+4K)
 //! ```
 //!
+//! Where the rule fails on fewer rows than it does not cover, v(c,d) = −(c+1)/m' − β/(2√m') with m' = c+d+2, c and d the
+//! failing rows with and without the outcome.
+//!
 //! Facts the bounds rest on (each is a property test):
 //! - u rises in a; for fixed a it is convex in 1/√m, so that its maximum over an interval of b is at an end.
 //! - v falls in b; for fixed b it first falls and then rises in a, so that its maximum is at an end too.
 //! - u(a,·) is largest at b = 0 unless u(a,0) < 0, which only happens for the few a with (a+1)/√(a+2) < β/2.
 //!   (The paper's Proposition 3 overlooks those, and its bound fails there.)
 
-use super::{Estimator, Score, UNIT};
-use crate::bitset::Counts;
+use super::{failing_pair, pair, Estimator, Pair, Score, UNIT};
+use crate::layout::Layout;
 
 /// The running maximum of a function of a count, as the stretches on which the function itself is the maximum.
 struct RunningMaximum {
@@ -115,12 +118,19 @@ impl Stratum {
         -((self.n1 - a + 1) as f64 * reciprocal) - radius
     }
 
+    /// v for any failing rows.
+    #[inline]
+    fn failing(&self, terms: &Terms, c: u64, d: u64) -> f64 {
+        let (reciprocal, radius) = terms.at(c + d + 2);
+        -((c + 1) as f64 * reciprocal) - radius
+    }
+
     #[inline]
     fn difference(&self, terms: &Terms, a: u64, b: u64) -> f64 {
         self.covered(terms, a, b) + self.uncovered(terms, a, b)
     }
 
-    fn new(counts: Counts, weight: f64, terms: &Terms) -> Stratum {
+    fn new(counts: Pair, weight: f64, terms: &Terms) -> Stratum {
         let mut stratum = Stratum {
             n: counts.total(),
             n1: counts.positive,
@@ -154,7 +164,7 @@ impl Stratum {
 
     /// The exact maximum of λ over all a' ≤ a, b' ≤ b.
     #[inline]
-    fn tight(&self, terms: &Terms, high: Counts) -> f64 {
+    fn tight(&self, terms: &Terms, high: Pair) -> f64 {
         let best = self.difference(terms, self.no_negative.place(high.positive), 0);
         if best >= self.few_positive_peak {
             return best;
@@ -166,9 +176,23 @@ impl Stratum {
         values.fold(best, f64::max)
     }
 
+    /// At least u + v for every covered and failing rows between these: v falls in c up to some c and rises from there, and
+    /// rises in d.
+    #[inline]
+    fn over_sides(&self, terms: &Terms, covered: [Pair; 2], failing: [Pair; 2]) -> f64 {
+        let ([low, high], [least, most]) = (covered, failing);
+        let covered = self
+            .covered(terms, high.positive, low.negative)
+            .max(self.covered(terms, high.positive, high.negative));
+        let failing = self
+            .failing(terms, least.positive, most.negative)
+            .max(self.failing(terms, most.positive, most.negative));
+        covered + failing
+    }
+
     /// At least λ(a', b') for every low ≤ (a', b') ≤ high: the best covered side and the best uncovered side.
     #[inline]
-    fn over_box(&self, terms: &Terms, low: Counts, high: Counts) -> f64 {
+    fn over_box(&self, terms: &Terms, low: Pair, high: Pair) -> f64 {
         let (a, b) = (high.positive, high.negative);
         let covered = self
             .covered(terms, a, low.negative)
@@ -189,24 +213,25 @@ fn few_positive(half_beta: f64) -> u64 {
 }
 
 pub struct Reliable {
+    layout: Layout,
     terms: Terms,
     strata: Vec<Stratum>,
     slack: Score,
 }
 
 impl Reliable {
-    pub fn new(beta: f64, strata: &[Counts]) -> Reliable {
+    pub fn new(beta: f64, layout: Layout) -> Reliable {
         let half_beta = beta / 2.0;
-        let n_rows = crate::bitset::total(strata) as f64;
-        let effective = n_rows + 4.0 * strata.len() as f64;
-        let largest = strata.iter().map(|counts| counts.total() + 2).max();
-        let terms = Terms::new(half_beta, largest.unwrap_or(0));
-        let strata = strata.iter().map(|&counts| {
-            let weight = (counts.total() as f64 + 4.0) / effective * UNIT;
-            Stratum::new(counts, weight, &terms)
+        let effective = layout.n_rows() as f64 + 4.0 * layout.n_strata() as f64;
+        let largest = layout.all.chunks(2).map(|cells| pair(cells).total() + 2);
+        let terms = Terms::new(half_beta, largest.max().unwrap_or(0));
+        let strata = layout.all.chunks(2).map(|cells| {
+            let weight = (pair(cells).total() as f64 + 4.0) / effective * UNIT;
+            Stratum::new(pair(cells), weight, &terms)
         });
         Reliable {
             strata: strata.collect(),
+            layout,
             terms,
             // The operations of a value and of a bound round differently, by at most a few ulps of 1 + β.
             slack: 4 + (4.0 * beta) as Score,
@@ -215,24 +240,41 @@ impl Reliable {
 }
 
 impl Estimator for Reliable {
-    fn value(&self, counts: &[Counts]) -> Score {
-        let terms = self.strata.iter().zip(counts).map(|(stratum, counts)| {
-            let difference = stratum.difference(&self.terms, counts.positive, counts.negative);
-            (stratum.weight * difference) as Score
+    fn value(&self, counts: &[u64], _: usize) -> Score {
+        if self.layout.is_complement() {
+            let strata = self.strata.iter().zip(counts.chunks_exact(2));
+            let terms = strata.map(|(stratum, cells)| {
+                let difference = stratum.difference(&self.terms, cells[1], cells[0]);
+                (stratum.weight * difference) as Score
+            });
+            return terms.sum();
+        }
+        let strata = self.strata.iter().zip(counts.chunks_exact(2)).enumerate();
+        let terms = strata.map(|(index, (stratum, cells))| {
+            let failing = failing_pair(&self.layout, counts, index);
+            let covered = stratum.covered(&self.terms, cells[1], cells[0]);
+            let failing = stratum.failing(&self.terms, failing.positive, failing.negative);
+            (stratum.weight * (covered + failing)) as Score
         });
         terms.sum()
     }
 
-    fn bound(&self, low: &[Counts], high: &[Counts]) -> Score {
-        let boxes = self.strata.iter().zip(low.iter().zip(high));
-        let terms = boxes.map(|(stratum, (&low, &high))| {
-            let largest = if !stratum.exact {
-                stratum.over_box(&self.terms, low, high)
-            } else if low.total() == 0 {
-                stratum.tight(&self.terms, high)
+    fn bound(&self, low: &[u64], high: &[u64], _: usize, _: Score) -> Score {
+        let complement = self.layout.is_complement();
+        let boxes = low.chunks_exact(2).zip(high.chunks_exact(2));
+        let boxes = self.strata.iter().zip(boxes).enumerate();
+        let terms = boxes.map(|(index, (stratum, (least, most)))| {
+            let (least, most) = (pair(least), pair(most));
+            let largest = if !complement {
+                let failing = [high, low].map(|side| failing_pair(&self.layout, side, index));
+                stratum.over_sides(&self.terms, [least, most], failing)
+            } else if !stratum.exact {
+                stratum.over_box(&self.terms, least, most)
+            } else if least.total() == 0 {
+                stratum.tight(&self.terms, most)
             } else {
-                let over_box = stratum.over_box(&self.terms, low, high);
-                over_box.min(stratum.tight(&self.terms, high))
+                let over_box = stratum.over_box(&self.terms, least, most);
+                over_box.min(stratum.tight(&self.terms, most))
             };
             (stratum.weight * largest) as Score + self.slack
         });

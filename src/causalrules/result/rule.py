@@ -349,18 +349,18 @@ class RuleResult:
 
 def rule_results(problem: Problem, packed: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:
     """Return the rules that a search found, with their counts."""
-    all_positive, all_negative = packed.count()
     rules = []
     for _, conditions in found.rules:
-        a, b = packed.count(conditions)
+        covered, failing = packed.count(conditions)
+        (b, a), (d, c) = covered.T, failing.T
         propositions = [problem.language.propositions[index] for index in conditions]
         rules.append(
             RuleResult.from_counts(
                 propositions,
                 a,
                 b,
-                all_positive - a,
-                all_negative - b,
+                c,
+                d,
                 problem.strata.labels,
                 float(question.beta),  # type: ignore[arg-type]
                 question.estimator,

@@ -15,17 +15,25 @@ from numpy.typing import ArrayLike, NDArray
 from causalrules._core import ffi, lib
 from causalrules.exceptions import CausalRulesError
 
-ESTIMATORS = {"reliable": 0, "plugin": 1, "wracc": 2, "association": 3}
+ESTIMATORS = {"reliable": 0, "plugin": 1, "wracc": 2, "association": 3, "pooled": 4}
+BINARY = (0.0, 1.0)
+"""The levels of an outcome that happens or not."""
+_MISSING = ("false", "unknown")
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows: their stratum, whether the outcome happened, their weight, and the code of each column."""
+    """Some rows: their stratum, the level of their target, their weight, and the code of each column.
+
+    The lowest level is 0; an outcome that happens or not has 1 where it happens. A missing value has the code −1.
+    `reference` is 1 for the rows that rules are compared with, where these are not all rows that a rule does not cover.
+    """
 
     strata: NDArray[np.int32]
-    outcomes: NDArray[np.uint8]
+    outcomes: NDArray[Any]
     weights: NDArray[np.uint64] | None
     columns: Sequence[NDArray[np.int32]]
+    reference: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,14 +62,48 @@ def _pointer(kind: str, array: NDArray[Any] | None) -> Any:
     return ffi.NULL if array is None else ffi.cast(kind, ffi.from_buffer(array))
 
 
+def _levels(levels: ArrayLike) -> NDArray[np.float64]:
+    values = _array(levels, np.float64)
+    if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all() or values[0] < 0 or values[-1] > 1:
+        raise ValueError("levels must be two or more rising numbers between 0 and 1")
+    return values
+
+
+def _missing(missing: str) -> bool:
+    """Whether a missing value is unknown."""
+    if missing not in _MISSING:
+        raise ValueError(f"missing is {missing!r}; it must be one of {', '.join(map(repr, _MISSING))}")
+    return missing == "unknown"
+
+
+def _level_codes(outcomes: ArrayLike) -> NDArray[np.uint16]:
+    codes = np.asarray(outcomes)
+    if codes.dtype.kind not in "biu":
+        raise ValueError("outcomes must be codes of levels: whole numbers from 0 on")
+    if codes.dtype not in (np.uint8, np.uint16) and codes.size and not 0 <= codes.min() <= codes.max() < 2**16:
+        raise ValueError(f"outcomes must be codes of levels from 0 on, not {codes.min()} to {codes.max()}")
+    return _array(codes, np.uint16)
+
+
 class Packed(ABC):
     """Packed rows, here or elsewhere: they can be counted and searched."""
 
     n_strata: int
+    levels: NDArray[np.float64]
+    """The values of the target's levels, lowest first."""
+
+    @property
+    def n_cells(self) -> int:
+        """How many pairs of a stratum and a level there are."""
+        return self.n_strata * len(self.levels)
 
     @abstractmethod
     def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows with and without the outcome, by stratum, that satisfy all the conditions."""
+        """Rows that satisfy all the conditions, and rows on which they fail.
+
+        Both have a line for each stratum and a column for each level, lowest first. Without conditions the two add up
+        to all rows.
+        """
 
     @abstractmethod
     def search(self, **options: Any) -> NativeSearch:
@@ -69,10 +111,21 @@ class Packed(ABC):
 
 
 class PackedTable(Packed):
-    """The rows as bits: one set of rows for each proposition, packed by stratum and outcome.
+    """The rows as bits: one set of rows for each proposition, packed by stratum and level of the target.
 
     They are built in two passes over the batches; `sizes` are those of the first pass, if they are known without the
     columns.
+
+    Parameters
+    ----------
+    levels
+        The values of the target's levels, rising, between 0 and 1.
+    missing
+        What a missing value means to a condition: "false", it does not hold, or "unknown". Then a rule covers the rows
+        that surely satisfy it and fails on those that surely do not; the rest is left out of the comparison. Rows with
+        missing values take twice the memory (with `sizes`: all rows).
+    reference
+        Compare rules with the reference rows of the batches, which no rule covers, and leave out all others.
     """
 
     def __init__(
@@ -85,11 +138,16 @@ class PackedTable(Packed):
         batches: Iterable[Batch],
         max_weight: int = 1,
         sizes: Iterable[Batch] | None = None,
+        *,
+        levels: ArrayLike = BINARY,
+        missing: str = "false",
+        reference: bool = False,
     ) -> None:
         columns, low, high = _array(column_index, np.uint32), _array(low, np.int32), _array(high, np.int32)
         if not len(columns) == len(low) == len(high):
             raise ValueError("every proposition needs a column, a low and a high code")
-        self.n_propositions, self.n_strata = len(columns), n_strata
+        self.n_propositions, self.n_strata, self.levels = len(columns), n_strata, _levels(levels)
+        unknown = _missing(missing)
         builder = lib.cr_builder_new(
             len(columns),
             _pointer("uint32_t *", columns),
@@ -97,15 +155,18 @@ class PackedTable(Packed):
             _pointer("int32_t *", high),
             n_columns,
             n_strata,
+            len(self.levels),
             max(1, int(max_weight).bit_length()),
+            0 if not unknown else 1 if sizes is None else 2,
+            reference,
         )
         if not builder:
             raise _failure()
         try:
             for batch in batches if sizes is None else sizes:
-                self._pass(builder, batch, n_columns, fill=False)
+                self._size(builder, batch, n_columns if unknown and sizes is None else None)
             for batch in batches:
-                self._pass(builder, batch, n_columns, fill=True)
+                self._fill(builder, batch, n_columns, reference)
         except BaseException:
             lib.cr_builder_free(builder)
             raise
@@ -114,44 +175,58 @@ class PackedTable(Packed):
             raise _failure()
         self._handle = ffi.gc(table, lib.cr_table_free)
 
-    @staticmethod
-    def _pass(builder: Any, batch: Batch, n_columns: int, fill: bool) -> None:
-        strata, outcomes = _array(batch.strata, np.int32), _array(batch.outcomes, np.uint8)
-        weights = None if batch.weights is None else _array(batch.weights, np.uint64)
-        columns = [_array(column, np.int32) for column in batch.columns]
-        n_rows = len(strata)
-        lengths = {len(outcomes), *(len(column) for column in columns)} | (set() if weights is None else {len(weights)})
-        if lengths != {n_rows} or (fill and len(columns) != n_columns):
-            raise ValueError(f"a batch of {n_rows} rows has arrays of lengths {sorted(lengths)}")
-        arguments = [
-            builder,
-            n_rows,
-            _pointer("int32_t *", strata),
-            _pointer("uint8_t *", outcomes),
-            _pointer("uint64_t *", weights),
-        ]
-        if fill:
-            pointers = ffi.new("int32_t *[]", [_pointer("int32_t *", column) for column in columns])
-            code = lib.cr_builder_fill(*arguments, ffi.cast("const int32_t *const *", pointers))
-        else:
-            code = lib.cr_builder_size(*arguments)
-        if code:
+    @classmethod
+    def _size(cls, builder: Any, batch: Batch, n_columns: int | None) -> None:
+        n_rows, (strata, outcomes, weights, _, columns), kept = cls._arrays(batch, n_columns)
+        if lib.cr_builder_size(builder, n_rows, strata, outcomes, weights, columns):
             raise _failure()
+        del kept
+
+    @classmethod
+    def _fill(cls, builder: Any, batch: Batch, n_columns: int, reference: bool) -> None:
+        if reference != (batch.reference is not None):
+            raise ValueError("reference rows are given for all batches, with reference=True, or for none")
+        n_rows, pointers, kept = cls._arrays(batch, n_columns)
+        if lib.cr_builder_fill(builder, n_rows, *pointers):
+            raise _failure()
+        del kept
+
+    @staticmethod
+    def _arrays(batch: Batch, n_columns: int | None) -> tuple[int, tuple[Any, ...], Any]:
+        """The number of rows, pointers for the core (none to columns if there need be none), and what they point to."""
+        strata, outcomes = _array(batch.strata, np.int32), _level_codes(batch.outcomes)
+        weights = None if batch.weights is None else _array(batch.weights, np.uint64)
+        reference = None if batch.reference is None else _array(batch.reference, np.uint8)
+        columns = [_array(column, np.int32) for column in batch.columns]
+        lengths = {len(array) for array in (outcomes, weights, reference, *columns) if array is not None}
+        if lengths != {len(strata)} or (n_columns is not None and len(columns) != n_columns):
+            raise ValueError(f"a batch of {len(strata)} rows has arrays of lengths {sorted(lengths)}")
+        each = ffi.new("int32_t *[]", [_pointer("int32_t *", column) for column in columns])
+        pointers = (
+            _pointer("int32_t *", strata),
+            _pointer("uint16_t *", outcomes),
+            _pointer("uint64_t *", weights),
+            _pointer("uint8_t *", reference),
+            ffi.NULL if n_columns is None else ffi.cast("const int32_t *const *", each),
+        )
+        return len(strata), pointers, (strata, outcomes, weights, reference, columns, each)
 
     def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows with and without the outcome, by stratum, that satisfy all the conditions."""
+        """Rows that satisfy all the conditions, and rows on which they fail, by stratum and level."""
         chosen = _array(conditions, np.uint32)
-        positive, negative = np.zeros(self.n_strata, np.uint64), np.zeros(self.n_strata, np.uint64)
+        shape = self.n_strata, len(self.levels)
+        covered, failing = np.zeros(shape, np.uint64), np.zeros(shape, np.uint64)
         code = lib.cr_table_count(
             self._handle,
             len(chosen),
             _pointer("uint32_t *", chosen),
-            _pointer("uint64_t *", positive),
-            _pointer("uint64_t *", negative),
+            _pointer("uint64_t *", covered),
+            _pointer("uint64_t *", failing),
+            self.n_cells,
         )
         if code:
             raise _failure()
-        return positive.astype(np.int64), negative.astype(np.int64)
+        return covered.astype(np.int64), failing.astype(np.int64)
 
     def search(self, **options: Any) -> NativeSearch:
         """A search over these rows, with the options of `NativeSearch`."""
@@ -179,13 +254,13 @@ class Part:
 
 
 Ask: TypeAlias = "Callable[[NDArray[np.uint32], int], NDArray[np.uint64]]"
-_COUNTS = 1
+_COUNTS, _REFERENCE = 1, 8
 
 
 class RemoteTable(Packed):
     """Packed rows that live elsewhere: `ask` takes a question and the length of its answer, from any thread.
 
-    `hurry` is called when the user wants the search to end.
+    `hurry` is called when the user wants the search to end. `levels`, `missing` and `reference` are those of the parts.
     """
 
     def __init__(
@@ -197,10 +272,18 @@ class RemoteTable(Packed):
         n_strata: int,
         threads: int,
         hurry: Callable[[], None] = lambda: None,
+        *,
+        levels: ArrayLike = BINARY,
+        missing: str = "false",
+        reference: bool = False,
     ) -> None:
         self.n_strata, self.threads, self.hurry = n_strata, threads, hurry
+        self.levels = _levels(levels)
+        self.sides = 2 if reference else int(_missing(missing))
         self.propositions = _array(column_index, np.uint32), _array(low, np.int32), _array(high, np.int32)
         self.failure: BaseException | None = None
+        self._all: NDArray[np.int64] | None = None
+        self._reference: NDArray[np.int64] | None = None
         self._ask = ask
         # Kept here, because the core calls it as long as there is a search.
         self.callback = ffi.callback("int32_t(void *, const uint32_t *, size_t, uint64_t *, size_t)", self._answer)
@@ -208,32 +291,73 @@ class RemoteTable(Packed):
     def _answer(self, context: Any, question: Any, n: int, answer: Any, length: int) -> int:
         try:
             asked = np.frombuffer(ffi.buffer(question, 4 * n), np.uint32).copy()
-            found = _array(self._ask(asked, length), np.uint64)
-            if len(found) != length:
-                raise CausalRulesError(f"an answer has {len(found)} numbers, not {length}")
+            found = self._checked(self._ask(asked, length), length)
             ffi.memmove(answer, found, 8 * length)
         except BaseException as error:  # nothing may be raised into the core
             self.failure = error
             return -1
         return 0
 
-    def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows with and without the outcome, by stratum, that satisfy all the conditions."""
+    @staticmethod
+    def _checked(answer: Any, length: int) -> NDArray[np.uint64]:
+        numbers = _numbers(answer)
+        if len(numbers) != length:
+            raise CausalRulesError(f"an answer has {len(numbers)} numbers, not {length}")
+        return numbers
+
+    def all_rows(self) -> NDArray[np.int64]:
+        """All rows, by stratum and level."""
+        if self._all is None:
+            self._all = self._counted(())[0]
+        return self._all
+
+    def reference_rows(self) -> NDArray[np.int64] | None:
+        """The reference rows, by stratum and level, if rules are compared with these."""
+        if self.sides != 2:
+            return None
+        if self._reference is not None:
+            return self._reference
+        answer = self._checked(self._ask(np.array([_REFERENCE], np.uint32), self.n_cells), self.n_cells)
+        self._reference = answer.astype(np.int64).reshape(self.n_strata, -1)
+        return self._reference
+
+    def _counted(self, conditions: Sequence[int]) -> NDArray[np.int64]:
+        """Rows that satisfy all the conditions, and, where missing values are unknown, those that possibly do."""
+        length = self.n_cells * (2 if self.sides == 1 else 1)
         question = np.array([_COUNTS, len(conditions), *conditions], np.uint32)
-        counts = self._ask(question, 2 * self.n_strata).astype(np.int64).reshape(self.n_strata, 2)
-        return counts[:, 0].copy(), counts[:, 1].copy()
+        answer = self._checked(self._ask(question, length), length)
+        return answer.astype(np.int64).reshape(-1, self.n_strata, len(self.levels))
+
+    def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows that satisfy all the conditions, and rows on which they fail, by stratum and level."""
+        counted = self._counted(conditions)
+        reference = self.reference_rows()
+        if reference is None:
+            return counted[0].copy(), self.all_rows() - counted[-1]
+        return counted[0] - (0 if len(conditions) else reference), reference.copy()
 
     def search(self, **options: Any) -> NativeSearch:
         """A search over these rows, with the options of `NativeSearch`."""
         return RemoteSearch(self, **options)
 
 
+def _numbers(answer: Any) -> NDArray[np.uint64]:
+    """A list of numbers from a worker, which may have sent anything."""
+    numbers = np.asarray(answer)
+    if numbers.dtype != np.uint64 or numbers.ndim != 1:
+        raise CausalRulesError(f"an answer is no list of unsigned numbers, but {numbers.dtype} {numbers.shape}")
+    return _array(numbers, np.uint64)
+
+
 def put_together(question: NDArray[np.uint32], answers: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """The answer of all rows, from those of their parts."""
-    first, *others = answers
-    total = first.copy()
-    for more in others:
-        more = _array(more, np.uint64)
+    parts = [_numbers(answer) for answer in answers]
+    if not parts or not len(question):
+        raise CausalRulesError("no part has answered" if len(question) else "an empty question")
+    if len(lengths := {len(part) for part in parts}) != 1:
+        raise CausalRulesError(f"the parts' answers have {', '.join(map(str, sorted(lengths)))} numbers")
+    total = parts[0].copy()
+    for more in parts[1:]:
         if lib.cr_put_together(
             int(question[0]), _pointer("uint64_t *", total), _pointer("uint64_t *", more), len(total)
         ):
@@ -241,33 +365,70 @@ def put_together(question: NDArray[np.uint32], answers: Iterable[NDArray[np.uint
     return total
 
 
+def _estimation(
+    estimator: str, beta: float | ArrayLike, margin_scale: float, levels: NDArray[np.float64]
+) -> tuple[Any, Any]:
+    """What a rule is worth, for the core, and what that points to."""
+    if estimator not in ESTIMATORS:
+        raise ValueError(f"no estimator {estimator!r}; the estimators are {', '.join(map(repr, ESTIMATORS))}")
+    betas = _array(np.atleast_1d(np.asarray(beta, np.float64)), np.float64)
+    by_length = np.ndim(beta) > 0
+    if betas.ndim != 1 or not len(betas):
+        raise ValueError("beta must be a number, or a list of one for each number of conditions from 0 on")
+    if not np.isfinite(betas).all():
+        raise ValueError("beta must be finite")
+    made = ffi.new("Estimation *")
+    made.estimator = ESTIMATORS[estimator]
+    made.beta = 0.0 if by_length else float(betas[0])
+    made.n_betas = len(betas) if by_length else 0
+    made.betas = _pointer("double *", betas)
+    made.margin_scale = float(margin_scale)
+    made.n_levels = len(levels)
+    made.levels = _pointer("double *", levels)
+    return made, (betas, levels)
+
+
 class NativeSearch:
-    """One search over a packed table, a step at a time."""
+    """One search over a packed table, a step at a time.
+
+    Parameters
+    ----------
+    beta
+        A number, or for "pooled" one for each number of conditions: `beta[l]` for a rule of l conditions, the last one
+        for all longer rules. They must not fall. A set of rows then counts by its shortest description.
+    margin_scale
+        The margin of "pooled" is multiplied by it.
+    """
 
     def __init__(
         self,
         table: Packed,
         *,
         estimator: str,
-        beta: float,
+        beta: float | ArrayLike,
         k: int,
         alpha: float = 1.0,
         max_length: int | None = None,
         min_rows: int = 0,
         redundant: bool = True,
         floor: float = -math.inf,
+        margin_scale: float = 1.0,
     ) -> None:
         self._k = k
-        options = (ESTIMATORS[estimator], beta, k, alpha, max_length or 0, min_rows, not redundant, floor)
-        search = self._begin(table, options)
+        estimation, kept = _estimation(estimator, beta, margin_scale, table.levels)
+        options = ffi.new("SearchOptions *")
+        options.k, options.alpha, options.max_length = k, alpha, max_length or 0
+        options.min_rows, options.irredundant, options.floor = min_rows, not redundant, floor
+        self._kept = kept  # the core reads it, perhaps in another thread
+        search = self._begin(table, estimation, options)
         if not search:
             raise _failure()
         self._handle = ffi.gc(search, lib.cr_search_free)
 
-    def _begin(self, table: Packed, options: tuple[Any, ...]) -> Any:
+    def _begin(self, table: Packed, estimation: Any, options: Any) -> Any:
         if not isinstance(table, PackedTable):
             raise TypeError(f"{type(table).__name__} begins its searches itself")
-        return lib.cr_search_new(table._handle, *options)
+        return lib.cr_search_new(table._handle, estimation, options)
 
     patience = 0.1
     """How many seconds a step should take."""
@@ -337,25 +498,29 @@ class RemoteSearch(NativeSearch):
 
     patience = 2.0
 
-    def _begin(self, table: Packed, options: tuple[Any, ...]) -> Any:
+    def _begin(self, table: Packed, estimation: Any, options: Any) -> Any:
         if not isinstance(table, RemoteTable):
             raise TypeError(f"{type(table).__name__} is not elsewhere")
         self._table, self._calling = table, threading.Lock()
-        positive, negative = (_array(counts, np.uint64) for counts in table.count())
+        every = _array(table.all_rows().ravel(), np.uint64)
+        found = table.reference_rows()
+        reference = None if found is None else _array(found.ravel(), np.uint64)
         columns, low, high = table.propositions
         return self._away(
             lambda: (
                 lib.cr_search_new_remote(
-                    table.n_strata,
-                    _pointer("uint64_t *", positive),
-                    _pointer("uint64_t *", negative),
+                    table.n_cells,
+                    _pointer("uint64_t *", every),
+                    table.sides,
+                    _pointer("uint64_t *", reference),
                     len(columns),
                     _pointer("uint32_t *", columns),
                     _pointer("int32_t *", low),
                     _pointer("int32_t *", high),
                     table.callback,
                     ffi.NULL,
-                    *options,
+                    estimation,
+                    options,
                 )
                 or self._fail()
             )
@@ -420,18 +585,82 @@ class RemoteSearch(NativeSearch):
         return rules
 
 
-def _counts(*arrays: ArrayLike) -> list[NDArray[np.uint64]]:
-    counts = [_array(np.atleast_1d(np.asarray(array)), np.uint64) for array in arrays]
-    if len({len(array) for array in counts}) != 1:
+def _cells(levels: NDArray[np.float64], *arrays: ArrayLike | None) -> list[NDArray[np.uint64] | None]:
+    cells = [None if array is None else np.atleast_2d(np.asarray(array)) for array in arrays]
+    shapes = {array.shape for array in cells if array is not None}
+    if len(shapes) != 1 or any(len(shape) != 2 or shape[1] != len(levels) for shape in shapes):
+        raise ValueError("every array needs a line for each stratum and a column for each level")
+    if any(array is not None and array.size and array.min() < 0 for array in cells):
+        raise ValueError("no count is negative")
+    return [None if array is None else _array(array, np.uint64) for array in cells]
+
+
+def _number(number: float) -> float:
+    if math.isnan(number):
+        raise _failure()
+    return number
+
+
+def cell_value(
+    estimator: str,
+    beta: float | ArrayLike,
+    all_rows: ArrayLike,
+    covered: ArrayLike,
+    failing: ArrayLike | None = None,
+    *,
+    levels: ArrayLike = BINARY,
+    length: int = 1,
+    margin_scale: float = 1.0,
+) -> float:
+    """What the core takes a rule of `length` conditions to be worth.
+
+    The arrays have a line for each stratum and a column for each level; `failing` left out is all that is not covered.
+    """
+    values = _levels(levels)
+    estimation, kept = _estimation(estimator, beta, margin_scale, values)
+    arrays = _cells(values, all_rows, covered, failing)
+    every, inside, outside = (_pointer("uint64_t *", array) for array in arrays)
+    n_cells = 0 if arrays[0] is None else arrays[0].size
+    found = _number(float(lib.cr_value(estimation, n_cells, every, inside, outside, length)))
+    del kept
+    return found
+
+
+def cell_bound(
+    estimator: str,
+    beta: float | ArrayLike,
+    all_rows: ArrayLike,
+    covered: tuple[ArrayLike, ArrayLike],
+    failing: tuple[ArrayLike, ArrayLike] | None = None,
+    *,
+    levels: ArrayLike = BINARY,
+    length: int = 1,
+    margin_scale: float = 1.0,
+) -> float:
+    """What the core takes as an upper bound on the value of all rules of `length` or more conditions.
+
+    `covered` and `failing` are the least and the most rows on each side; see `cell_value`.
+    """
+    values = _levels(levels)
+    estimation, kept = _estimation(estimator, beta, margin_scale, values)
+    arrays = _cells(values, all_rows, *covered, *((None, None) if failing is None else failing))
+    pointers = [_pointer("uint64_t *", array) for array in arrays]
+    n_cells = 0 if arrays[0] is None else arrays[0].size
+    found = _number(float(lib.cr_bound(estimation, n_cells, *pointers, length)))
+    del kept
+    return found
+
+
+def _pairs(negative: ArrayLike, positive: ArrayLike) -> NDArray[Any]:
+    pair = [np.atleast_1d(np.asarray(array)) for array in (negative, positive)]
+    if len(pair[0]) != len(pair[1]):
         raise ValueError("every array needs one count for each stratum")
-    return counts
+    return np.stack(pair, axis=1)
 
 
 def value(estimator: str, beta: float, n1: ArrayLike, n0: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
-    """What the core takes a rule with these counts to be worth."""
-    counts = _counts(n1, n0, a, b)
-    pointers = [_pointer("uint64_t *", array) for array in counts]
-    return float(lib.cr_value(ESTIMATORS[estimator], beta, len(counts[0]), *pointers))
+    """What the core takes a rule of one condition with these counts to be worth."""
+    return cell_value(estimator, beta, _pairs(n0, n1), _pairs(b, a))
 
 
 def bound(
@@ -443,6 +672,4 @@ def bound(
     high: tuple[ArrayLike, ArrayLike],
 ) -> float:
     """What the core takes as an upper bound on the value of all counts between low and high."""
-    counts = _counts(n1, n0, *low, *high)
-    pointers = [_pointer("uint64_t *", array) for array in counts]
-    return float(lib.cr_bound(ESTIMATORS[estimator], beta, len(counts[0]), *pointers))
+    return cell_bound(estimator, beta, _pairs(n0, n1), (_pairs(*low[::-1]), _pairs(*high[::-1])))

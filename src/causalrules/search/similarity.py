@@ -42,7 +42,7 @@ class Coverage:
         sets = [set(each) for each in conditions]
         return cls(
             len(sets),
-            lambda one, other: sum(int(counts.sum()) for counts in packed.count(sorted(sets[one] | sets[other]))),
+            lambda one, other: int(packed.count(sorted(sets[one] | sets[other]))[0].sum()),
         )
 
     def shared(self, one: int, other: int) -> float:

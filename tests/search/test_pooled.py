@@ -1,0 +1,263 @@
+"""The core over coded rows, against the brute force: the pooled estimator, levels, unknown values, reference rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import oracle
+from causalrules.exceptions import CausalRulesError
+from causalrules.search import core as _native
+from strategies import coded_questions, coded_tables
+
+CodedTable = tuple[oracle.Coded, list[float], int]
+
+
+def batch(table: oracle.Coded, levels: Sequence[float], rows: Sequence[int]) -> _native.Batch:
+    code = {value: level for level, value in enumerate(levels)}
+    return _native.Batch(
+        strata=np.array([table.strata[i] for i in rows], np.int32),
+        outcomes=np.array([code[table.target[i]] for i in rows], np.uint8),
+        weights=np.array([table.weights[i] for i in rows], np.uint64),
+        columns=[np.array([column[i] for i in rows], np.int32) for column in table.columns],
+        reference=None if table.reference is None else np.array([i in table.reference for i in rows], np.uint8),
+    )
+
+
+def options(table: oracle.Coded, levels: Sequence[float]) -> dict[str, Any]:
+    missing = "unknown" if table.unknown else "false"
+    return {"levels": levels, "missing": missing, "reference": table.reference is not None}
+
+
+def pack(coded: CodedTable, rows: Sequence[int] | None = None, sizes: bool = False) -> _native.PackedTable:
+    table, levels, n_strata = coded
+    part = batch(table, levels, range(len(table.strata)) if rows is None else rows)
+    first = [_native.Batch(part.strata, part.outcomes, part.weights, [])] if sizes else None
+    limits = zip(*table.conditions, strict=True)
+    return _native.PackedTable(
+        *limits, len(table.columns), n_strata, [part], max_weight=3, sizes=first, **options(table, levels)
+    )
+
+
+def in_parts(coded: CodedTable, n_parts: int) -> _native.RemoteTable:
+    table, levels, n_strata = coded
+    parts = [_native.Part(pack(coded, range(number, len(table.strata), n_parts)), number) for number in range(n_parts)]
+
+    def ask(question: NDArray[np.uint32], length: int) -> NDArray[np.uint64]:
+        return _native.put_together(question, [part.answer(question, length) for part in parts])
+
+    limits = zip(*table.conditions, strict=True)
+    return _native.RemoteTable(ask, *limits, n_strata, 2, **options(table, levels))
+
+
+def run(packed: _native.Packed, question: dict[str, Any], threads: int = 1) -> list[tuple[float, tuple[int, ...]]]:
+    search = packed.search(**question)
+    for _ in range(1000):
+        if search.step(10.0, threads).done:
+            return search.rules()
+    raise AssertionError("the search does not end")
+
+
+def possible(question: dict[str, Any], levels: Sequence[float]) -> dict[str, Any]:
+    """The question, made one that the estimator can answer."""
+    estimator, beta = question["estimator"], question["beta"]
+    if estimator in ("reliable", "wracc") and len(levels) > 2:
+        estimator = "plugin"
+    if estimator != "pooled" and isinstance(beta, list):
+        beta = beta[-1]
+    return question | {"estimator": estimator, "beta": beta}
+
+
+def expect(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule]:
+    table, _, n_strata = coded
+    about_rules = {name: question[name] for name in ("estimator", "beta", "max_length", "margin_scale")}
+    rules = oracle.coded_rules(table, n_strata=n_strata, **about_rules)
+    return oracle.coded_top_k(table, rules, **{name: question[name] for name in ("k", "min_rows", "redundant")})
+
+
+def agree(found: Sequence[tuple[float, tuple[int, ...]]], expected: Sequence[oracle.CodedRule]) -> None:
+    assert [value for value, _ in found] == pytest.approx([rule.value for rule in expected], abs=1e-9)
+    assert [conditions for _, conditions in found] == [rule.conditions for rule in expected]
+
+
+@settings(max_examples=400, deadline=None)
+@given(coded_tables(), coded_questions(), st.integers(1, 2))
+def test_the_search_finds_what_the_brute_force_finds(coded: CodedTable, question: dict[str, Any], threads: int) -> None:
+    question = possible(question, coded[1])
+    agree(run(pack(coded), question, threads), expect(coded, question))
+
+
+@settings(max_examples=60, deadline=None)
+@given(coded_tables(), coded_questions(), st.integers(1, 3))
+def test_rows_in_parts_give_the_same_rules(coded: CodedTable, question: dict[str, Any], n_parts: int) -> None:
+    question = possible(question, coded[1])
+    agree(run(in_parts(coded, n_parts), question), expect(coded, question))
+
+
+@settings(max_examples=60, deadline=None)
+@given(coded_tables(), coded_questions())
+def test_a_search_goes_on_from_where_it_was_saved(coded: CodedTable, question: dict[str, Any]) -> None:
+    question = possible(question, coded[1])
+    packed = pack(coded)
+    search = packed.search(**question)
+    for attempt in range(1, 1000):
+        if search.step(1e-5 * attempt, 1).done:
+            break
+        saved = search.save()
+        search = packed.search(**question)
+        search.restore(saved)
+    agree(search.rules(), expect(coded, question))
+
+
+@settings(max_examples=100, deadline=None)
+@given(coded_tables(), st.data())
+def test_counts_of_covered_and_failing_rows(coded: CodedTable, data: st.DataObject) -> None:
+    table, levels, n_strata = coded
+    rule = data.draw(st.lists(st.integers(0, len(table.conditions) - 1), max_size=3))
+    everything = table.everything
+    covered = everything - (table.reference or frozenset())
+    may_be = everything if table.reference is None else covered
+    for index in rule:
+        holds, may_hold = table.sets(table.conditions[index])
+        covered, may_be = covered & holds, may_be & may_hold
+    expected = [
+        [[table.values(rows, z).count(level) for level in levels] for z in range(n_strata)]
+        for rows in (covered, everything - may_be)
+    ]
+    for packed in (pack(coded), pack(coded, sizes=True), in_parts(coded, 2)):
+        assert [counts.tolist() for counts in packed.count(rule)] == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(coded_tables(), coded_questions())
+def test_sizes_that_were_counted_without_the_columns_change_nothing(
+    coded: CodedTable, question: dict[str, Any]
+) -> None:
+    question = possible(question, coded[1])
+    agree(run(pack(coded, sizes=True), question), expect(coded, question))
+
+
+@settings(max_examples=300, deadline=None)
+@given(coded_tables(), coded_questions(), st.integers(0, 6), st.booleans(), st.data())
+def test_values_and_bounds_of_the_core_are_the_formulas(
+    coded: CodedTable, question: dict[str, Any], length: int, apart: bool, data: st.DataObject
+) -> None:
+    table, levels, n_strata = coded
+    question = possible(question, levels)
+    estimator, beta = question["estimator"], question["beta"]
+    more: dict[str, Any] = {"levels": levels, "length": length, "margin_scale": question["margin_scale"]}
+    everything = table.everything
+    every = np.array([[table.values(everything, z).count(level) for level in levels] for z in range(n_strata)])
+
+    def between(low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
+        pairs = zip(low.ravel().tolist(), high.ravel().tolist(), strict=True)
+        return np.array([data.draw(st.integers(*pair)) for pair in pairs]).reshape(low.shape)
+
+    nothing = np.zeros_like(every)
+    most = between(nothing, every)
+    least = between(nothing, most)
+    failing = None
+    if apart:
+        fewest = between(nothing, every - most)
+        failing = fewest, between(fewest, every - least)
+    bound = _native.cell_bound(estimator, beta, every, (least, most), failing, **more)
+    for _ in range(5):
+        covered = between(least, most)
+        outside = every - covered
+        if failing is not None:
+            outside = between(np.minimum(failing[0], outside), np.minimum(failing[1], outside))
+        if not covered.sum() or not outside.sum():
+            continue
+        rows = [np.repeat(levels, counts).tolist() for part in (every, covered, outside) for counts in part]
+        sides = [oracle.Sides(*rows[z::n_strata]) for z in range(n_strata)]
+        expected = oracle.score(estimator, sides, beta, length, question["margin_scale"])
+        given_failing = outside if apart else None
+        found = _native.cell_value(estimator, beta, every, covered, given_failing, **more)
+        assert found == pytest.approx(expected, abs=1e-11)
+        assert expected <= bound + 1e-11
+
+
+def refuse(words: str, call: Callable[[], Any], error: type[Exception] = CausalRulesError) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    strata, columns = np.zeros(3, np.int32), [np.array([0, 1, -1], np.int32)]
+
+    def table(outcomes: Sequence[int], reference: Any = None, **more: Any) -> _native.PackedTable:
+        part = _native.Batch(strata, np.array(outcomes, np.uint8), None, columns, reference)
+        return _native.PackedTable([0], [0], [0], 1, 1, [part], **more)
+
+    refuse("level 2 of row 1 is not below 2", lambda: table([0, 2, 1]))
+    refuse("rising numbers", lambda: table([0, 1, 1], levels=[0.0, 1.0, 0.5]), ValueError)
+    refuse("rising numbers", lambda: table([0, 1, 1], levels=[0.0, 2.0]), ValueError)
+    refuse("missing is 'maybe'", lambda: table([0, 1, 1], missing="maybe"), ValueError)
+    refuse("for all batches", lambda: table([0, 1, 1], reference=np.ones(3, np.uint8)), ValueError)
+    three = table([0, 1, 2], levels=[0.0, 0.5, 1.0])
+    refuse("not for a target of 3 levels", lambda: three.search(estimator="reliable", beta=2.0, k=1))
+    refuse("not for a target of 3 levels", lambda: three.search(estimator="wracc", beta=2.0, k=1))
+    refuse("only the pooled", lambda: three.search(estimator="plugin", beta=[1.0, 2.0], k=1))
+    refuse("falls with the length", lambda: three.search(estimator="pooled", beta=[2.0, 1.0], k=1))
+    refuse("not between 0 and 1000", lambda: three.search(estimator="pooled", beta=[0.0, 2000.0], k=1))
+    refuse("margin_scale", lambda: three.search(estimator="pooled", beta=1.0, margin_scale=-1.0, k=1))
+    refuse("no estimator", lambda: three.search(estimator="lasso", beta=1.0, k=1), ValueError)
+    refuse("more rows than there are", lambda: _native.value("reliable", 2.0, 3, 4, 5, 0))
+    refuse("more rows than there are", lambda: _native.bound("reliable", 2.0, 3, 4, (0, 0), (5, 0)))
+    refuse("more than the most", lambda: _native.bound("pooled", 2.0, 3, 4, (2, 0), (1, 0)))
+    refuse("negative", lambda: _native.value("reliable", 2.0, 3, 4, -1, 0), ValueError)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [],
+        [np.zeros(2, np.uint64), np.zeros(3, np.uint64)],
+        [np.zeros(2, np.int64), np.zeros(2, np.int64)],
+        [np.zeros((1, 2), np.uint64)],
+        ["no numbers at all"],
+    ],
+)
+def test_answers_of_another_shape_are_refused(answers: list[Any]) -> None:
+    refuse("answer", lambda: _native.put_together(np.array([1, 0], np.uint32), answers))
+
+
+def test_a_set_of_rows_counts_by_its_shortest_description() -> None:
+    # Columns 0 and 1 together say what column 2 says alone.
+    rng = np.random.default_rng(1)
+    first, second = (rng.integers(0, 2, 200) for _ in range(2))
+    both = first & second
+    target = (rng.random(200) < 0.2 + 0.6 * both).astype(float)
+    table = oracle.Coded([0] * 200, target.tolist(), [first.tolist(), second.tolist(), both.tolist()],
+                         [(0, 1, 1), (1, 1, 1), (2, 1, 1)], [1] * 200)  # fmt: skip
+    question = {"estimator": "pooled", "beta": [0.0, 2.0, 3.0, 4.0], "k": 3, "max_length": None}
+    found = run(pack((table, [0.0, 1.0], 1)), question)
+    assert found[0][1] == (2,)
+    assert len({value for value, _ in found}) == 3
+
+
+def test_unknown_values_are_left_out_of_the_comparison() -> None:
+    # Rows without the treatment's value all have the outcome: as untreated rows they would hide the effect.
+    treated = [1] * 10 + [0] * 10 + [-1] * 10
+    outcome = [1.0] * 8 + [0.0] * 2 + [1.0] * 2 + [0.0] * 8 + [1.0] * 10
+    question = {"estimator": "plugin", "beta": 0.0, "k": 1}
+    for unknown, effect in ((True, 0.8 - 0.2), (False, 0.8 - 0.6)):
+        table = oracle.Coded([0] * 30, outcome, [treated], [(0, 1, 1)], [1] * 30, unknown)
+        ((value, _),) = run(pack((table, [0.0, 1.0], 1)), question)
+        assert value == pytest.approx(effect, abs=1e-10)
+
+
+def test_rules_are_compared_with_reference_rows_only() -> None:
+    arm = [0] * 10 + [1] * 10 + [2] * 10
+    outcome = [1.0] * 2 + [0.0] * 8 + [1.0] * 5 + [0.0] * 5 + [1.0] * 9 + [0.0]
+    table = oracle.Coded([0] * 30, outcome, [arm], [(0, 1, 1), (0, 2, 2), (0, 1, 2)], [1] * 30,
+                         reference=frozenset(range(10)))  # fmt: skip
+    found = run(pack((table, [0.0, 1.0], 1)), {"estimator": "plugin", "beta": 0.0, "k": 3})
+    assert [conditions for _, conditions in found] == [(1,), (2,), (0,)]
+    assert [value for value, _ in found] == pytest.approx([0.9 - 0.2, 0.7 - 0.2, 0.5 - 0.2], abs=1e-10)
