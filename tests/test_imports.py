@@ -12,8 +12,8 @@ from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[1] / "src"
 PACKAGE = SRC / "causalrules"
-# From the top to the bottom; a module belongs to the first name that it begins with. Rules and RuleSets offer methods for
-# what trust and report do with them, so they stand above; trust and report know them for type checkers only.
+# From top to bottom; a module belongs to the first name that it begins with. Rules and RuleSets offer as methods what
+# trust and report do with them, so they stand above; trust and report know them for type checkers only.
 LAYERS = [
     ("__main__", "cli", "sklearn"),
     ("discovery",),
