@@ -27,6 +27,8 @@ PAPER: dict[str, Any] = {
     "max_bins": 8,
     "min_coverage": 0.0,
     "redundant": True,
+    "missing": "false",
+    "control_bins": 4,
     "seed": 0,
 }
 KIDNEY = "size -> treatment; size -> success; treatment -> success"
@@ -82,7 +84,16 @@ def answer(case: str) -> Any:
 @pytest.mark.parametrize("case", CASES)
 def test_the_answer_is_the_one_that_is_kept(case: str) -> None:
     kept = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
-    assert answer(case) == kept
+    assert only_known(answer(case), kept) == kept
+
+
+def only_known(found: Any, kept: Any) -> Any:
+    """Leave out fields that were added since."""
+    if isinstance(found, dict) and isinstance(kept, dict):
+        return {key: only_known(value, kept[key]) for key, value in found.items() if key in kept}
+    if isinstance(found, list) and isinstance(kept, list) and len(found) == len(kept):
+        return [only_known(value, other) for value, other in zip(found, kept, strict=True)]
+    return found
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from causalrules.result.rule import rule_results
 from causalrules.result.rules import RuleSet
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
+from causalrules.search.margins import betas
 from causalrules.search.problem import Problem, prepare
 from causalrules.search.progress import search_bar, watching
 
@@ -65,7 +66,7 @@ def discover(data: Any, question: Question) -> RuleSet:
     table = _table(data, question)
     roles = resolve(table, question.target, question.outcome, question.actionable, question.control, question.weights)
     admissibility = _admitted(table, roles, graph, question)
-    problem = prepare(table, roles, weights=question.weights, max_bins=question.max_bins, cuts=question.cuts)
+    problem = prepare(table, roles, question)
     problem, held_out = _hold_out(table, problem, question)
     question, evidence = _with_beta(problem, question, deadline)
     packed = problem.pack()
@@ -143,6 +144,8 @@ def _with_beta(problem: Problem, question: Question, deadline: Deadline) -> tupl
     """Return the question with a number for β, and how it was calibrated."""
     if question.beta != "calibrated":
         beta = question.beta if question.confidence is None else estimators.beta_of_confidence(question.confidence)
+        if beta is None and question.estimator == "pooled":
+            beta = betas(problem.language, question.max_length, question.error_rate)
         return replace(question, beta=DEFAULT_BETA if beta is None else beta, confidence=None), None
     from causalrules.trust.calibration import calibrate
     from causalrules.trust.evidence import SearchEvidence
@@ -161,7 +164,8 @@ def _search(problem: Problem, packed: Packed, question: Question, deadline: Dead
         checkpoint = Checkpoint(question.checkpoint, problem, question)
     with watching(question.progress, search_bar) as watch:
         limited = replace(question, time_limit=deadline.left())
-        return search.run(packed, limited, problem.n_rows, watch=watch, checkpoint=checkpoint)
+        scale = problem.comparison.scale
+        return search.run(packed, limited, problem.n_rows, scale=scale, watch=watch, checkpoint=checkpoint)
 
 
 def _answered(question: Question, roles: Roles) -> Question:

@@ -14,16 +14,45 @@ With n_z = a+b+c+d, N = Σ_z n_z and K = the number of strata. A value that is u
 from __future__ import annotations
 
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from causalrules.exceptions import OptionError
+from causalrules.question import ESTIMATORS
 
 Floats = NDArray[np.float64]
 
-ESTIMATORS = ("reliable", "plugin", "wracc", "association")
+# Pseudo-rows at the stratum's own mean that the pooled estimator adds to each side.
+KAPPA = 2.0
+
+
+class Side(NamedTuple):
+    """Rows of each stratum: how many they are, and the sums of their target and of its squares.
+
+    For an outcome that happens or not, both sums are the number of rows where it happens.
+    """
+
+    n: Floats
+    total: Floats
+    squares: Floats
+
+    @classmethod
+    def binary(cls, positive: ArrayLike, negative: ArrayLike) -> Side:
+        """Return the rows with and without an outcome as a side."""
+        a, b = _tables(positive, negative)
+        return cls(a + b, a, a)
+
+    @property
+    def mean(self) -> Floats:
+        """Mean of the target in each stratum; nan without rows."""
+        return _share(self.total, self.n)
+
+    @property
+    def variance(self) -> Floats:
+        """Variance of the target in each stratum, over n; nan without rows."""
+        return np.maximum(_share(self.squares, self.n) - self.mean**2, 0.0)
 
 
 def _tables(*counts: ArrayLike) -> tuple[Floats, ...]:
@@ -193,15 +222,119 @@ def wracc(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, *, laplace: bo
     return _ratio(a - _ratio((a + b) * (a + c), n), n)
 
 
-def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> float:
-    """Return the number that the search maximises under the name of an estimator.
+def comparable(covered: Side, failing: Side) -> NDArray[np.bool_]:
+    """Return the strata in which the rule covers some rows and fails on some."""
+    found: NDArray[np.bool_] = (covered.n > 0) & (failing.n > 0)
+    return found
 
-    "reliable" is `reliable_effect`, "plugin" `plugin_effect`, "wracc" `wracc`, "association" `association`.
+
+def standardised(values: Floats, covered: Side, failing: Side, everything: Side) -> float:
+    """Return Σ_z value_z · n_z/N′ over the strata with both sides, N′ their rows; nan if there are none.
+
+    With the differences of means as values, this is the adjusted effect of a rule.
+
+    >>> covered, failing = Side.binary([81, 192], [6, 71]), Side.binary([234, 55], [36, 25])
+    >>> round(standardised(covered.mean - failing.mean, covered, failing, Side.binary([315, 247], [42, 96])), 3)
+    0.054
+    """
+    inside = comparable(covered, failing)
+    rows = everything.n[inside]
+    return _ratio(np.sum(values[inside] * rows), np.sum(rows))
+
+
+def mean_variance(side: Side, everything: Side) -> Floats:
+    """Return the variance of a side's mean, for each stratum.
+
+    s²/n with s² = Σ(y − ȳ)²/(n − 1) of the side's own rows, and of all rows of the stratum where the side has one row
+    """
+    own = _share(side.variance * side.n, np.maximum(side.n - 1, 0))
+    shared = _share(everything.variance * everything.n, np.maximum(everything.n - 1, 0))
+    return _share(np.where(side.n > 1, own, shared), side.n)
+
+
+def pooled_difference(covered: Side, failing: Side, everything: Side) -> Floats:
+    """Return the difference of each stratum that the pooled estimator averages.
+
+    δ_z = (S + κμ)/(k + κ) − (F + κμ)/(f + κ), and 0 where the rule covers nothing or fails nowhere
+
+    k rows with sum S are covered, f rows with sum F are on the other side, μ is the mean of all rows of the stratum and
+    κ = 2.
+
+    >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
+    >>> pooled_difference(women, others, Side.binary(342, 549)).round(4).tolist()
+    [0.6891]
+    """
+    mean = np.nan_to_num(everything.mean)
+    difference = (covered.total + KAPPA * mean) / (covered.n + KAPPA) - (failing.total + KAPPA * mean) / (
+        failing.n + KAPPA
+    )
+    found: Floats = np.where((covered.n > 0) & (failing.n > 0), difference, 0.0)
+    return found
+
+
+def pooled_effect(covered: Side, failing: Side, everything: Side) -> float:
+    """Return the pooled estimate of the effect, before its margin: Σ_z w δ_z, with w = n_z/N.
+
+    >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
+    >>> round(pooled_effect(women, others, Side.binary(342, 549)), 4)
+    0.6891
+    """
+    weight = everything.n / np.sum(everything.n)
+    return float(np.sum(weight * pooled_difference(covered, failing, everything)))
+
+
+def pooled_variance(covered: Side, failing: Side, everything: Side) -> float:
+    """Return the variance of the pooled estimate if the rule had no effect.
+
+    V = Σ_z w² s² (1/(k + κ) + 1/(f + κ)), with s² the variance of the target over all rows of the stratum
+
+    >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
+    >>> round(pooled_variance(women, others, Side.binary(342, 549)) ** 0.5, 4)
+    0.0413
+    """
+    weight = everything.n / np.sum(everything.n)
+    spread = 1 / (covered.n + KAPPA) + 1 / (failing.n + KAPPA)
+    return float(np.sum(weight**2 * np.nan_to_num(everything.variance) * spread))
+
+
+def pooled_reach(covered: Side, failing: Side, everything: Side, span: ArrayLike) -> float:
+    """Return the most that one row can move the pooled estimate, Bernstein's b.
+
+    b = max_z w (y_max − y_min) (1/(k + κ) + 1/(f + κ)) over the strata with both sides; `span` is y_max − y_min
+    """
+    weight = everything.n / np.sum(everything.n)
+    reach = weight * np.asarray(span, np.float64) * (1 / (covered.n + KAPPA) + 1 / (failing.n + KAPPA))
+    return float(np.max(np.where((covered.n > 0) & (failing.n > 0), reach, 0.0), initial=0.0))
+
+
+def pooled_margin(beta: float, variance: float, reach: float = 0.0) -> float:
+    """Return the margin that the pooled estimator subtracts.
+
+    ε = β² b/6 + √((β² b/6)² + β² V), which is β√V without `reach` b
+
+    A sum of independent centred terms with variance V, none above b, exceeds ε with probability at most exp(−β²/2)
+    (Bernstein).
+
+    >>> round(pooled_margin(2.0, 0.0413**2), 4)
+    0.0826
+    """
+    offset = beta**2 * reach / 6
+    return float(offset + np.sqrt(offset**2 + beta**2 * variance))
+
+
+def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> float:
+    """Return the number that the search maximises under the name of an estimator, for an outcome that happens or not.
+
+    "pooled" is `pooled_effect` minus `pooled_margin` with β√V, "reliable" is `reliable_effect`, "plugin"
+    `plugin_effect`, "wracc" `wracc`, "association" `association`.
 
     >>> round(objective("association", 161, 9, 181, 540), 5)
     0.69602
     """
     match estimator:
+        case "pooled":
+            sides = Side.binary(a, b), Side.binary(c, d), Side.binary(np.add(a, c), np.add(b, d))
+            return pooled_effect(*sides) - pooled_margin(beta, pooled_variance(*sides))
         case "reliable":
             return reliable_effect(a, b, c, d, beta)
         case "plugin":

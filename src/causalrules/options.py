@@ -138,7 +138,9 @@ class NumberOrWord(Kind):
     words: tuple[str, ...] = ()
 
     def __call__(self, name: str, value: Any) -> Any:
-        """Return the number or the word."""
+        """Return the number or the word; a tuple of numbers is one for each number of conditions."""
+        if isinstance(value, tuple) and value:
+            return tuple(self.number(name, each) for each in value)
         if isinstance(value, str):
             if value in self.words:
                 return value
@@ -217,6 +219,28 @@ class CutPoints(Kind):
         if not equals or not column:
             raise ValueError("write the column, =, and its cut points, as in age=18,65")
         return column, [point.strip() for point in points.split(",")]
+
+
+@dataclass(frozen=True)
+class ReferenceRows(Kind):
+    """A column and the value of its reference rows."""
+
+    metavar: str = "COLUMN=VALUE"
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """Return a pair of column and value."""
+        if value is None or (isinstance(value, tuple) and len(value) == 2):
+            return value
+        if isinstance(value, Mapping) and len(value) == 1:
+            return next(iter(value.items()))
+        raise OptionError("give one column and its value, as in {'arm': 'placebo'}", parameter=name, value=shown(value))
+
+    def read(self, text: str) -> tuple[str, str]:
+        """Return a column and a value from "arm=placebo"; the first "=" counts, for values may hold one."""
+        column, equals, value = text.partition("=")
+        if not equals or not column:
+            raise ValueError("write the column, =, and the value of the reference rows, as in arm=placebo")
+        return column, value
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ from causalrules.options import (
     Number,
     NumberOrWord,
     Option,
+    ReferenceRows,
+    Share,
     ShareOrTable,
     Texts,
     Threads,
@@ -38,10 +40,19 @@ from causalrules.text import nearest
 if TYPE_CHECKING:
     from os import PathLike
 
-ESTIMATORS = ("reliable", "plugin", "wracc", "association")
+ESTIMATORS = ("pooled", "reliable", "plugin", "wracc", "association")
 # The longest list of rules that can be asked for.
 MOST_RULES = 1_000_000
 QUESTION, RULES, TRUST, RUN = "Question", "Rules", "Trust", "Run"
+# The options that ask what the paper asks (Budhathoki, Boley & Vreeken 2021).
+PAPER: dict[str, Any] = {
+    "estimator": "reliable",
+    "beta": 2.0,
+    "max_length": None,
+    "similarity": None,
+    "missing": "false",
+    "control_bins": 4,
+}
 
 P = ParamSpec("P")
 Q = TypeVar("Q", bound="Question")
@@ -56,8 +67,8 @@ class Question:
     outcome: Any = option(
         None,
         Kind(),
-        "Desired outcome: a value of the target, or a condition such as '>= 50000'. Optional for a boolean or 0/1 "
-        "target.",
+        "Desired outcome: a value of the target, or a condition such as '>= 50000'. Left out, it is true or 1, and "
+        "the mean of other numbers.",
         panel=QUESTION,
     )
     control: str | Sequence[str] | None = option(
@@ -71,6 +82,20 @@ class Question:
         None, Column(), "Columns to put conditions on; by default every other column.", panel=QUESTION, repeated=True
     )
     _: KW_ONLY
+    direction: str = option(
+        "increase",
+        Choice(words=("increase", "decrease")),
+        "Whether rules should increase or decrease the outcome; effects keep their sign.",
+        panel=QUESTION,
+        searched=True,
+    )
+    reference: Mapping[str, Any] | None = option(
+        None,
+        ReferenceRows(),
+        "Column and value of the rows to compare with, such as {'arm': 'placebo'}; by default all rows where the rule "
+        "does not hold.",
+        panel=QUESTION,
+    )
     graph: object = option(
         None,
         Kind("FILE|TEXT"),
@@ -88,6 +113,17 @@ class Question:
         "Search even if the graph does not allow it; the rules are then called associations.",
         panel=QUESTION,
         kept=False,
+    )
+    missing: str = option(
+        "unknown",
+        Choice(words=("unknown", "false")),
+        "What a missing value of an actionable column means: unknown leaves rows out of the comparison on which a rule "
+        "cannot be decided, false takes them for rows where it does not hold.",
+        panel=QUESTION,
+        searched=True,
+    )
+    categorical: str | Sequence[str] = option(
+        (), Texts("COLUMN"), "Columns of numbers that are codes, not quantities.", panel=QUESTION, repeated=True
     )
     weights: str | None = option(
         None, Column(), "Column with the number of times each row counts.", panel=QUESTION, fitted=False
@@ -111,12 +147,19 @@ class Question:
     k: int = option(10, Whole(least=1, most=MOST_RULES), "Number of rules.", panel=RULES, flag="-k", searched=True)
     beta: float | str | None = option(
         None,
-        NumberOrWord("NUMBER|calibrated", Number(least=0, most=1000, none="2.0"), ("calibrated",)),
-        "How conservative the reliable effect is, in standard errors (2.0 by default); 0 makes no allowance for "
-        "chance, calibrated is the smallest value for which the best rule of shuffled outcomes is above 0 in at most "
-        "5 of 100 tables.",
+        NumberOrWord("NUMBER|calibrated", Number(least=0, most=1000, none="by length"), ("calibrated",)),
+        "How conservative the score is, in standard errors. By default as many as the number of rules of each length "
+        "demands (pooled), so that a score above 0 is more than chance can do; reliable takes 2. 0 makes no allowance "
+        "for chance; calibrated is the smallest value for which the best rule of shuffled outcomes is above 0 in at "
+        "most 5 of 100 tables.",
         panel=RULES,
         searched=True,
+    )
+    error_rate: float = option(
+        0.05,
+        Share("RATE"),
+        "Largest chance that any rule without an effect scores above 0, where beta is not given (pooled estimator).",
+        panel=RULES,
     )
     confidence: float | None = option(
         None,
@@ -135,7 +178,13 @@ class Question:
     min_coverage: float = option(
         0.0, Number("SHARE", least=0, most=1), "Minimum coverage (share of rows).", panel=RULES, searched=True
     )
-    max_bins: int = option(8, Whole(least=2), "Maximum bins of an ordered column.", panel=RULES)
+    max_bins: int = option(8, Whole(least=2), "Maximum bins of an ordered actionable column.", panel=RULES)
+    control_bins: int | None = option(
+        None,
+        Whole(least=2, none="more bins for more rows"),
+        "Bins of an ordered control with more values than that.",
+        panel=RULES,
+    )
     cuts: Mapping[str, Sequence[Any]] | None = option(
         None,
         CutPoints(),
@@ -145,7 +194,7 @@ class Question:
         repeated=True,
     )
     estimator: str = option(
-        "reliable", Choice(words=ESTIMATORS), f"What is maximised: {', '.join(ESTIMATORS)}.", panel=RULES, searched=True
+        "pooled", Choice(words=ESTIMATORS), f"What is maximised: {', '.join(ESTIMATORS)}.", panel=RULES, searched=True
     )
     redundant: bool = option(
         True,

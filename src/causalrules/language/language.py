@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data.columns import Ends
+from causalrules.data.columns import Ends, Histogram
 from causalrules.data.table import Table
 from causalrules.language.cuts import Cuts, cut
 from causalrules.language.propositions import Proposition, canonical, shortened
@@ -29,14 +29,23 @@ class Language:
     notes: tuple[str, ...]
 
 
-def build_language(table: Table, actionable: Sequence[str], max_bins: int = 8, cuts: Cuts | None = None) -> Language:
-    """Build the propositions: ≤ and ≥ at the cut points of ordered columns, = for each value of the others."""
+def build_language(
+    table: Table,
+    actionable: Sequence[str],
+    max_bins: int = 8,
+    cuts: Cuts | None = None,
+    categorical: Collection[str] = (),
+) -> Language:
+    """Build the propositions: ≤ and ≥ at the cut points of ordered columns, = for each value of the others.
+
+    A column of 0 and 1, and one of numbers that are codes (`categorical`), counts as one without an order.
+    """
     notes: list[str] = []
     ends: dict[str, Ends] = {}
     found: list[tuple[Proposition, str, int, int]] = []
     for column in sorted(actionable):
         histogram = table.histogram(column)
-        if table.kinds[column].ordered:
+        if table.kinds[column].ordered and not _is_code(column, histogram, cuts, categorical):
             column_ends, upper = cut(column, histogram, max_bins, cuts, notes)
             last = len(column_ends) - 1
             given = cuts is not None and column in cuts
@@ -74,3 +83,8 @@ def build_language(table: Table, actionable: Sequence[str], max_bins: int = 8, c
         ends=ends,
         notes=tuple(notes),
     )
+
+
+def _is_code(column: str, histogram: Histogram, cuts: Cuts | None, categorical: Collection[str]) -> bool:
+    given = cuts is not None and column in cuts
+    return column in categorical or (not given and [*histogram.values[:3]] == [0, 1])

@@ -1,4 +1,4 @@
-"""The desired outcome: a value of the target, or a condition on it."""
+"""What is wanted of the target: an outcome that happens or not, or a high mean."""
 
 from __future__ import annotations
 
@@ -13,27 +13,64 @@ from numpy.typing import NDArray
 from causalrules.data.columns import Histogram, Kind
 from causalrules.data.table import Table
 from causalrules.exceptions import DataError, RoleError
+from causalrules.language.cuts import cut_ends
 from causalrules.language.propositions import comparable, format_column, format_value, positions
-from causalrules.text import shorten
+from causalrules.text import counted, shorten
 
 _CONDITION = re.compile(r"\s*(>=|<=|!=|==|>|<|=|≥|≤|≠)\s*(.*\S)\s*", re.DOTALL)
 _SEVERAL = re.compile(r"[<>=≤≥≠&]|\b(and|or)\b", re.IGNORECASE)
 _SIGNS = {">=": "≥", "<=": "≤", "!=": "≠", "==": "="}
 
 
+# The search is exact for so many values of the target; more are put into as many levels of about equal frequency.
+MAX_LEVELS = 32
+# Extreme rows are pointed out if this share of the rows holds this share of the target's variance.
+_FEW_ROWS, _MUCH_VARIANCE = 0.001, 0.1
+_PERCENTAGE = re.compile(r"\s*[+-]?[0-9]+([.,][0-9]+)?\s*%\s*")
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The desired outcome as text, and which of the target's values satisfy it."""
+    """What is wanted of the target, and the level of each of its values.
+
+    Attributes
+    ----------
+    column, text
+        The target, and the outcome as text, such as "survived = 1" or "mean of earnings".
+    level
+        The level of each distinct value of the target, from 0 on, rising with the value: 1 where an outcome happens.
+    values
+        What each level stands for: its mean, or 0 and 1.
+    is_mean
+        Whether the mean of the target is what counts.
+    notes
+        What to know about the target.
+    """
 
     column: str
     text: str
-    satisfied: NDArray[np.bool_]
+    level: NDArray[np.uint8]
+    values: NDArray[np.float64]
+    is_mean: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def satisfied(self) -> NDArray[np.bool_]:
+        """Which values satisfy an outcome that happens or not."""
+        return self.level == 1
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every level stands for one value."""
+        return not self.is_mean or len(self.level) == len(self.values)
 
 
 def resolve_outcome(table: Table, target: str, outcome: Any) -> Outcome:
     """Resolve the outcome on the rows whose target is present."""
     histogram = table.histogram(target)
     if outcome is None:
+        if table.kinds[target] is Kind.NUMBER and not all(value in (0, 1) for value in histogram.values[:3]):
+            return _mean(target, histogram)
         outcome = _default_outcome(table, target, histogram)
     satisfied, sign, shown = _satisfied(table.kinds[target], target, outcome, histogram)
     text = f"{format_column(target)} {sign} {shown}"
@@ -43,7 +80,42 @@ def resolve_outcome(table: Table, target: str, outcome: Any) -> Outcome:
         raise RoleError(f"the outcome {text!r} always happens: {who} it; {values}")
     if not satisfied.any():
         raise RoleError(f"the outcome {text!r} never happens; {values}")
-    return Outcome(target, text, satisfied)
+    return Outcome(target, text, satisfied.astype(np.uint8), np.array([0.0, 1.0]))
+
+
+def _mean(target: str, histogram: Histogram) -> Outcome:
+    """Put the values of a numeric target into levels."""
+    values, counts = np.asarray(histogram.values.sortable, np.float64), histogram.counts
+    if len(values) < 2:
+        raise RoleError(f"all values of {target!r} are {format_value(histogram.values[0])}: nothing can change it")
+    ends = cut_ends(counts, MAX_LEVELS)
+    level = np.searchsorted(ends, np.arange(len(values)))
+    rows = np.bincount(level, counts)
+    means = np.bincount(level, counts * values) / rows
+    notes = []
+    if len(values) == 2:
+        notes.append(
+            f"the target {target!r} has the values {shorten(histogram.values)}, and its mean is what counts; for the "
+            "probability of one of them, name it as the outcome"
+        )
+    if len(ends) < len(values):
+        notes.append(
+            f"the target {target!r} has {len(values):,} values; the search ranks rules by {len(ends)} levels of them, "
+            "and the numbers of the rules are computed from the values themselves"
+        )
+    mean = float(np.average(values, weights=counts))
+    deviation = counts * (values - mean) ** 2
+    order = np.argsort(-((values - mean) ** 2), kind="stable")
+    few = np.cumsum(counts[order]) <= max(_FEW_ROWS * counts.sum(), 1)
+    share = deviation[order][few].sum() / deviation.sum()
+    if share > _MUCH_VARIANCE and counts.sum() >= 100:
+        n_few = int(counts[order][few].sum())
+        notes.append(
+            f"{100 * share:.0f} % of the variance of the target {target!r} is due to {counted(n_few, 'extreme row')}; "
+            f"check them, or use a threshold such as '>= {format_value(float(f'{mean:.3g}'))}'"
+        )
+    text = f"mean of {format_column(target)}"
+    return Outcome(target, text, level.astype(np.uint8), means, is_mean=True, notes=tuple(notes))
 
 
 def condition_on(names: Iterable[str], text: str) -> tuple[str, str] | None:
@@ -63,15 +135,24 @@ def _default_outcome(table: Table, target: str, histogram: Histogram) -> bool | 
     elif table.kinds[target] is Kind.NUMBER and all(value in (0, 1) for value in values[:3]):
         desired = 1
     else:
-        other = ", or a condition such as '>= 10'" if table.kinds[target].ordered else ""
-        raise RoleError(
-            f"which value of {target!r} is the desired one? Name one of {shorten(values)}{other}", parameter="outcome"
-        )
+        raise RoleError(_which_outcome(table.kinds[target], target, histogram), parameter="outcome")
     if len(values) == 1 and values[0] != desired:
         raise RoleError(
             f"the outcome '{format_column(target)} = {desired}' never happens: all values are {format_value(values[0])}"
         )
     return desired
+
+
+def _which_outcome(kind: Kind, target: str, histogram: Histogram) -> str:
+    values = histogram.values
+    named = f"which value of {target!r} is the desired one? Name one of {shorten(values)}"
+    if kind is Kind.DATE:
+        return f"{named}, or a condition such as '>= {format_value(values[len(values) // 2])}'; dates have no mean"
+    if kind.ordered:
+        return f"{named}, or a condition such as '>= {format_value(values[len(values) // 2])}'"
+    if kind is Kind.TEXT and all(isinstance(value, str) and _PERCENTAGE.fullmatch(value) for value in values[:10]):
+        return f"{named}; these are percentages as text: make them numbers, without the sign, to compare their means"
+    return named
 
 
 def _satisfied(kind: Kind, target: str, outcome: Any, histogram: Histogram) -> tuple[NDArray[np.bool_], str, str]:

@@ -13,6 +13,8 @@ from causalrules.language.outcome import Outcome, condition_on, resolve_outcome
 from causalrules.text import shorten
 
 _LONGEST_REASONS = 1000
+# Fewer rows than this may be numbered by chance.
+_FEWEST_NUMBERED = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,7 @@ def resolve(
     control: str | Sequence[str] | None = None,
     weights: str | None = None,
 ) -> Roles:
-    """Check the roles and fill in defaults; `outcome.satisfied` refers to `table.observed(target, weights)`."""
+    """Check the roles and fill in defaults; `outcome.level` refers to `table.observed(target, weights)`."""
     if table.n_rows == 0:
         raise DataError("the table has no rows")
     _check_column(table, target, "target")
@@ -55,9 +57,11 @@ def resolve(
             f"the target {target!r} is missing there"
         )
     resolved = resolve_outcome(observed, target, outcome)
+    notes += resolved.notes
     for name in controls:
         if reason := _constant(observed, name, missing_counts=True):
-            raise RoleError(f"control {name!r} {reason}; leave it out")
+            notes.append(f"control {name!r} is left out: it {reason}")
+    controls = tuple(name for name in controls if not _constant(observed, name, missing_counts=True))
     if chosen is None:
         chosen = default_actionable(observed, {target, weights, *controls}, notes)
     else:
@@ -134,12 +138,18 @@ def _constant(table: Table, name: str, missing_counts: bool) -> str | None:
 
 def _identifier(table: Table, name: str) -> str | None:
     """Return the reason if the column only identifies rows."""
-    if table.kinds[name] is not Kind.TEXT:
-        return None
     histogram = table.histogram(name)
     n_values = len(histogram.values)
-    unique = n_values > 1 and histogram.counts.max() == 1
-    return f"its {n_values:,} values are all different (identifier)" if unique else None
+    if n_values < 2 or histogram.counts.max() > 1:
+        return None
+    if table.kinds[name] is Kind.TEXT:
+        return f"its {n_values:,} values are all different (identifier)"
+    # Numbers that are all different are quantities unless they count the rows.
+    values = histogram.values.sortable
+    counts_rows = n_values >= _FEWEST_NUMBERED and table.kinds[name] is Kind.NUMBER and values.dtype.kind in "iu"
+    if counts_rows and not histogram.n_missing and int(values[-1]) - int(values[0]) == n_values - 1:
+        return f"it numbers the {n_values:,} rows from {values[0]} to {values[-1]} (row number)"
+    return None
 
 
 def default_actionable(table: Table, taken: set[str | None], notes: list[str]) -> tuple[str, ...]:

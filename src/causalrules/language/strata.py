@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,12 +86,33 @@ def _keys(parents: NDArray[np.int64], codes: NDArray[Any], n_bins: int) -> NDArr
     return parents * (n_bins + 1) + np.where(codes < 0, n_bins, codes)
 
 
+def default_bins(n_rows: int, n_controls: int) -> int:
+    """Return the number of bins of each of some ordered controls.
+
+    The cube root of the number of rows, so that what is left of confounding inside bins shrinks faster than a standard
+    error; fewer where several controls would leave less than 25 rows a stratum, but at least 4.
+
+    >>> default_bins(1_000, 1), default_bins(16_000, 1), default_bins(16_000, 3), default_bins(1_000, 8)
+    (10, 25, 8, 4)
+    """
+    alone, together = n_rows ** (1 / 3), (n_rows / 25) ** (1 / max(n_controls, 1))
+    return max(4, math.floor(min(alone, together) + 1e-9))
+
+
 def stratify(
-    table: Table, control: Sequence[str], bins: int = 4, max_bins: int = 8, cuts: Cuts | None = None
+    table: Table,
+    control: Sequence[str],
+    control_bins: int | None = None,
+    max_bins: int = 8,
+    cuts: Cuts | None = None,
+    categorical: Collection[str] = (),
 ) -> Strata:
-    """Form the strata of the controls; ordered controls with more than `max_bins` values are binned."""
+    """Form the strata of the controls; ordered controls with many values are binned."""
     notes: list[str] = []
     columns = tuple(sorted(control))
+    ordered = [name for name in columns if table.kinds[name].ordered and name not in categorical]
+    many = [name for name in ordered if len(table.histogram(name).values) > max_bins]
+    bins = default_bins(table.n_rows, len(many)) if control_bins is None else control_bins
     ends: dict[str, Ends] = {}
     names: dict[str, list[str]] = {}
     for column in columns:
@@ -99,7 +120,7 @@ def stratify(
         n_values = len(histogram.values)
         ends[column] = np.arange(n_values, dtype=np.intp)
         given = cuts is not None and column in cuts
-        if table.kinds[column].ordered and (given or n_values > max_bins):
+        if column in ordered and (given or (column in many and n_values > bins)):
             ends[column], _ = cut(column, histogram, bins, cuts, notes)
         names[column] = _bin_names(histogram.values, ends[column])
         if len(ends[column]) < n_values:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from causalrules.graph.graph import CausalGraph
 from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
 from causalrules.question import Question
-from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect
+from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect, StratumSums, Sums
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence
 from causalrules.writing import replace_file
 
@@ -62,13 +63,39 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Counts:
-    """What is read back of a stratum."""
+    """What is read back of a stratum, for an outcome that happens or not."""
 
     labels: dict[str, str]
     a: int
     b: int
     c: int
     d: int
+    undecided: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """The sums of a stratum."""
+
+    covered: tuple[int, float, float]
+    failing: tuple[int, float, float]
+    everything: tuple[int, float, float]
+    span: float
+
+    def sums(self) -> StratumSums:
+        """Return the sums, with counts that are checked."""
+        sides = (self.covered, self.failing, self.everything)
+        _check_counts([side[0] for side in sides])
+        covered, failing, everything = (Sums(*side) for side in sides)
+        return StratumSums(covered, failing, everything, self.span)
+
+
+@dataclass(frozen=True)
+class _Sums(_Scored):
+    """What is read back of a stratum, for a mean."""
+
+    labels: dict[str, str]
+    scored: _Scored | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +175,10 @@ def read(source: str | os.PathLike[str]) -> dict[str, Any]:
     }
 
 
+def _list(payload: dict[str, Any], name: str) -> tuple[Any, ...]:
+    return from_json(tuple[Any, ...], payload.get(name), name)
+
+
 def _read_admissibility(payload: Any) -> Admissibility | None:
     return None if payload is None else Admissibility.from_dict(payload)
 
@@ -164,38 +195,75 @@ def _rule(rule: RuleResult) -> dict[str, Any]:
     return {
         "rule": rule.text,
         "conditions": [condition.to_dict() for condition in rule.conditions],
-        **{name: to_json(getattr(rule, name)) for name in (*NUMBERS, "p_value", "interval")},
-        "strata": [_stratum(stratum) for stratum in rule.strata],
+        **{name: to_json(getattr(rule, name)) for name in (*NUMBERS, "n_undecided", "p_value", "interval")},
+        "strata": [_stratum(rule, place, stratum) for place, stratum in enumerate(rule.strata)],
         "evidence": to_json(rule.evidence),
         "identification": to_json(rule.identification),
     }
 
 
-def _stratum(stratum: StratumEffect) -> dict[str, Any]:
-    return {"labels": dict(stratum.labels), **{name: to_json(getattr(stratum, name)) for name in _STRATUM_NUMBERS}}
+def _stratum(rule: RuleResult, place: int, stratum: StratumEffect) -> dict[str, Any]:
+    left_out = ("a", "b", "c", "d", "reliable_difference") if rule.is_mean else ()
+    numbers = {name: to_json(getattr(stratum, name)) for name in _STRATUM_NUMBERS if name not in left_out}
+    if rule.is_mean:
+        numbers |= to_json(stratum.sums._asdict())
+        if rule.scored:
+            numbers["scored"] = to_json(rule.scored[place]._asdict())
+    elif rule.undecided:
+        numbers["undecided"] = list(rule.undecided[place])
+    return {"labels": dict(stratum.labels), **numbers}
 
 
 def _read_rule(payload: Any, question: Question) -> RuleResult:
     if not isinstance(payload, dict):
         raise DataError(f"a rule must be an object, not {type(payload).__name__}")
-    strata = from_json(tuple[_Counts, ...], payload.get("strata"), "strata")
-    counts = tuple((stratum.a, stratum.b, stratum.c, stratum.d) for stratum in strata)
-    for count in (count for table in counts for count in table):
+    known: dict[str, Any] = {
+        "conditions": tuple(map(Proposition.from_dict, _list(payload, "conditions"))),
+        "beta": _beta(question, len(_list(payload, "conditions"))),
+        "estimator": question.estimator,
+        "p_value": from_json(float | None, payload.get("p_value"), "p_value"),  # type: ignore[arg-type]
+        "evidence": from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
+        "decrease": question.direction == "decrease",
+        "by_length": isinstance(question.beta, tuple),
+    }
+    strata = _list(payload, "strata")
+    if any(isinstance(stratum, dict) and "covered" in stratum for stratum in strata):
+        read = [from_json(_Sums, stratum, "strata") for stratum in strata]
+        _check_rows(sum(stratum.everything[0] for stratum in read))
+        return RuleResult(
+            labels=tuple(stratum.labels for stratum in read),
+            counts=(),
+            sums=tuple(stratum.sums() for stratum in read),
+            scored=tuple(stratum.scored.sums() for stratum in read if stratum.scored is not None),
+            **known,
+        )
+    counted = [from_json(_Counts, stratum, "strata") for stratum in strata]
+    counts = tuple((stratum.a, stratum.b, stratum.c, stratum.d) for stratum in counted)
+    undecided = tuple(stratum.undecided for stratum in counted)
+    _check_counts([count for table in (*counts, *undecided) for count in table])
+    _check_rows(sum(map(sum, counts)))
+    return RuleResult(
+        labels=tuple(stratum.labels for stratum in counted),
+        counts=counts,
+        undecided=undecided if any(map(any, undecided)) else (),
+        **known,
+    )
+
+
+def _beta(question: Question, length: int) -> float:
+    beta: Any = question.beta
+    return float(beta[min(length, len(beta) - 1)] if isinstance(beta, tuple) else beta)
+
+
+def _check_counts(counts: Sequence[int]) -> None:
+    for count in counts:
         if not 0 <= count < _LARGEST_COUNT:
             raise DataError(f"strata: {count!r:.40} is not a count of rows")
-    if not sum(map(sum, counts)):
+
+
+def _check_rows(n_rows: int) -> None:
+    if not n_rows:
         raise DataError("strata: a rule has no rows")
-    return RuleResult(
-        conditions=tuple(
-            map(Proposition.from_dict, from_json(tuple[Any, ...], payload.get("conditions"), "conditions"))
-        ),
-        labels=tuple(stratum.labels for stratum in strata),
-        counts=counts,
-        beta=question.beta,  # type: ignore[arg-type]
-        estimator=question.estimator,
-        p_value=from_json(float | None, payload.get("p_value"), "p_value"),  # type: ignore[arg-type]
-        evidence=from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
-    )
 
 
 def _question(payload: Any) -> Question:
@@ -207,7 +275,11 @@ def _question(payload: Any) -> Question:
         known[name] = from_json(str, known.get(name), f"question.{name}")
     for name in ("actionable", "control"):
         known[name] = from_json(tuple[str, ...], known.get(name), f"question.{name}")
-    known["beta"] = from_json(float, known.get("beta"), "question.beta")
+    by_length = isinstance(known.get("beta"), list)
+    known["beta"] = from_json(tuple[float, ...] if by_length else float, known.get("beta"), "question.beta")  # type: ignore[arg-type]
+    known["reference"] = from_json(tuple[str, Any] | None, known.get("reference"), "question.reference")  # type: ignore[arg-type]
+    # Results from before these options had what the paper has.
+    known = {"missing": "false", "control_bins": 4} | known
     known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
     known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
     known["weights"] = from_json(str | None, known.get("weights"), "question.weights")  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from causalrules import estimators
 from causalrules.data.reading import read
+from causalrules.estimators import Side
 from causalrules.exceptions import UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
 from causalrules.text import unknown_column
@@ -42,42 +43,84 @@ NUMBERS = (
 )
 
 
+class Sums(NamedTuple):
+    """Some rows: how many they are, and the sums of their target and of its squares."""
+
+    n: int
+    total: float
+    squares: float
+
+    @property
+    def mean(self) -> float:
+        """Mean of the target; nan without rows."""
+        return self.total / self.n if self.n else float("nan")
+
+
+class StratumSums(NamedTuple):
+    """One stratum: the rows that a rule covers, those on which it fails, all of them, and the range of their target."""
+
+    covered: Sums
+    failing: Sums
+    everything: Sums
+    span: float
+
+
 @dataclass(frozen=True)
 class StratumEffect:
-    """The counts of a rule in one stratum of the controls.
+    """A rule in one stratum of the controls.
 
-    Of the covered rows, `a` have the outcome and `b` do not; of the other rows, `c` and `d`. A share of no rows is nan.
+    For an outcome that happens or not, of the covered rows `a` have it and `b` do not; of the rows on which the rule
+    fails, `c` and `d`. A share or mean of no rows is nan.
 
     Attributes
     ----------
     labels
         The values of the controls.
+    sums
+        The rows, and the sums of their target.
     weight
-        The weight of the stratum in the reliable effect, (n+4)/(N+4K).
+        The weight of the stratum: (n+4)/(N+4K) in the reliable effect, n/N in the others.
     """
 
     labels: Mapping[str, str] = field(hash=False)
-    a: int
-    b: int
-    c: int
-    d: int
+    sums: StratumSums
     beta: float
     weight: float
 
     @property
     def n(self) -> int:
         """Number of rows."""
-        return self.a + self.b + self.c + self.d
+        return self.sums.everything.n
+
+    @property
+    def a(self) -> int:
+        """Covered rows with the outcome."""
+        return round(self.sums.covered.total)
+
+    @property
+    def b(self) -> int:
+        """Covered rows without the outcome."""
+        return self.sums.covered.n - self.a
+
+    @property
+    def c(self) -> int:
+        """Other rows with the outcome."""
+        return round(self.sums.failing.total)
+
+    @property
+    def d(self) -> int:
+        """Other rows without the outcome."""
+        return self.sums.failing.n - self.c
 
     @property
     def p_rule(self) -> float:
-        """Share of the covered rows with the outcome."""
-        return self.a / (self.a + self.b) if self.a + self.b else float("nan")
+        """Share of the covered rows with the outcome, or mean of their target."""
+        return self.sums.covered.mean
 
     @property
     def p_not_rule(self) -> float:
-        """Share of the other rows with the outcome."""
-        return self.c / (self.c + self.d) if self.c + self.d else float("nan")
+        """Share of the other rows with the outcome, or mean of their target."""
+        return self.sums.failing.mean
 
     @property
     def difference(self) -> float:
@@ -86,13 +129,13 @@ class StratumEffect:
 
     @property
     def reliable_difference(self) -> float:
-        """Laplace-corrected difference minus its confidence terms."""
+        """Laplace-corrected difference minus its confidence terms, of an outcome that happens or not."""
         return float(estimators.reliable_difference(self.a, self.b, self.c, self.d, self.beta))
 
     @property
     def overlap(self) -> bool:
         """Whether the rule holds for some rows of the stratum and fails for some."""
-        return self.a + self.b > 0 and self.c + self.d > 0
+        return self.sums.covered.n > 0 and self.sums.failing.n > 0
 
 
 class Interval(NamedTuple):
@@ -108,7 +151,7 @@ class _AnyInterval(Interval):
     rule: RuleResult
 
     def __call__(self, confidence: float = 0.95) -> Interval:
-        return Interval(*estimators.interval(*self.rule.tables, confidence))
+        return self.rule.interval_at(confidence)
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,8 +162,10 @@ class RuleResult:
     ----------
     conditions
         The conditions, in alphabetical order of their text.
-    labels, counts
-        For each stratum the values of the controls, and the counts (a, b, c, d) of `StratumEffect`.
+    labels
+        The values of the controls in each stratum.
+    counts
+        For an outcome that happens or not, the counts (a, b, c, d) of `StratumEffect` in each stratum.
     beta, estimator
         The options that decide `reliable_effect` and `value`.
     p_value
@@ -129,6 +174,17 @@ class RuleResult:
         Everything known about how far the rule can be trusted.
     identification
         With a causal graph: whether the effect of the rule's own columns is identified, and why.
+    undecided
+        For an outcome that happens or not, the rows with and without it that are not compared, in each stratum: a
+        missing value leaves open whether the rule holds, or they are not reference rows.
+    sums
+        For a mean, the sums of the target in each stratum, instead of the counts.
+    scored
+        The same for the levels of the target that the search ranks by, where they are not its values.
+    decrease
+        Whether the search was for rules that decrease the outcome.
+    by_length
+        Whether `beta` is that of the rule's length, with a margin for extreme rows.
     """
 
     conditions: tuple[Proposition, ...]
@@ -139,6 +195,11 @@ class RuleResult:
     p_value: float | None = None
     evidence: RuleEvidence | None = None
     identification: Identification | None = None
+    undecided: tuple[tuple[int, int], ...] = ()
+    sums: tuple[StratumSums, ...] = ()
+    scored: tuple[StratumSums, ...] = ()
+    decrease: bool = False
+    by_length: bool = False
 
     @classmethod
     def from_counts(
@@ -179,76 +240,167 @@ class RuleResult:
         """Number of conditions; an interval counts as two."""
         return len(self.conditions)
 
+    @property
+    def is_mean(self) -> bool:
+        """Whether the mean of the target is what counts, and not how often an outcome happens."""
+        return bool(self.sums)
+
     @cached_property
     def tables(self) -> tuple[_Counts, _Counts, _Counts, _Counts]:
         """The counts a, b, c and d as arrays over the strata, as `estimators` takes them."""
         a, b, c, d = np.array(self.counts, dtype=np.int64).T
         return a, b, c, d
 
+    @cached_property
+    def sides(self) -> tuple[Side, Side, Side]:
+        """The rows that the rule covers, those on which it fails, and all, as `estimators` takes them."""
+        if self.sums:
+            return _sides(self.sums)
+        a, b, c, d = self.tables
+        with_outcome, without = np.array(self.undecided or [(0, 0)] * len(a)).T
+        return Side.binary(a, b), Side.binary(c, d), Side.binary(a + c + with_outcome, b + d + without)
+
+    @cached_property
+    def _scored_sides(self) -> tuple[Side, Side, Side]:
+        """The same for the levels that the search ranks by."""
+        return _sides(self.scored) if self.scored else self.sides
+
     @property
     def n_covered(self) -> int:
         """Number of rows that satisfy the rule."""
-        return sum(a + b for a, b, _, _ in self.counts)
+        return int(self.sides[0].n.sum())
+
+    @property
+    def n_failing(self) -> int:
+        """Number of rows that the covered rows are compared with."""
+        return int(self.sides[1].n.sum())
+
+    @property
+    def n_undecided(self) -> int:
+        """Number of rows that are left out of the comparison, such as those where a missing value leaves it open."""
+        return int(self.sides[2].n.sum()) - self.n_covered - self.n_failing
 
     @property
     def coverage(self) -> float:
         """Share of the rows that satisfy the rule."""
-        return self.n_covered / sum(map(sum, self.counts))
+        return self.n_covered / float(self.sides[2].n.sum())
+
+    @cached_property
+    def margin(self) -> float:
+        """What the pooled estimator subtracts as a margin for chance."""
+        reach = 0.0
+        if self.by_length:
+            # An outcome that happens or not ranges over 1 in strata where it does both.
+            both = [min(1, a + c + u) * min(1, b + d + v) for (a, b, c, d), (u, v) in self._with_undecided()]
+            spans = [stratum.span for stratum in self.scored or self.sums]
+            reach = estimators.pooled_reach(*self._scored_sides, spans or both)
+        return estimators.pooled_margin(self.beta, estimators.pooled_variance(*self._scored_sides), reach)
+
+    def _with_undecided(self) -> Iterable[tuple[tuple[int, int, int, int], tuple[int, int]]]:
+        return zip(self.counts, self.undecided or [(0, 0)] * len(self.counts), strict=True)
 
     @cached_property
     def value(self) -> float:
         """The number that the search maximised, by `estimator`."""
-        return estimators.objective(self.estimator, *self.tables, self.beta)
+        sign = -1.0 if self.decrease else 1.0
+        match self.estimator:
+            case "pooled":
+                return sign * estimators.pooled_effect(*self._scored_sides) - self.margin
+            case "plugin":
+                return sign * float(np.nan_to_num(self.effect)) * self.overlap
+            case "association":
+                return sign * self.marginal_effect
+        a, b, c, d = self.tables
+        tables = (b, a, d, c) if self.decrease else (a, b, c, d)
+        return estimators.objective(self.estimator, *tables, self.beta)
 
     @cached_property
     def reliable_effect(self) -> float:
-        """The adjusted effect minus a margin for chance that `beta` sets."""
-        return estimators.reliable_effect(*self.tables, self.beta)
+        """The conservative effect: the adjusted effect, brought nearer to 0 by a margin for chance that `beta` sets.
+
+        Beyond 0 (above it, or below for rules that decrease the outcome), it is more than chance can do.
+        """
+        if self.is_mean or self.estimator == "pooled":
+            sign = -1.0 if self.decrease else 1.0
+            return estimators.pooled_effect(*self._scored_sides) - sign * self.margin
+        a, b, c, d = self.tables
+        if self.decrease:
+            return -estimators.reliable_effect(b, a, d, c, self.beta)
+        return estimators.reliable_effect(a, b, c, d, self.beta)
 
     @cached_property
     def effect(self) -> float:
         """The effect adjusted for the controls, over the strata with overlap; nan if there are none."""
-        return estimators.effect(*self.tables)
+        covered, failing, _ = self.sides
+        return estimators.standardised(covered.mean - failing.mean, *self.sides)
 
     @cached_property
     def marginal_effect(self) -> float:
         """The unadjusted difference."""
-        return estimators.marginal_effect(*self.tables)
+        covered, failing = (
+            float(side.total.sum() / side.n.sum()) if side.n.any() else np.nan for side in self.sides[:2]
+        )
+        return float(covered - failing)
 
     @cached_property
     def p_do_rule(self) -> float:
-        """Adjusted probability of the outcome where the rule holds."""
-        return estimators.p_do_rule(*self.tables)
+        """Adjusted probability of the outcome where the rule holds, or adjusted mean of the target."""
+        return estimators.standardised(self.sides[0].mean, *self.sides)
 
     @cached_property
     def p_do_not_rule(self) -> float:
-        """Adjusted probability of the outcome where the rule does not hold."""
-        return estimators.p_do_not_rule(*self.tables)
+        """Adjusted probability of the outcome where the rule does not hold, or adjusted mean of the target."""
+        return estimators.standardised(self.sides[1].mean, *self.sides)
 
     @cached_property
     def overlap(self) -> float:
         """Share of the rows in strata where the rule holds for some rows and fails for some."""
-        return estimators.overlap(*self.tables)
+        covered, failing, everything = self.sides
+        return float(everything.n[estimators.comparable(covered, failing)].sum() / everything.n.sum())
 
     @cached_property
     def standard_error(self) -> float:
-        """Binomial standard error of `effect`."""
-        return estimators.standard_error(*self.tables)
+        """Standard error of `effect`."""
+        covered, failing, everything = self.sides
+        inside = estimators.comparable(covered, failing)
+        if not inside.any():
+            return float("nan")
+        if self.is_mean:
+            variance = estimators.mean_variance(covered, everything) + estimators.mean_variance(failing, everything)
+        else:
+            a, b, c, d = self.tables
+            with np.errstate(divide="ignore", invalid="ignore"):
+                variance = estimators.share_variance(a, b) + estimators.share_variance(c, d)
+        weight = everything.n[inside] / everything.n[inside].sum()
+        return float(np.sqrt(np.sum(weight**2 * variance[inside])))
 
     @cached_property
     def interval(self) -> Interval:
         """95 % confidence interval (low, high) of `effect`, which ignores the search; `rule.interval(0.9)` for 90 %."""
-        interval = _AnyInterval(*estimators.interval(*self.tables))
+        interval = _AnyInterval(*self.interval_at(0.95))
         interval.rule = self
         return interval
+
+    def interval_at(self, confidence: float) -> Interval:
+        """Return the confidence interval of `effect`, for a rule that was fixed in advance."""
+        reach = estimators.beta_of_confidence(confidence) * self.standard_error
+        low, high = self.effect - reach, self.effect + reach
+        return Interval(low, high) if self.is_mean else Interval(float(np.maximum(low, -1)), float(np.minimum(high, 1)))
 
     @cached_property
     def strata(self) -> tuple[StratumEffect, ...]:
         """The effect in each stratum of the controls."""
-        weights = estimators.reliable_weights(*self.tables).tolist()
+        if self.estimator == "pooled" or self.is_mean:
+            weights = (self.sides[2].n / self.sides[2].n.sum()).tolist()
+        else:
+            weights = estimators.reliable_weights(*self.tables).tolist()
+        sums = self.sums or tuple(
+            StratumSums(Sums(a + b, a, a), Sums(c + d, c, c), Sums(a + b + c + d + u + v, a + c + u, a + c + u), 1.0)
+            for (a, b, c, d), (u, v) in self._with_undecided()
+        )
         return tuple(
-            StratumEffect(labels, *table, beta=self.beta, weight=weight)
-            for labels, table, weight in zip(self.labels, self.counts, weights, strict=True)
+            StratumEffect(labels, stratum, beta=self.beta, weight=weight)
+            for labels, stratum, weight in zip(self.labels, sums, weights, strict=True)
         )
 
     def covers(self, new_data: Any) -> NDArray[np.bool_]:
@@ -348,22 +500,64 @@ class RuleResult:
 
 
 def rule_results(problem: Problem, packed: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:
-    """Return the rules that a search found, with their counts."""
+    """Return the rules that a search found, with their counts or sums."""
+    everything = np.add(*packed.count())
     rules = []
     for _, conditions in found.rules:
         covered, failing = packed.count(conditions)
-        (b, a), (d, c) = covered.T, failing.T
-        propositions = [problem.language.propositions[index] for index in conditions]
+        sides = tuple(problem.comparison.true(counts) for counts in (covered, failing, everything))
+        beta = question.beta
+        known: dict[str, Any] = {
+            "conditions": tuple(
+                sorted((problem.language.propositions[index] for index in conditions), key=lambda each: each.text)
+            ),
+            "labels": tuple(problem.strata.labels),
+            "beta": float(beta[min(len(conditions), len(beta) - 1)] if isinstance(beta, tuple) else beta),  # type: ignore[arg-type]
+            "estimator": question.estimator,
+            "decrease": problem.comparison.decrease,
+            "by_length": isinstance(beta, tuple),
+        }
+        if problem.roles.outcome.is_mean:
+            scored = _level_sums(sides, problem.comparison.values)
+            sums = _value_sums(problem, conditions)
+            rules.append(RuleResult(counts=(), sums=sums or scored, scored=scored if sums else (), **known))
+            continue
+        (b, a), (d, c), (without, with_outcome) = (side.T for side in sides)
+        undecided = np.stack([with_outcome - a - c, without - b - d], axis=1)
         rules.append(
-            RuleResult.from_counts(
-                propositions,
-                a,
-                b,
-                c,
-                d,
-                problem.strata.labels,
-                float(question.beta),  # type: ignore[arg-type]
-                question.estimator,
+            RuleResult(
+                counts=tuple(map(tuple, np.stack([a, b, c, d], axis=1).tolist())),
+                undecided=tuple(map(tuple, undecided.tolist())) if undecided.any() else (),
+                **known,
             )
         )
     return tuple(rules)
+
+
+def _sides(strata: Sequence[StratumSums]) -> tuple[Side, Side, Side]:
+    covered, failing, everything = (
+        Side(*np.array([stratum[place] for stratum in strata], dtype=np.float64).T) for place in range(3)
+    )
+    return covered, failing, everything
+
+
+def _level_sums(sides: Sequence[_Counts], values: NDArray[np.float64]) -> tuple[StratumSums, ...]:
+    """Return the sums of the levels of the target, from the counts of each level."""
+    tables = [np.stack([side.sum(axis=1), side @ values, side @ values**2]) for side in sides]
+    spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in sides[2] > 0]
+    return _strata_sums(tables, spans)
+
+
+def _value_sums(problem: Problem, conditions: Sequence[int]) -> tuple[StratumSums, ...]:
+    """Return the sums of the values of the target, where they are here and its levels are not its values."""
+    if not problem.rows.is_local or problem.rows.local.target is None:
+        return ()
+    rows = problem.rows.local
+    chosen = [*problem.sides(conditions), np.ones(len(rows.stratum), np.bool_)]
+    least, most = rows.ranges
+    return _strata_sums([rows.sums(each) for each in chosen], (most - least).tolist())
+
+
+def _strata_sums(tables: Sequence[NDArray[np.float64]], spans: Sequence[float]) -> tuple[StratumSums, ...]:
+    sides = [[Sums(int(n), float(total), float(squares)) for n, total, squares in table.T] for table in tables]
+    return tuple(StratumSums(*(side[place] for side in sides), span) for place, span in enumerate(spans))

@@ -28,7 +28,8 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
 
 
 def _all_columns(batch: Batch) -> list[NDArray[np.generic]]:
-    return [batch.strata, batch.outcomes, *batch.columns]
+    reference = [] if batch.reference is None else [batch.reference]
+    return [batch.strata, batch.outcomes, *reference, *batch.columns]
 
 
 def keys(batch: Batch, rows: slice | NDArray[np.int64] = slice(None)) -> NDArray[np.uint64]:
@@ -74,7 +75,9 @@ def merge(batch: Batch) -> Batch:
     else:
         weights = np.zeros(len(first), np.uint64)
         np.add.at(weights, place, batch.weights)
-    merged = Batch(batch.strata[first], batch.outcomes[first], weights, [column[first] for column in batch.columns])
+    reference = None if batch.reference is None else batch.reference[first]
+    columns = [column[first] for column in batch.columns]
+    merged = Batch(batch.strata[first], batch.outcomes[first], weights, columns, reference)
     # The estimate is too low if rows are not equally likely.
     return merged if places(merged) < places(batch) else batch
 

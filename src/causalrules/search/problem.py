@@ -5,6 +5,7 @@ Permutations, splits and subsamples derive from it: other rows, the same languag
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.data.table import Table
+from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
 from causalrules.language.cuts import Cuts, check_cuts
 from causalrules.language.language import Language, build_language
-from causalrules.language.outcome import Outcome
+from causalrules.language.outcome import Outcome, resolve_outcome
 from causalrules.language.roles import Roles
 from causalrules.language.strata import Strata, stratify
+from causalrules.question import Question
 from causalrules.search.core import Packed
-from causalrules.search.rows import Rows, local_rows
+from causalrules.search.rows import Comparison, Rows, local_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +56,13 @@ class Problem:
 
     @property
     def outcome(self) -> NDArray[np.uint8]:
-        """1 where the outcome happened, else 0."""
+        """Level of the target of each row: 1 where an outcome happened, else 0."""
         return self.rows.local.outcome
+
+    @property
+    def comparison(self) -> Comparison:
+        """How covered rows are compared with the others."""
+        return self.rows.comparison
 
     @property
     def weights(self) -> NDArray[np.uint64] | None:
@@ -65,6 +73,20 @@ class Problem:
     def columns(self) -> tuple[NDArray[Any], ...]:
         """Codes of the columns of the language, −1 if missing."""
         return self.rows.local.columns
+
+    def sides(self, conditions: Iterable[int]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which rows satisfy all of the conditions, and on which they fail; the rest cannot be compared."""
+        language, rows = self.language, self.rows.local
+        covered = np.ones(len(rows.stratum), np.bool_)
+        possible = covered.copy()
+        for condition in conditions:
+            codes = rows.columns[language.column_index[condition]]
+            holds = (codes >= language.low[condition]) & (codes <= language.high[condition])
+            covered &= holds
+            possible &= holds | (codes < 0)
+        if rows.reference is not None:
+            return covered & (rows.reference == 0), rows.reference == 1
+        return covered, ~(possible if self.comparison.missing == "unknown" else covered)
 
     def with_rows(self, **changes: Any) -> Problem:
         """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""
@@ -79,31 +101,62 @@ class Problem:
         return self.rows.digest()
 
 
-def prepare(
-    table: Table, roles: Roles, *, weights: str | None = None, max_bins: int = 8, cuts: Cuts | None = None
-) -> Problem:
-    """Build the language of the actionable columns and the strata of the controls, and code the rows."""
-    observed = table.observed(roles.target, weights)
-    check_cuts(observed, cuts or {}, {*roles.actionable, *roles.control})
-    language = build_language(observed, roles.actionable, max_bins, cuts)
-    strata = stratify(observed, roles.control, max_bins=max_bins, cuts=cuts)
+def prepare(table: Table, roles: Roles, question: Question, language: Language | None = None) -> Problem:
+    """Build the language of the actionable columns and the strata of the controls, and code the rows.
+
+    Parameters
+    ----------
+    table, roles
+        The table and the roles of its columns.
+    question
+        The options for cut points, strata and the comparison.
+    language
+        The conditions, where they are given and not to be built.
+    """
+    observed = table.observed(roles.target, question.weights)
+    cuts: Cuts = dict(question.cuts or {})
+    check_cuts(observed, cuts, {*roles.actionable, *roles.control})
+    if language is None:
+        language = build_language(observed, roles.actionable, question.max_bins, cuts, question.categorical)
+    strata = stratify(observed, roles.control, question.control_bins, question.max_bins, cuts, question.categorical)
     return Problem(
         roles=roles,
-        rows=_code(observed, language, strata, roles.outcome),
+        rows=_code(observed, language, strata, roles.outcome, question),
         n_dropped=observed.n_dropped,
         library=observed.library,
         notes=(*table.notes, *roles.notes, *language.notes, *strata.notes),
     )
 
 
-def _code(table: Table, language: Language, strata: Strata, outcome: Outcome) -> Rows:
+def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:
     """Code the rows where they are."""
+    reference = _reference(table, question)
+    comparison = Comparison(outcome.values, question.missing, question.direction == "decrease", reference is not None)
+    if table.storage == "memory":
+        return local_rows(table, language, strata, outcome, comparison, reference)
+    if reference is not None:
+        raise OptionError(
+            "not available for rows in files or on workers; read the table into memory", parameter="reference"
+        )
     if table.storage == "files":
         from causalrules.search.streamed import stream_rows
 
-        return stream_rows(table, language, strata, outcome)
-    if table.storage == "workers":
-        from causalrules.search.sharded import shard_rows
+        return stream_rows(table, language, strata, outcome, comparison)
+    from causalrules.search.sharded import shard_rows
 
-        return shard_rows(table, language, strata, outcome)
-    return local_rows(table, language, strata, outcome)
+    return shard_rows(table, language, strata, outcome, comparison)
+
+
+def _reference(table: Table, question: Question) -> tuple[str, NDArray[np.bool_]] | None:
+    """Return the column of the reference rows, and which of its values they have."""
+    if question.reference is None:
+        return None
+    column, value = question.reference
+    try:
+        table.require(column)
+        satisfied = resolve_outcome(table, column, value).satisfied
+    except UnknownColumnError as error:
+        raise UnknownColumnError(error.message, parameter="reference") from None
+    except RoleError as error:
+        raise RoleError(error.message, parameter="reference") from None
+    return column, satisfied

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -24,11 +24,56 @@ _BATCH = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
+class Comparison:
+    """How the rows that a rule covers are compared with the others.
+
+    Attributes
+    ----------
+    values
+        What each level of the target stands for, rising: 0 and 1 for an outcome that happens or not.
+    missing
+        Whether a missing value is "unknown" to a condition, or "false".
+    decrease
+        Whether rules are to decrease the target.
+    has_reference
+        Whether rules are compared with reference rows only.
+    """
+
+    values: NDArray[np.float64]
+    missing: str = "unknown"
+    decrease: bool = False
+    has_reference: bool = False
+
+    @property
+    def scale(self) -> float:
+        """The range of the target: the core works in units of it."""
+        return float(self.values[-1] - self.values[0])
+
+    @property
+    def levels(self) -> NDArray[np.float64]:
+        """The values for the core: rising from 0 to 1, and turned round where rules are to decrease the target."""
+        turned = self.values[-1] - self.values[::-1] if self.decrease else self.values - self.values[0]
+        return turned / self.scale
+
+    def codes(self, outcome: NDArray[Any]) -> NDArray[Any]:
+        """Return the codes of the levels for the core."""
+        return (len(self.values) - 1 - outcome).astype(outcome.dtype) if self.decrease else outcome
+
+    def true(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return counts by the core's levels as counts by those of the target."""
+        return counts[:, ::-1] if self.decrease else counts
+
+
+BINARY = Comparison(np.array([0.0, 1.0]), missing="false")
+
+
+@dataclass(frozen=True, eq=False)
 class Rows(ABC):
     """Coded rows, with the language and the strata that the codes refer to."""
 
     language: Language
     strata: Strata
+    comparison: Comparison
 
     is_local: ClassVar[bool] = False
 
@@ -64,32 +109,63 @@ class LocalRows(Rows):
     stratum
         Stratum of each row.
     outcome
-        1 where the outcome happened, else 0.
+        Level of the target: 1 where an outcome happened, else 0.
     weights
         Weight of each row, or None if each counts once.
     columns
         Codes of the columns of the language, −1 if missing.
+    reference
+        1 for the rows to compare with; None for all that a rule does not cover.
+    target
+        Value of the target, where its level does not say it.
     """
 
     stratum: NDArray[np.int32]
     outcome: NDArray[np.uint8]
     weights: NDArray[np.uint64] | None
     columns: tuple[NDArray[Any], ...]
+    reference: NDArray[np.uint8] | None = None
+    target: NDArray[np.float64] | None = None
 
     is_local = True
+
+    @property
+    def y(self) -> NDArray[np.float64]:
+        """Value of the target."""
+        return self.comparison.values[self.outcome] if self.target is None else self.target
 
     @property
     def n_rows(self) -> int:
         """Number of rows, each counted as often as its weight says."""
         return len(self.stratum) if self.weights is None else int(self.weights.sum())
 
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        """Rows by stratum and target, so that sums do not depend on the order of the table."""
+        return np.lexsort((self.y, self.stratum))
+
+    def sums(self, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the number of these rows in each stratum, and the sums of their target and of its squares."""
+        chosen = self._order[rows[self._order]]
+        weight = np.ones(len(chosen)) if self.weights is None else self.weights[chosen].astype(np.float64)
+        stratum, y, n_strata = self.stratum[chosen], self.y[chosen], self.strata.n_strata
+        return np.stack([np.bincount(stratum, weight * power, n_strata) for power in (np.ones_like(y), y, y**2)])
+
+    @cached_property
+    def ranges(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The smallest and the largest target of each stratum."""
+        first = np.searchsorted(self.stratum[self._order], np.arange(self.strata.n_strata))
+        last = np.append(first[1:], len(self._order)) - 1
+        y = self.y[self._order]
+        return y[first], y[last]
+
     def fetch(self) -> Batch:
         """Return all rows as arrays."""
-        return Batch(self.stratum, self.outcome, self.weights, self.columns)
+        return Batch(self.stratum, self.outcome, self.weights, self.columns, self.reference)
 
     def pack(self) -> PackedTable:
         """Pack the rows into bits for the search."""
-        return packed(self.fetch(), self.language, self.strata.n_strata)
+        return packed(self.fetch(), self.language, self.strata.n_strata, self.comparison)
 
     def digest(self) -> int:
         """Return an order-independent 128-bit hash of the rows."""
@@ -108,33 +184,55 @@ class RemoteRows(Rows):
     def local(self) -> LocalRows:
         """The rows in this process, fetched once."""
         rows = self.fetch()
-        return LocalRows(self.language, self.strata, rows.strata, rows.outcomes, rows.weights, tuple(rows.columns))
+        return LocalRows(
+            self.language,
+            self.strata,
+            self.comparison,
+            rows.strata,
+            rows.outcomes,
+            rows.weights,
+            tuple(rows.columns),
+            rows.reference,
+        )
 
     def __reduce__(self) -> Any:
         # A pickle holds the rows themselves.
         return LocalRows, tuple(getattr(self.local, field.name) for field in fields(LocalRows))
 
 
-def local_rows(table: Table, language: Language, strata: Strata, outcome: Outcome) -> LocalRows:
-    """Code the rows of a table in memory."""
+def local_rows(
+    table: Table,
+    language: Language,
+    strata: Strata,
+    outcome: Outcome,
+    comparison: Comparison,
+    reference: tuple[str, NDArray[np.bool_]] | None = None,
+) -> LocalRows:
+    """Code the rows of a table in memory; `reference` is a column and which of its values the reference rows have."""
     controls = {name: table.codes(name, strata.ends[name]) for name in strata.columns}
     columns = (table.codes(name, language.ends[name]) for name in language.columns)
+    positions = table.codes(outcome.column, np.arange(len(outcome.level)))
     return LocalRows(
         language,
         strata,
+        comparison,
         stratum=strata.index(controls, table.n_records),
-        outcome=table.select(outcome.column, outcome.satisfied).astype(np.uint8),
+        outcome=outcome.level[positions],
         weights=None if table.weights is None else table.weights.astype(np.uint64),
         columns=tuple(
             codes.astype(code_type(len(language.ends[name])))
             for name, codes in zip(language.columns, columns, strict=True)
         ),
+        reference=None if reference is None else table.select(*reference).astype(np.uint8),
+        target=None
+        if outcome.is_exact
+        else np.asarray(table.histogram(outcome.column).values.sortable, np.float64)[positions],
     )
 
 
-def packed(batch: Batch, language: Language, n_strata: int) -> PackedTable:
+def packed(batch: Batch, language: Language, n_strata: int, comparison: Comparison) -> PackedTable:
     """Merge identical rows where that pays, and pack them into bits."""
-    merged = merging.merge(batch)
+    merged = merging.merge(replace(batch, outcomes=comparison.codes(batch.outcomes)))
     require_memory(merging.places(merged), language)
     return PackedTable(
         language.column_index,
@@ -144,6 +242,9 @@ def packed(batch: Batch, language: Language, n_strata: int) -> PackedTable:
         n_strata,
         _Parts(merged),
         1 if merged.weights is None or not len(merged.weights) else int(merged.weights.max()),
+        levels=comparison.levels,
+        missing=comparison.missing,
+        reference=merged.reference is not None,
     )
 
 
@@ -162,9 +263,10 @@ class _Parts(Sequence[Batch]):
         part = slice(index * _BATCH, (index + 1) * _BATCH)
         whole = self._whole
         weights = None if whole.weights is None else whole.weights[part]
-        return Batch(whole.strata[part], whole.outcomes[part], weights, [c[part] for c in whole.columns])
+        reference = None if whole.reference is None else whole.reference[part]
+        return Batch(whole.strata[part], whole.outcomes[part], weights, [c[part] for c in whole.columns], reference)
 
 
-def runs(satisfied: NDArray[np.bool_]) -> Ends:
+def runs(levels: NDArray[Any]) -> Ends:
     """Return the last position of each run of equal values."""
-    return np.flatnonzero(np.append(satisfied[1:] != satisfied[:-1], True))
+    return np.flatnonzero(np.append(levels[1:] != levels[:-1], True))

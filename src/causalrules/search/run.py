@@ -53,6 +53,8 @@ def run(
     n_rows: int,
     *,
     floor: float = -math.inf,
+    margin_scale: float = 1.0,
+    scale: float = 1.0,
     watch: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Found:
@@ -68,6 +70,10 @@ def run(
         Number of rows, of which `min_coverage` is a share.
     floor
         Rules below this value are of no interest.
+    margin_scale
+        The margin of the pooled estimator is multiplied by it.
+    scale
+        The range of the target, in whose units the core works.
     watch
         Called with the progress after every step.
     checkpoint
@@ -81,7 +87,8 @@ def run(
         max_length=None if question.max_length is None else min(question.max_length, _LONGEST),
         min_rows=min_rows(question.min_coverage, n_rows),
         redundant=question.redundant,
-        floor=floor,
+        floor=floor / scale,
+        margin_scale=margin_scale,
     )
     if checkpoint is not None:
         checkpoint.resume(search)
@@ -98,14 +105,14 @@ def run(
                 if checkpoint is not None:
                     checkpoint.save(search, at_once=True)
                 raise
-            history.append(_progress(status, time.perf_counter() - start))
+            history.append(_progress(status, time.perf_counter() - start, scale))
             if watch is not None:
                 watch(history[-1])
             if checkpoint is not None:
                 checkpoint.save(search)
         except KeyboardInterrupt:
             status = search.step(0.0, 1)
-            history.append(_progress(status, time.perf_counter() - start))
+            history.append(_progress(status, time.perf_counter() - start, scale))
             stopped = "interrupted"
             break
         if status.done:
@@ -117,7 +124,7 @@ def run(
     if checkpoint is not None:
         checkpoint.save(search, at_once=True)
     return Found(
-        rules=tuple(search.rules()),
+        rules=tuple((scale * value, conditions) for value, conditions in search.rules()),
         progress=history[-1],
         optimal=status.done and history[-1].gap == 0,
         stopped=stopped,
@@ -150,7 +157,7 @@ def min_rows(min_coverage: float, n_rows: int) -> int:
     return max(1, least)
 
 
-def _progress(status: Status, seconds: float) -> Progress:
+def _progress(status: Status, seconds: float, scale: float) -> Progress:
     unexplored = status.unexplored
     best = -math.inf if status.best is None else status.best
     if unexplored is None:
@@ -160,4 +167,5 @@ def _progress(status: Status, seconds: float) -> Progress:
         unexplored = min(unexplored, 1.0)
         upper_bound = max(best, min(unexplored + _ROUNDING, 1.0))
         gap = math.inf if status.kth is None else max(0.0, unexplored - status.kth)
-    return Progress(seconds, status.best, upper_bound, gap, status.nodes)
+    best_value = None if status.best is None else scale * status.best
+    return Progress(seconds, best_value, scale * upper_bound, scale * gap, status.nodes)

@@ -32,7 +32,7 @@ from causalrules.language.outcome import Outcome
 from causalrules.language.strata import Strata
 from causalrules.search import merging
 from causalrules.search.core import Batch, Part, RemoteTable, put_together
-from causalrules.search.rows import RemoteRows, packed, runs
+from causalrules.search.rows import Comparison, RemoteRows, packed, runs
 
 # Threads of the search, each waiting for an answer: as many queries are sent together.
 _QUERIES = 32
@@ -49,20 +49,23 @@ _POLL = 0.5
 Query = tuple[NDArray[np.uint32], int]
 
 
-def shard_rows(table: Table, language: Language, strata: Strata, outcome: Outcome) -> ShardedRows:
+def shard_rows(
+    table: Table, language: Language, strata: Strata, outcome: Outcome, comparison: Comparison
+) -> ShardedRows:
     """Code the rows on their workers."""
     assert isinstance(table, DistributedTable)
     target, weights = table.observing
-    ends = runs(outcome.satisfied)
+    ends = runs(outcome.level)
     coding = _Coding(
         weights,
         Bins.of(table, target, ends),
-        np.append(outcome.satisfied[ends], False),
+        outcome.level[ends],
         [Bins.of(table, name, language.ends[name]) for name in language.columns],
         language,
         strata,
+        comparison,
     )
-    return ShardedRows(language, strata, table, coding)
+    return ShardedRows(language, strata, comparison, table, coding)
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,11 @@ class _Coding:
 
     weights: str | None
     target: Bins
-    happens: NDArray[np.bool_]
+    level: NDArray[np.uint8]
     bins: Sequence[Bins]
     language: Language
     strata: Strata
+    comparison: Comparison
 
     def batch(self, part: Any) -> Batch:
         """Code the rows of a partition."""
@@ -82,7 +86,7 @@ class _Coding:
         controls = {name: bins.codes(table) for name, bins in self.strata.bins.items()}
         return Batch(
             self.strata.index(controls, table.n_records),
-            self.happens[self.target.codes(table)].astype(np.uint8),
+            self.level[self.target.codes(table)],
             None if table.weights is None else table.weights.astype(np.uint64),
             [bins.codes(table).astype(code_type(bins.n_bins)) for bins in self.bins],
         )
@@ -91,8 +95,8 @@ class _Coding:
 class Shard:
     """The packed rows of one partition, on the worker that packed them."""
 
-    def __init__(self, number: int, batch: Batch, language: Language, n_strata: int) -> None:
-        self._part = Part(packed(batch, language, n_strata), number)
+    def __init__(self, number: int, batch: Batch, coding: _Coding) -> None:
+        self._part = Part(packed(batch, coding.language, coding.strata.n_strata, coding.comparison), number)
 
     def answer(self, query: Query) -> NDArray[np.uint64]:
         """Answer a counting query."""
@@ -110,7 +114,7 @@ def _encode(part: Any, coding: _Coding) -> Batch:
 
 
 def _pack(part: Any, number: int, coding: _Coding) -> Shard:
-    return Shard(number, coding.batch(part), coding.language, coding.strata.n_strata)
+    return Shard(number, coding.batch(part), coding)
 
 
 def _digest(part: Any, coding: _Coding) -> int:
@@ -169,6 +173,8 @@ class ShardedRows(RemoteRows):
             self.strata.n_strata,
             _QUERIES,
             messenger.hurry,
+            levels=self.comparison.levels,
+            missing=self.comparison.missing,
         )
 
     def digest(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,20 +18,21 @@ from causalrules.language.strata import Strata
 from causalrules.search import merging
 from causalrules.search.core import Batch, PackedTable
 from causalrules.search.memory import require_memory
-from causalrules.search.rows import LocalRows, RemoteRows, Rows, runs
+from causalrules.search.rows import Comparison, LocalRows, RemoteRows, Rows, runs
 
 
-def stream_rows(table: Table, language: Language, strata: Strata, outcome: Outcome) -> Rows:
+def stream_rows(table: Table, language: Language, strata: Strata, outcome: Outcome, comparison: Comparison) -> Rows:
     """Code the rows in their files, or as arrays if few of them are distinct."""
     assert isinstance(table, StreamedTable)
-    ends = runs(outcome.satisfied)
+    ends = runs(outcome.level)
     rows = StreamedRows(
         language,
         strata,
+        comparison,
         table,
         kind=[*(table.code(name, strata.ends[name]) for name in strata.columns), table.code(outcome.column, ends)],
         codes=[table.code(name, language.ends[name]) for name in language.columns],
-        happens=outcome.satisfied[ends],
+        level=outcome.level[ends],
     )
     return rows.merged() if merging.pays(rows.sample()) else rows
 
@@ -46,14 +47,14 @@ class StreamedRows(RemoteRows):
         Expressions for the codes of the controls and of the target.
     codes
         Expressions for the codes of the columns of the language.
-    happens
-        Whether the outcome happened, for each code of the target.
+    level
+        The level of each code of the target.
     """
 
     table: StreamedTable
     kind: Sequence[Sql]
     codes: Sequence[Sql]
-    happens: NDArray[np.bool_]
+    level: NDArray[np.uint8]
 
     @property
     def n_rows(self) -> int:
@@ -64,7 +65,7 @@ class StreamedRows(RemoteRows):
         *controls, target = kind
         return Batch(
             self.strata.index(dict(zip(self.strata.columns, controls, strict=True)), len(target)),
-            self.happens[target].astype(np.uint8),
+            self.level[target],
             weights.astype(np.uint64) if self.table.weighted else None,
             codes,
         )
@@ -88,7 +89,8 @@ class StreamedRows(RemoteRows):
         *arrays, weights = self.table.groups([*self.kind, *self.codes], ["weight"])
         batch = self._batch(arrays[:n], weights, arrays[n:])
         columns = tuple(batch.columns)
-        return LocalRows(self.language, self.strata, batch.strata, batch.outcomes, weights.astype(np.uint64), columns)
+        weights = weights.astype(np.uint64)
+        return LocalRows(self.language, self.strata, self.comparison, batch.strata, batch.outcomes, weights, columns)
 
     def fetch(self) -> Batch:
         """Return all rows as arrays."""
@@ -108,14 +110,17 @@ class StreamedRows(RemoteRows):
             self.language.high,
             len(self.language.columns),
             self.strata.n_strata,
-            self.batches(),
+            (replace(batch, outcomes=self.comparison.codes(batch.outcomes)) for batch in self.batches()),
             max_weight=(1 << n_bits) - 1,
             sizes=self._sizes(kinds, counts),
+            levels=self.comparison.levels,
+            missing=self.comparison.missing,
         )
 
     def _sizes(self, kinds: Batch, counts: Sequence[NDArray[np.int64]]) -> Iterator[Batch]:
         for bit, count in enumerate(counts):
-            each = zip(kinds.strata.tolist(), kinds.outcomes.tolist(), count.tolist(), strict=True)
+            codes = self.comparison.codes(kinds.outcomes)
+            each = zip(kinds.strata.tolist(), codes.tolist(), count.tolist(), strict=True)
             for stratum, outcome, n_rows in each:
                 for start in range(0, n_rows, SLICE):
                     size = min(SLICE, n_rows - start)

@@ -1,0 +1,52 @@
+"""How conservative must a score be, so that chance alone does not get above 0? β from the number of rules.
+
+With M_l rules of l conditions and an error rate δ, shared by lengths with δ_l that add up to δ,
+
+    β_l = √(2 ln(M_l / δ_l))
+
+makes exp(−β_l²/2), summed over all rules, at most δ. With a length limit L, δ_l = δ/L; without one, δ_l = δ 2⁻ˡ.
+β never falls with the length, which only makes it more conservative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from causalrules.language.language import Language
+from causalrules.language.propositions import Proposition
+
+
+def count_rules(language: Language, longest: int) -> list[int]:
+    """Return the number of rules of 0, 1, …, `longest` conditions that can hold for some rows and fail for some.
+
+    A column without an order takes one condition; one with c cut points takes one of 2c conditions, or one of the
+    c(c − 1)/2 intervals, which are two.
+    """
+    sizes = Counter(language.column_index.tolist())
+    ordered = {column for column, proposition in _places(language) if proposition.operator != "="}
+    rules = [1] + [0] * longest
+    for place, n_conditions in sizes.items():
+        cuts = n_conditions // 2
+        intervals = cuts * (cuts - 1) // 2 if place in ordered else 0
+        for length in range(longest, 0, -1):
+            two_shorter = rules[length - 2] * intervals if length > 1 else 0
+            rules[length] += rules[length - 1] * n_conditions + two_shorter
+    return rules
+
+
+def betas(language: Language, max_length: int | None, error_rate: float) -> tuple[float, ...]:
+    """Return β for rules of 0, 1, 2, … conditions."""
+    ordered = {column for column, proposition in _places(language) if proposition.operator != "="}
+    possible = len(ordered) + len({column for column, _ in _places(language)})
+    longest = possible if max_length is None else min(max_length, possible)
+    found = [0.0]
+    for length, n_rules in enumerate(count_rules(language, longest)[1:], 1):
+        share = error_rate / longest if max_length is not None else error_rate * 2.0**-length
+        found.append(max(found[-1], math.sqrt(2 * (math.log(max(n_rules, 1)) - math.log(share)))))
+    return tuple(found)
+
+
+def _places(language: Language) -> list[tuple[int, Proposition]]:
+    """Return each proposition with the number of its column."""
+    return list(zip(language.column_index.tolist(), language.propositions, strict=True))
