@@ -243,6 +243,33 @@ def test_a_set_of_rows_counts_by_its_shortest_description() -> None:
     assert len({value for value, _ in found}) == 3
 
 
+def planted(columns: Sequence[Sequence[int]], target: Sequence[float], conditions: Any) -> CodedTable:
+    n = len(target)
+    return oracle.Coded([0] * n, target, columns, conditions, [1] * n), [0.0, 1.0], 1
+
+
+# A margin that only rules of three conditions or more feel, and a floor, so that nothing is found by a look ahead.
+STEEP = {"estimator": "pooled", "beta": [0.0, 0.1, 0.1, 50.0], "k": 1, "floor": -100.0}
+
+
+@pytest.mark.parametrize("max_length", [2, 3, None])
+def test_a_bound_is_that_of_the_next_length(max_length: int | None) -> None:
+    first, second = [0, 0, 1, 1] * 20, [0, 1, 0, 1] * 20
+    both = planted(
+        [first, second], [float(a and b) for a, b in zip(first, second, strict=True)], [(0, 1, 1), (1, 1, 1)]
+    )
+    ((_, conditions),) = run(pack(both), {**STEEP, "max_length": max_length})
+    assert conditions == (0, 1)
+
+
+def test_no_condition_is_there_for_another_branch_alone() -> None:
+    # x ≤ 0 lies inside x ≤ 1, with the same positives; the best rule is x ≤ 0 and z = 1, without x ≤ 1.
+    x, z = [0, 0, 1, 2] * 20, [0, 1, 1, 1] * 20
+    target = [float(a == 0 and b == 1) for a, b in zip(x, z, strict=True)]
+    ((_, conditions),) = run(pack(planted([x, z], target, [(0, 0, 1), (0, 0, 0), (1, 1, 1)])), STEEP)
+    assert conditions == (1, 2)
+
+
 def test_unknown_values_are_left_out_of_the_comparison() -> None:
     # Rows without the treatment's value all have the outcome: as untreated rows they would hide the effect.
     treated = [1] * 10 + [0] * 10 + [-1] * 10
