@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,7 +134,7 @@ def coded_tables(draw: st.DrawFn, max_rows: int = 30) -> tuple[Coded, list[float
 def coded_questions() -> st.SearchStrategy[dict[str, Any]]:
     """Draw the options of a search over coded rows."""
     number = st.sampled_from([0.0, 0.5, 1.0, 2.0, 5.0]) | st.floats(0, 5)
-    by_length = st.lists(number, min_size=1, max_size=5).map(sorted)
+    by_length = st.lists(number, min_size=1, max_size=5).map(sorted) | st.just([0.0, 0.1, 0.2, 9.0])
     return st.fixed_dictionaries(
         {
             "estimator": st.sampled_from(["pooled", "pooled", "pooled", "plugin", "association", "reliable", "wracc"]),
@@ -143,5 +144,7 @@ def coded_questions() -> st.SearchStrategy[dict[str, Any]]:
             "min_rows": st.sampled_from([0, 0, 2, 5]),
             "redundant": st.booleans(),
             "margin_scale": st.sampled_from([1.0, 1.0, 0.5, 2.0]),
+            # With a floor the search does without its quick look for good rules, which hides what it leaves out.
+            "floor": st.sampled_from([-math.inf, -100.0, -100.0, 0.0123]),
         }
     )

@@ -263,6 +263,45 @@ fn the_bound_over_all_subsets_is_reached() {
 }
 
 #[test]
+fn the_pooled_bound_is_close_to_the_best_value() {
+    // Two strata of an outcome that happens or not, and all counts of the box: what the chords give away is little.
+    let mut random = Random(13);
+    let (mut excess, mut rounds) = (0.0, 0);
+    for _ in 0..300 {
+        let all: Vec<u64> = (0..4).map(|_| 3 + random.below(12)).collect();
+        let high: Vec<u64> = all.iter().map(|&n| random.below(n) + 1).collect();
+        let low: Vec<u64> = high.iter().map(|&n| random.below(n + 1)).collect();
+        let kind = Settings {
+            kind: 4,
+            margin: Margin::Number(2.0),
+            margin_scale: 1.0,
+            levels: vec![0.0, 1.0],
+        };
+        let layout = Layout::plain(all);
+        let estimator = crate::estimator::create(&kind, &layout).unwrap();
+        let mut best = Score::MIN;
+        let mut counts = low.clone();
+        loop {
+            if layout.n_covered(&counts) > 0 && layout.n_failing(&counts) > 0 {
+                best = best.max(estimator.value(&counts, 1));
+            }
+            // The next counts of the box, like a number with four digits.
+            let Some(cell) = (0..4).find(|&cell| counts[cell] < high[cell]) else {
+                break;
+            };
+            counts[..cell].copy_from_slice(&low[..cell]);
+            counts[cell] += 1;
+        }
+        if best > Score::MIN {
+            excess += to_number(estimator.bound(&low, &high, 1, Score::MIN) - best);
+            rounds += 1;
+        }
+    }
+    let mean = excess / f64::from(rounds);
+    assert!(mean < 0.01, "{mean}");
+}
+
+#[test]
 fn the_bound_of_the_paper_fails_where_ours_holds() {
     // Proposition 3 takes b' = 0 for the best. A stratum without a positive row, β = 2:
     let all = [200, 0];
