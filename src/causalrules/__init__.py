@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from causalrules import datasets
-    from causalrules.discovery import discover
+    from causalrules.discovery import discover, evaluate
     from causalrules.exceptions import (
         CausalRulesError,
         CausalRulesWarning,
@@ -51,6 +51,7 @@ _HOMES = {
     "check": "graph.admissibility",
     "datasets": "datasets",
     "discover": "discovery",
+    "evaluate": "discovery",
     "identify_rule": "graph.backdoor",
     "suggest": "graph.suggestions",
 }
@@ -73,6 +74,7 @@ __all__ = [
     "check",
     "datasets",
     "discover",
+    "evaluate",
     "identify_rule",
     "suggest",
 ]

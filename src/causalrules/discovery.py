@@ -1,7 +1,8 @@
-"""discover(): from a table to its rules, on one screen."""
+"""discover() and evaluate(): from a table to its rules, one screen each."""
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from dataclasses import replace
@@ -11,13 +12,14 @@ from causalrules import __version__, estimators
 from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError
 from causalrules.language.roles import Roles, resolve
+from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
 from causalrules.question import Question, asks
 from causalrules.result.rule import rule_results
 from causalrules.result.rules import RuleSet
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
-from causalrules.search.margins import betas
+from causalrules.search.margins import beta_of_rules, betas
 from causalrules.search.problem import Problem, prepare
 from causalrules.search.progress import search_bar, watching
 
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
     from causalrules.trust.evidence import SearchEvidence
     from causalrules.trust.holdout import HeldOut
 
-# β of the estimators, where none is given.
+# β of the estimators but pooled, where none is given.
 DEFAULT_BETA = 2.0
+# Ratios of effect and margin that differ by less are the same.
+_CLOSE = 1e-9
 
 
 @asks(Question)
@@ -71,12 +75,65 @@ def discover(data: Any, question: Question) -> RuleSet:
     question, evidence = _with_beta(problem, question, deadline)
     packed = problem.pack()
     found = _search(problem, packed, question, deadline)
-    answered = _answered(question, roles)
-    rules = rule_results(problem, packed, answered, found)
+    result = _result(data, problem, packed, _answered(question, roles), found)
+    result = replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
+    return result if held_out is None else held_out.measure(result)
+
+
+@asks(Question)
+def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
+    """Measure rules that are named in advance, instead of searching for them.
+
+    Parameters
+    ----------
+    data
+        Whatever `discover` reads.
+    rule
+        A rule as text, such as "class <= 2 and sex = female", its conditions, or a list of rules. Names and values
+        that hold signs such as = stand in double quotes.
+    {options}
+
+    Returns
+    -------
+    RuleSet
+        The rules in the order in which they are given. The conservative effect and p-values allow for the number of
+        rules given, not for a search.
+
+    Examples
+    --------
+    >>> import causalrules as cr
+    >>> rules = cr.evaluate(cr.datasets.titanic(), "class <= 2 and sex = female", "survived")
+    >>> print(f"{rules[0].effect:.3f}, from {rules[0].interval.low:.3f} to {rules[0].interval.high:.3f}")
+    0.696, from 0.649 to 0.743
+    """
+    graph = _graph(question)
+    table = _table(data, question)
+    listed = rule if isinstance(rule, list) else [rule]
+    named = [parse_rule(each, table) if isinstance(each, str) else tuple(each) for each in listed]
+    columns = sorted({condition.column for conditions in named for condition in conditions})
+    roles = resolve(
+        table, question.target, question.outcome, question.actions or columns, question.control, question.weights
+    )
+    admissibility = _admitted(table, roles, graph, question)
+    problem = prepare(table, roles, question, language_of(named, table.observed(roles.target, question.weights)))
+    if question.beta is None and question.estimator == "pooled":
+        question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
+    question, evidence = _with_beta(problem, question, Deadline.after(question.time_limit))
+    number = {condition: index for index, condition in enumerate(problem.language.propositions)}
+    rules = tuple((0.0, tuple(number[condition] for condition in conditions)) for conditions in named)
+    nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
+    found = search.Found(rules, nothing, optimal=True, stopped="evaluated", history=(nothing,))
+    result = _result(data, problem, problem.pack(), _answered(question, roles), found)
+    return replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
+
+
+def _result(data: Any, problem: Problem, packed: Packed, question: Question, found: search.Found) -> RuleSet:
+    """Put the rules that were found together with what is proven about them."""
+    rules = rule_results(problem, packed, question, found)
     end = search.end(found, rules)
-    result = RuleSet(
+    return RuleSet(
         rules=rules,
-        question=answered,
+        question=question,
         optimal=found.optimal,
         upper_bound=end.upper_bound,
         gap=end.gap,
@@ -89,15 +146,11 @@ def discover(data: Any, question: Question) -> RuleSet:
         seconds=end.seconds,
         notes=problem.notes,
         versions={"causalrules": __version__, "python": platform.python_version()},
-        admissibility=admissibility,
-        graph=graph,
-        evidence=evidence,
         source=os.path.basename(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None,
         library=problem.library,
         history=(*found.history[:-1], end),
         problem=problem,
     )
-    return result if held_out is None else held_out.measure(result)
 
 
 def _graph(question: Question) -> CausalGraph | None:
@@ -162,10 +215,40 @@ def _search(problem: Problem, packed: Packed, question: Question, deadline: Dead
         from causalrules.search.checkpoint import Checkpoint
 
         checkpoint = Checkpoint(question.checkpoint, problem, question)
+    scale = problem.comparison.scale
     with watching(question.progress, search_bar) as watch:
         limited = replace(question, time_limit=deadline.left())
-        scale = problem.comparison.scale
-        return search.run(packed, limited, problem.n_rows, scale=scale, watch=watch, checkpoint=checkpoint)
+        found = search.run(packed, limited, problem.n_rows, scale=scale, watch=watch, checkpoint=checkpoint)
+        if isinstance(question.beta, tuple) and found.optimal and found.rules and found.rules[0][0] <= 0:
+            return _nearest(problem, packed, question, found, deadline)
+        return found
+
+
+def _nearest(
+    problem: Problem, packed: Packed, question: Question, found: search.Found, deadline: Deadline
+) -> search.Found:
+    """Return the rules nearest to standing out: with the largest effect over margin, found by Dinkelbach's method.
+
+    Where no rule is above its margin, the score prefers the broadest rules, which says nothing. The largest ratio of
+    effect and margin is the factor γ at which the best of `effect − γ margin` is 0.
+    """
+
+    def run(k: int, factor: float) -> tuple[search.Found, list[float]]:
+        limited = replace(question, k=k, time_limit=deadline.left())
+        again = search.run(packed, limited, problem.n_rows, margin_scale=factor, scale=problem.comparison.scale)
+        return again, [rule.ratio for rule in rule_results(problem, packed, question, again)]
+
+    factor = 0.0
+    while True:
+        again, ratios = run(1, factor)
+        if again.stopped != "optimal" or not ratios or ratios[0] <= factor + _CLOSE:
+            break
+        factor = ratios[0]
+    again, ratios = run(question.k, factor)
+    if again.stopped != "optimal":
+        return found
+    order = sorted(range(len(ratios)), key=lambda place: (-ratios[place], place))
+    return replace(found, rules=tuple(again.rules[place] for place in order))
 
 
 def _answered(question: Question, roles: Roles) -> Question:

@@ -325,7 +325,7 @@ def documentation() -> str:
 
 
 def asks(kind: Callable[P, Q]) -> Callable[[Callable[[Any, Q], R]], Callable[Concatenate[Any, P], R]]:
-    """Let a function of data and a question take the data and the options of the question instead.
+    """Let a function whose last parameter is a question take the options of the question instead.
 
     The decorated function has the options as its parameters, to readers, type checkers and `inspect` alike;
     `{options}` in its docstring becomes their documentation.
@@ -334,16 +334,20 @@ def asks(kind: Callable[P, Q]) -> Callable[[Callable[[Any, Q], R]], Callable[Con
     def decorate(answer: Callable[[Any, Q], R]) -> Callable[Concatenate[Any, P], R]:
         known = inspect.signature(kind)
 
-        @functools.wraps(answer)
-        def ask(data: Any, *args: P.args, **kwargs: P.kwargs) -> R:
-            if unknown := next((name for name in kwargs if name not in known.parameters), None):
-                hint = nearest(unknown, known.parameters)
-                raise TypeError(f"{answer.__name__}() got an unexpected keyword argument {unknown!r}{hint}")
-            return answer(data, kind(*args, **kwargs))
-
-        first, *_ = inspect.signature(answer).parameters.values()
+        *first, _ = inspect.signature(answer).parameters.values()
         returns = inspect.signature(answer).return_annotation
-        vars(ask)["__signature__"] = inspect.Signature([first, *known.parameters.values()], return_annotation=returns)
+        signature = inspect.Signature([*first, *known.parameters.values()], return_annotation=returns)
+
+        @functools.wraps(answer)
+        def ask(*args: Any, **kwargs: Any) -> R:
+            if unknown := next((name for name in kwargs if name not in signature.parameters), None):
+                hint = nearest(unknown, signature.parameters)
+                raise TypeError(f"{answer.__name__}() got an unexpected keyword argument {unknown!r}{hint}")
+            given = signature.bind(*args, **kwargs).arguments
+            leading = [given.pop(each.name) for each in first]
+            return answer(*leading, kind(**given))  # type: ignore[call-arg]
+
+        vars(ask)["__signature__"] = signature
         if answer.__doc__:
             ask.__doc__ = answer.__doc__.replace("    {options}", textwrap.indent(documentation(), "    "))
         return cast("Callable[Concatenate[Any, P], R]", ask)

@@ -299,6 +299,13 @@ class RuleResult:
     def _with_undecided(self) -> Iterable[tuple[tuple[int, int, int, int], tuple[int, int]]]:
         return zip(self.counts, self.undecided or [(0, 0)] * len(self.counts), strict=True)
 
+    @property
+    def ratio(self) -> float:
+        """The effect over its margin for chance, as the pooled estimator has them: above 1, it stands out."""
+        sign = -1.0 if self.decrease else 1.0
+        effect = sign * estimators.pooled_effect(*self._scored_sides)
+        return effect / self.margin if self.margin > 0 else float(np.sign(effect)) * np.inf
+
     @cached_property
     def value(self) -> float:
         """The number that the search maximised, by `estimator`."""

@@ -35,6 +35,15 @@ def count_rules(language: Language, longest: int) -> list[int]:
     return rules
 
 
+def beta_of_rules(n_rules: int, error_rate: float) -> float:
+    """Return β for a number of rules that are compared with chance.
+
+    >>> round(beta_of_rules(1, 0.05), 3)
+    2.448
+    """
+    return math.sqrt(2 * (math.log(max(n_rules, 1)) - math.log(error_rate)))
+
+
 def betas(language: Language, max_length: int | None, error_rate: float) -> tuple[float, ...]:
     """Return β for rules of 0, 1, 2, … conditions."""
     ordered = {column for column, proposition in _places(language) if proposition.operator != "="}
@@ -43,7 +52,7 @@ def betas(language: Language, max_length: int | None, error_rate: float) -> tupl
     found = [0.0]
     for length, n_rules in enumerate(count_rules(language, longest)[1:], 1):
         share = error_rate / longest if max_length is not None else error_rate * 2.0**-length
-        found.append(max(found[-1], math.sqrt(2 * (math.log(max(n_rules, 1)) - math.log(share)))))
+        found.append(max(found[-1], beta_of_rules(n_rules, share)))
     return tuple(found)
 
 
