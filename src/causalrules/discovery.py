@@ -14,7 +14,7 @@ from causalrules.exceptions import InadmissibleError
 from causalrules.language.roles import Roles, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
-from causalrules.question import Question, asks
+from causalrules.question import Question, asks, asks_about
 from causalrules.result.rule import rule_results
 from causalrules.result.rules import RuleSet
 from causalrules.search import run as search
@@ -80,7 +80,7 @@ def discover(data: Any, question: Question) -> RuleSet:
     return result if held_out is None else held_out.measure(result)
 
 
-@asks(Question)
+@asks_about(Question)
 def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     """Measure rules that are named in advance, instead of searching for them.
 

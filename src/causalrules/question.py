@@ -12,7 +12,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from causalrules.exceptions import OptionError
 from causalrules.options import (
@@ -145,7 +145,7 @@ class Question:
         fitted=False,
     )
     k: int = option(10, Whole(least=1, most=MOST_RULES), "Number of rules.", panel=RULES, flag="-k", searched=True)
-    beta: float | str | None = option(
+    beta: float | str | tuple[float, ...] | None = option(
         None,
         NumberOrWord("NUMBER|calibrated", Number(least=0, most=1000, none="by length"), ("calibrated",)),
         "How conservative the score is, in standard errors. By default as many as the number of rules of each length "
@@ -324,33 +324,42 @@ def documentation() -> str:
     return "\n".join(f"{name}\n{textwrap.indent(textwrap.fill(known.doc, 112), '    ')}" for name, known in options())
 
 
-def asks(kind: Callable[P, Q]) -> Callable[[Callable[[Any, Q], R]], Callable[Concatenate[Any, P], R]]:
-    """Let a function whose last parameter is a question take the options of the question instead.
+def asks(kind: Callable[P, Question]) -> Callable[[Callable[[Any, Question], R]], Callable[Concatenate[Any, P], R]]:
+    """Let a function of data and a question take the data and the options of the question instead.
 
     The decorated function has the options as its parameters, to readers, type checkers and `inspect` alike;
     `{options}` in its docstring becomes their documentation.
     """
+    return _taking_options(kind)
 
-    def decorate(answer: Callable[[Any, Q], R]) -> Callable[Concatenate[Any, P], R]:
-        known = inspect.signature(kind)
 
+def asks_about(
+    kind: Callable[P, Question],
+) -> Callable[[Callable[[Any, Any, Question], R]], Callable[Concatenate[Any, Any, P], R]]:
+    """Let a function of data, something else and a question take the options of the question instead."""
+    return _taking_options(kind)
+
+
+def _taking_options(kind: Callable[..., Question]) -> Any:
+    def decorate(answer: Callable[..., Any]) -> Callable[..., Any]:
         *first, _ = inspect.signature(answer).parameters.values()
         returns = inspect.signature(answer).return_annotation
-        signature = inspect.Signature([*first, *known.parameters.values()], return_annotation=returns)
+        options_of_kind = inspect.signature(kind).parameters.values()
+        signature = inspect.Signature([*first, *options_of_kind], return_annotation=returns)
 
         @functools.wraps(answer)
-        def ask(*args: Any, **kwargs: Any) -> R:
+        def ask(*args: Any, **kwargs: Any) -> Any:
             if unknown := next((name for name in kwargs if name not in signature.parameters), None):
                 hint = nearest(unknown, signature.parameters)
                 raise TypeError(f"{answer.__name__}() got an unexpected keyword argument {unknown!r}{hint}")
             given = signature.bind(*args, **kwargs).arguments
             leading = [given.pop(each.name) for each in first]
-            return answer(*leading, kind(**given))  # type: ignore[call-arg]
+            return answer(*leading, kind(**given))
 
         vars(ask)["__signature__"] = signature
         if answer.__doc__:
             ask.__doc__ = answer.__doc__.replace("    {options}", textwrap.indent(documentation(), "    "))
-        return cast("Callable[Concatenate[Any, P], R]", ask)
+        return ask
 
     return decorate
 

@@ -57,7 +57,7 @@ class Outcome:
     @property
     def satisfied(self) -> NDArray[np.bool_]:
         """Which values satisfy an outcome that happens or not."""
-        return self.level == 1
+        return np.asarray(self.level == 1)
 
     @property
     def is_exact(self) -> bool:

@@ -95,7 +95,7 @@ def default_bins(n_rows: int, n_controls: int) -> int:
     >>> default_bins(1_000, 1), default_bins(16_000, 1), default_bins(16_000, 3), default_bins(1_000, 8)
     (10, 25, 8, 4)
     """
-    alone, together = n_rows ** (1 / 3), (n_rows / 25) ** (1 / max(n_controls, 1))
+    alone, together = float(n_rows ** (1 / 3)), float((n_rows / 25) ** (1 / max(n_controls, 1)))
     return max(4, math.floor(min(alone, together) + 1e-9))
 
 

@@ -567,4 +567,4 @@ def _value_sums(problem: Problem, conditions: Sequence[int]) -> tuple[StratumSum
 
 def _strata_sums(tables: Sequence[NDArray[np.float64]], spans: Sequence[float]) -> tuple[StratumSums, ...]:
     sides = [[Sums(int(n), float(total), float(squares)) for n, total, squares in table.T] for table in tables]
-    return tuple(StratumSums(*(side[place] for side in sides), span) for place, span in enumerate(spans))
+    return tuple(StratumSums(*each) for each in zip(*sides, spans, strict=True))

@@ -53,7 +53,7 @@ class Comparison:
     def levels(self) -> NDArray[np.float64]:
         """The values for the core: rising from 0 to 1, and turned round where rules are to decrease the target."""
         turned = self.values[-1] - self.values[::-1] if self.decrease else self.values - self.values[0]
-        return turned / self.scale
+        return np.asarray(turned / self.scale)
 
     def codes(self, outcome: NDArray[Any]) -> NDArray[Any]:
         """Return the codes of the levels for the core."""
