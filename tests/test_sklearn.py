@@ -403,6 +403,7 @@ def test_before_fit_it_says_what_to_do() -> None:
         (X["age"].to_numpy(), Y, "X has 1 dimension.*Reshape your data"),
         (X["age"], Y, "X has 1 dimension"),
         ([[1, 2], [3]], [0, 1], "all of one length"),
+        ([np.zeros(2), np.zeros((2, 3))], [0, 1], "all of one length"),
         (np.zeros((2, 2, 2)), [0, 1], "X has 3 dimensions"),
         (3, Y, "X is a int"),
         (pl.from_pandas(X).lazy(), Y, "X is a LazyFrame"),
@@ -431,6 +432,16 @@ def test_a_table_of_one_column_is_a_target(labels: Any) -> None:
     assert model.score(X, labels) == model.score(X, Y)
 
 
+def test_a_dask_table_is_an_error_that_names_the_fix() -> None:
+    dask = pytest.importorskip("dask.dataframe")
+    with pytest.raises(DataError, match=r"X is a Dask DataFrame.*pass X.compute\(\)"):
+        cr.CausalRules().fit(dask.from_pandas(X, npartitions=2), Y)
+
+
+def test_it_is_shown_in_notebooks() -> None:
+    assert "CausalRules" in cr.CausalRules(k=2).fit(X, Y)._repr_html_()
+
+
 def test_structured_arrays_and_array_likes_are_read() -> None:
     some = X[["class", "sibsp"]]
     model = cr.CausalRules(k=2).fit(some, Y)
@@ -440,6 +451,11 @@ def test_structured_arrays_and_array_likes_are_read() -> None:
         def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
             return some.to_numpy()
 
+    masked = np.ma.array(some.to_numpy(), mask=some.to_numpy() == 1)
+    with_missing = cr.CausalRules(k=2).fit(masked, np.ma.array(Y, mask=X["age"] > 60))
+    assert with_missing.rules_.n_dropped == (X["age"] > 60).sum()
+    missing = some.astype(float).mask(some == 1).to_numpy()
+    assert with_missing.transform(masked).tolist() == with_missing.transform(missing).tolist()
     numbered = cr.CausalRules(k=2).fit(ArrayLike(), Y)
     assert numbered.transform(ArrayLike()).tolist() == model.transform(some).to_numpy().tolist()
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from causalrules import estimators
 from causalrules.data.columns import check_names
-from causalrules.data.reading import read
+from causalrules.data.reading import is_dask, read
 from causalrules.discovery import discover
 from causalrules.exceptions import CausalRulesError, CausalRulesWarning, DataError, OptionError
 from causalrules.language.outcome import resolve_outcome
@@ -451,6 +451,8 @@ def _columns(X: Any) -> tuple[dict[str, Any], bool]:
     """Return the columns of X by name, and whether the names are its own."""
     if hasattr(X, "tocsr"):
         raise DataError(f"X is a sparse {type(X).__name__}, which is not supported; pass X.toarray()")
+    if is_dask(X):
+        raise DataError("X is a Dask DataFrame, which is not supported; pass X.compute(), or call discover()")
     frame = None if isinstance(X, Mapping) else _frame(X)
     if frame is not None or isinstance(X, Mapping):
         found = list(X if frame is None else frame.columns)
@@ -463,6 +465,8 @@ def _columns(X: Any) -> tuple[dict[str, Any], bool]:
         raise DataError(
             f"X is a {type(X).__name__}; pass a pandas, Polars or Arrow table, a dict of columns or an array"
         )
+    if isinstance(X, np.ma.MaskedArray):
+        X = X.tolist()  # with None where it is masked
     try:
         # A list may mix numbers and texts, which NumPy would all turn into texts.
         array = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
@@ -514,7 +518,7 @@ def _other_names(columns: Mapping[str, Any], fitted: Sequence[str]) -> DataError
 
 
 def _labels(y: Any, n_rows: int) -> tuple[list[Any], Any]:
-    """Return y as a list, and its name if it has one; it may be a series, an array, a list, or a table of one column."""
+    """Return the labels in a series, an array, a list or a table of one column, and their name if they have one."""
     if y is None:
         raise DataError("CausalRules requires y to be passed, but the target y is None; pass the column of the outcome")
     series = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
@@ -525,7 +529,7 @@ def _labels(y: Any, n_rows: int) -> tuple[list[Any], Any]:
     elif isinstance(y, (list, tuple)):
         labels = list(y)
     elif hasattr(y, "__array__"):
-        array = np.asarray(y)
+        array = np.asanyarray(y)  # a masked label is a missing one
         labels = (array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array).tolist()
     else:
         raise DataError(f"y is a {type(y).__name__}; pass a series, a list or an array")
