@@ -1,4 +1,4 @@
-"""CausalRules finds what discover() finds, and scikit-learn takes it for one of its own."""
+"""CausalRules finds what discover() finds, and is an estimator of scikit-learn."""
 
 from __future__ import annotations
 
@@ -11,18 +11,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+import sklearn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 import causalrules as cr
 from causalrules import estimators
-from causalrules.exceptions import DataError, InputError, OptionError
+from causalrules.exceptions import CausalRulesWarning, DataError, InputError, OptionError
+from causalrules.question import Question, options
 from causalrules.sklearn import NotFittedError
 from strategies import TARGET, SmallTable, small_tables
 
@@ -41,11 +50,63 @@ def test_fit_finds_the_rules_of_discover() -> None:
     assert model.get_feature_names_out().tolist() == [str(rule) for rule in rules]
 
 
-def test_its_parameters_are_those_of_discover() -> None:
-    own = inspect.signature(cr.CausalRules).parameters
-    of_discover = inspect.signature(cr.discover).parameters
+# The checks fit labels such as 0, 1 and 2, or 1 and 2, of which the outcome has to be named: 1 is in all of them.
+# No check is expected to fail.
+@parametrize_with_checks(
+    [
+        cr.CausalRules(outcome=1, max_length=2, n_jobs=1),
+        cr.CausalRules(outcome=1, k=3, beta=0.0, max_length=1, max_bins=3, estimator="plugin", redundant=False),
+    ]
+)
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_the_parameters_derive_from_the_question() -> None:
+    own = dict(inspect.signature(cr.CausalRules).parameters)
+    asked = inspect.signature(Question).parameters
+    assert list(own) == [name for name, known in options() if known.fitted]
+    assert {"control", "outcome", "k", "seed"} < set(own)
+    assert own.keys() & {"target", "weights", "holdout", "checkpoint"} == set()
     for name, parameter in own.items():
-        assert parameter.default == of_discover[name].default
+        assert parameter == asked[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    assert cr.CausalRules().get_params() == {name: parameter.default for name, parameter in own.items()}
+    documentation = inspect.getdoc(cr.CausalRules)
+    assert documentation is not None
+    words = " ".join(documentation.split())
+    for name, known in options():
+        assert (f" {name} : " in words and known.doc in words) == known.fitted
+
+
+def test_an_unknown_parameter_is_an_error() -> None:
+    with pytest.raises(TypeError, match=r"CausalRules\(\) got an unexpected keyword .*'bta'; did you mean 'beta'\?"):
+        cr.CausalRules(bta=1)
+    with pytest.raises(OptionError, match="no parameter 'bta'; did you mean 'beta'"):
+        cr.CausalRules().set_params(bta=1)
+    with pytest.raises(OptionError, match="no parameter 'xyz'; the parameters are actionable, allow_"):
+        cr.CausalRules().set_params(xyz=1)
+    # A value is checked by fit(), as is usual in scikit-learn.
+    with pytest.raises(OptionError, match="k = 0: give a whole number"):
+        cr.CausalRules(k=0).fit(X, Y)
+
+
+def test_a_control_in_fit_takes_precedence() -> None:
+    model = cr.CausalRules(k=1, actionable="class", control="sex")
+    assert model.fit(X, Y).rules_.question.control == ("sex",)
+    assert model.fit(X, Y, control="embarked").rules_.question.control == ("embarked",)
+    assert model.fit(X, Y, control=[]).rules_.question.control == ()
+    assert model.control == "sex"
+
+
+def test_tags() -> None:
+    tags = get_tags(cr.CausalRules())
+    assert tags.target_tags.required
+    assert tags.input_tags.string
+    assert tags.input_tags.categorical
+    assert tags.input_tags.allow_nan
+    assert not tags.input_tags.sparse
+    assert tags.transformer_tags.preserves_dtype == []
+    assert issubclass(cr.CausalRules, (TransformerMixin, BaseEstimator))
 
 
 def test_beta_or_confidence() -> None:
@@ -118,6 +179,37 @@ def test_transform_gives_what_it_was_given() -> None:
     assert as_dict.dtype == np.bool_
     assert as_dict.tolist() == expected.tolist()
     assert cr.CausalRules(k=3).fit_transform(X, Y).equals(model.transform(X))
+    in_arrow = model.transform(pa.Table.from_pandas(X))
+    assert isinstance(in_arrow, pa.Table)
+    assert in_arrow.to_pandas().to_numpy().tolist() == expected.tolist()
+
+
+def test_without_rules_there_are_no_columns() -> None:
+    model = cr.CausalRules(min_coverage=1.0).fit(X, Y)
+    assert len(model.rules_) == 0
+    assert model.transform(X).shape == model.transform(X.to_dict("list")).shape == (891, 0)
+    assert model.transform(X).index.equals(X.index)
+    assert isinstance(model.transform(pl.from_pandas(X)), pl.DataFrame)
+    assert model.score(X, Y) == 0
+    assert not model.predict_effect(X).any()
+
+
+@pytest.mark.parametrize(("container", "made_by"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+@pytest.mark.parametrize(
+    "given",
+    [X, pl.from_pandas(X), pa.Table.from_pandas(X), X.to_dict("list")],
+    ids=lambda given: f"{type(given).__module__.split('.')[0]}",
+)
+def test_set_output_selects_the_container(container: str, made_by: type, given: Any) -> None:
+    model = cr.CausalRules(k=2).set_output(transform=container)
+    for made in (model.fit_transform(given, Y), model.transform(given), clone(model).fit(given, Y).transform(given)):
+        assert isinstance(made, made_by)
+        assert list(made.columns) == model.get_feature_names_out().tolist()
+        assert made.to_numpy().tolist() == np.column_stack([rule.covers(X) for rule in model.rules_]).tolist()
+    model.set_output(transform="default")
+    assert type(model.transform(given)) in (type(given), np.ndarray)
+    with sklearn.config_context(transform_output=container):
+        assert isinstance(cr.CausalRules(k=2).fit(given, Y).transform(given), made_by)
 
 
 def test_an_array_has_columns_by_number() -> None:
@@ -126,11 +218,43 @@ def test_an_array_has_columns_by_number() -> None:
     named = cr.discover({"x0": array[:, 0], "x1": array[:, 1], "x2": array[:, 2], "y": Y}, "y", control="x1", k=3)
     assert list(model.rules_) == list(named)
     assert model.transform(array.tolist()).tolist() == model.transform(array).tolist()
-    # names from fit() are kept for an array of the same width
-    framed = cr.CausalRules(k=3).fit(X[["class", "sibsp", "parch"]], Y)
-    assert framed.transform(array).tolist() == framed.transform(X).to_numpy().tolist()
-    with pytest.raises(DataError, match="X has 2 columns, but fit"):
+    assert not hasattr(model, "feature_names_in_")
+    with pytest.raises(DataError, match="X has 2 features, but CausalRules is expecting 3 features as input"):
         model.transform(array[:, :2])
+    with pytest.warns(CausalRulesWarning, match="X has feature names, but CausalRules was fitted without"):
+        assert model.transform(X[["class", "sibsp", "parch"]]).to_numpy().tolist() == model.transform(array).tolist()
+
+
+def test_the_columns_are_those_of_fit() -> None:
+    some = X[["class", "sibsp", "parch"]]
+    model = cr.CausalRules(k=3).fit(some, Y)
+    expected = model.transform(some).to_numpy().tolist()
+    for method in (model.transform, model.predict_effect, lambda table: model.score(table, Y)):
+        with pytest.raises(DataError, match=r"unseen at fit time:\n- age\n- embarked\n- fare\n- sex\n$"):
+            method(X)
+        with pytest.raises(DataError, match=r"yet now missing:\n- parch\n$"):
+            method(some.iloc[:, :2])
+        with pytest.raises(DataError, match="must be in the same order"):
+            method(some.iloc[:, ::-1])
+    with pytest.warns(CausalRulesWarning, match="X does not have valid feature names, but CausalRules was fitted with"):
+        assert model.transform(some.to_numpy()).tolist() == expected
+    # Only texts are names for scikit-learn; rules call the columns by their text.
+    numbered = some.set_axis([0, 1, 2], axis=1)
+    again = model.fit(numbered, Y, control="1")
+    assert not hasattr(again, "feature_names_in_")
+    assert again.transform(numbered).to_numpy().tolist() == again.transform(some.to_numpy()).tolist()
+
+
+def test_input_features_are_checked() -> None:
+    model = cr.CausalRules(k=2).fit(X, Y)
+    names = model.get_feature_names_out().tolist()
+    assert model.get_feature_names_out(X.columns).tolist() == names
+    with pytest.raises(DataError, match="input_features is not equal to feature_names_in_"):
+        model.get_feature_names_out(X.columns[::-1])
+    numbered = cr.CausalRules(k=2).fit(X.to_numpy(), Y)
+    assert len(numbered.get_feature_names_out(X.columns)) == 2
+    with pytest.raises(DataError, match="input_features should have length equal to number of features"):
+        numbered.get_feature_names_out(["a"])
 
 
 @given(small_tables(), st.integers(1, 4))
@@ -174,8 +298,11 @@ def test_the_score_keeps_the_strata_and_the_outcome_of_fit() -> None:
     ]
     assert model.score(part, y[young]) == pytest.approx(estimators.reliable_effect(*counts, beta=2.0))
     assert model.score(part, np.full(young.sum(), "no")) < 0
-    with pytest.raises(DataError, match="rows and y"):
+    with pytest.raises(DataError, match="rows and y has 400"):
         model.score(part, y)
+    # The outcome is that of fit(), also where the parameter was changed since.
+    score = model.score(part, y[young])
+    assert model.set_params(outcome="no").score(part, y[young]) == score
 
 
 def test_a_condition_as_outcome_holds_for_values_that_fit_has_not_seen() -> None:
@@ -193,11 +320,9 @@ def test_clone_keeps_the_parameters_and_forgets_the_rules() -> None:
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert not hasattr(copy, "rules_")
-    assert repr(copy) == "CausalRules(actionable=['age', 'sex'], k=3, cuts={'age': [18, 65]})"
+    assert repr(copy) == "CausalRules(actionable=['age', 'sex'], cuts={'age': [18, 65]}, k=3)"
     assert copy.set_params(k=5) is copy
     assert copy.k == 5
-    with pytest.raises(OptionError, match="no parameter 'bta'; did you mean 'beta'"):
-        copy.set_params(bta=1)
 
 
 def test_it_works_in_a_pipeline() -> None:
@@ -221,14 +346,43 @@ def test_it_works_in_a_grid_search() -> None:
     assert list(search.best_estimator_.rules_) == list(again)
 
 
+def test_a_grid_search_may_choose_the_control() -> None:
+    search = GridSearchCV(cr.CausalRules(k=1, n_jobs=1, actionable="class"), {"control": [None, "sex"]}, cv=3)
+    assert search.fit(X, Y).best_estimator_.rules_.question.control in ((), ("sex",))
+
+
+def test_it_works_in_a_column_transformer() -> None:
+    columns = ["class", "sex", "embarked"]
+    transformer = make_column_transformer((cr.CausalRules(k=2), columns), ("passthrough", ["fare"]))
+    made = transformer.set_output(transform="pandas").fit_transform(X, Y)
+    alone = cr.CausalRules(k=2).fit(X[columns], Y)
+    names = [f"causalrules__{name}" for name in alone.get_feature_names_out()]
+    assert made.columns.tolist() == [*names, "passthrough__fare"]
+    assert made[names].to_numpy().tolist() == alone.transform(X[columns]).to_numpy().tolist()
+
+
+def test_metadata_is_routed() -> None:
+    weights = np.random.default_rng(0).integers(0, 3, len(Y))
+    model = cr.CausalRules(k=1, n_jobs=1, max_length=2)
+    with sklearn.config_context(enable_metadata_routing=True):
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            GridSearchCV(model, {"k": [1]}, cv=2).fit(X, Y, sample_weight=weights)
+        routed = clone(model).set_fit_request(sample_weight=True, control=True).set_score_request(sample_weight=True)
+        search = GridSearchCV(clone(routed), {"k": [1]}, cv=2).fit(X, Y, sample_weight=weights, control="sex")
+        pipeline = make_pipeline(routed, LogisticRegression().set_fit_request(sample_weight=True))
+        pipeline.fit(X, Y, sample_weight=weights, control="sex")
+    expected = model.fit(X, Y, "sex", weights).rules_
+    assert list(search.best_estimator_.rules_) == list(pipeline[0].rules_) == list(expected)
+
+
 def test_before_fit_it_says_what_to_do() -> None:
     model = cr.CausalRules()
     with pytest.raises(NotFittedError, match="call fit"):
         model.transform(X)
     with pytest.raises(NotFittedError):
         model.get_feature_names_out()
-    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
-
+    with pytest.raises(SklearnNotFittedError):
+        model.score(X, Y)
     with pytest.raises(SklearnNotFittedError):
         check_is_fitted(model)
     check_is_fitted(model.fit(X, Y))
@@ -237,17 +391,73 @@ def test_before_fit_it_says_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("rows", "labels", "message"),
     [
-        (X, None, "y is missing"),
-        (X, Y.to_frame().to_numpy(), "more than one column"),
-        (X["age"].to_numpy(), Y, "X has 1 dimension"),
+        (X, None, "requires y to be passed, but the target y is None"),
+        (X, X[["age", "fare"]].to_numpy(), "y should be a 1d array"),
+        (X, X[["age", "fare"]], "y should be a 1d array"),
+        (X, [[0, 1]] * 891, "y should be a 1d array"),
+        (X, np.array(1), "y should be a 1d array"),
+        (X, 1, "y is a int; pass a series"),
+        (X, Y[:5], "X has 891 rows and y has 5"),
+        (X, np.where(Y == 1, np.inf, 0), "infinite"),
+        (X.assign(age=np.inf), Y, "column 'age' holds 891 infinite values"),
+        (X["age"].to_numpy(), Y, "X has 1 dimension.*Reshape your data"),
+        (X["age"], Y, "X has 1 dimension"),
         ([[1, 2], [3]], [0, 1], "all of one length"),
+        ([np.zeros(2), np.zeros((2, 3))], [0, 1], "all of one length"),
+        (np.zeros((2, 2, 2)), [0, 1], "X has 3 dimensions"),
         (3, Y, "X is a int"),
-        (X, Y[:5], "differ in length"),
+        (pl.from_pandas(X).lazy(), Y, "X is a LazyFrame"),
+        (sparse.csr_array(np.eye(4)), [0, 1, 0, 1], r"X is a sparse csr_array.*pass X.toarray\(\)"),
+        (np.eye(4) * 1j, [0, 1, 0, 1], "Complex data not supported"),
+        (np.empty((4, 0)), [0, 1, 0, 1], r"0 feature\(s\) \(shape=\(4, 0\)\)"),
+        (pd.DataFrame(index=range(4)), [0, 1, 0, 1], r"0 feature\(s\)"),
+        ({}, [], r"0 feature\(s\)"),
+        (np.empty((0, 4)), [], r"n_samples=0"),
+        (X[:1], Y[:1], "X has 1 row"),
+        (pd.concat([X, X], axis=1), Y, "names used more than once: 'class'"),
+        (pa.table([[1, 0], [1, 0]], names=["a", "a"]), [0, 1], "name used more than once: 'a'"),
+        ({"1": [0, 1], 1: [0, 1]}, [0, 1], "name used more than once: '1'"),
     ],
 )
 def test_bad_input_is_an_error_that_names_the_fix(rows: Any, labels: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         cr.CausalRules().fit(rows, labels)
+
+
+@pytest.mark.parametrize("labels", [Y.to_frame(), Y.to_frame().to_numpy(), pl.from_pandas(Y.to_frame()), pa.array(Y)])
+def test_a_table_of_one_column_is_a_target(labels: Any) -> None:
+    model = cr.CausalRules(k=2).fit(X, labels)
+    assert [str(rule) for rule in model.rules_] == [str(rule) for rule in cr.CausalRules(k=2).fit(X, Y).rules_]
+    assert model.rules_.question.target == ("survived" if hasattr(labels, "columns") else "y")
+    assert model.score(X, labels) == model.score(X, Y)
+
+
+def test_a_dask_table_is_an_error_that_names_the_fix() -> None:
+    dask = pytest.importorskip("dask.dataframe")
+    with pytest.raises(DataError, match=r"X is a Dask DataFrame.*pass X.compute\(\)"):
+        cr.CausalRules().fit(dask.from_pandas(X, npartitions=2), Y)
+
+
+def test_it_is_shown_in_notebooks() -> None:
+    assert "CausalRules" in cr.CausalRules(k=2).fit(X, Y)._repr_html_()
+
+
+def test_structured_arrays_and_array_likes_are_read() -> None:
+    some = X[["class", "sibsp"]]
+    model = cr.CausalRules(k=2).fit(some, Y)
+    assert model.transform(some.to_records(index=False)).tolist() == model.transform(some).to_numpy().tolist()
+
+    class ArrayLike:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return some.to_numpy()
+
+    masked = np.ma.array(some.to_numpy(), mask=some.to_numpy() == 1)
+    with_missing = cr.CausalRules(k=2).fit(masked, np.ma.array(Y, mask=X["age"] > 60))
+    assert with_missing.rules_.n_dropped == (X["age"] > 60).sum()
+    missing = some.astype(float).mask(some == 1).to_numpy()
+    assert with_missing.transform(masked).tolist() == with_missing.transform(missing).tolist()
+    numbered = cr.CausalRules(k=2).fit(ArrayLike(), Y)
+    assert numbered.transform(ArrayLike()).tolist() == model.transform(some).to_numpy().tolist()
 
 
 def test_a_column_named_as_the_target_is_not_lost() -> None:
@@ -264,20 +474,44 @@ def test_a_fitted_model_can_be_pickled() -> None:
 
 
 def test_scikit_learn_is_not_needed() -> None:
-    code = (
-        "import sys; sys.modules['sklearn'] = None\n"
-        "import causalrules as cr\n"
-        "x = cr.datasets.titanic(library='dict'); y = x.pop('survived')\n"
-        "model = cr.CausalRules(k=1).fit(x, y)\n"
-        "assert model.transform(x).sum() == 170 and model.score(x, y) > 0.5"
-    )
+    code = """
+import inspect, pickle, sys
+sys.modules["sklearn"] = None
+import causalrules as cr
+from causalrules.sklearn import NotFittedError
+x = cr.datasets.titanic(library="dict")
+y = x.pop("survived")
+model = cr.CausalRules(k=1)
+try:
+    model.transform(x)
+    raise AssertionError("not fitted")
+except NotFittedError as error:
+    assert isinstance(error, ValueError) and isinstance(error, AttributeError)
+assert model.fit_transform(x, y).sum() == model.transform(x).sum() == 170
+assert model.score(x, y) > 0.5
+assert pickle.loads(pickle.dumps(model)).score(x, y) == model.score(x, y)
+assert list(model.get_params()) == sorted(inspect.signature(cr.CausalRules).parameters)
+assert repr(model.set_params(k=2, control="sex")) == "CausalRules(control='sex', k=2)"
+assert len(model.fit(x, y).rules_) == 2 and model.rules_.question.control == ("sex",)
+frame = cr.datasets.titanic(library="pandas").drop(columns="survived")
+assert model.transform(frame).columns.tolist() == model.get_feature_names_out().tolist()
+try:
+    model.set_params(bta=1)
+    raise AssertionError("no such parameter")
+except cr.OptionError as error:
+    assert "did you mean 'beta'" in str(error)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_discover_does_not_import_scikit_learn() -> None:
+    code = "import sys, causalrules as cr; cr.discover; assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_score_needs_a_row_with_a_label() -> None:
     X, y = {"a": [0, 0, 1, 1] * 5}, [0, 0, 1, 1] * 5
     model = cr.CausalRules().fit(X, y)
-    with pytest.raises(cr.DataError, match="score: X and y have no rows"):
-        model.score({"a": []}, [])
-    with pytest.raises(cr.DataError, match="score: y has no label"):
-        model.score({"a": [0, 1]}, [None, None])
+    for rows, labels, weights in (({"a": []}, [], None), ({"a": [0, 1]}, [None, None], None), (X, y, [0] * 20)):
+        with pytest.raises(cr.DataError, match="score: no row has a label in y and a weight above zero"):
+            model.score(rows, labels, weights)
