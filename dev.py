@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every chore of the project by one name: `python3 dev.py demo`, `python3 dev.py test`, …
+"""Every chore of the project by one name, such as `python3 dev.py demo` or `python3 dev.py test`.
 
 Needs Python ≥ 3.11 and cargo, nothing else: it makes its own virtual environment in `.venv`
 and installs the package with its developers' tools there whenever what it is built from has changed.
