@@ -13,7 +13,7 @@ from causalrules.data.table import Table
 from causalrules.language.roles import resolve
 from causalrules.question import Question
 from causalrules.search import run as search
-from causalrules.search.core import PackedTable
+from causalrules.search.core import Packed
 from causalrules.search.problem import Problem, prepare
 from causalrules.search.run import Found
 
@@ -55,7 +55,7 @@ class Measured:
         }
 
 
-def measure(packed: PackedTable, options: Question, n_rows: int, repeats: int) -> Measured:
+def measure(packed: Packed, options: Question, n_rows: int, repeats: int) -> Measured:
     """The search by itself; one that reaches its time limit is not repeated, for it would again."""
     found = search.run(packed, options, n_rows)
     if found.stopped != "optimal":

@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from causalrules.graph.admissibility import Admissibility, Violation
+from causalrules.graph.admissibility import Admissibility
+from causalrules.graph.criteria import Violation
 from causalrules.language.propositions import Proposition
 from causalrules.question import Question
 from causalrules.result.rule import RuleResult
@@ -105,7 +106,8 @@ def rule_results(draw: st.DrawFn, n_strata: int, estimator: str = "reliable") ->
     control = draw(NAME)
     labels = [{control: draw(NAME)} for _ in tables]
     conditions = draw(st.lists(CONDITION, min_size=1, max_size=3))
-    rule = RuleResult.from_counts(conditions, *zip(*tables, strict=True), labels=labels, beta=2.0, estimator=estimator)
+    a, b, c, d = zip(*tables, strict=True)
+    rule = RuleResult.from_counts(conditions, a, b, c, d, labels=labels, beta=2.0, estimator=estimator)
     return dataclasses.replace(rule, p_value=draw(st.none() | st.floats(0, 1)))
 
 

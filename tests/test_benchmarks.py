@@ -26,6 +26,7 @@ from paper.plain_search import Rows, counterexample  # noqa: E402
 from causalrules.discovery import discover  # noqa: E402
 from causalrules.question import Question  # noqa: E402
 from causalrules.search import run as search  # noqa: E402
+from causalrules.search.core import PackedTable  # noqa: E402
 from causalrules.search.problem import Problem  # noqa: E402
 
 
@@ -58,6 +59,7 @@ def test_a_peer_gets_the_same_propositions(table: SmallTable) -> None:
     coded = problem(table)
     holds, outcome = peers.held(coded)
     packed = coded.pack()
+    assert isinstance(packed, PackedTable)
     assert len(holds) == packed.n_propositions
     for number, rows in enumerate(holds):
         negative, positive = packed.count([number])[0].T
@@ -171,7 +173,7 @@ def test_ten_million_rows_in_small(tmp_path: Path) -> None:
     found = ten_million.to_rules(first)
     assert found["optimal"]
     assert found["n_strata"] == 12
-    names = discover(first, "y", True, max_length=1, k=1).question.actionable
+    names = discover(first, "y", True, max_length=1, k=1).question.actions
     assert set(names) == {*ten_million.COLUMNS, *ten_million.CONTROLS}
     assert len(ten_million.COLUMNS) == 20
 

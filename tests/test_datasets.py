@@ -52,8 +52,8 @@ def test_titanic_gives_the_papers_best_rule() -> None:
     columns = datasets.titanic(library="dict")
     covered = [c <= 2 and s == "female" for c, s in zip(columns["class"], columns["sex"], strict=True)]
     cells = Counter(zip(covered, columns["survived"], strict=True))
-    table = [cells[True, 1], cells[True, 0], cells[False, 1], cells[False, 0]]
-    assert estimators.reliable_effect(*table, beta=2) == pytest.approx(0.57669, abs=5e-6)
+    a, b, c, d = cells[True, 1], cells[True, 0], cells[False, 1], cells[False, 0]
+    assert estimators.reliable_effect(a, b, c, d, beta=2) == pytest.approx(0.57669, abs=5e-6)
     assert sum(covered) / 891 == pytest.approx(0.19080, abs=5e-6)
 
 
@@ -153,7 +153,7 @@ def test_a_large_sample_has_the_true_probabilities() -> None:
     correlation = np.corrcoef([columns[f"x{i}"] for i in range(2, 7)] + [x1, z, y])
     assert np.abs(correlation[:5] - np.eye(8)[:5]).max() < 0.02
     rule = [("x1", 1), ("x2", 0)]
-    held = np.array([columns[name] == value for name, value in rule]).all(axis=0)
+    held = np.all([columns[name] == value for name, value in rule], axis=0)
     listed = {"z": list(columns["z"]), "rule": list(held), "y": list(y)}
     estimate = estimators.effect(*count_tables(listed, ("rule", True), "z", "y"))
     assert estimate == pytest.approx(POPULATION.effect(rule), abs=0.02)

@@ -140,13 +140,13 @@ def counter_example() -> dict[str, list[Any]]:
 def papers_bound(a: list[int], n1: list[int], n0: list[int], beta: float) -> float:
     """Proposition 3 as printed: the best over a' ≤ a with b' = 0 in each stratum."""
     total = sum(n1) + sum(n0) + 4 * len(n1)
+
+    def difference(x: int, p: int, n: int) -> float:
+        spread = 1 / math.sqrt(x + 2) + 1 / math.sqrt(p + n - x + 2)
+        return (x + 1) / (x + 2) - (p - x + 1) / (p + n - x + 2) - beta / 2 * spread
+
     return sum(
-        (p + n + 4)
-        / total
-        * max(
-            (x + 1) / (x + 2) - (p - x + 1) / (p + n - x + 2) - beta / 2 * ((x + 2) ** -0.5 + (p + n - x + 2) ** -0.5)
-            for x in range(most + 1)
-        )
+        (p + n + 4) / total * max(difference(x, p, n) for x in range(most + 1))
         for most, p, n in zip(a, n1, n0, strict=True)
     )
 
@@ -242,7 +242,11 @@ def test_numpy_numbers_are_as_good_as_pythons() -> None:
     # alike in writing too: checkpoints know their question by it
     assert repr(numpys) == repr(plain)
     rules = cr.discover(
-        cr.datasets.titanic(), target="survived", k=np.int64(3), max_bins=np.int64(4), beta=np.float32(1.5)
+        cr.datasets.titanic(),
+        target="survived",
+        k=np.int64(3),  # type: ignore[arg-type]
+        max_bins=np.int64(4),  # type: ignore[arg-type]
+        beta=np.float32(1.5),  # type: ignore[arg-type]
     )
     assert cr.RuleSet.from_json(rules.to_json()) == rules
 
@@ -330,7 +334,7 @@ def tables_full_of_ties(draw: st.DrawFn) -> SmallTable:
     """Few rows, and columns that hold on most of them: many rules have the same counts on other rows."""
     n = draw(st.integers(4, 11))
     bits = st.lists(st.sampled_from(["t", "t", None]), min_size=n, max_size=n)
-    columns = {f"x{i}": draw(bits) for i in range(draw(st.integers(3, 7)))}
+    columns: dict[str, list[Any]] = {f"x{i}": draw(bits) for i in range(draw(st.integers(3, 7)))}
     columns["x0"] = ["t", None, *columns["x0"][2:]]
     columns[TARGET] = [1, 0, *draw(st.lists(st.integers(0, 1), min_size=n - 2, max_size=n - 2))]
     rows = tuple({name: values[i] for name, values in columns.items()} for i in range(n))

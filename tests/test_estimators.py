@@ -24,11 +24,12 @@ BETA = st.floats(0, 5)
 KIDNEY = [(81, 6, 234, 36), (192, 71, 55, 25)]
 
 
-def counts(tables: Tables) -> tuple[np.ndarray, ...]:
-    return tuple(np.array(tables).T)
+def counts(tables: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    a, b, c, d = np.array(tables).T
+    return a, b, c, d
 
 
-def as_oracle(tables: Tables) -> tuple[list[int], ...]:
+def as_oracle(tables: Tables) -> tuple[list[int], list[int], list[int], list[int]]:
     a, b, c, d = (list(column) for column in zip(*tables, strict=True))
     return a, b, [x + y for x, y in zip(a, c, strict=True)], [x + y for x, y in zip(b, d, strict=True)]
 

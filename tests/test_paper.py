@@ -47,7 +47,7 @@ def test_all_rules_at_once_are_worth_what_the_formulas_say(n: int, seed: int, st
     for name, value in simulation.LANGUAGE.conditions[rule]:
         holds &= np.array(sample[name]) == value
     y, z = np.array(sample["y"]) == 1, np.array(sample["z"])
-    tables = [
+    a, b, c, d = [
         [int((side & outcome & (z == stratum)).sum()) for stratum in sorted(set(sample["z"]))]
         for side in (holds, ~holds)
         for outcome in (y, ~y)
@@ -56,13 +56,13 @@ def test_all_rules_at_once_are_worth_what_the_formulas_say(n: int, seed: int, st
     def ours(values: Any) -> float:
         return float(values[rule, 0])
 
-    assert ours(simulation.reliable(counts, 1.5)) == pytest.approx(estimators.reliable_effect(*tables, beta=1.5))
-    assert ours(simulation.plugin(counts)) == pytest.approx(estimators.plugin_effect(*tables))
+    assert ours(simulation.reliable(counts, 1.5)) == pytest.approx(estimators.reliable_effect(a, b, c, d, beta=1.5))
+    assert ours(simulation.plugin(counts)) == pytest.approx(estimators.plugin_effect(a, b, c, d))
     assert ours(simulation.plugin(counts, overlap_only=True)) == pytest.approx(
-        np.nan_to_num(estimators.effect(*tables)), abs=1e-12
+        np.nan_to_num(estimators.effect(a, b, c, d)), abs=1e-12
     )
-    assert ours(simulation.wracc(counts)) == pytest.approx(estimators.wracc(*tables, laplace=True), abs=1e-12)
-    assert ours(simulation.association(counts)) == pytest.approx(estimators.association(*tables, laplace=True))
+    assert ours(simulation.wracc(counts)) == pytest.approx(estimators.wracc(a, b, c, d, laplace=True), abs=1e-12)
+    assert ours(simulation.association(counts)) == pytest.approx(estimators.association(a, b, c, d, laplace=True))
 
 
 def test_discover_finds_the_rule_that_evaluating_all_rules_finds() -> None:
@@ -138,12 +138,12 @@ def test_the_plain_search_finds_the_best_rule(seed: int, n_columns: int, n_rows:
 
     def worth(covered: Any) -> float:
         strata = range(stratum.max() + 1)
-        cells = [
+        a, b, c, d = [
             [int((side & what & (stratum == z)).sum()) for z in strata]
             for side in (covered, ~covered)
             for what in (outcome, ~outcome)
         ]
-        return estimators.reliable_effect(*cells, beta=beta)
+        return estimators.reliable_effect(a, b, c, d, beta=beta)
 
     cuts = itertools.product([None, 0, 1, 2], repeat=n_columns)
     extensions = [
@@ -162,7 +162,7 @@ def test_the_plain_search_finds_the_best_rule(seed: int, n_columns: int, n_rows:
 @given(small_tables(max_rows=25, max_actionable=3), BETAS)
 @settings(max_examples=15, deadline=None)
 def test_the_plain_search_reads_the_rule_language(table: SmallTable, beta: float) -> None:
-    question = {"k": 1, "beta": beta, "max_length": None, "max_bins": 4}
+    question: dict[str, Any] = {"k": 1, "beta": beta, "max_length": None, "max_bins": 4}
     truth = oracle.top_k(list(table.rows), TARGET, lambda y: y == 1, table.actionable, table.control, **question)[0]
     problem = discover(table.columns(), TARGET, 1, list(table.control), **question, n_jobs=1).problem
     assert problem is not None
@@ -221,7 +221,7 @@ def test_rows_come_back_as_they_were_written(rows: list[dict[str, Any]], tmp_pat
 
 def test_a_run_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
     run = Run(folder=tmp_path)
-    made = []
+    made: list[int] = []
 
     def make(number: int) -> list[dict[str, Any]]:
         if number == 2 and len(made) == 1:

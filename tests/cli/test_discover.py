@@ -25,8 +25,8 @@ from hypothesis import given, settings
 
 import causalrules as cr
 from causalrules.cli import cli
-from causalrules.cli import discover as discover_command
 from causalrules.cli import options as question_options
+from causalrules.cli.discover import discover as discover_command
 from causalrules.question import Question
 
 TITANIC = Path(cr.datasets.__file__).with_name("titanic.csv")

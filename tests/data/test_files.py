@@ -207,7 +207,7 @@ def test_na_values_are_missing_when_named(tmp_path):
         read({"x": [1]}, na_values=("?",))
     for numbers in (5, [-999]):
         with pytest.raises(OptionError, match="give the texts that mean missing"):
-            read(path, na_values=numbers)
+            read(path, na_values=numbers)  # type: ignore[arg-type]
 
 
 def test_gzipped_parquet(tmp_path):

@@ -130,6 +130,7 @@ def test_weights_count_like_repeated_rows(values, weights):
         assert plain(one.values, one.counts) == plain(other.values, other.counts)
         assert one.n_missing == other.n_missing
     ends = np.arange(len(weighted.histogram("x").values))
+    assert weighted.weights is not None
     assert np.repeat(weighted.codes("x", ends), weighted.weights).tolist() == expanded.codes("x", ends).tolist()
     again = weighted.observed("y", "w")
     assert (again.n_rows, again.n_dropped) == (weighted.n_rows, weighted.n_dropped)

@@ -29,7 +29,9 @@ def graphs_with_roles(
     """A random graph over up to `most` variables, and roles: t(arget), x, z, - for none, h for latent."""
     n = draw(st.integers(2, most))
     names = [f"v{number}" for number in range(n)]
-    directed, bidirected, undecided = [], [], []
+    directed: list[tuple[str, str]] = []
+    bidirected: list[tuple[str, str]] = []
+    undecided: list[tuple[str, str]] = []
     kinds = draw(st.lists(st.sampled_from(arrows), min_size=n * n, max_size=n * n))
     for kind, (a, b) in zip(kinds, itertools.combinations(names, 2), strict=False):
         if kind in ("->", "both"):
@@ -502,7 +504,7 @@ def test_a_verdict_survives_json(case: tuple[CausalGraph, Roles]) -> None:
 
 
 SAVED = check("x <-> y; x -- w; y -> z", target="y", actionable=["x"], control=["z", "w"]).to_dict()
-PATHS = [(), *((key,) for key in SAVED)]
+PATHS: list[tuple[Any, ...]] = [(), *((key,) for key in SAVED)]
 PATHS += [(part, 0) for part in ("violations", "unknowns", "actionable")]
 PATHS += [(part, 0, key) for part in ("violations", "unknowns") for key in SAVED[part][0]]
 

@@ -217,7 +217,7 @@ def test_a_report_tells_how_to_ask_again_with_the_graph() -> None:
 
 
 SAVED = json.loads(find("u -> a; a <-> b; c -- v; {u a b c z} -> y", allow_inadmissible=True, latent=["u"]).to_json())
-JUNK = [None, True, -1, "x", "", "/etc/passwd", [], {}, [None], [["a", "b"]], [["a", "a"]], [[1, 2]], ["y"]]
+JUNK: list[Any] = [None, True, -1, "x", "", "/etc/passwd", [], {}, [None], [["a", "b"]], [["a", "a"]], [[1, 2]], ["y"]]
 
 
 @pytest.mark.parametrize("part", [*SAVED["graph"], None])
@@ -361,7 +361,7 @@ def marked(ax: Any) -> list[str]:
 @settings(deadline=None, max_examples=40)
 def test_a_drawing_puts_causes_left_and_marks_just_what_breaks_a_criterion(graph: CausalGraph) -> None:
     verdict = cr.check(graph, **ROLES)
-    ax = plot_graph(graph, verdict)
+    ax: Any = plot_graph(graph, verdict)
     place = ax.plotted["place"]
     assert set(place) == set(graph.nodes)
     assert len(set(place.values())) == len(graph.nodes)
@@ -383,7 +383,7 @@ def test_a_drawing_puts_causes_left_and_marks_just_what_breaks_a_criterion(graph
 @given(graphs())
 @settings(deadline=None, max_examples=15)
 def test_no_edge_runs_through_a_variable_that_it_does_not_touch(graph: CausalGraph) -> None:
-    ax = plot_graph(dataclasses.replace(graph, bidirected=()))
+    ax: Any = plot_graph(dataclasses.replace(graph, bidirected=()))
     ax.figure.canvas.draw()
     boxes = {
         text.get_text(): text.get_bbox_patch().get_window_extent()
@@ -406,7 +406,7 @@ def test_no_edge_runs_through_a_variable_that_it_does_not_touch(graph: CausalGra
 
 def test_roles_can_be_told_apart_without_colour() -> None:
     graph = CausalGraph.read("x -> y; z -> y; n -> y; u [latent]; u -> y")
-    ax = plot_graph(graph, cr.check(graph, target="y", actionable=["x"], control=["z"]))
+    ax: Any = plot_graph(graph, cr.check(graph, target="y", actionable=["x"], control=["z"]))
     looks = set()
     for text in ax.texts:
         if text.get_text() in graph.nodes:

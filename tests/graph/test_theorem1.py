@@ -86,7 +86,7 @@ def adjusted(model: Model, rule: Rule, control: tuple[str, ...]) -> float:
     for world in model.worlds():
         counts = strata.setdefault(picked(world, control), np.zeros(3))
         counts += model.probability(world) * np.array([1, rule(world), rule(world) and world["y"] == 1])
-    return sum(share * with_outcome / covered for share, covered, with_outcome in strata.values())
+    return float(sum(share * with_outcome / covered for share, covered, with_outcome in strata.values()))
 
 
 def complement(rule: Rule) -> Rule:
@@ -161,7 +161,7 @@ def test_the_estimate_converges_to_the_effect_and_the_unadjusted_one_does_not() 
 
 def test_criterion_e_is_needed_the_adjusted_effect_is_0_157_where_the_true_one_is_0_30() -> None:
     """X → Y → Z satisfies (a) to (d) with Z as control, and Theorem 1 fails."""
-    tables = {
+    tables: dict[str, dict[tuple[int, ...], np.ndarray]] = {
         "x": {(): np.array([0.5, 0.5])},
         "y": {(0,): np.array([0.6, 0.4]), (1,): np.array([0.3, 0.7])},
         "z": {(0,): np.array([0.8, 0.2]), (1,): np.array([0.1, 0.9])},

@@ -26,9 +26,9 @@ from causalrules.datasets import titanic
 from causalrules.discovery import discover
 from causalrules.exceptions import DataError, InputError
 from causalrules.language.propositions import Proposition
-from causalrules.report.words import number
 from causalrules.result.rule import RuleResult
 from causalrules.result.rules import RuleSet
+from causalrules.text import number
 from rulesets import QUESTION, rule_results, rule_set, rule_sets, women_of_two_classes
 from strategies import VALUES, SmallTable, small_tables
 
@@ -55,8 +55,8 @@ def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> Non
         assert rule.effect <= high + 1e-12
     else:
         assert math.isnan(rule.effect)
-    counts = np.array(rule.counts).T
-    assert rule.value == pytest.approx(estimators.objective(estimator, *counts, 2.0), nan_ok=True)
+    a, b, c, d = np.array(rule.counts).T
+    assert rule.value == pytest.approx(estimators.objective(estimator, a, b, c, d, 2.0), nan_ok=True)
 
 
 def test_titanic_numbers() -> None:
@@ -91,6 +91,7 @@ COMPARE = {"=": operator.eq, "<=": operator.le, ">=": operator.ge}
 @given(small_tables(), st.data())
 def test_covers_exactly_the_rows_that_satisfy_every_condition(table: SmallTable, data: st.DataObject) -> None:
     conditions = []
+    value: Any
     for column, kind in table.actionable.items():
         if kind == "number":
             value, sign = data.draw(VALUES[kind]), data.draw(st.sampled_from(["<=", ">="]))
@@ -251,8 +252,9 @@ def test_html_holds_no_markup_but_ours(rules: RuleSet) -> None:
 
 @pytest.mark.parametrize(("library", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("dict", dict)])
 def test_frames_come_in_the_callers_library(library: str, kind: type) -> None:
-    frame = rule_set(women_of_two_classes(), library=library).to_frame()
-    assert isinstance(frame, kind)
+    result = rule_set(women_of_two_classes(), library=library).to_frame()
+    assert isinstance(result, kind)
+    frame: Any = result
     assert list(frame["rule"]) == ["class ≤ 2 ∧ sex = female"]
     assert list(frame["reliable_effect"]) == [women_of_two_classes().reliable_effect]
     assert list(frame["n_covered"]) == [170]
@@ -418,7 +420,7 @@ RULE = RuleResult.from_counts(
     "reliable",
 )
 DOCUMENT = json.loads(rule_set(RULE, notes=("a note",), versions={"causalrules": "1"}).to_json())
-JUNK = [None, True, -1, 10**400, 1e308, "x", "", [], {}, [None], {"x": []}, [[1]]]
+JUNK: list[Any] = [None, True, -1, 10**400, 1e308, "x", "", [], {}, [None], {"x": []}, [[1]]]
 
 
 @pytest.mark.parametrize("junk", JUNK, ids=lambda junk: repr(junk)[:20])

@@ -82,7 +82,7 @@ def tables_and_rules(draw: st.DrawFn) -> tuple[dict[str, list[Any]], dict[str, s
 
 def covered(columns: dict[str, list[Any]], kinds: dict[str, str], rules: list[list[Proposition]]) -> list[int]:
     """The rows that covers() selects, by at least one of the rules."""
-    types = {"integer": "Int64", "float": "float64", "boolean": "boolean"}
+    types: dict[str, Any] = {"integer": "Int64", "float": "float64", "boolean": "boolean"}
     frame = pd.DataFrame(
         {
             name: pd.array([pd.NA if value is None else value for value in values], dtype=types[kinds[name]])

@@ -155,7 +155,8 @@ def test_other_questions_are_refused(small_checkpoint: Path, changed: dict[str, 
 def test_equal_options_are_the_same(tmp_path: Path) -> None:
     path = tmp_path / "search.ckpt"
     cr.discover(columns(), "y", checkpoint=path, beta=2, alpha=1, min_coverage=0)
-    cr.discover(columns(), "y", checkpoint=path, beta=2.0, alpha=Fraction(1), min_coverage=np.float32(0))
+    others: dict[str, Any] = {"alpha": Fraction(1), "min_coverage": np.float32(0)}  # numbers of other libraries
+    cr.discover(columns(), "y", checkpoint=path, beta=2.0, **others)
 
 
 def test_other_rows_are_refused_and_another_order_is_not(small_checkpoint: Path) -> None:

@@ -18,7 +18,7 @@ from causalrules.result.rules import RuleSet
 from causalrules.search import deadline
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
-from causalrules.trust import calibration, repeat
+from causalrules.trust import calibration, repeat, resample
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.evidence import Calibration
 from causalrules.trust.resample import folds
@@ -167,7 +167,7 @@ def test_a_cut_calibration_keeps_its_promise(
     # Of ten, the sixth smallest at 50 %; if one counts as the largest, that is the sixth of the nine others.
     sixth = calibrate(problem, options, confidence=0.6, permutations=9)
     done = 0
-    permuted = calibration.permuted
+    permuted = resample.permuted
 
     def counted(*arguments: Any) -> Any:
         nonlocal done
@@ -200,8 +200,9 @@ def test_reading_calibrating_and_searching_share_the_time(
     clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from causalrules import discovery
+    from causalrules.data import reading
 
-    read, run = discovery.read, search.run
+    read, run = reading.read, search.run
     limits: list[Any] = []
 
     def slow_read(*given: Any) -> Any:

@@ -70,7 +70,7 @@ def test_bins_by_hand(values: list[int], max_bins: int, expected: list[list[int]
 
 
 def test_a_missing_value_satisfies_no_condition_and_a_missing_target_drops_the_row() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"y": 1, "age": 10},
         {"y": 0, "age": 20},
         {"y": 1, "age": float("nan")},

@@ -39,9 +39,9 @@ def pack(coded: CodedTable, rows: Sequence[int] | None = None, sizes: bool = Fal
     table, levels, n_strata = coded
     part = batch(table, levels, range(len(table.strata)) if rows is None else rows)
     first = [_native.Batch(part.strata, part.outcomes, part.weights, [])] if sizes else None
-    limits = zip(*table.conditions, strict=True)
+    column, low, high = zip(*table.conditions, strict=True)
     return _native.PackedTable(
-        *limits, len(table.columns), n_strata, [part], max_weight=3, sizes=first, **options(table, levels)
+        column, low, high, len(table.columns), n_strata, [part], max_weight=3, sizes=first, **options(table, levels)
     )
 
 
@@ -52,8 +52,8 @@ def in_parts(coded: CodedTable, n_parts: int) -> _native.RemoteTable:
     def ask(question: NDArray[np.uint32], length: int) -> NDArray[np.uint64]:
         return _native.put_together(question, [part.answer(question, length) for part in parts])
 
-    limits = zip(*table.conditions, strict=True)
-    return _native.RemoteTable(ask, *limits, n_strata, 2, **options(table, levels))
+    column, low, high = zip(*table.conditions, strict=True)
+    return _native.RemoteTable(ask, column, low, high, n_strata, 2, **options(table, levels))
 
 
 def run(packed: _native.Packed, question: dict[str, Any], threads: int = 1) -> list[tuple[float, tuple[int, ...]]]:

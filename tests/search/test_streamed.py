@@ -101,7 +101,7 @@ def test_streamed_weights_are_repeated_rows(
     assert outcome(path, small, weights="n") == outcome(expanded, small)
 
 
-words = st.text(st.characters(exclude_categories=("Cs",)), max_size=3)
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
 columns_of_any_kind = st.one_of(
     st.lists(st.none() | st.floats(allow_infinity=False), min_size=12, max_size=12),
     st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), min_size=12, max_size=12),
@@ -218,12 +218,13 @@ def test_streamed_infinities_are_named(tmp_path: Path, sliced: pytest.MonkeyPatc
 
 def test_too_many_texts(tmp_path: Path, sliced: pytest.MonkeyPatch) -> None:
     sliced.setattr(streaming, "_MOST_TEXTS", 3)
-    values = {"y": [0, 1, 0, 1, 1], "b": [True, False, True, True, False]}
+    values: dict[str, list[Any]] = {"y": [0, 1, 0, 1, 1], "b": [True, False, True, True, False]}
     rules = cr.discover(write({**values, "x": list("abcde")}, tmp_path / "a.parquet"), "y")
     assert any("5 values are all different" in note for note in rules.notes)
     for role in ("target", "control"):
+        roles: dict[str, Any] = {"target": "y", "outcome": 1, role: "x"}
         with pytest.raises(DataError, match="'x' has 5 distinct texts"):
-            cr.discover(tmp_path / "a.parquet", **{"target": "y", "outcome": 1, role: "x"})
+            cr.discover(tmp_path / "a.parquet", **roles)
     with pytest.raises(DataError, match="'x' has 4 distinct texts"):
         cr.discover(write({**values, "x": list("abcda")}, tmp_path / "b.parquet"), "y")
 
@@ -247,7 +248,7 @@ def test_available_memory_is_something() -> None:
 def test_remote_rows_are_fetched_on_access(tmp_path: Path, sliced: pytest.MonkeyPatch) -> None:
     import pickle
 
-    columns = {"y": [0, 1] * 20, "x": list(range(40)), "z": ["a", "b", "b", "a"] * 10}
+    columns: dict[str, list[Any]] = {"y": [0, 1] * 20, "x": list(range(40)), "z": ["a", "b", "b", "a"] * 10}
     streamed = cr.discover(write(columns, tmp_path / "data.parquet"), "y", control="z").problem
     local = cr.discover(columns, "y", control="z").problem
     assert streamed is not None
@@ -272,7 +273,7 @@ def test_a_query_cannot_tell_cases_apart(tmp_path: Path) -> None:
 
 
 def test_a_query_chooses_rows_and_columns(tmp_path: Path) -> None:
-    columns = {"y": [0, 1] * 20, 'a "b"': list(range(40)), "z": ["a", "b", "b", "a"] * 10}
+    columns: dict[str, list[Any]] = {"y": [0, 1] * 20, 'a "b"': list(range(40)), "z": ["a", "b", "b", "a"] * 10}
     path = write(columns, tmp_path / "data.parquet")
     query = 'SELECT y, "a ""b""" % 7 AS x FROM data WHERE z = \'a\''
     chosen = [row for row in range(40) if columns["z"][row] == "a"]
