@@ -330,14 +330,14 @@ def asks(kind: Callable[P, Question]) -> Callable[[Callable[[Any, Question], R]]
     The decorated function has the options as its parameters, to readers, type checkers and `inspect` alike;
     `{options}` in its docstring becomes their documentation.
     """
-    return _taking_options(kind)
+    return _taking_options(kind)  # type: ignore[no-any-return]
 
 
 def asks_about(
     kind: Callable[P, Question],
 ) -> Callable[[Callable[[Any, Any, Question], R]], Callable[Concatenate[Any, Any, P], R]]:
     """Let a function of data, something else and a question take the options of the question instead."""
-    return _taking_options(kind)
+    return _taking_options(kind)  # type: ignore[no-any-return]
 
 
 def _taking_options(kind: Callable[..., Question]) -> Any:
