@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from causalrules.graph.assumptions import assumptions
 from causalrules.language.propositions import AND
-from causalrules.text import counted, listed, noise, number, percent, plain, points
+from causalrules.text import adjusted_p as noise, counted, listed, number, percent, plain, points
 
 if TYPE_CHECKING:
     from causalrules.question import Question

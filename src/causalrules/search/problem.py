@@ -5,12 +5,14 @@ Permutations, splits and subsamples derive from it: other rows, the same languag
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from causalrules import estimators
 from causalrules.data.table import Table
 from causalrules.language.cuts import Cuts, check_cuts
 from causalrules.language.language import Language, build_language
@@ -65,6 +67,28 @@ class Problem:
     def columns(self) -> tuple[NDArray[Any], ...]:
         """Codes of the columns of the language, −1 if missing."""
         return self.rows.local.columns
+
+    @property
+    def frequencies(self) -> NDArray[np.int64]:
+        """How often each row counts: its weight, or 1."""
+        weights = self.weights
+        return np.ones(len(self.stratum), np.int64) if weights is None else weights.astype(np.int64)
+
+    def covered(self, numbers: Iterable[int]) -> NDArray[np.bool_]:
+        """Return which rows satisfy all of these conditions, given by their numbers in the language."""
+        language = self.language
+        rows = np.ones(len(self.stratum), np.bool_)
+        for number in numbers:
+            codes = self.columns[language.column_index[number]]
+            rows &= (codes >= language.low[number]) & (codes <= language.high[number])
+        return rows
+
+    def contingency(
+        self, covered: NDArray[np.bool_], frequencies: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """Count a, b, c and d of a rule with these rows in each stratum; by default each row as often as it counts."""
+        weights = self.frequencies if frequencies is None else frequencies
+        return estimators.contingency(self.stratum, self.outcome, covered, weights, self.strata.n_strata)
 
     def with_rows(self, **changes: Any) -> Problem:
         """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""
