@@ -266,7 +266,12 @@ def lalonde(quick: bool) -> None:
         low, high = rule.interval()
         alone = 1 - rule.overlap
         rows.append([name, f"{rule.effect:+.3f} ({low:+.3f} to {high:+.3f})", str(len(rule.counts)), f"{alone:.0%}"])
-    columns_ = ["data", "effect of the programme on having earnings in 1978", "strata", "rows without a comparison group"]
+    columns_ = [
+        "data",
+        "effect of the programme on having earnings in 1978",
+        "strata",
+        "rows without a comparison group",
+    ]
     table("LaLonde", columns_, rows)
 
 

@@ -149,7 +149,7 @@ def judge(
         doubts.append("not searched again on resampled rows")
     else:
         share = evidence.stability.nearly
-        weigh(share >= STABLE, f"it or nearly the same rule reappears in {percent(share, 0)} of samples")
+        weigh(share >= STABLE, f"it or nearly the same rule reappears in {percent(share, 0)} of subsamples")
     if evidence.sensitivity is not None:
         found = evidence.sensitivity
         needed = f"a confounder needs risk ratios of {found.e_value_limit:.2f} to make the {noun} uncertain"
