@@ -201,7 +201,7 @@ def test_redundant_rules_and_near_duplicates_are_hidden_until_asked_for(opened: 
     assert shown(page) == list(range(1, 11))
     words = page.locator("main").inner_text()
     assert "a more general rule in the list is at least as good" in words
-    assert "hidden: a stronger rule in the list shares half of the rows or more" in words
+    assert "hidden: a stronger rule in the list shares at least half the rows" in words
 
 
 @WITH_BROWSER

@@ -138,7 +138,7 @@ def _hidden(less: list[_Less], n_left: int) -> list[str]:
         )
     if variants:
         said.append(
-            f"{counted(variants, 'near-duplicate')} hidden: a stronger rule in the list shares half of the rows or more."
+            f"{counted(variants, 'near-duplicate')} hidden: a stronger rule in the list shares at least half the rows."
         )
     return said
 

@@ -72,7 +72,7 @@ def obtained(rules: RuleSet) -> list[str]:
     if (run := evidence.permutation) is not None:
         how = "all" if run.exact else f"{run.permutations:,} of at most {run.asked:,}"
         sentences.append(
-            f"adjusted p: adjusted for the search, {run.method}, {how} permutations of the outcome within strata"
+            f"adjusted p: adjusted for the search ({run.method}, {how} permutations within strata)"
             + _cut_short(run.cut_short, "as good")
         )
     if evidence.calibration is not None:
