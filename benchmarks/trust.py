@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import causalrules as cr
+from causalrules import estimators
 from causalrules.trust.calibration import calibrate
-from causalrules.trust.holdout import standardised
 from causalrules.trust.repeat import exact
 
 Columns = dict[str, Any]
@@ -121,8 +121,8 @@ def n_rules(n_propositions: int, max_length: int) -> int:
 
 
 def one_sided(rule: cr.RuleResult) -> float:
-    effect, error = standardised(rule.counts)
-    return 1.0 if effect is None or error is None else 0.5 * math.erfc(effect / error / math.sqrt(2))
+    effect, error = estimators.population_effect(*rule.tables)
+    return 1.0 if math.isnan(effect) else 0.5 * math.erfc(effect / error / math.sqrt(2))
 
 
 def power(quick: bool) -> None:
@@ -266,7 +266,12 @@ def lalonde(quick: bool) -> None:
         low, high = rule.interval()
         alone = 1 - rule.overlap
         rows.append([name, f"{rule.effect:+.3f} ({low:+.3f} to {high:+.3f})", str(len(rule.counts)), f"{alone:.0%}"])
-    columns_ = ["data", "effect of the programme on having earnings in 1978", "strata", "rows without counterpart"]
+    columns_ = [
+        "data",
+        "effect of the programme on having earnings in 1978",
+        "strata",
+        "rows without a comparison group",
+    ]
     table("LaLonde", columns_, rows)
 
 

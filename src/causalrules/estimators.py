@@ -1,14 +1,15 @@
-"""The formulas of the paper (§3.2), one function each.
+"""The formulas of the paper (§3.2) and of the trust reports, one function each.
 
-Every function takes the contingency tables of a rule σ and an outcome y, one table per stratum z of the
-controls, as four numbers or four arrays of equal length:
+Every estimate takes the contingency tables of a rule σ and an outcome y, one table per stratum z of the
+controls, as four numbers or four arrays of equal length (`contingency` counts them):
 
 | | y | not y |
 |---|---|---|
 | σ holds | a | b |
 | σ does not hold | c | d |
 
-With n_z = a+b+c+d, N = Σ_z n_z and K = the number of strata. A value that is undefined is nan.
+With n_z = a+b+c+d, N = Σ_z n_z and K = the number of strata. N′ is the number of rows in strata with both sides, that
+is, with rows where σ holds and rows where it does not. A value that is undefined is nan.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _tables(*counts: ArrayLike) -> tuple[Floats, ...]:
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    """Return part / whole, and nan where there is no whole."""
+    """Return part / whole, and nan where the whole is 0."""
     share: Floats = np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
     return share
 
@@ -74,10 +75,52 @@ def _both_sides(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]
 
 
 def _standardised(share: Floats, a: Floats, b: Floats, c: Floats, d: Floats) -> float:
-    """Return Σ_z share_z · n_z/N′ over the strata where both sides are present, N′ their rows."""
+    """Return Σ_z share_z · n_z/N′ over the strata with both sides."""
     inside = _both_sides(a, b, c, d)
     rows = (a + b + c + d)[inside]
     return _ratio(np.sum(share[inside] * rows), np.sum(rows))
+
+
+def _compared(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> tuple[Floats, ...]:
+    """Return a, b, c and d of the strata with both sides, and the weight n_z/N′ of each."""
+    tables = np.array(_tables(a, b, c, d))
+    tables = tables[:, _both_sides(*tables)]
+    rows = tables.sum(axis=0)
+    return (*tables, rows / rows.sum() if rows.size else rows)
+
+
+def contingency(
+    stratum: NDArray[Any], outcome: NDArray[Any], covered: NDArray[np.bool_], weights: ArrayLike | None, n_strata: int
+) -> NDArray[np.int64]:
+    """Count the contingency table of a rule in each stratum.
+
+    Parameters
+    ----------
+    stratum
+        Number of each row's stratum, from 0 to n_strata − 1.
+    outcome
+        Whether the outcome happened in each row.
+    covered
+        Whether the rule holds in each row.
+    weights
+        How often each row counts; None if each counts once.
+    n_strata
+        Number of strata; those without rows get a table of zeros.
+
+    Returns
+    -------
+    ndarray of shape (4, n_strata)
+        The counts a, b, c and d.
+
+    Examples
+    --------
+    >>> rule, happened = np.array([True, True, False]), np.array([True, False, True])
+    >>> contingency(np.array([0, 0, 1]), happened, rule, [1, 5, 2], 2).tolist()
+    [[1, 0], [5, 0], [0, 2], [0, 0]]
+    """
+    cell = 4 * stratum.astype(np.int64) + 2 * ~covered + ~outcome.astype(np.bool_)
+    counts: NDArray[np.int64] = np.bincount(cell, weights, minlength=4 * n_strata).astype(np.int64)
+    return counts.reshape(n_strata, 4).T
 
 
 def reliable_difference(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> Any:
@@ -120,11 +163,11 @@ def reliable_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta
 
 
 def plugin_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return the plug-in estimate; a stratum without both sides counts as no difference.
+    """Return the plug-in estimate, with a difference of 0 in strata without both sides.
 
     ê(σ) = Σ_z (a/(a+b) − c/(c+d)) · n_z/N
 
-    This is what the estimator "plugin" maximises, and equals effect · overlap.
+    The estimator "plugin" maximises it. It equals effect · overlap.
 
     >>> round(plugin_effect([81, 192], [6, 71], [234, 55], [36, 25]), 3)
     0.054
@@ -137,7 +180,7 @@ def plugin_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> flo
 
 
 def overlap(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return the share of the rows in strata where the rule holds for some and fails for some: N′/N.
+    """Return the share of the rows in strata with both sides: N′/N.
 
     >>> overlap([1, 2], [1, 2], [1, 0], [1, 0])
     0.5
@@ -150,7 +193,7 @@ def overlap(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
 def p_do_rule(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
     """Return the probability of the outcome where the rule holds, adjusted for the controls.
 
-    p(y | do(σ)) = Σ_z a/(a+b) · n_z/N′, over the strata where both sides are present, N′ their rows
+    p(y | do(σ)) = Σ_z a/(a+b) · n_z/N′, over the strata with both sides
 
     Treatment A for kidney stones, adjusted for their size:
 
@@ -164,7 +207,7 @@ def p_do_rule(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
 def p_do_not_rule(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
     """Return the probability of the outcome where the rule does not hold, adjusted for the controls.
 
-    p(y | do(not σ)) = Σ_z c/(c+d) · n_z/N′, over the strata where both sides are present, N′ their rows
+    p(y | do(not σ)) = Σ_z c/(c+d) · n_z/N′, over the strata with both sides
 
     >>> round(p_do_not_rule([81, 192], [6, 71], [234, 55], [36, 25]), 3)
     0.779
@@ -174,9 +217,9 @@ def p_do_not_rule(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> flo
 
 
 def effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return the adjusted effect on the rows that can tell: nan where no stratum has both sides.
+    """Return the adjusted effect, over the rows with a comparison group; nan if there are none.
 
-    e(σ) = Σ_z (a/(a+b) − c/(c+d)) · n_z/N′, over the strata where both sides are present, N′ their rows
+    e(σ) = Σ_z (a/(a+b) − c/(c+d)) · n_z/N′, over the strata with both sides
 
     >>> round(effect([81, 192], [6, 71], [234, 55], [36, 25]), 3)
     0.054
@@ -186,11 +229,11 @@ def effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
 
 
 def association(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, *, laplace: bool = False) -> float:
-    """Return the difference without controls: the plug-in estimate on the pooled table.
+    """Return the unadjusted difference: the plug-in estimate on the pooled table.
 
     a/(a+b) − c/(c+d), with a = Σ_z a_z and so on; with `laplace`, one is added to each of the four cells.
 
-    Without adjusting for the size of the stones, treatment A looks worse (Simpson's paradox):
+    Unadjusted for the size of the stones, treatment A looks worse (Simpson's paradox):
 
     >>> round(association([81, 192], [6, 71], [234, 55], [36, 25]), 3)
     -0.046
@@ -200,7 +243,7 @@ def association(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, *, lapla
 
 
 def marginal_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return what the effect would seem to be without controls: the plain `association`.
+    """Return the unadjusted effect: `association` without the Laplace correction.
 
     >>> round(marginal_effect([81, 192], [6, 71], [234, 55], [36, 25]), 3)
     -0.046
@@ -347,12 +390,12 @@ def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: Array
 
 
 def share_variance(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Return the variance of a share of a rows out of a + b, for one stratum or for each.
+    """Return the variance of the share a/(a+b), for one stratum or for each.
 
     p̃(1−p̃)/(a+b), with p̃ = (a+1)/(a+b+2)
 
-    One success and one failure are added, as by Agresti & Caffo (2000), so that a side where the outcome always or
-    never happened is not taken to be certain.
+    One success and one failure are added (Agresti & Caffo 2000), so that the variance is above 0 where the outcome
+    always or never happened.
 
     >>> share_variance([5, 2], [0, 2]).round(3).tolist()
     [0.024, 0.062]
@@ -368,7 +411,7 @@ def standard_error(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> fl
 
     √ Σ_z (n_z/N′)² · [p̃(1−p̃)/(a+b) + q̃(1−q̃)/(c+d)], with p̃ = (a+1)/(a+b+2), q̃ = (c+1)/(c+d+2)
 
-    The variances are those of `share_variance`. They alone are corrected: moving the centre as well would pull the
+    The variances are those of `share_variance`. Only they are corrected: correcting the shares too would pull the
     effect of many small strata towards 0.
 
     >>> round(standard_error(161, 9, 181, 540), 4)
@@ -376,22 +419,62 @@ def standard_error(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> fl
     >>> standard_error(5, 0, 0, 5) > 0
     True
     """
-    a, b, c, d = _tables(a, b, c, d)
-    inside = _both_sides(a, b, c, d)
-    if not inside.any():
-        return float("nan")
-    a, b, c, d = a[inside], b[inside], c[inside], d[inside]
-    rows = a + b + c + d
-    variance = share_variance(a, b) + share_variance(c, d)
-    return float(np.sqrt(np.sum((rows / np.sum(rows)) ** 2 * variance)))
+    *_, weight = table = _compared(a, b, c, d)
+    return float(np.sqrt(_variance_within(*table))) if weight.size else float("nan")
+
+
+def _variance_within(a: Floats, b: Floats, c: Floats, d: Floats, weight: Floats) -> float:
+    return float(np.sum(weight**2 * (share_variance(a, b) + share_variance(c, d))))
+
+
+def population_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> tuple[float, float]:
+    """Return `effect` and its standard error as an estimate for the population that the rows were drawn from.
+
+    √( standard_error² + Σ_z (n_z/N′) · (τ_z − effect)² / N′ ), with τ_z = a/(a+b) − c/(c+d)
+
+    The second term is the chance in how many rows fall into each stratum.
+
+    >>> effect, error = population_effect([81, 192], [6, 71], [234, 55], [36, 25])
+    >>> round(effect, 3), round(error, 4)
+    (0.054, 0.0341)
+    """
+    *table, weight = _compared(a, b, c, d)
+    if not weight.size:
+        return float("nan"), float("nan")
+    a, b, c, d = table
+    difference = a / (a + b) - c / (c + d)
+    mean = float(np.sum(weight * difference))
+    between = float(np.sum(weight * (difference - mean) ** 2) / np.sum(table))
+    return mean, float(np.sqrt(_variance_within(a, b, c, d, weight) + between))
+
+
+def risk_ratio(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> tuple[float, float]:
+    """Return p_do_rule / p_do_not_rule and the standard error of its logarithm.
+
+    RR = p/q, with p = p_do_rule and q = p_do_not_rule; √( var(p)/p² + var(q)/q² ) by the delta method
+
+    The variances are those of `standard_error`. Where p or q is 0, half a row is added to every cell.
+
+    >>> ratio, error = risk_ratio(161, 9, 181, 540)
+    >>> round(ratio, 3), round(error, 4)
+    (3.773, 0.0671)
+    """
+    a, b, c, d, weight = _compared(a, b, c, d)
+    if not weight.size:
+        return float("nan"), float("nan")
+    variances = [np.sum(weight**2 * share_variance(*side)) for side in ((a, b), (c, d))]
+    if not (a.any() and c.any()):
+        a, b, c, d = a + 0.5, b + 0.5, c + 0.5, d + 0.5
+    p, q = float(np.sum(weight * a / (a + b))), float(np.sum(weight * c / (c + d)))
+    return p / q, float(np.sqrt(variances[0] / p**2 + variances[1] / q**2))
 
 
 def interval(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """Return the two-sided normal interval of `effect`, kept within [−1, 1].
+    """Return the two-sided normal interval of `effect`, clipped to [−1, 1].
 
     effect ± β(level) · standard_error
 
-    It holds for a rule that was fixed in advance, and takes no account of a search.
+    It ignores the search: it is valid for a rule that was chosen before looking at the data.
 
     >>> low, high = interval(161, 9, 181, 540)
     >>> round(low, 3), round(high, 3)

@@ -63,36 +63,51 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
-def noise(p_value: float) -> str:
-    """Say what an adjusted p-value means."""
-    return f"the best rule of noise is as good with probability {p_value:.3g}"
+def adjusted_p(p_value: float) -> str:
+    """Name a p-value and what it is adjusted for.
+
+    >>> adjusted_p(0.001)
+    'p = 0.001, adjusted for the search'
+    """
+    return f"p = {p_value:.3g}, adjusted for the search"
 
 
-def number(value: float) -> str:
-    """Format a number to four places with a real minus sign; "–" for nan."""
-    return "–" if math.isnan(value) else f"{value:.4f}".replace("-", "−")
+def number(value: float | None, places: int = 4) -> str:
+    """Format a number with a real minus sign; "–" where it is undefined.
+
+    >>> number(-0.5), number(None)
+    ('−0.5000', '–')
+    """
+    return "–" if value is None or math.isnan(value) else f"{value:.{places}f}".replace("-", "−")
 
 
-def percent(value: float) -> str:
-    """Format a share in percent, to one place."""
-    return "–" if math.isnan(value) else f"{100 * value:.1f} %".replace("-", "−")
+def percent(value: float, places: int = 1) -> str:
+    """Format a share in percent.
+
+    >>> percent(0.054), percent(0.87, 0)
+    ('5.4 %', '87 %')
+    """
+    return "–" if math.isnan(value) else f"{number(100 * value, places)} %"
 
 
-def points(value: float) -> str:
-    """Format a difference of probabilities in percentage points."""
-    return "no number" if math.isnan(value) else f"{100 * value:.1f} points".replace("-", "−")
+def points(value: float | None) -> str:
+    """Format a difference of probabilities in percentage points.
 
-
-def signed(value: float | None) -> str:
-    """Format an effect with its sign; "–" where it is undefined."""
-    return "–" if value is None or math.isnan(value) else f"{value:+.3f}".replace("-", "−")
+    >>> points(-0.054)
+    '−5.4 points'
+    """
+    return "no number" if value is None or math.isnan(value) else f"{number(100 * value, 1)} points"
 
 
 def with_interval(effect: float | None, low: float | None, high: float | None) -> str:
-    """Format an effect with its sign and its interval."""
-    if effect is None or math.isnan(effect):
+    """Format a difference of probabilities with its interval, in percentage points.
+
+    >>> with_interval(0.054, -0.021, 0.13)
+    '5.4 points (−2.1 to 13.0)'
+    """
+    if effect is None or low is None or high is None or math.isnan(effect):
         return "not measurable"
-    return f"{signed(effect)} ({signed(low)} to {signed(high)})"
+    return f"{points(effect)} ({number(100 * low, 1)} to {number(100 * high, 1)})"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Writing a result to a file: as a whole or not at all."""
+"""Atomic writes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from causalrules.exceptions import DataError
 
 
 def replace_file(path: Path, content: str | bytes, what: str = "result to") -> None:
-    """Write beside the file and then move, so that a reader never finds half of it.
+    """Write to a temporary file and move it into place, so that readers never see half of it.
 
-    The new file has the permissions of the one that it replaces; `what` names it where it cannot be written.
+    The new file keeps the permissions of the old one. `what` names it in the error message.
     """
     written = content.encode("utf-8") if isinstance(content, str) else content
     try:
         path = path.resolve()
-        if path.exists() and not path.is_file():  # a pipe or a terminal cannot be moved onto
+        if path.exists() and not path.is_file():  # pipes and terminals cannot be replaced
             path.write_bytes(written)
             return
         beside = path.with_name(f".{os.urandom(8).hex()}.partial")
         try:
             with beside.open("xb") as file:
-                # Before the first byte: what was private must at no time be readable by others.
+                # Before writing, so that a private file is never readable by others.
                 if path.exists():
                     beside.chmod(stat.S_IMODE(path.stat().st_mode))
                 file.write(written)

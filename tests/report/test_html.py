@@ -15,7 +15,7 @@ import pytest
 import causalrules as cr
 from causalrules.graph.admissibility import Violation
 from causalrules.report import html, reproduce, sections
-from causalrules.report import words as wording
+from causalrules.report import result_words as wording
 from rulesets import HOSTILE, admissibility, rule_set, women_of_two_classes
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -137,9 +137,9 @@ def test_rules_are_sorted_by_a_click_on_a_heading(opened: Callable[..., Any]) ->
     show_all(page)
     assert shown(page) == list(range(1, 11))
     for heading, key in (
-        ("not adjusted", lambda rule: rule.marginal_effect),
+        ("unadjusted", lambda rule: rule.marginal_effect),
         ("coverage", lambda rule: rule.coverage),
-        ("reliable difference", lambda rule: rule.reliable_effect),
+        ("conservative difference", lambda rule: rule.reliable_effect),
     ):
         button = page.get_by_role("button", name=heading, exact=True)
         button.click()
@@ -200,8 +200,8 @@ def test_redundant_rules_and_near_duplicates_are_hidden_until_asked_for(opened: 
     page.get_by_label("near-duplicates").check()
     assert shown(page) == list(range(1, 11))
     words = page.locator("main").inner_text()
-    assert "a more general rule in the list does at least as well" in words
-    assert "near-duplicates of a stronger rule" in words
+    assert "a more general rule in the list is at least as good" in words
+    assert "hidden: a stronger rule in the list shares at least half the rows" in words
 
 
 @WITH_BROWSER
@@ -253,7 +253,7 @@ def trapped() -> dict[str, list[Any]]:
 
 
 @WITH_BROWSER
-def test_nothing_of_a_strangers_runs_or_breaks_the_page(opened: Callable[..., Any]) -> None:
+def test_no_name_or_value_runs_or_breaks_the_page(opened: Callable[..., Any]) -> None:
     rules = cr.discover(trapped(), "<b>target</b>", TRAPS[0], control="<i>control</i>", k=20, max_length=2)
     page = opened(rules)
     open_all(page)
@@ -326,16 +326,16 @@ def test_no_causal_word_without_an_admissible_graph(verdict: Any, beta: float) -
     rules = cr.discover(PASSENGERS, "survived", control="sex", k=3, beta=beta)
     rules = dataclasses.replace(rules, admissibility=verdict)
     for rule in rules:
-        assert not CAUSAL.search(" ".join(wording.reading(rule, rules)).replace("would seem", ""))
+        assert not CAUSAL.search(" ".join(wording.reading(rule, rules)))
     if beta != 2.0:
         return
     page = rules.to_html()
-    found = re.search(r"<h2>What was found</h2>.*?<h2>", page, re.DOTALL)
+    found = re.search(r"<h2>Rules</h2>.*?<h2>", page, re.DOTALL)
     assert found
-    words = re.sub(r"<[^>]*>", " ", found[0].replace("would seem", ""))
+    words = re.sub(r"<[^>]*>", " ", found[0])
     # only the warning that nothing was found calls the number by its name
     assert not CAUSAL.search(words.replace(wording.warning(rules) or "no warning", ""))
-    assert f"reliable {'difference' if verdict is None else 'association'}" in words
+    assert f"conservative {'difference' if verdict is None else 'association'}" in words
 
 
 def test_an_admissible_graph_lets_the_report_speak_of_bringing_about() -> None:
@@ -344,8 +344,8 @@ def test_an_admissible_graph_lets_the_report_speak_of_bringing_about() -> None:
     rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", beta=0.0)
     page = dataclasses.replace(rules, admissibility=verdict).to_html()
     assert "Bringing about treatment = A is estimated to raise the probability of success = 1 by 5.4 points" in page
-    assert "reliable effect" in page
-    assert "of the opposite sign (Simpson&#39;s paradox)" in page
+    assert "conservative effect" in page
+    assert "with the opposite sign (Simpson&#39;s paradox)" in page
     assert "The causal graph is admissible" in page
 
 
@@ -354,45 +354,43 @@ def test_readings_give_the_numbers_of_the_rule() -> None:
     first, second = wording.reading(rules[0], rules)
     assert first == (
         "Bringing about class ≤ 2 and sex = female is estimated to raise the probability of survived = 1 by 69.6 "
-        "points, with no controls; at least 57.7 points after the allowance for chance that β = 2 makes for one rule "
-        "on its own; as the best of many it may still owe this to chance."
+        "points, unadjusted; conservative estimate 57.7 points (β = 2), not adjusted for the search."
     )
-    assert "69.6 points (95 % interval 64.9 points to 74.3 points)" in second
-    assert "94.7 % where the rule holds against 25.1 % where it does not" in second
-    assert "170 rows, 19.1 %" in second
+    assert second == (
+        "Effect: 69.6 points (64.9 to 74.3), with a 95 % interval; 94.7 % where the rule holds instead of 25.1 %. "
+        "The rule covers 170 rows (19.1 %)."
+    )
 
 
 def test_the_headline_follows_the_evidence() -> None:
     strong = cr.discover(PASSENGERS, "survived", k=1).significance(19)
     (headline, *_) = wording.reading(strong[0], strong)
-    assert headline.endswith("; the best rule of noise is as good with probability 0.05.")
+    assert headline.endswith("; p = 0.05, adjusted for the search.")
     none = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1).significance(19)
     assert none[0].p_value is not None
     (headline, *_) = wording.reading(none[0], none)
-    assert headline.startswith(
-        f"Not supported, because the best rule of noise is as good with probability {none[0].p_value:.3g}. Where"
-    )
-    assert "nothing is left of it (−11.8 points)" in headline
+    assert headline.startswith(f"Not supported (p = {none[0].p_value:.3g}, adjusted for the search). Where")
+    assert "conservative estimate −11.8 points (β = 2), so it may be zero or negative" in headline
     judged = none.trust(19, 2, 2)
-    assert judged.to_html().count("Not supported, because ") == 2  # at the top, and with the rule
+    assert judged.to_html().count("Not supported (") == 2  # at the top, and with the rule
 
 
 def test_a_calibrated_beta_is_told_by_what_it_promises() -> None:
     rules = cr.discover(PASSENGERS, "survived", k=1, beta="calibrated")
-    promise = "calibrated so that the best rule of noise exceeds 0 in at most 5 of 100 tables"
+    promise = "calibrated: on shuffled data the best rule exceeds 0 in at most 5 % of tables"
     (headline, *_) = wording.reading(rules[0], rules)
     assert promise in headline
-    assert "on its own" not in headline
+    assert "not adjusted for the search" not in headline
     page = rules.to_html()
-    assert f"β = {rules.question.beta:g}, {promise}" in page
+    assert f"<dt>β</dt><dd><bdi>{rules.question.beta:g}, {promise}" in page
     assert "onfidence 9" not in page
 
 
 def test_the_report_says_once_what_its_intervals_are_good_for_and_adjusts_for_nothing_without_controls() -> None:
     page = cr.discover(PASSENGERS, "survived", k=2).to_html()
-    assert page.count("Intervals hold for a rule fixed in advance and take no account of the search.") == 1
-    assert "The numbers are differences between rows, not adjusted;" in page
-    said = page.replace("The numbers are differences between rows, not adjusted;", "").replace('class="adjusted"', "")
+    assert page.count("Intervals ignore the search.") == 1
+    assert "the numbers are differences, unadjusted, and not effects" in page
+    said = page.replace("not adjusted for the search", "").replace('class="adjusted"', "").replace("unadjusted", "")
     style = re.search(r"<style>.*?</style>", said, re.DOTALL)
     assert style is not None
     for found in re.findall(r".{30}[^_]adjusted.{20}", said.replace(style[0], "")):
@@ -445,10 +443,10 @@ def test_the_command_line_writes_the_report(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "class ≤ 2 ∧ sex = female" in report.read_text(encoding="utf-8")
     assert "class ≤ 2 ∧ sex = female" in done.stdout
-    refused = CliRunner().invoke(cli, [*arguments, "--report", str(data)])
-    assert refused.exit_code == 1
-    assert "--report" in refused.stderr
-    assert "is the data itself" in refused.stderr
+    failed = CliRunner().invoke(cli, [*arguments, "--report", str(data)])
+    assert failed.exit_code == 1
+    assert "--report" in failed.stderr
+    assert "is the data itself" in failed.stderr
 
 
 def test_results_without_rules_or_rows_have_a_report_too() -> None:
@@ -462,9 +460,9 @@ def test_results_without_rules_or_rows_have_a_report_too() -> None:
 def test_a_very_long_list_is_cut_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "_MOST_RULES", 4)
     page = RULES.to_html()
-    assert "The best 4 rules are shown, and 6 more are not." in page
+    assert "Only the best 4 rules of 10 are shown." in page
     assert page.count("<tbody data-rule=") == 4
-    assert "are not." not in PAGE
+    assert "Only the best" not in PAGE
 
 
 def test_a_report_is_the_same_each_time() -> None:

@@ -22,13 +22,13 @@ import causalrules as cr
 from causalrules.exceptions import OptionError
 from causalrules.graph.graph import CausalGraph
 from causalrules.language.propositions import Proposition
-from causalrules.report import plots
+from causalrules.report import figure
 from causalrules.report.drawing import plot_graph
 from causalrules.result import similarity as grouping
 from causalrules.result.rule import RuleResult
 from rulesets import HOSTILE, rule_set
 
-KINDS = ["effects", "coverage", "overlap", "convergence"]
+KINDS = ["effects", "coverage", "shared", "convergence"]
 RULES = cr.discover(cr.datasets.titanic(library="dict"), "survived", control="sex", k=6)
 
 
@@ -64,7 +64,7 @@ def test_effects_are_where_the_numbers_say() -> None:
     (lines,) = [each for each in ax.collections if type(each).__name__ == "LineCollection"]
     assert [segment[:, 0].tolist() for segment in lines.get_segments()] == [list(rule.interval) for rule in RULES]
     assert [label.get_text() for label in ax.get_yticklabels()] == [
-        f"{place}.  {plots.label(rule.text)}" for place, rule in enumerate(RULES, 1)
+        f"{place}.  {figure.label(rule.text)}" for place, rule in enumerate(RULES, 1)
     ]
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the best rule is on top
 
@@ -73,7 +73,7 @@ def test_without_controls_nothing_is_called_adjusted() -> None:
     rules = cr.discover(cr.datasets.titanic(library="dict"), "survived", k=2)
     for kind in ("effects", "coverage"):
         legend = [text.get_text() for text in rules.plot(kind).get_legend().get_texts()]
-        assert legend == [("difference, 95 % interval" if kind == "effects" else "difference"), "reliable"]
+        assert legend == [("difference, 95 % interval" if kind == "effects" else "difference"), "conservative"]
         assert any("adjusted" in text.get_text() for text in RULES.plot(kind).get_legend().get_texts())
 
 
@@ -112,10 +112,11 @@ def test_many_strata_are_cut_and_that_is_said() -> None:
     assert "30 largest of 50 strata" in ax.get_xlabel()
 
 
-def test_coverage_and_overlap_and_convergence_show_what_was_found() -> None:
+def test_coverage_shared_rows_and_convergence_show_what_was_found() -> None:
     ax = RULES.plot("coverage")
     assert offsets(ax, 1) == [[100 * rule.coverage, rule.reliable_effect] for rule in RULES]
-    ax = RULES.plot("overlap")
+    ax = RULES.plot("shared")
+    assert RULES.plot("overlap").plotted["shared"].tolist() == ax.plotted["shared"].tolist()  # the former name
     assert ax.images[0].get_array().tolist() == grouping.shared_rows(RULES).tolist()
     ax = RULES.plot("convergence")
     bound, best = ax.get_lines()
@@ -131,7 +132,7 @@ def test_what_cannot_be_plotted_is_an_error_that_says_why() -> None:
     with pytest.raises(OptionError, match="read from a file"):
         read.plot("convergence")
     with pytest.raises(OptionError, match="read from a file"):
-        read.plot("overlap")
+        read.plot("shared")
     assert read.plot().plotted["effect"].tolist() == RULES.plot().plotted["effect"].tolist()
 
 

@@ -1,4 +1,4 @@
-"""Results: their numbers, their words, and their way through JSON, with names and values from strangers."""
+"""Results: their numbers, their words, and their way through JSON, with untrusted names and values."""
 
 from __future__ import annotations
 
@@ -140,11 +140,11 @@ def test_text_fits_the_terminal_and_commands_it_nothing(
 
 def test_the_table_shows_each_rule_with_its_numbers() -> None:
     lines = str(rule_set(women_of_two_classes(), notes=("age is missing in 177 rows",))).split("\n")
-    assert lines[0].split() == ["#", "rule", "reliable", "difference", "difference", "marginal", "coverage", "rows"]
-    assert lines[1] == "1  class ≤ 2 ∧ sex = female               0.5767      0.6960    0.6960    19.1 %   170"
-    assert lines[2] == "difference: how much more often survived = 1 occurs where the rule holds, with no controls"
+    assert lines[0].split() == ["#", "rule", "conservative", "difference", "unadjusted", "coverage", "rows"]
+    assert lines[1] == "1  class ≤ 2 ∧ sex = female        0.5767      0.6960      0.6960    19.1 %   170"
+    assert lines[2] == "difference: how much more often survived = 1 occurs where the rule holds, unadjusted"
     assert lines[3] == "proven optimal, 185 nodes in 0.02 s"
-    assert lines[4].startswith("no graph was given: to act on a rule is to assume (a) no effect of survived on")
+    assert lines[4].startswith("No causal graph given: these are associations; cr.assumptions(…) lists")
     assert lines[-1] == "age is missing in 177 rows"
 
 
@@ -183,7 +183,7 @@ def test_an_unfinished_search_says_what_is_proven(changes: dict[str, Any], words
 
 @pytest.mark.parametrize(
     ("estimator", "words"),
-    [("reliable", "No rule has a reliable difference"), ("plugin", "No rule has a positive value")],
+    [("reliable", "No rule has a conservative difference above 0"), ("plugin", "No rule has a positive value")],
 )
 def test_a_best_rule_without_effect_is_said_in_words(estimator: str, words: str) -> None:
     none = RuleResult.from_counts([Proposition("x", "=", "a")], 5, 5, 5, 5, [{}], 2.0, estimator)
@@ -217,7 +217,7 @@ def test_causal_words_need_an_admissible_graph(rules: RuleSet) -> None:
     )
     admissible = bool(plain.admissibility)
     for shown in (str(plain), plain._repr_html_()):
-        assert ("causal" in shown) == ("bringing" in shown) == admissible
+        assert ("causal graph allows" in shown) == ("brought about" in shown) == admissible
         assert "adjusted for sex" in shown
 
 
@@ -274,10 +274,10 @@ def test_a_rule_set_is_a_sequence_that_cannot_be_changed() -> None:
 
 
 def strict(text: str) -> Any:
-    def refuse(name: str) -> None:
+    def fail(name: str) -> None:
         raise AssertionError(f"{name} is not JSON")
 
-    return json.loads(text, parse_constant=refuse)
+    return json.loads(text, parse_constant=fail)
 
 
 @given(rule_sets())
@@ -378,12 +378,12 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("", "cannot read a result from ''"),
     ],
 )
-def test_what_is_no_result_is_refused(source: str, message: str) -> None:
+def test_what_is_no_result_is_an_error(source: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         RuleSet.from_json(source)
 
 
-def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "junk.json"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DataError, match="cannot read a result from"):
@@ -424,7 +424,7 @@ JUNK: list[Any] = [None, True, -1, 10**400, 1e308, "x", "", [], {}, [None], {"x"
 
 
 @pytest.mark.parametrize("junk", JUNK, ids=lambda junk: repr(junk)[:20])
-def test_a_spoilt_document_is_refused_or_read_but_never_crashes(junk: Any) -> None:
+def test_a_spoilt_document_is_an_error_or_read_but_never_crashes(junk: Any) -> None:
     n_read = 0
     for place in places(DOCUMENT):
         try:

@@ -216,7 +216,7 @@ def test_a_list_of_ideas_says_that_it_is_one() -> None:
     assert cr.RuleSet.from_json(ideas.to_json()) == ideas
     page = ideas.to_html()
     assert ".ideas(similarity=0.4)" in page
-    assert "without those that share at least 40% of their rows with a stronger one" in page
+    assert "without those that share at least 40 % of the rows of a stronger one" in page
     assert ".ideas(" not in rules.to_html()
 
 

@@ -90,7 +90,7 @@ def test_p_values_count_what_was_begun(rules: RuleSet, ends_after: Callable[[int
         assert mine.p_value == pytest.approx((8 * other.p_value + 1) / 9)
     said = " ".join(str(cut).split())
     assert "8 of at most 50 permutations" in said
-    assert "the time limit cut 1 of them short, which count as as good" in said
+    assert "the time limit ended 1 of them early, which count as as good" in said
     assert cr.RuleSet.from_json(cut.to_json()) == cut
 
 
@@ -117,7 +117,7 @@ def test_some_of_the_arrangements_are_a_sample_of_them(ends_after: Callable[[int
 @pytest.mark.parametrize("ask", ["significance", "cross_fit", "stability"])
 def test_no_time_at_all_is_an_error(rules: RuleSet, ends_after: Callable[[int], None], ask: str) -> None:
     ends_after(0)
-    with pytest.raises(OptionError, match=r"time_limit = 60.*not one .* (searched|done); give it more"):
+    with pytest.raises(OptionError, match=r"time_limit = 60.*(no|none of the) .* (searched|ended); raise it"):
         getattr(rules, ask)(9, n_jobs=1, time_limit=LIMIT)
 
 
@@ -129,7 +129,7 @@ def test_samples_that_were_searched_are_counted(rules: RuleSet, ends_after: Call
     assert cut.evidence is not None
     assert cut.evidence.stability is not None
     assert (cut.evidence.stability.replicates, cut.evidence.stability.asked) == (4, 30)
-    assert "4 of 30 searches (the time limit allowed no more) on subsamples" in " ".join(str(cut).split())
+    assert "4 of 30 subsamples (the time limit ended the rest)" in " ".join(str(cut).split())
 
 
 def test_splits_that_were_searched_are_measured(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
@@ -145,7 +145,7 @@ def test_splits_that_were_searched_are_measured(rules: RuleSet, ends_after: Call
     assert cut.evidence is not None
     assert cut.evidence.honest is not None
     assert (cut.evidence.honest.splits, cut.evidence.honest.asked) == (2, 4)
-    assert "2 of 4 searches (the time limit allowed no more)" in " ".join(str(cut).split())
+    assert "2 of 4 splits (the time limit ended the rest)" in " ".join(str(cut).split())
 
 
 def test_a_list_of_ideas_is_complete_or_cut_short(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
@@ -240,9 +240,9 @@ def test_trust_in_no_time_says_what_is_not_known(k: int) -> None:
         assert verdict is not None
         assert verdict.word == "suggestive"
         assert {
-            "it was not compared with noise",
-            "it was not measured on unseen rows",
-            "it was not looked for in other samples",
+            "not tested against shuffled data",
+            "not measured on held-out rows",
+            "not searched again on resampled rows",
         } <= set(verdict.doubts)
 
 

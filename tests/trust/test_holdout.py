@@ -14,8 +14,8 @@ import causalrules as cr
 from causalrules import estimators
 from causalrules.exceptions import DataError, OptionError
 from causalrules.trust import repeat
-from causalrules.trust.holdout import holm, standardised
-from causalrules.trust.resample import contingency, covered, folds, frequencies, reweighted, split
+from causalrules.trust.holdout import holm
+from causalrules.trust.resample import folds, reweighted, split
 from populations import benchmark
 from strategies import TARGET, SmallTable, noise, small_tables
 
@@ -26,16 +26,15 @@ tables = st.lists(st.tuples(*[st.integers(0, 30)] * 4), min_size=1, max_size=5).
 
 @given(tables)
 def test_the_effect_is_the_standardised_one(counts: list[tuple[int, int, int, int]]) -> None:
-    effect, error = standardised(tuple(counts))
+    effect, error = estimators.population_effect(*np.array(counts).T)
     assert effect == pytest.approx(estimators.effect(*np.array(counts).T))
-    assert error is not None
     assert error > 0
 
 
 def test_the_error_counts_chance_in_the_strata_themselves() -> None:
     """Effects of 1 and −1 in two strata: the effect is how many rows fall into each, binomial with √(1/n)."""
     big = 10**6
-    effect, error = standardised(((big, 0, 0, big), (0, big, big, 0)))
+    effect, error = estimators.population_effect([big, 0], [0, big], [0, big], [big, 0])
     assert effect == 0
     assert error == pytest.approx(1 / np.sqrt(4 * big), rel=1e-3)
 
@@ -60,22 +59,22 @@ def test_splits_take_their_share_of_each_stratum(table: SmallTable, seed: int, s
         columns, TARGET, control=list(table.control), actionable=["x0"], weights="w" if weighted else None
     ).problem
     assert problem is not None
-    rows = np.bincount(problem.stratum, frequencies(problem), minlength=problem.strata.n_strata)
+    rows = np.bincount(problem.stratum, problem.frequencies, minlength=problem.strata.n_strata)
     try:
-        shown, hidden = split(problem, share, np.random.default_rng(seed))
+        searched, held_out = split(problem, share, np.random.default_rng(seed))
     except OptionError:
         assume(False)
     named = {tuple(label.items()): n for label, n in zip(problem.strata.labels, rows, strict=True)}
     found = dict.fromkeys(named, 0.0)
-    for part in (shown, hidden):
-        for stratum, weight in zip(part.stratum, frequencies(part), strict=True):
+    for part in (searched, held_out):
+        for stratum, weight in zip(part.stratum, part.frequencies, strict=True):
             found[tuple(part.strata.labels[stratum].items())] += weight
     assert found == named
-    taken = np.bincount(hidden.stratum, frequencies(hidden))
-    for label, n in zip(hidden.strata.labels, taken, strict=True):
+    taken = np.bincount(held_out.stratum, held_out.frequencies)
+    for label, n in zip(held_out.strata.labels, taken, strict=True):
         assert abs(n - share * named[tuple(label.items())]) < 1
     parts = folds(problem, 3, np.random.default_rng(seed))
-    np.testing.assert_array_equal(sum(parts), frequencies(problem))
+    np.testing.assert_array_equal(sum(parts), problem.frequencies)
     for part in parts:
         drawn = np.bincount(problem.stratum, part, minlength=len(rows))
         assert np.all(np.abs(drawn - rows / 3) < 2)
@@ -199,9 +198,9 @@ def test_cross_fitting_measures_each_part_without_it() -> None:
     for part in folds(problem, 3, repeat.generator(5, "split")):
         rest = reweighted(problem, 1 - part)
         found = repeat.Searcher()(rest, repeat.exact(rules.question)).rules
-        counts = contingency(problem, covered(problem, found[1][1]), part)
-        effects.append(standardised(counts)[0])
-        rows.append(sum(sum(table) for table in counts if sum(table[:2]) and sum(table[2:])))
+        counts = problem.contingency(problem.covered(found[1][1]), part)
+        effects.append(estimators.effect(*counts))
+        rows.append(estimators.overlap(*counts) * counts.sum())
     honest = fitted[1].evidence.honest  # type: ignore[union-attr]
     assert honest is not None
     assert honest.effect == pytest.approx(np.average(np.array(effects, float), weights=rows))
@@ -221,7 +220,7 @@ def uneven(n_small: int, effect: float = 0.5, seed: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("how", ["cross-fitting", "holdout", "second table"])
 def test_an_effect_that_speaks_for_fewer_rows_says_so(how: str) -> None:
-    """Few of the small strata have both sides among the unseen rows, though most do in the table."""
+    """Few of the small strata have both sides among the held-out rows, though most do in the table."""
     columns = uneven(400)
     holdout = {"cross-fitting": None, "holdout": 0.2, "second table": uneven(2000, seed=1)}[how]
     rules = cr.discover(columns, "y", control="z", k=1, max_length=1, holdout=holdout)
@@ -237,14 +236,14 @@ def test_an_effect_that_speaks_for_fewer_rows_says_so(how: str) -> None:
     assert honest.overlap == pytest.approx(expected, abs=0.01)
     assert verdict is not None
     if how == "second table":
-        assert not any("counterpart" in doubt for doubt in verdict.doubts)
+        assert not any("comparison group" in doubt for doubt in verdict.doubts)
         return
     # Every search found this rule; their counts must not be added up for that (docs/trust.md says why).
     assert honest.found == honest.splits
     assert honest.effect > rule.effect + 0.15
     assert verdict.word == "suggestive"
-    assert "only 50% of the unseen rows have a counterpart among them" in verdict.doubts
-    assert "for 50% of them" in " ".join(str(rules).split())
+    assert "only 50 % of the held-out rows have a comparison group" in verdict.doubts
+    assert "for 50 % of them" in " ".join(str(rules).split())
     assert replace(rules, library="dict").to_frame()["honest_overlap"] == [honest.overlap]
     assert cr.RuleSet.from_json(rules.to_json()) == rules
 

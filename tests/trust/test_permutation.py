@@ -173,7 +173,7 @@ def test_the_same_on_any_number_of_threads() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(small_tables(max_rows=30), st.integers(0, 5), st.booleans())
-def test_dealing_keeps_every_stratum_and_record(table: SmallTable, seed: int, weighted: bool) -> None:
+def test_shuffling_keeps_every_stratum_and_record(table: SmallTable, seed: int, weighted: bool) -> None:
     columns = table.columns()
     if weighted:
         columns["w"] = [1 + i % 3 for i in range(len(table.rows))]
@@ -181,7 +181,7 @@ def test_dealing_keeps_every_stratum_and_record(table: SmallTable, seed: int, we
         columns, TARGET, control=list(table.control), actionable=["x0"], weights="w" if weighted else None
     ).problem
     assert problem is not None
-    dealt = permuted(problem, np.random.default_rng(seed))
+    shuffled = permuted(problem, np.random.default_rng(seed))
 
     def tally(each: Any, *, outcome: bool) -> dict[Any, int]:
         sums: dict[Any, int] = {}
@@ -191,11 +191,11 @@ def test_dealing_keeps_every_stratum_and_record(table: SmallTable, seed: int, we
             sums[key] = sums.get(key, 0) + int(weights[place])
         return sums
 
-    assert tally(problem, outcome=True) == tally(dealt, outcome=True)
-    assert tally(problem, outcome=False) == tally(dealt, outcome=False)
+    assert tally(problem, outcome=True) == tally(shuffled, outcome=True)
+    assert tally(problem, outcome=False) == tally(shuffled, outcome=False)
 
 
-def test_rows_with_weights_are_dealt_one_by_one() -> None:
+def test_rows_with_weights_are_shuffled_one_by_one() -> None:
     """Of two records that count twice, with two positives among the four rows: hypergeometric, 1 : 4 : 1."""
     columns = {"x": [0, 1], "y": [1, 0], "w": [2, 2]}
     problem = cr.discover(columns, "y", weights="w").problem
@@ -203,9 +203,9 @@ def test_rows_with_weights_are_dealt_one_by_one() -> None:
     rng = np.random.default_rng(0)
     counts = [0, 0, 0]
     for _ in range(1200):
-        dealt = permuted(problem, rng)
-        assert dealt.weights is not None
-        counts[int(dealt.weights[(dealt.outcome == 1) & (dealt.columns[0] == 0)].sum())] += 1
+        shuffled = permuted(problem, rng)
+        assert shuffled.weights is not None
+        counts[int(shuffled.weights[(shuffled.outcome == 1) & (shuffled.columns[0] == 0)].sum())] += 1
     assert counts == pytest.approx([200, 800, 200], abs=50)
 
 

@@ -1,4 +1,4 @@
-"""Stability, and all of the evidence in one word, in text and through JSON."""
+"""Stability and verdicts, in text and through JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def trusted() -> RuleSet:
 
 
 @pytest.mark.parametrize("method", ["subsample", "bootstrap"])
-def test_a_planted_rule_returns_with_its_cut_point(method: str) -> None:
+def test_a_planted_rule_reappears_with_its_cut_point(method: str) -> None:
     rules = cr.discover(planted(), "y", control="z", k=1, max_length=2).stability(30, method=method)
     stability = rules[0].evidence.stability  # type: ignore[union-attr]
     assert stability is not None
@@ -58,7 +58,7 @@ def test_a_planted_rule_returns_with_its_cut_point(method: str) -> None:
     assert rules.evidence.stability.conditions[0] == condition
 
 
-def test_a_rule_of_noise_does_not_return() -> None:
+def test_a_rule_without_effect_does_not_reappear() -> None:
     rules = cr.discover(planted(200, effect=0), "y", control="z", k=1, max_length=3).stability(30)
     stability = rules[0].evidence.stability  # type: ignore[union-attr]
     assert stability is not None
@@ -160,15 +160,15 @@ def test_everything_at_once(trusted: RuleSet) -> None:
     assert first.p_value == pytest.approx(0.01)
     text = " ".join(str(trusted).split())
     for words in (
-        "1: strong: difference +0.",
-        "on unseen rows +0.",
+        "1: strong: difference 4",
+        "on held-out rows ",
         "adjusted p 0.01",
         "E-value",
-        "overlap 100%",
-        "returns",
+        "comparison group for 100 % of rows",
+        "reappears in 100 % of subsamples",
         "99 of at most 99 permutations",
-        "3 searches, on the rows each left out",
-        "20 searches on subsamples of 50% of the rows",
+        "cross-fitting, 3 splits",
+        "20 subsamples (50 % of the rows)",
     ):
         assert words in text
     assert "strong" in trusted._repr_html_()
@@ -193,7 +193,7 @@ def test_noise_is_not_supported() -> None:
     verdict = rules[0].evidence.verdict  # type: ignore[union-attr]
     assert verdict is not None
     assert verdict.word == "not supported"
-    assert verdict.doubts[0].startswith("the best rule of noise is as good")
+    assert verdict.doubts[0].startswith("p = ")
 
 
 @pytest.mark.parametrize("control", [(), ("z",)])
@@ -208,7 +208,7 @@ def test_a_tiny_table_is_judged_by_what_can_be_asked_of_it(n: int, control: tupl
         assert rule.evidence.verdict is not None
         assert rule.evidence.verdict.word != "strong"
         assert (rule.evidence.honest is None) == (n < 5)
-    assert any(note.startswith("cross_fit is left out: splits = 5: the table has only") for note in rules.notes) == (
+    assert any(note.startswith("cross_fit was skipped: splits = 5: the table has only") for note in rules.notes) == (
         n < 5
     )
 
@@ -240,21 +240,21 @@ def changed(**parts: Any) -> ev.RuleEvidence:
     [
         (GOOD, 0.05, None, "strong", None),
         (GOOD, 0.01, "admissible", "strong", None),
-        (GOOD, 0.06, None, "not supported", "noise is as good with probability 0.06"),
-        (GOOD, None, None, "suggestive", "not compared with noise"),
-        (GOOD, 0.01, "violated", "suggestive", "by the causal graph the input is not admissible"),
-        (GOOD, 0.01, "unknown", "suggestive", "leaves open if the input is admissible"),
-        (changed(honest={"low": -0.1}), 0.01, None, "suggestive", "on unseen rows"),
-        (changed(honest={"effect": -0.1, "low": -0.2}), 0.01, None, "not supported", "is −0.100 (−0.200 to +0.4"),
+        (GOOD, 0.06, None, "not supported", "p = 0.06, adjusted for the search"),
+        (GOOD, None, None, "suggestive", "not tested against shuffled data"),
+        (GOOD, 0.01, "violated", "suggestive", "the input is not admissible by the causal graph"),
+        (GOOD, 0.01, "unknown", "suggestive", "leaves open whether the input is admissible"),
+        (changed(honest={"low": -0.1}), 0.01, None, "suggestive", "on held-out rows"),
+        (changed(honest={"effect": -0.1, "low": -0.2}), 0.01, None, "not supported", "−10.0 points (−20.0 to 40.0)"),
         (changed(honest={"effect": None, "low": None}), 0.01, None, "suggestive", "no difference could be measured"),
-        (changed(honest={"overlap": 0.89}), 0.01, None, "suggestive", "only 89% of the unseen rows have a counterpart"),
+        (changed(honest={"overlap": 0.89}), 0.01, None, "suggestive", "only 89 % of the held-out rows"),
         (changed(honest={"overlap": 0.9}), 0.01, None, "strong", None),
-        (changed(stability={"nearly": 0.4}), 0.01, None, "suggestive", "40% of the samples"),
-        (changed(sensitivity={"e_value_limit": 1.7}), 0.01, None, "suggestive", "'z', the strongest control, has 1.80"),
-        (changed(sensitivity={"e_value_limit": 1.0}), 0.01, None, "suggestive", "no confounder is needed to make the"),
+        (changed(stability={"nearly": 0.4}), 0.01, None, "suggestive", "40 % of subsamples"),
+        (changed(sensitivity={"e_value_limit": 1.7}), 0.01, None, "suggestive", "the strongest control, 'z', has 1.80"),
+        (changed(sensitivity={"e_value_limit": 1.0}), 0.01, None, "suggestive", "uncertain without a confounder"),
         (changed(sensitivity={"e_value_limit": 1.4, "controls": ()}), 0.01, None, "suggestive", "1.40"),
         (changed(sensitivity={"e_value_limit": 1.6, "controls": ()}), 0.01, None, "strong", None),
-        (changed(overlap={"share": 0.11}), 0.01, None, "suggestive", "11% of the rows have no counterpart"),
+        (changed(overlap={"share": 0.11}), 0.01, None, "suggestive", "11 % of the rows have no comparison group"),
     ],
 )
 def test_each_doubt_counts(
@@ -290,13 +290,13 @@ def test_few_rows_on_one_side_are_a_doubt() -> None:
     ("status", "noun"), [(None, "difference"), ("violated", "association"), ("admissible", "effect")]
 )
 def test_the_evidence_is_named_as_the_graph_allows(trusted: RuleSet, status: str | None, noun: str) -> None:
-    from causalrules.report import evidence as wording
-    from causalrules.report import evidence_sections as section
+    from causalrules.report import sections
+    from causalrules.report import trust_words as wording
 
     rules = replace(trusted, admissibility=None if status is None else admissibility(status))
-    assert f"{noun} +0." in wording.of_rule(rules[0], rules)
-    said = repr([*section.of_result(rules), *section.of_rule(rules[0], rules)])
-    assert f"{noun} on unseen rows" in said
+    assert f"{noun} 4" in wording.of_rule(rules[0], rules)
+    said = repr([*sections.of_result(rules), *sections.of_rule(rules[0], rules)])
+    assert f"{noun} on held-out rows" in said
     assert f"{noun} without it" in said
 
 
@@ -330,7 +330,7 @@ json_values = st.recursive(
 
 
 @given(st.data())
-def test_spoilt_evidence_is_refused_in_words(trusted: RuleSet, data: st.DataObject) -> None:
+def test_spoilt_evidence_is_an_error_in_words(trusted: RuleSet, data: st.DataObject) -> None:
     payload = json.loads(trusted.to_json())
     place = payload["rules"][0]["evidence"] if data.draw(st.booleans()) else payload["evidence"]
     while isinstance(place, (dict, list)) and place:
@@ -387,16 +387,16 @@ def test_the_command_line_names_what_is_wrong(tmp_path: Path) -> None:
 def test_the_report_shows_the_evidence(trusted: RuleSet) -> None:
     page = trusted.to_html()
     for words in (
-        "How far to trust them",
-        "How far to trust it: strong",
-        "An unmeasured confounder",
-        "Conditions that return",
-        "The differences on the rows that were searched, and on rows that were not.",
-        "Confounders that could explain the first rule away",
+        "<h2>Trust</h2>",
+        "Verdict: strong",
+        "Unmeasured confounding",
+        "Conditions that reappear",
+        "The differences on searched rows and on held-out rows.",
+        "Unmeasured confounders above the lines",
     ):
         assert words in page
     plain = cr.discover(planted(), "y", control="z", k=2, max_length=2).to_html()
-    assert "How far to trust" not in plain
+    assert "<h2>Trust</h2>" not in plain
 
 
 def test_plots_show_the_numbers(trusted: RuleSet) -> None:

@@ -1,6 +1,6 @@
-"""Data to try things on: three classics of confounding, and the population of the paper.
+"""Example data: three classics of confounding, and the population of the paper.
 
-Each table is a data frame of pandas where that is installed, else a dict of columns; `library` chooses.
+Tables are pandas data frames if pandas is installed, else dicts of columns; `library` overrides that.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def paper_population() -> PaperPopulation:
 
 
 def _people(names: tuple[str, str, str], counts: dict[tuple[str, str], tuple[int, int]]) -> dict[str, list[Any]]:
-    """Write published counts out as one row per person."""
+    """Expand published counts into one row per person."""
     rows = [
         (group, choice, outcome)
         for (group, choice), (positive, negative) in counts.items()

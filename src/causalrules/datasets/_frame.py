@@ -1,4 +1,4 @@
-"""Columns as the data frame that was asked for."""
+"""Build a data frame of the requested library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIBRARIES = ("pandas", "polars", "dict")
 
 
 def frame(columns: dict[str, list[Any]], library: str | None) -> Any:
-    """Return columns in a library's data frame; without a choice in pandas if installed, else as they are."""
+    """Return the columns as a data frame; by default of pandas if it is installed, else as a dict."""
     if library is None:
         library = "pandas" if find_spec("pandas") else "dict"
     if library not in LIBRARIES:

@@ -1,4 +1,4 @@
-"""The population of the paper's running example (§3.2), where every true effect is known."""
+"""The population of the paper's running example (§3.2), with known true effects."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class TrueRule:
 
 @dataclass(frozen=True)
 class PaperPopulation:
-    """Z, X1 and Y as in the paper's figure, and X2 … X6, fair coins that affect nothing; all are 0 or 1."""
+    """Binary Z, X1 and Y as in the paper's figure, and X2 … X6, fair coins without effects."""
 
     target: ClassVar[str] = "y"
     control: ClassVar[tuple[str, ...]] = ("z",)
     actionable: ClassVar[tuple[str, ...]] = ("x1", "x2", "x3", "x4", "x5", "x6")
 
     def sample(self, n: int, seed: int = 0, *, stratified: bool = True, library: str | None = None) -> Any:
-        """Return n rows with columns z, x1 … x6, y, the same for the same seed.
+        """Draw n rows with columns z, x1 … x6 and y.
 
-        Stratified, as in the paper: p(z=1)·n rows, to the nearest whole row, have z = 1; else z is drawn too.
+        If stratified, as in the paper, p(z=1)·n rows (rounded) have z = 1; else z is random too.
         """
         if n < 1:
             raise OptionError(f"n is {n!r}; a sample needs at least 1 row")
@@ -77,7 +77,7 @@ class PaperPopulation:
             if not rows[True] or not rows[False]:
                 raise OptionError(
                     f"the conditions {sorted(self._named(wanted))} hold "
-                    f"{'never' if not rows[True] else 'always'}; an effect needs a rule that can be broken"
+                    f"{'never' if not rows[True] else 'always'}; an effect needs rows on both sides"
                 )
             total += p_z * (positives[True] / rows[True] - positives[False] / rows[False])
         return float(total)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,14 @@ class Language:
     columns: tuple[str, ...]
     ends: Mapping[str, Ends]
     notes: tuple[str, ...]
+
+    @cached_property
+    def _number(self) -> dict[Proposition, int]:
+        return {proposition: number for number, proposition in enumerate(self.propositions)}
+
+    def numbers(self, conditions: Iterable[Proposition]) -> tuple[int, ...]:
+        """Return the index of each condition in `propositions`."""
+        return tuple(self._number[condition] for condition in conditions)
 
 
 def build_language(

@@ -1,1 +1,1 @@
-"""Results to look at: plots, and a report in one HTML file."""
+"""Everything that shows results: terminal, tables, plots, and a report in one HTML file."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from causalrules.exceptions import OptionError
 from causalrules.graph.graph import CausalGraph, Edge
-from causalrules.report.plots import BLUE, GREEN, GREY, ORANGE, label
+from causalrules.report.figure import BLUE, GREEN, GREY, ORANGE, label
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs no network, with nothing of a stranger's in it but text."""
+"""The report: one HTML file that needs no network. Untrusted names and values appear as text only."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import OptionError
 from causalrules.graph.assumptions import assumptions
-from causalrules.report import drawing as graph
-from causalrules.report import evidence_plots, plots, reproduce, sections
-from causalrules.report import words as wording
+from causalrules.report import drawing, figure, plots, reproduce, sections, trust_plots
+from causalrules.report import result_words as wording
 from causalrules.result import similarity as grouping
-from causalrules.text import number, percent, printable
+from causalrules.text import counted, number, percent, printable
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
@@ -31,21 +30,21 @@ if TYPE_CHECKING:
 _FOLDER = Path(__file__).parent
 _MOST_STRATA = 30
 _MOST_RULES = 300
-# Colours that stand for others in a figure: a report has two sets of them, for light and for dark.
+# Placeholder colours in figures, which become CSS variables for the light and dark themes.
 _INK, _LINE, _PAPER = "#010203", "#040506", "#070809"
 _COLOURS = {
     _INK: "var(--ink)",
     _LINE: "var(--line)",
     _PAPER: "var(--paper)",
-    plots.BLUE.lower(): "var(--blue)",
-    plots.ORANGE.lower(): "var(--orange)",
-    plots.GREEN.lower(): "var(--green)",
-    plots.GREY.lower(): "var(--grey)",
+    figure.BLUE.lower(): "var(--blue)",
+    figure.ORANGE.lower(): "var(--orange)",
+    figure.GREEN.lower(): "var(--green)",
+    figure.GREY.lower(): "var(--grey)",
 }
 
 
 def write(rules: RuleSet, path: str | PathLike[str] | None = None) -> str:
-    """Return the report, and write it to a file as a whole or not at all."""
+    """Return the report, and write it to a file, atomically."""
     page = _page(replace(rules, rules=rules.rules[:_MOST_RULES]), n_left=max(0, len(rules) - _MOST_RULES))
     if path is not None:
         replace_file(Path(path), page)
@@ -57,8 +56,8 @@ def _page(rules: RuleSet, n_left: int) -> str:
     from markupsafe import Markup, escape
 
     def code(text: str) -> Markup:
-        # A reader of HTML takes a carriage return for a line feed, and code is to be copied; half a pair of
-        # surrogates cannot be written at all.
+        # Browsers turn a carriage return into a line feed, which would change copied code. Lone surrogates cannot be
+        # encoded.
         written = text.encode("utf-8", "backslashreplace").decode("utf-8")
         return Markup(str(escape(written)).replace("\r", "&#13;"))
 
@@ -84,7 +83,6 @@ def _page(rules: RuleSet, n_left: int) -> str:
         status="unchecked" if rules.admissibility is None else rules.admissibility.status,
         verdict=wording.verdict(rules),
         noun=rules.noun,
-        intervals=_sentence(wording.INTERVALS),
         ranking=_sentence(ranking) if (ranking := wording.ranking(rules)) else None,
         adjusted="adjusted" if rules.question.controls else rules.noun,
         proof=_sentence(wording.proof(rules)),
@@ -92,7 +90,7 @@ def _page(rules: RuleSet, n_left: int) -> str:
         hidden=_hidden(less, n_left),
         n_redundant=sum(place.why == "redundant" for place in less),
         n_variants=sum(place.why == "variant" for place in less),
-        scale=tuple(f"{end:.2f}".replace("-", "−") for end in _scale(rules)),
+        scale=tuple(number(end, 2) for end in _scale(rules)),
         facts=_facts(rules),
         sections=sections.of_result(rules),
         figures=[(caption, Markup(figure)) for caption, figure in _figures(rules)],
@@ -106,7 +104,7 @@ def _page(rules: RuleSet, n_left: int) -> str:
 
 @dataclass(frozen=True)
 class _Less:
-    """Whether a rule is hidden at first, "redundant" or a "variant" of a stronger one; else its own variants."""
+    """Why a rule is hidden at first ("redundant", or "variant" of a stronger one), or its own variants."""
 
     why: str | None = None
     variants: tuple[tuple[str, float, float], ...] = ()
@@ -114,7 +112,7 @@ class _Less:
 
 def _less(rules: RuleSet) -> list[_Less]:
     if rules.problem is not None and not rules.problem.rows.is_local:
-        rules = replace(rules, problem=None)  # rows that are elsewhere are not fetched for a report
+        rules = replace(rules, problem=None)  # remote rows are not fetched for a report
     redundant = grouping.redundant(rules)
     result = [_Less("redundant") if one else _Less() for one in redundant]
     if rules.problem is None:
@@ -132,16 +130,15 @@ def _less(rules: RuleSet) -> list[_Less]:
 
 def _hidden(less: list[_Less], n_left: int) -> list[str]:
     redundant, variants = (sum(place.why == why for place in less) for why in ("redundant", "variant"))
-    said = [f"The best {len(less):,} rules are shown, and {n_left:,} more are not."] if n_left else []
+    said = [f"Only the best {counted(len(less), 'rule')} of {len(less) + n_left:,} are shown."] if n_left else []
     if redundant:
         said.append(
-            f"{redundant} of the {len(less)} rules {'is' if redundant == 1 else 'are'} hidden at first: a more general "
-            "rule in the list does at least as well. Search with redundant=False to have other rules in their place."
+            f"{counted(redundant, 'redundant rule')} hidden: a more general rule in the list is at least as good. "
+            "Search with redundant=False for other rules in their place."
         )
     if variants:
         said.append(
-            f"{variants} of the {len(less)} rules {'is' if variants == 1 else 'are'} hidden at first as "
-            f"near-duplicate{'s' * (variants > 1)} of a stronger rule: they share at least half of their rows with it."
+            f"{counted(variants, 'near-duplicate')} hidden: a stronger rule in the list shares at least half the rows."
         )
     return said
 
@@ -158,7 +155,7 @@ def _cards(rules: RuleSet, less: list[_Less]) -> list[dict[str, Any]]:
             "rule": rule,
             "less": place.why,
             "variants": place.variants,
-            "identified": wording.on_its_own(rule) if rules.claim == "association" else None,
+            "identified": _identified(rule, rules),
             "reading": wording.reading(rule, rules),
             "sections": sections.of_rule(rule, rules),
             "chart": _chart(rule, rules, x),
@@ -169,8 +166,13 @@ def _cards(rules: RuleSet, less: list[_Less]) -> list[dict[str, Any]]:
     ]
 
 
+def _identified(rule: RuleResult, rules: RuleSet) -> str | None:
+    """Label a rule where the graph does not admit all of them."""
+    return None if rule.identification is None or rules.claim != "association" else rule.identification.label
+
+
 def _scale(rules: RuleSet) -> tuple[float, float]:
-    """The ends of the axis that all rules share; it holds 0 and every number shown but wild ends of intervals."""
+    """Return the range of the axis that all rules share, which includes 0."""
     values = [
         value
         for rule in rules
@@ -184,9 +186,9 @@ def _chart(rule: RuleResult, rules: RuleSet, x: Callable[[float], float | None])
     low, high = rule.interval
     controlled = bool(rules.question.controls)
     said = [
-        f"reliable {number(rule.reliable_effect)}",
+        f"conservative {number(rule.reliable_effect)}",
         f"{'adjusted' if controlled else rules.noun} {number(rule.effect)}, from {number(low)} to {number(high)}",
-        *([f"not adjusted {number(rule.marginal_effect)}"] if controlled else []),
+        *([f"unadjusted {number(rule.marginal_effect)}"] if controlled else []),
     ]
     return {
         "zero": x(0.0),
@@ -228,15 +230,15 @@ def _strata(rule: RuleResult) -> dict[str, Any]:
             }
             for stratum in shown
         ],
-        "more_strata": f"The {len(shown)} largest strata; {len(rest):,} smaller ones with together "
-        f"{sum(stratum.n for stratum in rest):,} rows are not listed here."
+        "more_strata": f"The {len(shown)} largest strata; {len(rest):,} smaller ones with "
+        f"{counted(sum(stratum.n for stratum in rest), 'row')} are not listed."
         if rest
         else "",
     }
 
 
 def _code(rule: RuleResult) -> list[tuple[str, str]]:
-    """The rule in each language; where it cannot be written, why."""
+    """Return the rule in each language, or why it cannot be written."""
     written: list[tuple[str, Callable[[], str]]] = [
         ("SQL, DuckDB", lambda: rule.to_sql("duckdb")),
         ("SQL, PostgreSQL", lambda: rule.to_sql("postgres")),
@@ -248,14 +250,14 @@ def _code(rule: RuleResult) -> list[tuple[str, str]]:
         try:
             result.append((name, make()))
         except OptionError as error:
-            result.append((name, f"not possible as it is: {error}"))
+            result.append((name, f"not possible: {error}"))
     return result
 
 
 def _facts(rules: RuleSet) -> list[tuple[str, str]]:
     return [
         ("rows", f"{rules.n_rows:,}"),
-        ("rows left out", f"{rules.n_dropped:,}"),
+        ("rows without a target", f"{rules.n_dropped:,}"),
         ("strata", f"{rules.n_strata:,}"),
         ("conditions", f"{rules.n_propositions:,}"),
         ("rules", f"{len(rules):,}"),
@@ -270,33 +272,33 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
         ("Actionable", ", ".join(question.actions)),
         ("Adjusted for", ", ".join(question.controls) or "nothing"),
         ("Maximised", wording.maximised(question)),
-        ("Caution", _caution(rules)),
+        ("β", _beta(rules)),
         ("Rules", _which(question)),
         ("Conditions per rule", "any number" if question.max_length is None else f"at most {question.max_length}"),
-        ("Least coverage", percent(question.min_coverage)),
+        ("Minimum coverage", percent(question.min_coverage)),
         ("Bins per column", f"at most {question.max_bins}"),
     ]
 
 
 def _which(question: Question) -> str:
-    said = f"the best {question.k:,}{'' if question.redundant else ' that beat each of their generalisations'}"
+    said = f"the best {question.k:,}{'' if question.redundant else ' that beat all of their generalisations'}"
     if question.similarity is None:
         return said
-    return f"{said}, without those that share at least {question.similarity:.0%} of their rows with a stronger one"
+    return f"{said}, without those that share at least {percent(question.similarity, 0)} of the rows of a stronger one"
 
 
-def _caution(rules: RuleSet) -> str:
+def _beta(rules: RuleSet) -> str:
     calibration = None if rules.evidence is None else rules.evidence.calibration
-    said = f"β = {rules.question.beta:g}"
+    said = f"{rules.question.beta:g}"
     return said if calibration is None else f"{said}, {wording.calibrated(calibration)}"
 
 
 def _assumed(rules: RuleSet) -> str:
     if rules.admissibility:
-        return "That the causal graph is right. For these roles it says:"
+        return "The causal graph is assumed to be right. For these roles it says:"
     if rules.admissibility is None:
-        return "Nothing is claimed about what would happen if a rule were brought about. To claim it, one must assume:"
-    return "Nothing is claimed about what would happen if a rule were brought about. What stands in the way:"
+        return "Nothing is assumed about causes. Acting on a rule assumes:"
+    return "Nothing is assumed about causes. By the graph, these problems keep the numbers from being effects:"
 
 
 def _assumptions(rules: RuleSet) -> tuple[str, ...]:
@@ -306,35 +308,35 @@ def _assumptions(rules: RuleSet) -> tuple[str, ...]:
     said = []
     for violation in verdict.violations:
         remedies = "; ".join(violation.remedies)
-        said.append(f"({violation.criterion}) {violation.reason}" + (f" Remedy: {remedies}." * bool(remedies)))
+        said.append(f"({violation.criterion}) {violation.reason}" + (f" Fix: {remedies}." * bool(remedies)))
     return (*said, *(unknown.question for unknown in verdict.unknowns))
 
 
 def _figures(rules: RuleSet) -> list[tuple[str, str]]:
     if not rules:
         return []
-    figures = [("The rules with their intervals.", plots.effects)]
+    figures = [("The rules with their 95 % intervals.", plots.effects)]
     if len(rules) > 1:
-        figures.append(("How many rows the rules cover, and how strong they are.", plots.coverage))
+        figures.append(("Coverage and strength of the rules.", plots.coverage))
         if rules.problem is not None and rules.problem.rows.is_local and len(rules) <= 40:
-            figures.append(("Which rules hold for the same rows.", plots.overlap))
+            figures.append(("Which rules hold for the same rows.", plots.shared_rows))
     if len(rules.history) > 2:
-        figures.append(("The search: the best rule found, and what no rule can exceed, over time.", plots.convergence))
-    if rules.graph is not None and graph.can_be_drawn(rules.graph):
-        figures.append(("The causal graph with the roles, and with letters for what breaks a criterion.", plots.graph))
-    figures += evidence_plots.of_report(rules)
+        figures.append(("The search: the best value and the upper bound over time.", plots.convergence))
+    if rules.graph is not None and drawing.can_be_drawn(rules.graph):
+        figures.append(("The causal graph with the roles; letters mark violated criteria.", plots.graph))
+    figures += trust_plots.of_report(rules)
     return [(caption, _svg(draw, rules)) for caption, draw in figures]
 
 
 def _svg(draw: Callable[..., Any], rules: RuleSet) -> str:
-    """A figure as SVG inside the page: its text is text, and its colours are those of the page."""
+    """Draw a figure as SVG, with text as text and the colours of the page."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     heights = {
         plots.effects: 1.2 + 0.3 * len(rules),
-        plots.overlap: 0.8 + 0.3 * max(len(rules), 4),
-        evidence_plots.honest: 1.2 + 0.36 * len(rules),
+        plots.shared_rows: 0.8 + 0.3 * max(len(rules), 4),
+        trust_plots.honest: 1.2 + 0.36 * len(rules),
     }
     height = heights.get(draw, 3.4)
     settings: dict[Any, Any] = {
@@ -352,12 +354,12 @@ def _svg(draw: Callable[..., Any], rules: RuleSet) -> str:
     }
     text = io.StringIO()
     with mpl.rc_context(settings), warnings.catch_warnings():
-        # The browser has letters that the font used to measure them may lack.
+        # The browser has glyphs that the font for measuring may lack.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
-        size = graph.size(rules.graph) if draw is plots.graph and rules.graph else (7.2, min(height, 40.0))
-        figure = Figure(figsize=size, layout="constrained")
-        draw(rules, figure.add_subplot())
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+        size = drawing.size(rules.graph) if draw is plots.graph and rules.graph else (7.2, min(height, 40.0))
+        canvas = Figure(figsize=size, layout="constrained")
+        draw(rules, canvas.add_subplot())
+        canvas.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r' id="[a-z]+_\d+"', "", re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL))
@@ -366,7 +368,7 @@ def _svg(draw: Callable[..., Any], rules: RuleSet) -> str:
 
 
 def _short(text: str, most: int) -> str:
-    """Text with nothing that a browser would obey, and cut where it is far too long, which is said."""
+    """Escape control characters, and cut text that is far too long."""
     plain = printable(text)
     return plain if len(plain) <= most else f"{plain[: most - 1]}… ({len(plain):,} characters)"
 

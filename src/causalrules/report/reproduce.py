@@ -1,4 +1,4 @@
-"""The call and the command that ask the same question again, with the options that are not at their defaults."""
+"""The call and the command that repeat a search, with the options that differ from the defaults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def call(rules: RuleSet) -> str:
 
 
 def command(rules: RuleSet) -> str:
-    """Return the command of a shell."""
+    """Return the command for a shell."""
     words = ["causalrules", "discover"]
     for name, known, value in _asked(rules):
         words += _words(name, known, value)
@@ -38,7 +38,7 @@ def command(rules: RuleSet) -> str:
 
 
 def _asked(rules: RuleSet) -> Iterator[tuple[str, Option, Any]]:
-    """Yield the options as `discover` takes them: the outcome without its column, β as it was asked for."""
+    """Yield the options in the form that `discover` takes: outcome without its column, β as given."""
     question = rules.question
     calibrated = rules.evidence is not None and rules.evidence.calibration is not None
     for name, known, value in differing(question):

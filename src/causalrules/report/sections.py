@@ -1,20 +1,24 @@
-"""Pieces of a report as plain data: whoever adds one needs no HTML, and nothing in it can become markup."""
+"""Sections of the HTML report as plain data, so that adding one needs no HTML."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from causalrules.report import evidence_sections
+from causalrules.report import trust_words
+from causalrules.text import counted, percent, points
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
+    from causalrules.trust.evidence import Overlap, Sensitivity
+
+_CONDITION_HEADINGS = ("condition", "reappears", "cut points")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, sentences, and a table with a heading for each of its columns."""
+    """A title, sentences, and a table with its headings."""
 
     title: str
     sentences: tuple[str, ...] = ()
@@ -23,11 +27,80 @@ class Section:
 
 
 def of_result(rules: RuleSet) -> tuple[Section, ...]:
-    """The sections on the whole result that follow the list of rules."""
-    notes = (Section("What else to know", rules.notes),) if rules.notes else ()
-    return (*evidence_sections.of_result(rules), *notes)
+    """Return the sections on the whole result that follow the list of rules."""
+    notes = (Section("Notes", rules.notes),) if rules.notes else ()
+    return (*_trust(rules), *notes)
 
 
 def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
-    """The sections on one rule that follow its reading."""
-    return evidence_sections.of_rule(rule, rules)
+    """Return the sections on one rule: the reasons for its verdict, confounding, overlap and stability."""
+    evidence = rule.evidence
+    if evidence is None:
+        return ()
+    found = []
+    if (verdict := evidence.verdict) is not None:
+        reasons = [f"For: {reason}." for reason in verdict.supports]
+        reasons += [f"Against: {reason}." for reason in verdict.doubts]
+        found.append(Section(f"Verdict: {verdict.word}", tuple(reasons)))
+    else:
+        found.append(Section("Trust", (trust_words.of_rule(rule, rules),)))
+    if evidence.sensitivity is not None:
+        found.append(_confounding(evidence.sensitivity, rules.noun))
+    if evidence.overlap is not None and evidence.overlap.n_strata:
+        found.append(Section("Rows without a comparison group", (_lacking(evidence.overlap, rules.noun),)))
+    if evidence.stability is not None and evidence.stability.conditions:
+        conditions = tuple(map(trust_words.condition_cells, evidence.stability.conditions))
+        found.append(Section("Conditions on resampled rows", (), _CONDITION_HEADINGS, conditions))
+    return tuple(found)
+
+
+def _trust(rules: RuleSet) -> tuple[Section, ...]:
+    """Return the evidence on all rules at a glance, and how it was obtained."""
+    judged = [(place, rule) for place, rule in enumerate(rules, 1) if rule.evidence is not None]
+    sentences = tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in trust_words.obtained(rules))
+    if not judged and not sentences:
+        return ()
+    held_out = f"{rules.noun} on held-out rows"
+    headings = ("#", "rule", "verdict", held_out, "adjusted p", "E-value", "rows compared", "reappears")
+    rows = []
+    for place, rule in judged:
+        verdict, _, *others = trust_words.cells(rule)  # the effect is in the list of rules
+        # Verdicts do not wrap.
+        rows.append((str(place), rule.text, verdict.replace(" ", "\u00a0"), *others))
+    found = [Section("Trust", sentences, headings if rows else (), tuple(rows))]
+    run = rules.evidence.stability if rules.evidence else None
+    if run is not None and run.conditions:
+        found.append(
+            Section(
+                "Conditions that reappear",
+                (f"How often each condition is in one of the best rules of {run.replicates} samples.",),
+                _CONDITION_HEADINGS,
+                tuple(map(trust_words.condition_cells, run.conditions)),
+            )
+        )
+    return tuple(found)
+
+
+def _confounding(found: Sensitivity, noun: str) -> Section:
+    rows = tuple(
+        (
+            control.control,
+            f"{control.with_rule:.2f}",
+            f"{control.with_outcome:.2f}",
+            f"{control.strength:.2f}",
+            points(control.effect_without),
+        )
+        for control in found.controls
+    )
+    headings = ("control", "risk ratio with the rule", "with the outcome", "strength", f"{noun} without it")
+    return Section("Unmeasured confounding", (found.sentence,), headings if rows else (), rows)
+
+
+def _lacking(overlap: Overlap, noun: str) -> str:
+    strata = "1 stratum" if overlap.n_strata == 1 else f"{overlap.n_strata:,} strata"
+    without, with_them, low, high = map(points, (overlap.effect, overlap.effect_with, overlap.low, overlap.high))
+    return (
+        f"In {strata} with {counted(overlap.n_rows, 'row')} ({percent(overlap.share, 0)}) the rule always or never "
+        f"holds. Without them the {noun} is {without}; with a difference of 0 in them, {with_them}; over all rows it "
+        f"is between {low} and {high}."
+    )

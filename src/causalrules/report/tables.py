@@ -1,4 +1,4 @@
-"""Rules as tables for papers: LaTeX and Markdown. Names and values are escaped."""
+"""LaTeX and Markdown tables, with names and values escaped."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import describe
-from causalrules.report import words as wording
-from causalrules.text import number
+from causalrules.report import result_words as wording
+from causalrules.text import number, percent
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
-_HEADINGS = ("#", "rule", "reliable effect", "effect", "95 % interval", "marginal", "coverage", "rows")
+_HEADINGS = ("#", "rule", "conservative effect", "effect", "95 % interval", "unadjusted", "coverage", "rows")
 
 
 def latex(rules: RuleSet) -> str:
-    """A table for LaTeX with booktabs; what the numbers mean is its caption."""
+    """Return a LaTeX table with booktabs; its caption says what the numbers mean."""
     heading = headings(rules)
     body = "".join(
         f"  {' & '.join(map(_latex_text, _cells(place, rule, rules)))} \\\\\n" for place, rule in enumerate(rules, 1)
@@ -32,7 +32,7 @@ def latex(rules: RuleSet) -> str:
 
 
 def markdown(rules: RuleSet) -> str:
-    """A table for Markdown, and below it what the numbers mean."""
+    """Return a Markdown table, and below it what the numbers mean."""
     heading = headings(rules)
     lines = ["| " + " | ".join(heading) + " |", "|---:|:---|" + "---:|" * (len(heading) - 2)]
     for place, rule in enumerate(rules, 1):
@@ -41,7 +41,7 @@ def markdown(rules: RuleSet) -> str:
 
 
 def headings(rules: RuleSet) -> tuple[str, ...]:
-    """The headings of the tables: with what the rules are ranked by, and with verdict and p where they were asked."""
+    """Return the headings, with the value that rules are ranked by, and with p and verdict if they are known."""
     first, rule, *others = wording.headings(_HEADINGS, rules)
     value = ["value"] if wording.ranking(rules) else []
     return (first, rule, *value, *others, *(name for name, known in _asked(rules).items() if known))
@@ -61,14 +61,13 @@ def _word(rule: RuleResult) -> str:
 def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     low, high = rule.interval
     between = "–" if math.isnan(low) else f"{number(low)} to {number(high)}"
-    effects = (rule.reliable_effect, rule.effect, rule.marginal_effect)
-    reliable, effect, marginal = map(number, effects)
-    coverage, rows = f"{100 * rule.coverage:.1f} %", f"{rule.n_covered:,}"
+    reliable, effect, unadjusted = map(number, (rule.reliable_effect, rule.effect, rule.marginal_effect))
+    coverage, rows = percent(rule.coverage), f"{rule.n_covered:,}"
     value = [number(rule.value)] if wording.ranking(rules) else []
     evidence = {"adjusted p": "–" if rule.p_value is None else f"{rule.p_value:.3g}", "verdict": _word(rule) or "–"}
     asked = [evidence[name] for name, known in _asked(rules).items() if known]
     first = (str(place), describe(rule.conditions), *value)
-    return (*first, reliable, effect, between, marginal, coverage, rows, *asked)
+    return (*first, reliable, effect, between, unadjusted, coverage, rows, *asked)
 
 
 def _caption(rules: RuleSet) -> str:

@@ -1,6 +1,6 @@
-"""A RuleSet as text for a terminal and as HTML for a notebook.
+"""Format a RuleSet as text for terminals and as HTML for notebooks.
 
-Names and values come from strangers: a terminal gets no control characters, a notebook no markup of theirs.
+Names and values are untrusted: control characters and markup are escaped.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ import shutil
 import unicodedata
 from typing import TYPE_CHECKING
 
-from causalrules.report.words import graph_lines, headings, meaning, proof, ranking, warning
-from causalrules.text import number, printable
+from causalrules.report import trust_words
+from causalrules.report.result_words import graph_lines, headings, meaning, proof, ranking, warning
+from causalrules.text import number, percent, printable
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
-_HEADINGS = ("#", "rule", "reliable effect", "effect", "marginal", "coverage", "rows")
+_HEADINGS = ("#", "rule", "conservative", "effect", "unadjusted", "coverage", "rows")
 _NARROWEST_RULE = 16
 _MOST_RULE_LINES = 4
 _MOST_SENTENCE_LINES = 20
 
 
 def text(rules: RuleSet) -> str:
-    """Return the table, then what is proven, a warning if need be, and the notes."""
+    """Return the table and the sentences below it, wrapped to the terminal."""
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     numbers = [_cells(position, rule, rules) for position, rule in enumerate(rules, 1)]
     heading = _numeric(_headings(rules))
@@ -42,7 +43,7 @@ def text(rules: RuleSet) -> str:
 
 
 def html(rules: RuleSet) -> str:
-    """Return the same as an HTML table with everything escaped."""
+    """Return the same as HTML."""
     head = "".join(f"<th>{heading}</th>" for heading in _headings(rules))
     body = ""
     for position, rule in enumerate(rules, 1):
@@ -55,17 +56,9 @@ def html(rules: RuleSet) -> str:
 
 
 def sentences(rules: RuleSet) -> list[str]:
-    """Return what a reader of the bare numbers would miss."""
+    """Return what the numbers mean, what is proven, the evidence and the notes."""
     said = [sentence for sentence in (meaning(rules), ranking(rules), proof(rules), warning(rules)) if sentence]
-    return [*said, *graph_lines(rules), *_trust_lines(rules), *rules.notes]
-
-
-def _trust_lines(rules: RuleSet) -> list[str]:
-    if rules.evidence is None and all(rule.evidence is None for rule in rules):
-        return []
-    from causalrules.report.evidence import lines
-
-    return lines(rules)
+    return [*said, *graph_lines(rules), *trust_words.lines(rules), *rules.notes]
 
 
 def _headings(rules: RuleSet) -> tuple[str, ...]:
@@ -74,13 +67,13 @@ def _headings(rules: RuleSet) -> tuple[str, ...]:
 
 
 def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
-    """Every heading but the rule's, whose width is what the others leave."""
+    """Return the cells without the rule, which gets the remaining width."""
     return (cells[0], *cells[2:])
 
 
 def _cells(position: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     effects = (*([rule.value] if ranking(rules) else []), rule.reliable_effect, rule.effect, rule.marginal_effect)
-    return (str(position), *map(number, effects), f"{100 * rule.coverage:.1f} %", f"{rule.n_covered:,}")
+    return (str(position), *map(number, effects), percent(rule.coverage), f"{rule.n_covered:,}")
 
 
 def _row(cells: tuple[str, ...], rule: str, widths: list[int], room: int) -> str:
@@ -89,7 +82,7 @@ def _row(cells: tuple[str, ...], rule: str, widths: list[int], room: int) -> str
 
 
 def _columns(words: str) -> int:
-    """The columns that words take on a terminal: two for wide letters, none for combining ones."""
+    """Return the width on a terminal: two columns for wide letters, none for combining ones."""
     return sum(
         0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
         for letter in words
@@ -97,7 +90,7 @@ def _columns(words: str) -> int:
 
 
 def _wrap(words: str, room: int, most: int) -> list[str]:
-    """Break words into lines at blanks, or anywhere if there are none; what is far too long ends in "…"."""
+    """Break text into lines at blanks, or anywhere if there are none; text beyond `most` lines ends in "…"."""
     lines = [""]
     for word in words.split(" "):
         if lines[-1] and _columns(lines[-1]) + 1 + _columns(word[:room]) <= room >= len(word):

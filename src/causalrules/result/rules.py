@@ -159,7 +159,7 @@ class RuleSet(Sequence[RuleResult]):
         if self.admissibility is not None:
             columns["claim"] = [self.claim] * len(self)
         if self.graph is not None:
-            from causalrules.report import words
+            from causalrules.report import result_words as words
 
             columns["identified"] = [words.identified(rule) for rule in self]
             columns["open_path"] = [words.open_path(rule) for rule in self]
@@ -565,7 +565,7 @@ class RuleSet(Sequence[RuleResult]):
 
         Parameters
         ----------
-        kind : {"effects", "coverage", "overlap", "convergence", "graph", "honest", "stability", "bias"}
+        kind : {"effects", "coverage", "shared", "convergence", "graph", "honest", "stability", "bias"}
             What to show.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.

@@ -74,9 +74,8 @@ def _coverage(rules: RuleSet, data: Any) -> Coverage:
     """Compare the rules on a table, or on the rows that were searched."""
     if data is None:
         problem = require_rows(rules, "pass data=")
-        number = {proposition: index for index, proposition in enumerate(problem.language.propositions)}
-        conditions = [[number[each] for each in rule.conditions] for rule in rules]
-        return Coverage.of_conditions(problem.pack(), conditions)
+        numbers = [problem.language.numbers(rule.conditions) for rule in rules]
+        return Coverage.of_conditions(problem.pack(), numbers)
     rows = [rule.covers(data) for rule in rules]
     return Coverage(len(rows), lambda one, other: int(np.count_nonzero(rows[one] & rows[other])))
 

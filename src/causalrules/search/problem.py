@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.data.table import Table
+from causalrules.estimators import Side
 from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
 from causalrules.language.cuts import Cuts, check_cuts
 from causalrules.language.language import Language, build_language
@@ -87,6 +88,45 @@ class Problem:
         if rows.reference is not None:
             return covered & (rows.reference == 0), rows.reference == 1
         return covered, ~(possible if self.comparison.missing == "unknown" else covered)
+
+    @property
+    def frequencies(self) -> NDArray[np.int64]:
+        """How often each row counts: its weight, or 1."""
+        weights = self.weights
+        return np.ones(len(self.stratum), np.int64) if weights is None else weights.astype(np.int64)
+
+    def covered(self, numbers: Iterable[int]) -> NDArray[np.bool_]:
+        """Return which rows satisfy all of these conditions, given by their numbers in the language."""
+        return self.sides(numbers)[0]
+
+    def compared(
+        self, numbers: Iterable[int], frequencies: NDArray[np.int64] | None = None, scored: bool = False
+    ) -> tuple[Side, Side, Side]:
+        """Return the rows that a rule covers, those on which it fails and all, as `estimators` takes them.
+
+        Parameters
+        ----------
+        numbers
+            The conditions, by their numbers in the language.
+        frequencies
+            How often each row counts; by default its weight.
+        scored
+            Whether to take the levels of the target that the search ranks by, and not its values.
+        """
+        rows = self.rows.local
+        weights = self.frequencies if frequencies is None else frequencies
+        y = self.comparison.values[rows.outcome] if scored else rows.y
+        chosen = (*self.sides(numbers), np.ones(len(y), np.bool_))
+        covered, failing, everything = (
+            Side(
+                *(
+                    np.bincount(rows.stratum[each], weights[each] * power[each], self.strata.n_strata)
+                    for power in powers
+                )
+            )
+            for each, powers in ((each, (np.ones_like(y), y, y**2)) for each in chosen)
+        )
+        return covered, failing, everything
 
     def with_rows(self, **changes: Any) -> Problem:
         """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""

@@ -1,4 +1,4 @@
-"""Progress on the terminal: after a second, on one line, and nothing at all when the output is not a terminal."""
+"""Progress bars: shown after a second, on one line, and only if standard error is a terminal."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from causalrules.text import counted
 if TYPE_CHECKING:
     import rich.progress
 
-# What is called with the progress of whatever is watched.
+# A function that is called with progress.
 Watcher = TypeVar("Watcher", bound=Callable[..., None])
-_PATIENCE = 1.0
+_DELAY = 1.0  # seconds before a bar is shown
 
 
 @contextmanager
 def watching(
     progress: bool | Watcher | None, bar: Callable[[], AbstractContextManager[Watcher]]
 ) -> Iterator[Watcher | None]:
-    """What to call with the progress: the caller's function, a bar on the terminal, or nothing."""
+    """Yield the function to call with progress: the caller's, that of a bar on the terminal, or None."""
     if callable(progress):
         yield progress
     elif progress is False or (progress is None and not sys.stderr.isatty()):
@@ -35,7 +35,7 @@ def watching(
 
 @contextmanager
 def search_bar() -> Iterator[Callable[[Progress], None]]:
-    """What to call with the progress of a search, to see it on the terminal."""
+    """Show the progress of a search."""
     bar = _Bar()
     try:
         yield bar.show
@@ -43,14 +43,25 @@ def search_bar() -> Iterator[Callable[[Progress], None]]:
         bar.stop()
 
 
+@contextmanager
+def count_bar(label: str, times: int) -> Iterator[Callable[[int, int], None]]:
+    """Show how many of a number of repetitions are done."""
+    from rich.console import Console
+    from rich.progress import Progress as Display
+
+    with Display(console=Console(stderr=True), transient=True) as display:
+        task = display.add_task(label, total=times)
+        yield lambda done, _: display.update(task, completed=done)
+
+
 class _Bar:
-    """A bar that is full when the gap is closed, and the numbers behind it."""
+    """A bar that fills as the gap closes, with the numbers behind it."""
 
     def __init__(self) -> None:
         self._bar: rich.progress.Progress | None = None
 
     def show(self, progress: Progress) -> None:
-        if progress.seconds < _PATIENCE:
+        if progress.seconds < _DELAY:
             return
         if self._bar is None:
             self._bar = _bar()
@@ -70,7 +81,7 @@ class _Bar:
 
 
 def numbers(progress: Progress) -> str:
-    """How far a search has come, in words.
+    """Format the progress of a search.
 
     >>> numbers(Progress(seconds=3.21, best=0.5, upper_bound=0.75, gap=0.25, nodes=12345))
     'best 0.5000 · at most 0.7500 · gap 0.2500 · 12,345 nodes · 3 s'
@@ -84,7 +95,7 @@ def numbers(progress: Progress) -> str:
 
 
 def _bar() -> rich.progress.Progress:
-    # A search that is over within the second never pays for the import.
+    # Imported late: most searches end before a bar is shown.
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Display
@@ -93,7 +104,7 @@ def _bar() -> rich.progress.Progress:
         BarColumn(bar_width=20),
         TextColumn("{task.fields[numbers]}", markup=False),
         console=Console(stderr=True),
-        auto_refresh=False,  # each step of the search refreshes it; a thread would compete with the search
+        auto_refresh=False,  # the search refreshes it; a thread would compete with the search
         transient=True,
     )
     display.add_task("", total=None, numbers="")

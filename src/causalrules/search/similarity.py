@@ -1,4 +1,4 @@
-"""How many rows rules have in common, and lists without near-duplicates."""
+"""How many rows rules share, and lists without near-duplicates."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from causalrules.search.deadline import Deadline
     from causalrules.search.run import Found
 
-# Different rules are looked for in lists of rules up to this many times as long.
-_FARTHEST = 256
+# Ideas are looked for in lists of up to this many times k rules.
+_MAX_FACTOR = 256
 SIMILARITY = Number(least=0, most=1, above=True)
 
 
 def jaccard(both: float, one: float, other: float) -> float:
-    """Return the share of the rows of either rule that both rules cover, from the sizes of the three sets.
+    """Return the Jaccard similarity of two sets of rows, from their sizes and that of their intersection.
 
     >>> jaccard(both=2, one=3, other=3)
     0.5
@@ -30,7 +30,7 @@ def jaccard(both: float, one: float, other: float) -> float:
 
 
 class Coverage:
-    """How many rows any two of some rules have in common."""
+    """Sizes of the intersections of the rows that rules cover."""
 
     def __init__(self, size: int, both: Callable[[int, int], int]) -> None:
         self._both = both
@@ -38,7 +38,7 @@ class Coverage:
 
     @classmethod
     def of_conditions(cls, packed: Packed, conditions: Sequence[Sequence[int]]) -> Coverage:
-        """Two rules both hold where the conditions of both do, which the core counts."""
+        """Count the rows that satisfy the conditions of both rules, in the core."""
         sets = [set(each) for each in conditions]
         return cls(
             len(sets),
@@ -50,11 +50,11 @@ class Coverage:
         return jaccard(self._both(one, other), self._sizes[one], self._sizes[other])
 
     def within(self, one: int, other: int) -> bool:
-        """Whether the other rule covers all rows of this one, and more."""
+        """Return whether the other rule covers all rows of this one and more."""
         return self._sizes[one] < self._sizes[other] and self._both(one, other) == self._sizes[one]
 
     def groups(self, similarity: float) -> Mapping[int, Sequence[tuple[int, float]]]:
-        """Return the place of each leader, with those of its near-duplicates and what they share with it."""
+        """Return the place of each leader, with the places and similarities of its near-duplicates."""
         variants: dict[int, list[tuple[int, float]]] = {}
         for place in range(len(self._sizes)):
             for leader, others in variants.items():
@@ -69,7 +69,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Ideas:
-    """The places of different rules in a list of the best `length`; `exhausted` if no longer list can be had."""
+    """The places of distinct rules in a list of the best `length`; `exhausted` if there is no longer list."""
 
     listed: Found
     places: tuple[int, ...]
@@ -78,7 +78,7 @@ class Ideas:
 
     @property
     def found(self) -> Found:
-        """The search with the different rules alone."""
+        """The search result with the distinct rules only."""
         return replace(self.listed, rules=tuple(self.listed.rules[place] for place in self.places))
 
 
@@ -89,18 +89,18 @@ def look_for_ideas(
     run: Callable[[Question], Found],
     deadline: Deadline,
 ) -> Ideas:
-    """Search for longer and longer lists until k of their rules are not near-duplicates of better ones.
+    """Search for longer and longer lists until k rules are not near-duplicates of better ones.
 
-    The result is exact where it is proven optimal: the leaders of a list do not change as more rules follow.
+    The result is exact if the search is proven optimal: leaders do not change when more rules follow.
     """
-    length, longest = question.k, min(question.k * _FARTHEST, MOST_RULES)
+    length, longest = question.k, min(question.k * _MAX_FACTOR, MOST_RULES)
     proven: Ideas | None = None
     while True:
         found = run(replace(question, k=length, time_limit=deadline.left()))
         coverage = Coverage.of_conditions(packed, [conditions for _, conditions in found.rules])
         places = tuple(coverage.groups(similarity))[: question.k]
         if found.stopped != "optimal" and proven is not None and len(places) <= len(proven.places):
-            # Stopped early with no more rules than before: what was proven is worth more.
+            # Stopped early without more rules: return the proven list.
             return proven
         ideas = Ideas(found, places, length, len(found.rules) < length or found.stopped != "optimal")
         if len(places) == question.k or ideas.exhausted or length == longest or deadline.passed:

@@ -1,7 +1,7 @@
-"""How far can a rule be trusted? One module for each reason to doubt it.
+"""How far a rule can be trusted: computation only, one module per question.
 
-`permutation`: would noise do as well?  `calibration`: how conservative must the estimate be?  `holdout`: what is the
-effect on rows the search has not seen?  `stability`: does the rule come back on other samples?  `sensitivity`: what
-would an unmeasured confounder have to be like?  `overlap`: where is there nothing to compare with?  `verdict`: all of
-it in one word. What they find is kept as `evidence` in the RuleSet.
+`permutation`: p-values adjusted for the search. `calibration`: how large β must be. `holdout`: effects on held-out
+rows. `stability`: how often a rule reappears on resampled rows. `sensitivity`: unmeasured confounding. `overlap`: rows
+without a comparison group. `verdict`: everything together. Results are stored as `evidence` in the RuleSet; `repeat`
+and `resample` run the search again on other rows.
 """

@@ -1,8 +1,8 @@
-"""How conservative must the estimate be, so that noise looks like noise? β from permutations.
+"""Choose β from permutations, so that the best rule of shuffled data is rarely above 0.
 
-At a given β the reliable effect of a rule is r(σ) = p(σ) − β·q(σ), with q > 0. For each permuted table there is a
-smallest β at which no rule is above 0: the largest p/q of any rule. It is found by a few exact searches (Dinkelbach
-1967): search at some β, take the best rule's p/q as the next β, until the best rule is at most 0.
+The reliable effect of a rule is r(σ) = p(σ) − β·q(σ), with q > 0. Each shuffled table has a smallest β at which no rule
+is above 0: the largest p/q of any rule. A few exact searches find it (Dinkelbach 1967): search at some β, take the best
+rule's p/q as the next β, and stop when the best rule is at most 0.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.evidence import Calibration
-from causalrules.trust.resample import contingency, covered, frequencies, permuted
+from causalrules.trust.resample import permuted
 
-# β of the reliable estimator, where none is given.
+# Default β of the reliable estimator.
 USUAL_BETA = 2.0
 
 
@@ -37,14 +37,39 @@ def calibrate(
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> Calibration:
-    """Return the smallest β for which the best rule of permuted data is at most 0 with this confidence.
+    """Find the smallest β for which the best rule of shuffled data is at most 0 with this confidence.
 
-    With the outcome independent of the actionable columns within every stratum, the data's own smallest β and those
-    of the permuted tables are exchangeable: it exceeds their m-th smallest, m = ⌈confidence·(permutations + 1)⌉,
-    with a probability of at most 1 − confidence.
+    If the outcome is independent of the actionable columns within every stratum, the smallest β of the data and those
+    of the shuffled tables are exchangeable: it exceeds their m-th smallest, m = ⌈confidence·(permutations + 1)⌉, with
+    probability at most 1 − confidence.
 
-    After `time_limit` seconds, β is that of the permutations begun, of which those cut short count as above any β; if
-    they are too few to say, it is an OutOfTimeError.
+    Parameters
+    ----------
+    problem
+        The coded table.
+    question
+        The options of the search; the estimator must be "reliable".
+    confidence
+        Probability that the best rule of shuffled data is at most 0.
+    permutations
+        Number of shuffled tables.
+    seed
+        Seed of the shuffling.
+    time_limit
+        Seconds after which no permutation is started. Those that were cut short count as above any β.
+    progress
+        Whether to show progress, or a function that is called with the number done and the total.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    OptionError
+        If the estimator has no β, or the permutations are too few for the confidence.
+    OutOfTimeError
+        If too few permutations were searched within `time_limit`.
     """
     deadline = Deadline.after(time_limit)
     if question.estimator != "reliable":
@@ -82,13 +107,13 @@ def calibrate(
             cut_short += 1
         else:
             heapq.heappushpop(largest, beta)
-    # Those cut short are the largest of all.
+    # Those cut short count as the largest.
     rank = _n_largest(confidence, begun) - cut_short
     if rank < 1:
         raise repeat.OutOfTimeError(
             f"β cannot be calibrated in {deadline.limit:.3g} s: {begun - cut_short} of {permutations} permutations "
-            f"were searched, too few for a confidence of {confidence}; give more time, a smaller max_length, or a "
-            "number for beta"
+            f"were searched, too few for a confidence of {confidence}; raise time_limit, lower max_length, or "
+            "give a number for beta"
         )
     beta = _rounded_up(sorted(largest, reverse=True)[rank - 1])
     value, usual = (_best(problem, replace(one, beta=candidate), deadline) for candidate in (beta, USUAL_BETA))
@@ -96,12 +121,12 @@ def calibrate(
 
 
 def _n_largest(confidence: float, permutations: int) -> int:
-    """How many of the largest decide: the m-th smallest is the last of them."""
+    """Return how many of the largest values to keep: the m-th smallest is the last of them."""
     return permutations + 1 - math.ceil(confidence * (permutations + 1) - 1e-9)
 
 
 def _best(problem: Problem, question: Question, deadline: Deadline) -> float | None:
-    """The value of the best rule; None if there is none, or no time to find it."""
+    """Return the value of the best rule; None if there is none, or no time to find it."""
     try:
         rules = repeat.Searcher(deadline)(problem, question).rules
     except repeat.CutShortError:
@@ -110,12 +135,12 @@ def _best(problem: Problem, question: Question, deadline: Deadline) -> float | N
 
 
 def _zero(problem: Problem, conditions: tuple[int, ...]) -> float:
-    """The β at which the rule's reliable effect is 0: p/q."""
-    a, b, c, d = np.array(contingency(problem, covered(problem, conditions), frequencies(problem))).T
+    """Return the β at which the rule's reliable effect is 0: p/q."""
+    a, b, c, d = problem.contingency(problem.covered(conditions))
     at_zero = estimators.reliable_effect(a, b, c, d, beta=0.0)
     return at_zero / (at_zero - estimators.reliable_effect(a, b, c, d, beta=1.0))
 
 
 def _rounded_up(beta: float) -> float:
-    """Three decimals are enough to read, and rounding up keeps the promise."""
+    """Round up to three decimals, so that the error rate still holds."""
     return float(np.ceil(beta * 1000 - 1e-6) / 1000)

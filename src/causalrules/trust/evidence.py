@@ -1,24 +1,31 @@
-"""What is known about how far rules can be trusted, kept with them and through JSON. An undefined number is None."""
+"""What is known about how far rules can be trusted, stored with them and in JSON. An undefined number is None."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
 
-# Stability looks at this many rules of each sample, however many were asked for: a rule's share must not depend on k.
+# Stability uses this many rules of each sample, whatever k is: a rule's share must not depend on k.
 BEST = 10
 
 
 @dataclass(frozen=True)
 class Significance:
-    """Adjusted p-values of one rule: how often the best rule of permuted data is as good as this one.
+    """P-values of one rule, adjusted for the search.
 
-    `single_step` compares with the best of all rules, `step_down` with the best of all but the better rules of the
-    list; `exceedances` of `permutations` were as good, in the comparison that gave the rule's `p_value`.
+    Attributes
+    ----------
+    single_step
+        p against the best of all rules.
+    step_down
+        p against the best of all rules except the better ones of the list; None if it was not computed.
+    exceedances, permutations
+        How many shuffled tables had a rule as good, of how many, in the comparison that gave `rule.p_value`.
     """
 
     single_step: float
@@ -29,14 +36,23 @@ class Significance:
 
 @dataclass(frozen=True)
 class HonestEffect:
-    """The effect on rows that had no part in finding the rule; `p_value` is one-sided, Holm's over the rules.
+    """The effect of one rule on held-out rows.
 
-    Of the `n_rows` unseen rows, the effect speaks for the share `overlap` alone: those in strata where some satisfy
-    the rule and some do not, among the unseen rows themselves.
+    With cross-fitting, it is the mean over the splits of the effect of the rule in the same place of each split's list,
+    weighted by the rows with a comparison group.
 
-    With a holdout or a second table, `counts` are the rule's (a, b, c, d) in each stratum there. With cross-fitting it
-    is the mean over the splits, weighted by the rows that could be compared, of what the rule in this place of each
-    split's list does on the rows left out, and `found` of the `splits` lists have this very rule.
+    Attributes
+    ----------
+    n_rows, overlap
+        The held-out rows, and the share of them with a comparison group, which the effect is about.
+    effect, standard_error, low, high
+        The effect, its standard error and its interval.
+    p_value
+        One-sided p-value, adjusted over the rules by Holm's method.
+    found, splits
+        In how many of the lists this same rule is.
+    counts
+        The counts (a, b, c, d) of each stratum; empty with cross-fitting.
     """
 
     n_rows: int
@@ -53,7 +69,15 @@ class HonestEffect:
 
 @dataclass(frozen=True)
 class ConditionStability:
-    """How often the search on other samples has this condition; for ≤ and ≥, where its cut points lay."""
+    """How often a condition is in one of the best rules of a sample.
+
+    Attributes
+    ----------
+    condition, share
+        The condition without its cut point, and the share of the samples.
+    low, high
+        The 5 % and 95 % quantiles of the cut point, for ≤ and ≥.
+    """
 
     condition: str
     share: float
@@ -63,7 +87,15 @@ class ConditionStability:
 
 @dataclass(frozen=True)
 class Stability:
-    """How often the rule, or one that covers nearly the same rows, returned among the 10 best of other samples."""
+    """How often one rule reappears among the 10 best of resampled rows.
+
+    Attributes
+    ----------
+    returned, nearly
+        Share of the samples with the same rule, and with a rule that covers nearly the same rows.
+    conditions
+        The same for each of its conditions.
+    """
 
     returned: float
     nearly: float
@@ -72,10 +104,20 @@ class Stability:
 
 @dataclass(frozen=True)
 class ControlStrength:
-    """A measured control as the yardstick for an unmeasured one, and what the effect is without it.
+    """A measured control, to compare an unmeasured confounder with.
 
-    Risk ratios: `with_rule` of its values between rows with and without the rule, `with_outcome` of the outcome
-    between its values. `strength` is the strength that a confounder with both ratios alike would need for its bias.
+    Attributes
+    ----------
+    control
+        Its name.
+    with_rule
+        Largest risk ratio of its values between rows with and without the rule.
+    with_outcome
+        Largest risk ratio of the outcome between its values.
+    strength
+        The common value of both ratios that has the same bias.
+    effect_without
+        The effect not adjusted for it.
     """
 
     control: str
@@ -87,9 +129,18 @@ class ControlStrength:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """E-values: how strongly a confounder must go with rule and outcome to explain the effect away.
+    """How strong an unmeasured confounder must be to explain an effect away.
 
-    `risk_ratio` is p_do_rule / p_do_not_rule, `limit` the end of its interval nearer to 1.
+    Attributes
+    ----------
+    risk_ratio, limit
+        p_do_rule / p_do_not_rule, and the end of its interval nearer to 1.
+    e_value, e_value_limit
+        The E-values of both.
+    controls
+        The measured controls, strongest first.
+    sentence
+        The same in words.
     """
 
     risk_ratio: float
@@ -102,10 +153,16 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The strata where the rule always or never holds, so that its rows have no counterpart.
+    """The strata where a rule always or never holds, so that its rows have no comparison group.
 
-    `effect` is without them, `effect_with` counts them as no difference, and the effect on all rows lies between
-    `low` and `high` whatever would happen there.
+    Attributes
+    ----------
+    n_strata, n_rows, share
+        The strata, their rows, and the share of all rows.
+    effect, effect_with
+        The effect without these strata, and with a difference of 0 in them.
+    low, high
+        Bounds of the effect over all rows, whatever the unobserved probabilities are.
     """
 
     n_strata: int
@@ -119,7 +176,7 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One word, "strong", "suggestive" or "not supported", and why: what speaks for the rule, and against it."""
+    """The verdict on one rule: "strong", "suggestive" or "not supported", with the reasons for and against."""
 
     word: str
     supports: tuple[str, ...]
@@ -128,7 +185,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class RuleEvidence:
-    """What is known about one rule; None where it was not looked at."""
+    """The evidence on one rule; None for parts that were not computed."""
 
     significance: Significance | None = None
     honest: HonestEffect | None = None
@@ -140,9 +197,18 @@ class RuleEvidence:
 
 @dataclass(frozen=True)
 class PermutationRun:
-    """How the p-values were made; `exact` where every arrangement of the outcome was tried.
+    """How the p-values were computed.
 
-    Of the `permutations` that were begun, of those `asked` for, the time limit ended `cut_short`: they count as good.
+    Attributes
+    ----------
+    permutations, asked, cut_short
+        Shuffled tables that were started, that were asked for, and that the time limit ended (they count as as good).
+    level
+        Error rate at which counting stopped early.
+    method, seed
+        "step-down" or "single-step", and the seed of the shuffling.
+    exact
+        Whether every arrangement of the outcome was tried.
     """
 
     permutations: int
@@ -156,10 +222,15 @@ class PermutationRun:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The smallest β for which the best rule of permuted data is at most 0 with probability `confidence`.
+    """The smallest β for which the best rule of shuffled data is at most 0 with probability `confidence`.
 
-    `value` is the best reliable effect of the data with it, `usual_value` with `usual_beta`. Of the
-    `permutations` that were begun, of those `asked` for, the time limit ended `cut_short`: they count as above any β.
+    Attributes
+    ----------
+    permutations, asked, cut_short
+        Shuffled tables that were started, that were asked for, and that the time limit ended (they count as above any
+        β).
+    value, usual_beta, usual_value
+        The best reliable effect of the data with `beta` and with `usual_beta`.
     """
 
     beta: float
@@ -175,9 +246,20 @@ class Calibration:
 
 @dataclass(frozen=True)
 class HonestRun:
-    """How honest effects were measured: "holdout", "second table" or "cross-fitting".
+    """How effects on held-out rows were measured.
 
-    The time limit may leave fewer `splits` than were `asked` for.
+    Attributes
+    ----------
+    source
+        "holdout", "second table" or "cross-fitting".
+    n_discovery, n_estimation
+        Rows searched and rows held out (of one split).
+    splits, asked
+        Splits that were searched, and that were asked for.
+    level
+        Confidence of the intervals. (The name is that of the JSON field.)
+    seed
+        Seed of the split.
     """
 
     source: str
@@ -191,9 +273,16 @@ class HonestRun:
 
 @dataclass(frozen=True)
 class StabilityRun:
-    """How stability was measured, and how often each condition was in one of the best rules.
+    """How stability was measured.
 
-    The time limit may leave fewer `replicates` than were `asked` for.
+    Attributes
+    ----------
+    method, share, seed
+        "subsample" or "bootstrap", the share of the rows in a subsample, and the seed.
+    replicates, asked
+        Samples that were searched, and that were asked for.
+    conditions
+        The conditions that reappear most often.
     """
 
     method: str
@@ -206,7 +295,7 @@ class StabilityRun:
 
 @dataclass(frozen=True)
 class SearchEvidence:
-    """How the evidence was obtained; None for what was not done."""
+    """How the evidence was obtained; None for parts that were not computed."""
 
     permutation: PermutationRun | None = None
     calibration: Calibration | None = None
@@ -214,8 +303,18 @@ class SearchEvidence:
     stability: StabilityRun | None = None
 
 
+def with_evidence(rule: RuleResult, **parts: Any) -> RuleResult:
+    """Return the rule with these parts of its evidence."""
+    return replace(rule, evidence=replace(rule.evidence or RuleEvidence(), **parts))
+
+
+def with_run(rules: RuleSet, measured: Iterable[RuleResult], **runs: Any) -> RuleSet:
+    """Return the result with its rules measured, and with how that was done."""
+    return replace(rules, rules=tuple(measured), evidence=replace(rules.evidence or SearchEvidence(), **runs))
+
+
 def columns(rules: Iterable[RuleResult]) -> dict[str, list[Any]]:
-    """The evidence as columns beside the rules, those alone that say something."""
+    """Return the evidence as columns of a data frame, without columns that are None throughout."""
     rows = [(rule.p_value, rule.evidence or RuleEvidence()) for rule in rules]
     found: dict[str, list[Any]] = {
         "p_value": [p_value for p_value, _ in rows],

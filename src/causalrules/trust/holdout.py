@@ -1,18 +1,18 @@
-"""Honest effects: a rule found on some rows, its effect measured on others that had no part in finding it."""
+"""Honest effects: rules found on some rows, and their effects measured on held-out rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from causalrules import estimators
 from causalrules.data.reading import read
 from causalrules.data.table import Table
-from causalrules.estimators import beta_of_confidence, share_variance
 from causalrules.exceptions import DataError, OptionError
 from causalrules.language.roles import resolve
 from causalrules.options import Share, Whole
@@ -20,55 +20,16 @@ from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
 from causalrules.text import counted, unknown_column
 from causalrules.trust import repeat
-from causalrules.trust.evidence import HonestEffect, HonestRun, RuleEvidence, SearchEvidence
-from causalrules.trust.resample import (
-    TooFewRowsError,
-    contingency,
-    covered,
-    folds,
-    frequencies,
-    reweighted,
-    rule_rows,
-    split,
-)
+from causalrules.trust.evidence import HonestEffect, HonestRun, with_evidence, with_run
+from causalrules.trust.resample import TooFewRowsError, folds, reweighted, split
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
-Counts = tuple[tuple[int, int, int, int], ...]
-
-
-def standardised(counts: Counts) -> tuple[float | None, float | None]:
-    """Return the effect of a rule standardised over the strata, and its standard error.
-
-    effect = Σ_z w_z τ_z, with τ_z = a/(a+b) − c/(c+d), w_z = n_z/N′ over the strata with both sides, N′ their rows
-    variance = Σ_z w_z² [p̃(1−p̃)/(a+b) + q̃(1−q̃)/(c+d)] + Σ_z w_z (τ_z − effect)² / N′
-
-    The first term is chance within the strata, with p̃ = (a+1)/(a+b+2) and q̃ likewise, so that a side where the
-    outcome always or never happened is not taken to be certain; the second is chance in how many rows fall into each
-    stratum, because the effect is meant for the population and not for these rows.
-
-    >>> effect, error = standardised(((161, 9, 181, 540),))
-    >>> round(effect, 4), round(error, 4)
-    (0.696, 0.0242)
-    """
-    a, b, c, d = np.array(counts, dtype=np.float64).T
-    inside = (a + b > 0) & (c + d > 0)
-    if not inside.any():
-        return None, None
-    a, b, c, d = a[inside], b[inside], c[inside], d[inside]
-    n, m = a + b, c + d
-    weight = (n + m) / np.sum(n + m)
-    difference = a / n - c / m
-    effect = float(np.sum(weight * difference))
-    within = np.sum(weight**2 * (share_variance(a, b) + share_variance(c, d)))
-    between = np.sum(weight * (difference - effect) ** 2) / np.sum(n + m)
-    return effect, float(np.sqrt(within + between))
-
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return Holm's adjusted p-values (1979): the i-th smallest of m times m − i + 1, never falling, at most 1.
+    """Return Holm's adjusted p-values (1979): the i-th smallest of m times m − i + 1, made monotone, at most 1.
 
     >>> [round(p, 10) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
@@ -77,7 +38,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     adjusted: list[float | None] = [None] * len(p_values)
     largest = 0.0
     for rank, (p, place) in enumerate(order):
-        # Rules that cannot be measured were asked about too.
+        # Rules without a p-value count in m.
         largest = max(largest, min(1.0, p * (len(p_values) - rank)))
         adjusted[place] = largest
     return adjusted
@@ -90,21 +51,26 @@ class _Estimate:
     compared: int
     n_rows: int
     found: int = 1
-    counts: Counts = ()
+    counts: tuple[tuple[int, int, int, int], ...] = ()
 
     @classmethod
-    def of(cls, counts: Counts) -> _Estimate:
-        """The effect on the rows of these counts."""
-        compared = sum(a + b + c + d for a, b, c, d in counts if a + b and c + d)
-        return cls(*standardised(counts), compared, sum(map(sum, counts)), counts=counts)
+    def of(cls, table: NDArray[np.int64]) -> _Estimate:
+        """Estimate the effect from a, b, c and d of each stratum."""
+        a, b, c, d = table
+        n_rows = int(table.sum())
+        compared = int(table[:, (a + b > 0) & (c + d > 0)].sum())
+        counts = tuple((a, b, c, d) for a, b, c, d in table.T.tolist())
+        if not compared:
+            return cls(None, None, 0, n_rows, counts=counts)
+        return cls(*estimators.population_effect(a, b, c, d), compared, n_rows, counts=counts)
 
 
 def _mean(estimates: Sequence[_Estimate], n_rows: int, found: int) -> _Estimate:
-    """The mean of effects on disjoint rows, each weighted by the rows it speaks for.
+    """Return the mean of effects on disjoint rows, weighted by their rows with a comparison group.
 
-    Counts are not added up over the parts, even where the same rule was found without each of them: in small strata
-    both sides would then be present only where the searches agree, and they agree where the outcomes, by chance or
-    not, speak for the rule. How many rows of a part can be compared has nothing to do with their outcomes.
+    Counts are not summed over the parts, even if each part has the same rule. Small strata would then have both sides
+    only where the searches agree, and searches agree where the outcomes, by chance or not, favour the rule. The number
+    of rows with a comparison group in one part does not depend on their outcomes.
     """
     compared = sum(each.compared for each in estimates)
     if not compared:
@@ -115,8 +81,8 @@ def _mean(estimates: Sequence[_Estimate], n_rows: int, found: int) -> _Estimate:
 
 
 def _honest(estimates: Sequence[_Estimate], splits: int, confidence: float) -> list[HonestEffect]:
-    """The estimates with their intervals, and Holm's p-values over all of them."""
-    reach = beta_of_confidence(confidence)
+    """Add the intervals, and Holm's p-values over all estimates."""
+    reach = estimators.beta_of_confidence(confidence)
     one_sided = [
         None if each.effect is None or each.error is None else 0.5 * math.erfc(each.effect / each.error / math.sqrt(2))
         for each in estimates
@@ -145,38 +111,38 @@ def _honest(estimates: Sequence[_Estimate], splits: int, confidence: float) -> l
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Rows kept from the search."""
+    """Rows kept from the search; `counts` gives a, b, c and d of a rule in each of their strata."""
 
     source: str
     n_rows: int
     seed: int | None
-    counts: Callable[[RuleResult], Counts]
+    counts: Callable[[RuleResult], NDArray[np.int64]]
 
     def measure(self, rules: RuleSet, confidence: float = 0.95) -> RuleSet:
-        """The rules with their effects on these rows."""
+        """Return the rules with their effects on these rows."""
         estimates = [_Estimate.of(self.counts(rule)) for rule in rules]
         run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, 1, confidence, self.seed)
         return _with_effects(rules, _honest(estimates, 1, confidence), run)
 
 
 def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, HeldOut]:
-    """The rows to search, and a share of each stratum kept from it."""
+    """Split the problem into rows to search and a share of each stratum to hold out."""
     share, seed = Share()("holdout", share), Whole()("seed", seed)
-    shown, hidden = split(problem, share, repeat.generator(seed, "split"))
-    if shown.outcome.min() == shown.outcome.max():
+    searched, held_out = split(problem, share, repeat.generator(seed, "split"))
+    if searched.outcome.min() == searched.outcome.max():
         raise OptionError(
-            f"holdout = {share!r} leaves {counted(shown.n_rows, 'row')} to search, all with the same outcome; "
+            f"holdout = {share!r} leaves {counted(searched.n_rows, 'row')} to search, all with the same outcome; "
             "hold out fewer"
         )
 
-    def counts(rule: RuleResult) -> Counts:
-        return contingency(hidden, rule_rows(rule, hidden), frequencies(hidden))
+    def counts(rule: RuleResult) -> NDArray[np.int64]:
+        return held_out.contingency(held_out.covered(held_out.language.numbers(rule.conditions)))
 
-    return shown, HeldOut("holdout", hidden.n_rows, seed, counts)
+    return searched, HeldOut("holdout", held_out.n_rows, seed, counts)
 
 
 def second_table(table: Table, problem: Problem, outcome: Any, weights: str | None, second: Any) -> HeldOut:
-    """Another table with the same columns: its rows in strata with the same cut points as the first one's."""
+    """Take another table as held-out rows, in strata with the cut points of the first."""
     other = read(second)
     roles = problem.roles
     for name in (roles.target, *roles.control):
@@ -194,9 +160,8 @@ def second_table(table: Table, problem: Problem, outcome: Any, weights: str | No
         _, stratum = np.unique(problem.strata.index_of(rows), return_inverse=True)
     except DataError as error:
         raise DataError(f"the holdout table: {error}") from error
-    weight = np.ones(rows.n_records, np.int64) if rows.weights is None else rows.weights
 
-    def counts(rule: RuleResult) -> Counts:
+    def counts(rule: RuleResult) -> NDArray[np.int64]:
         holds = np.ones(rows.n_records, np.bool_)
         for condition in rule.conditions:
             if condition.column not in rows.names:
@@ -204,10 +169,7 @@ def second_table(table: Table, problem: Problem, outcome: Any, weights: str | No
                     f"the rule {rule.text!r} on the holdout table: {unknown_column(condition.column, rows.names)}"
                 )
             holds &= rows.select(condition.column, condition.holds(rows.histogram(condition.column).values))
-        sides = (holds & happened, holds & ~happened, ~holds & happened, ~holds & ~happened)
-        n_strata = int(stratum.max()) + 1
-        a, b, c, d = (np.bincount(stratum[side], weight[side], n_strata).astype(int).tolist() for side in sides)
-        return tuple(zip(a, b, c, d, strict=True))
+        return estimators.contingency(stratum, happened, holds, rows.weights, int(stratum.max()) + 1)
 
     return HeldOut("second table", rows.n_rows, None, counts)
 
@@ -222,14 +184,12 @@ def cross_fit(
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
-    """Return the rules with what the rule in each place of such a list is worth on rows the search has not seen.
+    """Implement `RuleSet.cross_fit`.
 
-    The search runs on all rows but one part, each part in turn, and every rule it finds is measured on the part left
-    out. The effect of the j-th rule is the mean, over the parts, of the j-th rule found without them, each part
-    weighted by its rows in strata with both sides. (Measuring the rules of the whole table on its parts would not be
-    honest: the parts had a say in choosing them.) For a list of ideas, each part's list is one of ideas too.
-
-    After `time_limit` seconds, the mean is over the parts whose searches are done.
+    Each part is held out in turn, and the rules found on the other parts are measured on it. The effect in place j is
+    the mean over the parts of the effect of the j-th rule found without the part, weighted by the rows with a
+    comparison group. (The rules of the whole table must not be measured on its parts, which helped to choose them.) If
+    the rules are ideas, so are those of each part.
     """
     deadline = Deadline.after(time_limit)
     splits, seed = Whole(least=2)("splits", splits), Whole()("seed", seed)
@@ -238,35 +198,32 @@ def cross_fit(
     if splits > problem.n_rows:
         raise TooFewRowsError(f"splits = {splits}: the table has only {counted(problem.n_rows, 'row')}")
     parts = folds(problem, splits, repeat.generator(seed, "split"))
-    everything = frequencies(problem)
+    everything = problem.frequencies
 
     def work(searcher: repeat.Searcher, place: int) -> list[NDArray[np.bool_]]:
         found = searcher.listed(reweighted(problem, everything - parts[place]), rules.question)
-        return [covered(problem, conditions) for conditions in found]
+        return [problem.covered(conditions) for conditions in found]
 
     lists = list(repeat.in_order(work, splits, n_jobs, "splits", progress, deadline))
     if not lists:
-        raise repeat.OutOfTimeError(f"time_limit = {time_limit!r}: not one of {splits} searches was done; give it more")
+        raise repeat.OutOfTimeError(f"time_limit = {time_limit!r}: none of the {splits} searches ended; raise it")
     parts = parts[: len(lists)]
-    n_unseen = int(sum(part.sum() for part in parts))
+    n_held_out = int(sum(part.sum() for part in parts))
     estimates = []
     for place, rule in enumerate(rules):
-        rows = rule_rows(rule, problem)
+        rows = problem.covered(problem.language.numbers(rule.conditions))
         measured = [
-            _Estimate.of(contingency(problem, masks[place], part))
+            _Estimate.of(problem.contingency(masks[place], part))
             for part, masks in zip(parts, lists, strict=True)
             if place < len(masks)
         ]
         found = sum(any(np.array_equal(rows, mask) for mask in masks) for masks in lists)
-        estimates.append(_mean(measured, n_unseen, found))
+        estimates.append(_mean(measured, n_held_out, found))
     n_estimation = problem.n_rows // splits
     run = HonestRun("cross-fitting", problem.n_rows - n_estimation, n_estimation, len(lists), splits, confidence, seed)
     return _with_effects(rules, _honest(estimates, len(lists), confidence), run)
 
 
 def _with_effects(rules: RuleSet, effects: Sequence[HonestEffect], run: HonestRun) -> RuleSet:
-    measured = tuple(
-        replace(rule, evidence=replace(rule.evidence or RuleEvidence(), honest=effect))
-        for rule, effect in zip(rules, effects, strict=True)
-    )
-    return replace(rules, rules=measured, evidence=replace(rules.evidence or SearchEvidence(), honest=run))
+    measured = [with_evidence(rule, honest=effect) for rule, effect in zip(rules, effects, strict=True)]
+    return with_run(rules, measured, honest=run)

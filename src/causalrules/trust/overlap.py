@@ -1,4 +1,4 @@
-"""Overlap: where a rule always or never holds, its rows have no counterpart, and the data cannot tell its effect."""
+"""Overlap: the rows in strata where a rule always or never holds, which have no comparison group."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ import numpy as np
 from causalrules import estimators
 from causalrules.exceptions import CausalRulesWarning
 from causalrules.options import Share
-from causalrules.trust.evidence import Overlap, RuleEvidence
+from causalrules.text import percent
+from causalrules.trust.evidence import Overlap, with_evidence
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
+# Default share of rows without a comparison group above which to warn.
 MOST = 0.1
 
 
 def measure(rule: RuleResult) -> Overlap:
-    """The strata without counterpart, their rows, and the effect with and without them.
+    """Find the strata without a comparison group, their rows, and the effect with and without them.
 
-    In such a stratum one of the two probabilities was never seen and may be anything from 0 to 1: hence the bounds
-    on the effect over all rows (Manski 1990).
+    In such a stratum one of the two probabilities was not observed and may be anything from 0 to 1, which bounds the
+    effect over all rows (Manski 1990).
     """
     a, b, c, d = np.array(rule.counts, dtype=np.float64).T
     rows = a + b + c + d
@@ -49,20 +51,17 @@ def measure(rule: RuleResult) -> Overlap:
 
 
 def overlap(rules: RuleSet, *, most: float = MOST) -> RuleSet:
-    """Return the rules with the strata that have no counterpart; warn where they hold more than `most` of the rows."""
+    """Implement `RuleSet.overlap`."""
     most = Share()("most", most)
-    measured = []
-    for rule in rules:
-        evidence = replace(rule.evidence or RuleEvidence(), overlap=measure(rule))
-        measured.append(replace(rule, evidence=evidence))
+    measured = [with_evidence(rule, overlap=measure(rule)) for rule in rules]
     wanting = [rule for rule in measured if 1 - rule.overlap > most]
     if wanting:
         worst = min(wanting, key=lambda rule: rule.overlap)
         warnings.warn(
-            f"{len(wanting)} of {len(measured)} rules have no counterpart for more than {most:.0%} of the rows; "
-            f"{worst.text!r:.200} for {1 - worst.overlap:.0%}, in whose strata of {', '.join(rules.question.controls)} "
-            f"it always or never holds. The {rules.noun} speaks for the other rows only: use fewer controls or "
-            "coarser bins, or state the result for those rows.",
+            f"{len(wanting)} of {len(measured)} rules lack a comparison group for more than {percent(most, 0)} of the "
+            f"rows; {worst.text!r:.200} for {percent(1 - worst.overlap, 0)}: in their strata of "
+            f"{', '.join(rules.question.controls)} it always or never holds. Its {rules.noun} is that of the other "
+            "rows: use fewer controls or coarser bins, or report it for those rows only.",
             CausalRulesWarning,
             stacklevel=3,
         )

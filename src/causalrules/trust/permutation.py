@@ -1,8 +1,8 @@
-"""Significance after the search (Westfall & Young 1993): would the best rule of noise be as good?
+"""P-values adjusted for the search (Westfall & Young 1993).
 
-The outcome is dealt anew within each stratum, which keeps what the controls do to it and breaks what the actionable
-columns do; the exact search runs again; a rule's adjusted p-value is the share of such tables whose best rule is at
-least as good as the rule. docs/trust.md says which hypotheses that controls.
+The outcome is shuffled within each stratum, which keeps its dependence on the controls and removes that on the
+actionable columns, and the exact search runs again. A rule's p-value is the share of such tables whose best rule is at
+least as good. docs/trust.md says which hypotheses that controls.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from causalrules.question import Question
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
 from causalrules.trust import repeat
-from causalrules.trust.evidence import PermutationRun, RuleEvidence, SearchEvidence, Significance
-from causalrules.trust.resample import arrangements, covered, every_arrangement, permuted, rule_rows
+from causalrules.trust.evidence import PermutationRun, Significance, with_evidence, with_run
+from causalrules.trust.resample import arrangements, every_arrangement, permuted
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
 
 METHODS = ("step-down", "single-step")
-# The same value computed from the same counts in another order of the strata differs by rounding alone.
+# Values this close are ties: the order of the strata changes the rounding.
 _TIED = 1e-10
 
 
@@ -44,14 +44,14 @@ def significance(
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
-    """Return the rules with `p_value` filled in: the chance that the best rule of noise is as good.
+    """Implement `RuleSet.significance`.
 
-    With `stop_early`, a rule's count ends when so many permutations were as good that its p-value is above `level`
-    whatever follows; it is then h/m, h as-good ones among m permutations (Besag & Clifford 1991), and valid too.
-    Where there are no more ways to deal the outcome than permutations, all are tried and p is exact.
+    With `stop_early`, counting stops when so many of m permutations, h, were as good that p is above `level` whatever
+    follows; then p = h/m, which is valid too (Besag & Clifford 1991). If the outcome has no more arrangements than
+    `permutations`, all of them are tried and p is exact.
 
-    After `time_limit` seconds, p is (1 + as-good ones)/(1 + m) over the m permutations begun. Those that were cut short
-    count as as good: which are may have to do with how good their rules are.
+    After `time_limit` seconds, p = (1 + as good)/(1 + m) over the m permutations that were started. Those that were cut
+    short count as as good, since slow searches may be the ones with good rules.
     """
     deadline = Deadline.after(time_limit)
     permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
@@ -62,17 +62,17 @@ def significance(
     total = arrangements(problem, most=permutations)
     exact = total is not None
     times = permutations if total is None else total
-    deal: Callable[[int], Problem]
+    shuffled: Callable[[int], Problem]
     if exact:
-        # In a random order: if the time is up before the last, those that were tried must be a fair sample.
+        # In random order, so that the time limit leaves a random sample of them.
         every = list(every_arrangement(problem))
         order = repeat.generator(seed, "permutation").permutation(len(every))
-        deal = lambda place: every[order[place]]  # noqa: E731
+        shuffled = lambda place: every[order[place]]  # noqa: E731
     else:
-        deal = lambda place: permuted(problem, repeat.generator(seed, "permutation", place))  # noqa: E731
+        shuffled = lambda place: permuted(problem, repeat.generator(seed, "permutation", place))  # noqa: E731
 
-    rows = [rule_rows(rule, problem).tobytes() for rule in rules]
-    compare = _Comparison(problem, deal, rules.question, np.array([rule.value for rule in rules]), rows, method)
+    rows = [problem.covered(problem.language.numbers(rule.conditions)).tobytes() for rule in rules]
+    compare = _Comparison(problem, shuffled, rules.question, np.array([rule.value for rule in rules]), rows, method)
     enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
     tally = _Tally(len(rules), enough)
 
@@ -89,7 +89,7 @@ def significance(
         if not tally.counting.any():
             break
     if rules and tally.n_seen == cut_short:
-        raise repeat.OutOfTimeError(f"time_limit = {time_limit!r}: not one permutation was searched; give it more")
+        raise repeat.OutOfTimeError(f"time_limit = {time_limit!r}: no permutation was searched; raise it")
     exact = exact and tally.n_seen == times and not cut_short
     run = PermutationRun(
         permutations=tally.n_seen,
@@ -105,33 +105,32 @@ def significance(
 
 @dataclass(frozen=True, eq=False)
 class _Comparison:
-    """A permuted table against the observed rules, of which `rows` tells the records that each covers."""
+    """Compares shuffled tables with the rules; `rows` has the rows that each rule covers, as bytes."""
 
     problem: Problem
-    deal: Callable[[int], Problem]
+    shuffled: Callable[[int], Problem]
     question: Question
     values: NDArray[np.float64]
     rows: Sequence[bytes]
     method: str
 
     def __call__(self, searcher: repeat.Searcher, place: int, counting: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether the permuted best is as good as each rule: of all rules, and of all but the better of the list."""
+        """Return whether the best rule of a shuffled table is as good as each rule: single-step and step-down."""
         best = np.full((2, len(self.values)), -np.inf)
         if counting.any():
             # Only rules that reach a value still being counted matter. Without the j − 1 better rules, the best is
-            # among the first j. Leaving redundant rules out would change no best value: of the best rules, the most
-            # general is not redundant.
+            # among the first j. Redundant rules may stay: the most general of the best rules is not redundant.
             floor = float(self.values[counting].min()) - _TIED
             k = int(np.flatnonzero(counting)[-1]) + 1 if self.method == "step-down" else 1
             options = repeat.exact(self.question, k=k, redundant=True)
-            found = searcher(self.deal(place), options, floor).rules
+            found = searcher(self.shuffled(place), options, floor).rules
             if found:
                 best[0] = found[0][0]
                 best[1] = self._without_better(found) if self.method == "step-down" else best[0]
         return best >= self.values - _TIED
 
     def _without_better(self, found: Sequence[tuple[float, tuple[int, ...]]]) -> list[float]:
-        candidates = [(value, covered(self.problem, conditions).tobytes()) for value, conditions in found]
+        candidates = [(value, self.problem.covered(conditions).tobytes()) for value, conditions in found]
         best, better = [], set[bytes]()
         for rows in self.rows:
             best.append(next((value for value, others in candidates if others not in better), -math.inf))
@@ -140,7 +139,7 @@ class _Comparison:
 
 
 class _Tally:
-    """How many permutations were as good as each rule, in either comparison, until there were enough of them."""
+    """Counts the permutations that were as good as each rule, single-step and step-down, until there are `enough`."""
 
     def __init__(self, n_rules: int, enough: int) -> None:
         self.counts = np.zeros((2, n_rules), np.int64)
@@ -156,7 +155,7 @@ class _Tally:
         self.counting = self.counts < self._enough
 
     def p_values(self, exact: bool) -> NDArray[np.float64]:
-        """Besag & Clifford's h/m where counting stopped, (1 + count)/(1 + m) where it did not; never falling."""
+        """Return h/m where counting stopped, else (1 + count)/(1 + m), made monotone along the list."""
         stopped = self.counts >= self._enough
         added = 0 if exact else np.where(stopped, 0, 1)
         p: NDArray[np.float64] = np.maximum.accumulate((self.counts + added) / (self.seen + added), axis=1)
@@ -177,6 +176,5 @@ def _with_p_values(rules: RuleSet, tally: _Tally, method: str, exact: bool, run:
             permutations=int(tally.seen[row, place]),
         )
         p_value = float((single, down)[row][place])
-        evidence = replace(rule.evidence or RuleEvidence(), significance=found)
-        measured.append(replace(rule, p_value=p_value, evidence=evidence))
-    return replace(rules, rules=tuple(measured), evidence=replace(rules.evidence or SearchEvidence(), permutation=run))
+        measured.append(with_evidence(replace(rule, p_value=p_value), significance=found))
+    return with_run(rules, measured, permutation=run)

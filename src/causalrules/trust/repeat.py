@@ -1,4 +1,4 @@
-"""The same search many times, on all cores, with results in order, progress on the terminal and a clean stop."""
+"""Run many searches on all cores, with results in order, progress, a time limit and a clean stop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +19,7 @@ from causalrules.search import run as search
 from causalrules.search.core import Packed
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
-from causalrules.search.progress import watching
+from causalrules.search.progress import count_bar, watching
 from causalrules.search.run import Found
 from causalrules.search.similarity import look_for_ideas
 
@@ -29,40 +28,41 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Watcher = Callable[[int, int], None]
+# Searches submitted ahead, per thread.
 _AHEAD = 4
 
 
 class OutOfTimeError(OptionError):
-    """The time limit left too little to say anything."""
+    """The time limit ended the work before there was any result."""
 
 
 class CutShortError(Exception):
-    """A search that the time limit ended: what it would have found is not known."""
+    """The time limit ended a search, so its result is unknown."""
 
 
 class _StoppedError(Exception):
-    """Ends a search whose result nobody waits for any more."""
+    """Ends a search whose result is no longer needed."""
 
 
 class Searcher:
-    """Searches of one thread each that end at once when the loop around them ends, or with the time limit."""
+    """Single-threaded searches that end when the loop around them ends or the deadline passes."""
 
     def __init__(self, deadline: Deadline | None = None) -> None:
         self.stopped = threading.Event()
         self.deadline = Deadline.after(None) if deadline is None else deadline
 
     def __call__(self, problem: Problem, question: Question, floor: float = -np.inf) -> Found:
-        """Search; the core lets other threads run meanwhile."""
+        """Search. The core releases the GIL."""
         return self._search(problem.pack(), problem.n_rows, question, floor)
 
     def listed(self, problem: Problem, question: Question, **changes: Any) -> list[tuple[int, ...]]:
-        """The conditions of each rule in the list that the question has on this table."""
+        """Return the conditions of each rule in the list, of rules or of ideas, that the question asks for."""
         question = exact(question, **changes)
         if question.similarity is None:
             return [conditions for _, conditions in self(problem, question).rules]
         packed = problem.pack()
         run = partial(self._search, packed, problem.n_rows)
-        # The searches keep the time limit themselves: a list that it made shorter is not the list.
+        # No deadline here: each search has it, and a shorter list would be another list.
         ideas = look_for_ideas(packed, question, question.similarity, run, Deadline.after(None))
         return [conditions for _, conditions in ideas.found.rules]
 
@@ -88,9 +88,9 @@ def in_order(
     progress: bool | Watcher | None,
     deadline: Deadline,
 ) -> Iterator[T]:
-    """Yield work(searcher, 0), work(searcher, 1), …; whoever stops listening stops the work.
+    """Yield work(searcher, 0), work(searcher, 1), …; closing the iterator stops the work.
 
-    When the time is up, nothing new is begun, and it ends with the first that was cut short, if its work lets that out.
+    After the deadline nothing new is started. The iterator ends at the first CutShortError that `work` raises.
     """
     searcher = Searcher(deadline)
     threads = search.threads(Threads()("n_jobs", n_jobs))
@@ -103,7 +103,7 @@ def in_order(
         return work(searcher, place)
 
     try:
-        with watching(progress, partial(_bar, label, times)) as watch:
+        with watching(progress, partial(count_bar, label, times)) as watch:
             submitted = 0
             for done in range(times):
                 while submitted < min(times, done + _AHEAD * threads):
@@ -125,8 +125,8 @@ _PURPOSES = ("permutation", "calibration", "split", "sample")
 
 
 def generator(seed: int, purpose: str, place: int = 0) -> np.random.Generator:
-    """The random numbers of one repetition: the same on any number of threads, others for every purpose."""
-    # Counted from 1: numpy takes [5] and [5, 0] for the same seed.
+    """Return the random generator of one repetition, independent of threads and of other purposes."""
+    # Count from 1: NumPy treats [5] and [5, 0] as the same seed.
     return np.random.default_rng([seed, 1 + _PURPOSES.index(purpose), 1 + place])
 
 
@@ -134,22 +134,12 @@ def require_problem(rules: RuleSet, what: str) -> Problem:
     """Return the coded table behind the rules."""
     if rules.problem is None:
         raise DataError(
-            f"{what} searches the data again, but this result was read from a file and has none; "
-            "call discover() on the table and then this"
+            f"{what} searches the data again, but this result was read from a file, without its rows; "
+            "call discover() on the table first"
         )
     return rules.problem
 
 
 def exact(question: Question, **changes: Any) -> Question:
-    """Return the question that the rules were found with, for a search that is exact."""
+    """Return the question for an exact search."""
     return replace(question, alpha=1.0, **changes)
-
-
-@contextmanager
-def _bar(label: str, times: int) -> Iterator[Watcher]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=times)
-        yield lambda done, _: bar.update(task, completed=done)

@@ -1,9 +1,8 @@
-"""Stability: does the rule come back when the whole search is repeated on other samples of the rows?"""
+"""Stability: how often a rule reappears when the search is repeated on resampled rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,14 +15,21 @@ from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
 from causalrules.search.similarity import jaccard
 from causalrules.trust import repeat
-from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence, SearchEvidence, Stability, StabilityRun
-from causalrules.trust.resample import bootstrap, covered, frequencies, rule_rows, subsample
+from causalrules.trust.evidence import (
+    BEST,
+    ConditionStability,
+    Stability,
+    StabilityRun,
+    with_evidence,
+    with_run,
+)
+from causalrules.trust.resample import bootstrap, subsample
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
 
 METHODS = ("subsample", "bootstrap")
-# Two rules say nearly the same when the rows that both cover are at least this share of those that either covers.
+# Jaccard similarity from which two rules count as nearly the same.
 NEARLY = 0.8
 # Cut points are reported from the 5 % to the 95 % quantile.
 _TAIL = 0.05
@@ -43,11 +49,7 @@ def stability(
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
-    """Return the rules with how often each, and each of its conditions, returns among the 10 best of other samples.
-
-    "subsample" draws a share of each stratum's rows, "bootstrap" as many rows as there are, with replacement. For a
-    list of ideas, it is the 10 best ideas of each sample. After `time_limit` seconds, the samples searched are counted.
-    """
+    """Implement `RuleSet.stability`: rules count as reappearing among the 10 best rules (or ideas) of a sample."""
     deadline = Deadline.after(time_limit)
     replicates, seed = Whole(least=1)("replicates", replicates), Whole()("seed", seed)
     share = Share()("share", share)
@@ -63,44 +65,44 @@ def stability(
     lists = list(repeat.in_order(work, replicates, n_jobs, "samples", progress, deadline))
     if not lists:
         raise repeat.OutOfTimeError(
-            f"time_limit = {time_limit!r}: not one of {replicates} samples was searched; give it more"
+            f"time_limit = {time_limit!r}: none of the {replicates} samples was searched; raise it"
         )
     asked, replicates = replicates, len(lists)
     conditions = _conditions(problem, lists)
-    weights = frequencies(problem)
     returned, nearly = np.zeros(len(rules)), np.zeros(len(rules))
-    mine = [rule_rows(rule, problem) for rule in rules]
+    mine = [problem.covered(problem.language.numbers(rule.conditions)) for rule in rules]
     known: dict[tuple[int, ...], NDArray[np.float64]] = {}
     for found in lists:
-        likeness = np.zeros(len(rules))
+        similarity = np.zeros(len(rules))
         for rule in found:
             if rule not in known:
-                known[rule] = np.array([_likeness(rows, covered(problem, rule), weights) for rows in mine])
-            likeness = np.maximum(likeness, known[rule])
-        returned += likeness == 1
-        nearly += likeness >= NEARLY
+                rows = problem.covered(rule)
+                known[rule] = np.array([_similarity(each, rows, problem.frequencies) for each in mine])
+            similarity = np.maximum(similarity, known[rule])
+        returned += similarity == 1
+        nearly += similarity >= NEARLY
     judged = []
     for place, each in enumerate(rules):
         found_conditions = tuple(_of(condition, conditions) for condition in each.conditions)
         result = Stability(float(returned[place]) / replicates, float(nearly[place]) / replicates, found_conditions)
-        judged.append(replace(each, evidence=replace(each.evidence or RuleEvidence(), stability=result)))
+        judged.append(with_evidence(each, stability=result))
     frequent = sorted(conditions.values(), key=lambda condition: (-condition.share, condition.condition))
     run = StabilityRun(method, replicates, asked, share, seed, tuple(frequent[:_MOST_CONDITIONS]))
-    return replace(rules, rules=tuple(judged), evidence=replace(rules.evidence or SearchEvidence(), stability=run))
+    return with_run(rules, judged, stability=run)
 
 
-def _likeness(mine: NDArray[np.bool_], other: NDArray[np.bool_], weights: NDArray[np.int64]) -> float:
+def _similarity(mine: NDArray[np.bool_], other: NDArray[np.bool_], weights: NDArray[np.int64]) -> float:
     return jaccard(*(int(weights[rows].sum()) for rows in (mine & other, mine, other)))
 
 
 def _key(proposition: Proposition) -> Key:
-    """Conditions that differ in their cut point only are one: it is the cut point whose spread is asked."""
+    """Return what identifies a condition. Conditions that differ only in their cut point are the same."""
     value = repr(proposition.value) if proposition.operator == "=" else None
     return proposition.column, proposition.operator, value
 
 
 def _conditions(problem: Problem, lists: Sequence[Sequence[tuple[int, ...]]]) -> dict[Key, ConditionStability]:
-    """How often each condition is in a list, and the spread of its cut point in the best rule there that has it."""
+    """Compute how often each condition is in a list, and the range of its cut point in the first rule with it."""
     language = problem.language
     first: dict[Key, list[int]] = {}
     for found in lists:
@@ -115,7 +117,7 @@ def _conditions(problem: Problem, lists: Sequence[Sequence[tuple[int, ...]]]) ->
         column, operator, value = key
         low = high = None
         if value is None:
-            # The codes put the cut points in the column's own order.
+            # Codes sort like the values of the column.
             ends = language.high if operator == "<=" else language.low
             ordered = sorted(numbers, key=lambda number: int(ends[number]))
             low, high = (

@@ -1,7 +1,7 @@
-"""Everything that can be asked about a rule, and the answer in one word.
+"""Collect all evidence on each rule and give a verdict.
 
-*not supported*: noise does as well, or there is no effect on unseen rows. *strong*: nothing speaks against it.
-*suggestive*: the rest. The limits are the constants below.
+*not supported*: p is above the level, or there is no effect on held-out rows. *strong*: there is no doubt.
+*suggestive*: the rest. The thresholds are the constants below.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import CausalRulesWarning
 from causalrules.search.deadline import Deadline
-from causalrules.text import noise, with_interval
+from causalrules.text import adjusted_p, counted, percent, with_interval
 from causalrules.trust import overlap, repeat
-from causalrules.trust.evidence import RuleEvidence, Verdict
+from causalrules.trust.evidence import RuleEvidence, Verdict, with_evidence
 from causalrules.trust.holdout import cross_fit
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import TooFewRowsError
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
-# Nearly the same rule should be among the best of at least this share of the samples.
+# A stable rule, or nearly the same one, reappears in at least this share of the samples.
 STABLE = 0.5
-# Without a control to compare with, a confounder must need at least this risk ratio to move the interval to no effect.
+# Minimum E-value of the interval if there is no control to compare with.
 LEAST_E_VALUE = 1.5
-# With fewer rows than this on one side of a rule, its numbers hang on single rows.
+# Minimum rows on each side of a rule; with fewer, its numbers depend on single rows.
 FEW = 10
 _GRAPH = {
-    "violated": "by the causal graph the input is not admissible",
-    "unknown": "the causal graph leaves open if the input is admissible",
+    "violated": "the input is not admissible by the causal graph",
+    "unknown": "the causal graph leaves open whether the input is admissible",
 }
 
 
@@ -51,23 +51,22 @@ def trust(
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
-    """Return the rules with all of the evidence, and a verdict on each.
+    """Implement `RuleSet.trust`.
 
-    Honest effects are cross-fitted, unless the rules were found with a holdout already. `time_limit` is for all of it
-    together: each part stops with what is known by then, and what cannot be said in the time is a doubt. So is what the
-    table has too few rows for; a note says which.
+    Effects are cross-fitted unless the rules have a holdout. `time_limit` is for all parts together. A part that has
+    no result in time counts as a doubt, and so does one that the table is too small for, which a note names.
     """
     deadline = Deadline.after(time_limit)
 
     def ask(share: float, part: Callable[..., RuleSet], *arguments: Any, **options: Any) -> RuleSet:
-        """The rules with this part of the evidence, if this share of the time that is left is enough for it."""
+        """Add a part of the evidence within this share of the remaining time."""
         limit = deadline.left(share)
         try:
             return part(rules, *arguments, seed=seed, n_jobs=n_jobs, progress=progress, time_limit=limit, **options)
         except repeat.OutOfTimeError:
             return rules
         except TooFewRowsError as error:
-            return replace(rules, notes=(*rules.notes, f"{part.__name__} is left out: {error}"))
+            return replace(rules, notes=(*rules.notes, f"{part.__name__} was skipped: {error}"))
 
     rules = ask(0.5, significance, permutations, level=level)
     if rules.evidence is None or rules.evidence.honest is None:
@@ -75,7 +74,7 @@ def trust(
     rules = ask(1.0, stability, replicates)
     rules = sensitivity(rules, confidence=1 - level)
     with warnings.catch_warnings():
-        # The verdict says it of each rule.
+        # The verdict of each rule says it.
         warnings.simplefilter("ignore", CausalRulesWarning)
         rules = overlap.overlap(rules)
     judged = tuple(_judged(rule, rules, level) for rule in rules)
@@ -87,7 +86,7 @@ def _judged(rule: RuleResult, rules: RuleSet, level: float) -> RuleResult:
     sides = (rule.n_covered, sum(map(sum, rule.counts)) - rule.n_covered)
     graph = None if rules.admissibility is None else rules.admissibility.status
     verdict = judge(evidence, rule.p_value, level, graph, rule.identification, min(sides), rules.noun)
-    return replace(rule, evidence=replace(evidence, verdict=verdict))
+    return with_evidence(rule, verdict=verdict)
 
 
 def judge(
@@ -99,58 +98,76 @@ def judge(
     n_fewest: int,
     noun: str,
 ) -> Verdict:
-    """The verdict on one rule, from what is known about it; `n_fewest` are the rows on its smaller side.
+    """Give the verdict on one rule.
 
-    `graph` is the status of the input by the causal graph, `identification` that of the rule on its own.
+    Parameters
+    ----------
+    evidence, p_value
+        What is known about the rule.
+    level
+        Error rate of the p-value.
+    graph
+        Status of the input by the causal graph, if any.
+    identification
+        Whether the graph identifies the effect of this rule, if there is a graph.
+    n_fewest
+        Rows on the smaller side of the rule.
+    noun
+        What to call the effect.
+
+    Returns
+    -------
+    Verdict
     """
     supports: list[str] = []
     doubts: list[str] = []
     fatal: list[str] = []
 
-    def weigh(good: bool, support: str, doubt: str, decides: bool = False) -> None:
-        (supports if good else fatal if decides else doubts).append(support if good else doubt)
+    def weigh(good: bool, reason: str, against: str | None = None, *, decisive: bool = False) -> None:
+        if good:
+            supports.append(reason)
+        else:
+            (fatal if decisive else doubts).append(against or reason)
 
     if p_value is None:
-        doubts.append("it was not compared with noise")
+        doubts.append("not tested against shuffled data")
     else:
-        weigh(p_value <= level, noise(p_value), noise(p_value), decides=True)
+        weigh(p_value <= level, adjusted_p(p_value), decisive=True)
     if n_fewest < FEW:
-        doubts.append(f"one side of the comparison has {n_fewest} row{'s' * (n_fewest != 1)}")
+        doubts.append(f"one side of the comparison has {counted(n_fewest, 'row')}")
     honest = evidence.honest
-    if honest is not None and honest.effect is not None and honest.low is not None:
-        measured = f"on unseen rows the {noun} is {with_interval(honest.effect, honest.low, honest.high)}"
-        weigh(honest.low > 0, measured, measured, decides=honest.effect <= 0)
-        if 1 - honest.overlap > overlap.MOST:
-            # No support where it is high: that the effect is for nearly all rows is what its reader takes for granted.
-            doubts.append(f"only {honest.overlap:.0%} of the unseen rows have a counterpart among them")
-    elif honest is not None:
-        doubts.append(f"no {noun} could be measured on unseen rows")
+    if honest is None:
+        doubts.append("not measured on held-out rows")
+    elif honest.effect is None or honest.low is None:
+        doubts.append(f"no {noun} could be measured on held-out rows")
     else:
-        doubts.append("it was not measured on unseen rows")
+        measured = f"{noun} on held-out rows: {with_interval(honest.effect, honest.low, honest.high)}"
+        weigh(honest.low > 0, measured, decisive=honest.effect <= 0)
+        if 1 - honest.overlap > overlap.MOST:
+            doubts.append(f"only {percent(honest.overlap, 0)} of the held-out rows have a comparison group")
     if evidence.stability is None:
-        doubts.append("it was not looked for in other samples")
+        doubts.append("not searched again on resampled rows")
     else:
         share = evidence.stability.nearly
-        again = f"it or nearly the same rule is among the best of {share:.0%} of the samples"
-        weigh(share >= STABLE, again, again)
+        weigh(share >= STABLE, f"it or nearly the same rule reappears in {percent(share, 0)} of subsamples")
     if evidence.sensitivity is not None:
         found = evidence.sensitivity
-        needed = f"a confounder must have risk ratios of {found.e_value_limit:.2f} to make the {noun} uncertain"
+        needed = f"a confounder needs risk ratios of {found.e_value_limit:.2f} to make the {noun} uncertain"
         if found.e_value_limit <= 1:
-            doubts.append(f"no confounder is needed to make the {noun} uncertain: the risk ratio's interval includes 1")
+            doubts.append(f"the interval of the risk ratio includes 1: the {noun} is uncertain without a confounder")
         elif found.controls:
             strongest = found.controls[0]
-            compared = f"{needed}; {strongest.control!r}, the strongest control, has {strongest.strength:.2f}"
-            weigh(found.e_value_limit >= strongest.strength, compared, compared)
+            compared = f"{needed}; the strongest control, {strongest.control!r}, has {strongest.strength:.2f}"
+            weigh(found.e_value_limit >= strongest.strength, compared)
         else:
-            weigh(found.e_value_limit >= LEAST_E_VALUE, needed, needed)
+            weigh(found.e_value_limit >= LEAST_E_VALUE, needed)
     if evidence.overlap is not None:
         share = evidence.overlap.share
-        alone = f"{share:.0%} of the rows have no counterpart"
-        weigh(share <= overlap.MOST, alone, alone)
+        lacking = f"{percent(share, 0)} of the rows have no comparison group"
+        weigh(share <= overlap.MOST, lacking if share else "every row has a comparison group", lacking)
     if graph is not None:
         weigh(graph == "admissible", "the causal graph allows it", _GRAPH.get(graph, _GRAPH["unknown"]))
     if identification is not None and not (identification and graph == "admissible"):
-        weigh(bool(identification), identification.summary(), identification.summary())
+        weigh(bool(identification), identification.summary())
     word = "not supported" if fatal else "suggestive" if doubts else "strong"
     return Verdict(word, tuple(supports), (*fatal, *doubts))

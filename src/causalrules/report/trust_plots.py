@@ -1,4 +1,4 @@
-"""Plots of the evidence, in the manner of `causalrules.report.plots`."""
+"""Plots of the evidence in `rule.evidence`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from causalrules.exceptions import OptionError
-from causalrules.report.plots import BLUE, GREEN, GREY, ORANGE, _axes, _done, _legend, _name_rows, label
+from causalrules.report.figure import BLUE, GREEN, GREY, ORANGE, axes, finish, label, legend, name_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
-    """Plot the effects on the rows that were searched beside those on rows that were not."""
+    """Plot the effects on the rows that were searched and on held-out rows."""
     measured = [
         rule.evidence.honest for rule in rules if rule.evidence is not None and rule.evidence.honest is not None
     ]
     if len(measured) != len(rules) or not measured:
-        raise OptionError("nothing was measured on unseen rows: call rules.cross_fit(), or discover with holdout=0.5")
-    ax = _axes(ax, height=1.3 + 0.4 * len(rules))
+        raise OptionError("no effects on held-out rows; call rules.cross_fit(), or discover(holdout=0.5)")
+    ax = axes(ax, height=1.3 + 0.4 * len(rules))
     low, high = np.array([rule.interval for rule in rules]).T
     plotted: dict[str, Any] = {
         "rule": [rule.text for rule in rules],
@@ -39,26 +39,26 @@ def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
     ax.axvline(0, color=GREY, linewidth=0.8)
     ax.hlines(places - 0.14, low, high, color=GREY, linewidth=1.2)
     ax.scatter(
-        plotted["effect"], places - 0.14, marker="o", s=24, facecolors="none", edgecolors=GREY, label="rows searched"
+        plotted["effect"], places - 0.14, marker="o", s=24, facecolors="none", edgecolors=GREY, label="searched rows"
     )
     ax.hlines(places + 0.14, plotted["honest_low"], plotted["honest_high"], color=BLUE, linewidth=1.6)
-    ax.scatter(plotted["honest_effect"], places + 0.14, marker="s", s=26, color=BLUE, label="unseen rows", zorder=3)
-    _name_rows(ax, [f"{place}.  {label(rule.text)}" for place, rule in enumerate(rules, 1)])
+    ax.scatter(plotted["honest_effect"], places + 0.14, marker="s", s=26, color=BLUE, label="held-out rows", zorder=3)
+    name_rows(ax, [f"{place}.  {label(rule.text)}" for place, rule in enumerate(rules, 1)])
     ax.set_xlabel(f"{rules.noun}, with its interval")
-    _legend(ax, 2)
-    return _done(ax, plotted)
+    legend(ax, 2)
+    return finish(ax, plotted)
 
 
 def bias(rule: RuleResult, ax: Axes | None = None) -> Axes:
-    """Plot which confounders would explain the effect away: those on or above the lines, by their two risk ratios.
+    """Plot which confounders explain the effect away: those above the lines, by their two risk ratios.
 
-    A confounder with risk ratios r and s can shift a risk ratio by r·s/(r + s − 1) at most; on the solid line that is
-    the rule's, on the dashed one the end of its interval. The measured controls show what such strengths are like.
+    A confounder with risk ratios r and s shifts a risk ratio by at most r·s/(r + s − 1). On the solid line that equals
+    the rule's risk ratio, on the dashed line the end of its interval. The measured controls are shown for comparison.
     """
     found = rule.evidence.sensitivity if rule.evidence is not None else None
     if found is None:
-        raise OptionError("nothing is known about unmeasured confounding yet: call rules.sensitivity() first")
-    ax = _axes(ax, height=4.2, width=5.2)
+        raise OptionError("no E-values yet; call rules.sensitivity() first")
+    ax = axes(ax, height=4.2, width=5.2)
     ratios = [max(ratio, 1 / ratio) for ratio in (found.risk_ratio, found.limit)]
     controls = found.controls
     most = 1.15 * max(found.e_value * 1.6, *(max(control.with_rule, control.with_outcome) for control in controls), 2.0)
@@ -69,7 +69,7 @@ def bias(rule: RuleResult, ax: Axes | None = None) -> Axes:
         "e_value": found.e_value,
         "e_value_limit": found.e_value_limit,
     }
-    for ratio, style, words in zip(ratios, ("-", "--"), ("to explain it away", "the interval's end"), strict=True):
+    for ratio, style, words in zip(ratios, ("-", "--"), ("for the estimate", "for the interval"), strict=True):
         if ratio > 1:
             r = np.geomspace(ratio * 1.0001, most * 4, 300)
             ax.plot(r, ratio * (r - 1) / (r - ratio), style, color=BLUE, label=words)
@@ -91,41 +91,41 @@ def bias(rule: RuleResult, ax: Axes | None = None) -> Axes:
     ax.set_ylim(1, most)
     ax.set_xlabel("risk ratio of the confounder with the rule")
     ax.set_ylabel("risk ratio of the confounder with the outcome")
-    _legend(ax, 3)
-    return _done(ax, plotted)
+    legend(ax, 3)
+    return finish(ax, plotted)
 
 
 def stability(rules: RuleSet, ax: Axes | None = None) -> Axes:
-    """Plot how often each condition was in one of the best rules of other samples."""
+    """Plot how often each condition is in one of the best rules of a sample."""
     run = rules.evidence.stability if rules.evidence is not None else None
     if run is None:
-        raise OptionError("nothing is known about stability yet: call rules.stability() first")
-    ax = _axes(ax, height=1.0 + 0.28 * len(run.conditions))
+        raise OptionError("stability was not measured yet; call rules.stability() first")
+    ax = axes(ax, height=1.0 + 0.28 * len(run.conditions))
     names = []
     for condition in run.conditions:
         ends = [end for end in (condition.low, condition.high) if end is not None]
         names.append(label(f"{condition.condition} {' to '.join(dict.fromkeys(ends))}".strip()))
     shares = np.array([condition.share for condition in run.conditions])
     ax.barh(range(len(names)), 100 * shares, height=0.6, color=GREEN)
-    _name_rows(ax, names)
+    name_rows(ax, names)
     ax.set_xlim(0, 100)
-    ax.set_xlabel(f"percent of {run.replicates} samples with the condition in one of their best rules")
-    return _done(ax, {"condition": [condition.condition for condition in run.conditions], "share": shares})
+    ax.set_xlabel(f"% of {run.replicates} samples with the condition in one of their best rules")
+    return finish(ax, {"condition": [condition.condition for condition in run.conditions], "share": shares})
 
 
 def of_report(rules: RuleSet) -> list[tuple[str, Any]]:
-    """The figures of the report: a caption, and what draws it."""
+    """Return the figures for a report: captions and plot functions."""
     figures: list[tuple[str, Any]] = []
     judged = [rule.evidence for rule in rules if rule.evidence is not None]
     if judged and all(evidence.honest is not None for evidence in judged):
-        figures.append((f"The {rules.noun}s on the rows that were searched, and on rows that were not.", honest))
+        figures.append((f"The {rules.noun}s on searched rows and on held-out rows.", honest))
     if rules.evidence is not None and rules.evidence.stability is not None:
-        figures.append(("The conditions that return on other samples, with their cut points.", stability))
+        figures.append(("Conditions that reappear on resampled rows, with the range of their cut points.", stability))
     if judged and judged[0].sensitivity is not None and math.isfinite(judged[0].sensitivity.risk_ratio):
-        figures.append(("Confounders that could explain the first rule away lie above the lines.", first_bias))
+        figures.append(("Unmeasured confounders above the lines explain the first rule away.", first_bias))
     return figures
 
 
 def first_bias(rules: RuleSet, ax: Axes | None = None) -> Axes:
-    """Plot which confounders would explain the first rule away."""
+    """Plot which confounders explain the first rule away."""
     return bias(rules[0], ax)

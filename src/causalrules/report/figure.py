@@ -1,0 +1,61 @@
+"""What all figures share: colours, axes, labels and legends.
+
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart; shapes and line styles repeat what
+they say. Untrusted names are shown as they are, never as mathematics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from causalrules.text import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#767676"
+_WIDTH = 7.0  # inches: two columns of a journal
+_MAX_HEIGHT = 40.0
+_MAX_LABEL = 48
+
+
+def axes(ax: Axes | None, height: float, width: float = _WIDTH) -> Axes:
+    """Return the given axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, min(height, _MAX_HEIGHT)), layout="constrained")[1]
+
+
+def label(text: str, most: int = _MAX_LABEL) -> str:
+    """Shorten a name or rule to one line of at most this many characters.
+
+    >>> label("a long name", 6)
+    'a lon…'
+    """
+    plain = printable(text)
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Label the rows of a plot, from top to bottom."""
+    ax.set_yticks(range(len(names)), names, parse_math=False)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+
+
+def legend(ax: Axes, columns: int) -> None:
+    """Put the legend above the plot."""
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, frameon=False, fontsize=8, borderaxespad=0.2)
+
+
+def finish(ax: Axes, plotted: Mapping[str, Any], grid: bool = True) -> Axes:
+    """Add the grid, and store the numbers shown in `ax.plotted`."""
+    if grid:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
+        ax.set_axisbelow(True)
+    ax.plotted = plotted  # type: ignore[attr-defined]
+    return ax

@@ -1,0 +1,244 @@
+"""What a result and its rules mean, in words.
+
+Only an admissible causal graph allows causal language. Otherwise an effect is called a difference or an association
+between the rows where the rule holds and the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from causalrules.language.propositions import AND
+from causalrules.text import adjusted_p, counted, listed, number, percent, plain, points, with_interval
+
+if TYPE_CHECKING:
+    from causalrules.question import Question
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
+    from causalrules.trust.evidence import Calibration
+
+_STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
+# Smaller changes by adjusting are not mentioned.
+_CHANGED = 0.005
+_NO_GRAPH = "No causal graph given: these are associations; cr.assumptions(…) lists what acting on them assumes"
+
+
+def meaning(rules: RuleSet) -> str:
+    """Say what the effects are."""
+    question = rules.question
+    adjusted = adjustment(question.controls)
+    if rules.admissibility:
+        return (
+            f"effect: change in the probability of {question.outcome} if the rule is brought about, {adjusted}, "
+            "as the causal graph allows"
+        )
+    difference = f"how much more often {question.outcome} occurs where the rule holds, {adjusted}"
+    if rules.claim == "unchecked":
+        return f"difference: {difference}"
+    violated = rules.admissibility is not None and rules.admissibility.status == "violated"
+    why = (
+        "by the graph the roles are not admissible"
+        if violated
+        else "the graph leaves open whether the roles are admissible"
+    )
+    return f"association only: {difference}; {why}"
+
+
+def maximised(question: Question) -> str:
+    """Say what the search maximised."""
+    adjusted = "the adjusted difference" if question.controls else "the difference"
+    return {
+        "reliable": f"the conservative estimate: {adjusted} less a margin for chance",
+        "plugin": adjusted,
+        "wracc": "weighted relative accuracy, unadjusted",
+        "association": "the unadjusted difference",
+    }.get(question.estimator, question.estimator)
+
+
+def ranking(rules: RuleSet) -> str | None:
+    """Say what the rules are ranked by if it is not the conservative estimate; None if it is."""
+    question = rules.question
+    return (
+        None if question.estimator == "reliable" else f"ranked by {question.estimator} (value): {maximised(question)}"
+    )
+
+
+def headings(names: Sequence[str], rules: RuleSet) -> list[str]:
+    """Return headings that say "effect" only if the graph allows it."""
+    return [name.replace("effect", rules.noun) for name in names]
+
+
+def graph_lines(rules: RuleSet) -> list[str]:
+    """Say that there is no graph, or which rules it identifies; nothing if it is admissible."""
+    if rules.admissibility is None:
+        return [_NO_GRAPH]
+    if rules.admissibility:
+        return []
+    places: dict[tuple[str, str], list[str]] = {}
+    for wanted in (True, False, None):
+        for place, rule in enumerate(rules, 1):
+            known = rule.identification
+            if known is not None and known.identified is wanted:
+                places.setdefault((known.label, known.reason), []).append(str(place))
+    return [
+        f"{label}: rule{'s' * (len(which) > 1)} {listed(which)} ({reason})" for (label, reason), which in places.items()
+    ]
+
+
+def identified(rule: RuleResult) -> str:
+    """Return whether the graph identifies the effect of this rule: "yes", "no", or "cannot be told"."""
+    answer = None if rule.identification is None else rule.identification.identified
+    return {True: "yes", False: "no", None: "cannot be told"}[answer]
+
+
+def open_path(rule: RuleResult) -> str:
+    """Return the path that keeps the rule from being identified, such as "class <- fare -> survived"."""
+    return "" if rule.identification is None else rule.identification.path_text
+
+
+def identification(rule: RuleResult) -> str | None:
+    """Say whether the graph identifies the effect of this rule, and why; None without a graph."""
+    if rule.identification is None:
+        return None
+    words = rule.identification.summary()
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def verdict(rules: RuleSet) -> str:
+    """Say what the graph, or the lack of one, allows to claim."""
+    adjusted = "adjusted for the controls" if rules.question.controls else "unadjusted"
+    if rules.admissibility is None:
+        return f"No causal graph given: the numbers are differences, {adjusted}, and not effects."
+    status = rules.admissibility.status
+    if status == "admissible":
+        return (
+            "The causal graph is admissible: if it is right, these are the effects of bringing a rule about. Within "
+            "each stratum, rows get values that satisfy the rule, as frequent as among the rows that satisfy it now."
+        )
+    found = "does not admit these roles" if status == "violated" else "leaves open whether these roles are admissible"
+    return f"The causal graph {found}: the numbers are associations, {adjusted}, and not effects."
+
+
+def proof(rules: RuleSet) -> str:
+    """Say whether the list is proven to be the best."""
+    effort = f"{counted(rules.nodes, 'node')} in {rules.seconds:.2f} s"
+    if rules.optimal:
+        return f"proven optimal, {effort}"
+    why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
+    if math.isinf(rules.upper_bound):
+        return f"{why}: nothing is proven yet, {effort}"
+    return f"{why}: no rule can exceed {number(rules.upper_bound)} (gap {number(rules.gap)}), {effort}"
+
+
+def warning(rules: RuleSet) -> str | None:
+    """Say that there is no finding, if there is none."""
+    if not rules and rules.stopped != "optimal":
+        return "No rule was found before the search stopped; raise time_limit."
+    if not rules:
+        return "No rule satisfies the options; lower min_coverage or add actionable columns."
+    best = rules[0]
+    if best.value > 0:
+        return None
+    if best.estimator == "reliable":
+        return (
+            f"No rule has a conservative {rules.noun} above 0: even the best, {number(best.value)}, may be zero or "
+            "negative."
+        )
+    return f"No rule has a positive value: the best is {number(best.value)} ({best.estimator})."
+
+
+def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
+    """Say in sentences what a rule's numbers mean, the most important first."""
+    own = None if rules.admissibility else identification(rule)
+    said = [_headline(rule, rules), *([own] if own else []), _estimate(rule, rules)]
+    return *said, *_unadjusted(rule, rules.question.controls), *_lacking(rule)
+
+
+def _headline(rule: RuleResult, rules: RuleSet) -> str:
+    """Say the estimate and its conservative value, and first whether the rule is not supported."""
+    conditions, outcome = rule.text.replace(AND, " and "), rules.question.outcome
+    adjusted = adjustment(rules.question.controls)
+    less = rule.effect < 0
+    if math.isnan(rule.effect):
+        estimate = f"Where {conditions}, nothing can be estimated, as no row has a comparison group"
+    elif rules.admissibility:
+        estimate = (
+            f"Bringing about {conditions} is estimated to {'lower' if less else 'raise'} the probability of {outcome} "
+            f"by {points(abs(rule.effect))}, {adjusted}"
+        )
+    else:
+        estimate = (
+            f"Where {conditions}, {outcome} occurs {points(abs(rule.effect))} {'less' if less else 'more'} often, "
+            f"{adjusted}"
+        )
+    sentence = f"{estimate}; {_conservative(rule, rules)}."
+    against = _against(rule, rules)
+    return f"Not supported ({against}). {sentence}" if against else sentence
+
+
+def _against(rule: RuleResult, rules: RuleSet) -> str:
+    """Return why the rule is not supported; empty if it is, or if that was not tested."""
+    verdict = None if rule.evidence is None else rule.evidence.verdict
+    if verdict is not None:
+        return verdict.doubts[0] if verdict.word == "not supported" and verdict.doubts else ""
+    run = None if rules.evidence is None else rules.evidence.permutation
+    if rule.p_value is None or run is None or rule.p_value <= run.level:
+        return ""
+    return adjusted_p(rule.p_value)
+
+
+def _conservative(rule: RuleResult, rules: RuleSet) -> str:
+    """Say the conservative estimate, and whether it accounts for the search."""
+    calibration = None if rules.evidence is None else rules.evidence.calibration
+    promise = calibration is not None and calibration.beta == rule.beta
+    how = f"β = {rule.beta:g}" + (f", {calibrated(calibration)}" if calibration is not None and promise else "")
+    said = f"conservative estimate {points(rule.reliable_effect)} ({how})"
+    if rule.reliable_effect <= 0:
+        return f"{said}, so it may be zero or negative"
+    if rule.p_value is not None:
+        return said if _against(rule, rules) else f"{said}; {adjusted_p(rule.p_value)}"
+    return said if promise else f"{said}, not adjusted for the search"
+
+
+def calibrated(calibration: Calibration) -> str:
+    """Say what a calibrated β guarantees."""
+    share = percent(1 - calibration.confidence, 0)
+    return f"calibrated: on shuffled data the best rule exceeds 0 in at most {share} of tables"
+
+
+def adjustment(control: Sequence[str], most: int = 5) -> str:
+    """Name the controls that were adjusted for."""
+    if not control:
+        return "unadjusted"
+    rest = len(control) - most
+    return f"adjusted for {', '.join(map(plain, control[:most]))}" + (f" and {rest} more" if rest > 0 else "")
+
+
+def _estimate(rule: RuleResult, rules: RuleSet) -> str:
+    covered = f"The rule covers {counted(rule.n_covered, 'row')} ({percent(rule.coverage)})."
+    if math.isnan(rule.effect):
+        return covered
+    noun = f"Adjusted {rules.noun}" if rules.question.controls else rules.noun.capitalize()
+    return (
+        f"{noun}: {with_interval(rule.effect, *rule.interval)}, with a 95 % interval; {percent(rule.p_do_rule)} where "
+        f"the rule holds instead of {percent(rule.p_do_not_rule)}. {covered}"
+    )
+
+
+def _unadjusted(rule: RuleResult, control: Sequence[str]) -> tuple[str, ...]:
+    unadjusted, adjusted = rule.marginal_effect, rule.effect
+    if not control or math.isnan(adjusted) or math.isnan(unadjusted) or abs(adjusted - unadjusted) < _CHANGED:
+        return ()
+    flips = ", with the opposite sign (Simpson's paradox)" if adjusted * unadjusted < 0 else ""
+    return (f"Unadjusted: {points(unadjusted)}{flips}.",)
+
+
+def _lacking(rule: RuleResult) -> tuple[str, ...]:
+    outside = [stratum for stratum in rule.strata if not stratum.overlap]
+    if not outside:
+        return ()
+    strata = "1 stratum" if len(outside) == 1 else f"{len(outside):,} strata"
+    rows = counted(sum(stratum.n for stratum in outside), "row")
+    return (f"The estimate leaves out {strata} ({rows}) without a comparison group.",)

@@ -1,0 +1,129 @@
+"""The evidence in words: a line for each rule, and how it was obtained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from causalrules.report.result_words import calibrated
+from causalrules.text import counted, percent, points, with_interval
+from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence
+
+if TYPE_CHECKING:
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
+    from causalrules.trust.evidence import Calibration, HonestEffect, HonestRun
+
+
+def lines(rules: RuleSet) -> list[str]:
+    """Say how far the rules can be trusted; empty without evidence."""
+    found = [f"{place}: {line}" for place, rule in enumerate(rules, 1) if (line := of_rule(rule, rules))]
+    heading = ["Trust (intervals ignore the search, except on held-out rows):"] if found else []
+    return [*heading, *found, *obtained(rules)]
+
+
+def of_rule(rule: RuleResult, rules: RuleSet) -> str:
+    """Say the verdict, what is known, and the doubts."""
+    if rule.evidence is None:
+        return ""
+    phrases = (
+        f"{rules.noun} {{}}",
+        "on held-out rows {}",
+        "adjusted p {}",
+        "E-value {}",
+        "comparison group for {} of rows",
+        f"reappears in {{}} of {_samples(rules)}",
+    )
+    word, *known = cells(rule)
+    line = ", ".join(phrase.format(cell) for phrase, cell in zip(phrases, known, strict=True) if cell)
+    verdict = rule.evidence.verdict
+    if verdict is None:
+        return line
+    return f"{word}: {line}" + (f"; against it: {'; '.join(verdict.doubts)}" if verdict.doubts else "")
+
+
+def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str, str]:
+    """Return verdict, effect, honest effect, adjusted p, E-value, overlap and stability; empty if not known."""
+    evidence = rule.evidence or RuleEvidence()
+    honest, sensitivity = evidence.honest, evidence.sensitivity
+    return (
+        "" if evidence.verdict is None else evidence.verdict.word,
+        with_interval(rule.effect, *rule.interval),
+        "" if honest is None else _honest(honest),
+        "" if rule.p_value is None else f"{rule.p_value:.3g}",
+        "" if sensitivity is None else f"{sensitivity.e_value:.2f} (interval {sensitivity.e_value_limit:.2f})",
+        "" if evidence.overlap is None else percent(1 - evidence.overlap.share, 0),
+        "" if evidence.stability is None else percent(evidence.stability.nearly, 0),
+    )
+
+
+def condition_cells(condition: ConditionStability) -> tuple[str, str, str]:
+    """Return a condition, how often it reappears, and the range of its cut point."""
+    low, high = condition.low, condition.high
+    cut_points = "" if low is None or high is None else low if low == high else f"{low} to {high}"
+    return condition.condition, percent(condition.share, 0), cut_points
+
+
+def obtained(rules: RuleSet) -> list[str]:
+    """Say how the evidence was obtained."""
+    evidence = rules.evidence
+    if evidence is None:
+        return []
+    sentences = []
+    if (run := evidence.permutation) is not None:
+        how = "all" if run.exact else f"{run.permutations:,} of at most {run.asked:,}"
+        sentences.append(
+            f"adjusted p: adjusted for the search ({run.method}, {how} permutations within strata)"
+            + _cut_short(run.cut_short, "as good")
+        )
+    if evidence.calibration is not None:
+        sentences.append(_calibration(evidence.calibration, rules.noun))
+    if evidence.honest is not None:
+        sentences.append(_source(evidence.honest))
+    if (stability := evidence.stability) is not None:
+        of_each = f" ({percent(stability.share, 0)} of the rows)" if stability.method == "subsample" else ""
+        best = "rules" if rules.question.similarity is None else "ideas"
+        searched = _of(stability.replicates, stability.asked, _samples(rules))
+        sentences.append(f"reappears: among the {BEST} best {best} of {searched}{of_each}")
+    return sentences
+
+
+def _honest(honest: HonestEffect) -> str:
+    said, share = with_interval(honest.effect, honest.low, honest.high), percent(honest.overlap, 0)
+    return said if honest.effect is None or share == "100 %" else f"{said} for {share} of them"
+
+
+def _calibration(calibration: Calibration, noun: str) -> str:
+    said = (
+        f"β = {calibration.beta:g}, {calibrated(calibration)} "
+        f"({_of(calibration.permutations, calibration.asked, 'permutations')})"
+        f"{_cut_short(calibration.cut_short, 'above any β')}"
+    )
+    if calibration.value is None or calibration.usual_value is None:
+        return said
+    return (
+        f"{said}; the best conservative {noun} is {points(calibration.value)}, and {points(calibration.usual_value)} "
+        f"with β = {calibration.usual_beta:g}"
+    )
+
+
+def _source(run: HonestRun) -> str:
+    where = {
+        "holdout": f"{counted(run.n_estimation, 'row')} held out, {run.n_discovery:,} searched",
+        "second table": f"a second table of {counted(run.n_estimation, 'row')}",
+        "cross-fitting": f"cross-fitting, {_of(run.splits, run.asked, 'splits')}, the rule in the same place of each "
+        "split's list",
+    }.get(run.source, run.source)
+    return f"held-out rows: {where}; {percent(run.level, 0)} intervals"
+
+
+def _samples(rules: RuleSet) -> str:
+    run = None if rules.evidence is None else rules.evidence.stability
+    return "bootstrap samples" if run is not None and run.method == "bootstrap" else "subsamples"
+
+
+def _of(done: int, asked: int, what: str) -> str:
+    return f"{done:,} {what}" if done == asked else f"{done:,} of {asked:,} {what} (the time limit ended the rest)"
+
+
+def _cut_short(count: int, taken: str) -> str:
+    return f"; the time limit ended {count:,} of them early, which count as {taken}" if count else ""
