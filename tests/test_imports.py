@@ -26,8 +26,9 @@ LAYERS = [
     ("search",),
     ("language",),
     ("data", "graph", "datasets"),
+    ("estimators",),
     ("question",),
-    ("options", "estimators", "payload", "writing"),
+    ("options", "payload", "writing"),
     ("text", "exceptions"),
 ]
 

@@ -190,7 +190,7 @@ def _hold_out(table: Table, problem: Problem, question: Question) -> tuple[Probl
 
     if is_number(question.holdout):
         return holdout.hold_out(problem, question.holdout, question.seed)
-    return problem, holdout.second_table(table, problem, question.outcome, question.weights, question.holdout)
+    return problem, holdout.second_table(table, problem, question)
 
 
 def _with_beta(problem: Problem, question: Question, deadline: Deadline) -> tuple[Question, SearchEvidence | None]:

@@ -29,6 +29,18 @@ Floats = NDArray[np.float64]
 KAPPA = 2.0
 
 
+def side_of(stratum: NDArray[Any], y: Floats, weights: ArrayLike, chosen: NDArray[np.bool_], n_strata: int) -> Side:
+    """Return the chosen rows of each stratum, each counted as often as its weight says, as a side.
+
+    >>> rows = np.array([0, 0, 1]), np.array([1.0, 3.0, 5.0]), np.array([1, 2, 1])
+    >>> side_of(*rows, np.array([True, True, False]), 2).mean.tolist()
+    [2.3333333333333335, nan]
+    """
+    where, weight, value = stratum[chosen], np.asarray(weights, np.float64)[chosen], y[chosen]
+    n, total, squares = (np.bincount(where, weight * power, n_strata) for power in (1.0, value, value**2))
+    return Side(n.astype(np.float64), total.astype(np.float64), squares.astype(np.float64))
+
+
 class Side(NamedTuple):
     """Rows of each stratum: how many they are, and the sums of their target and of its squares.
 
@@ -427,25 +439,33 @@ def _variance_within(a: Floats, b: Floats, c: Floats, d: Floats, weight: Floats)
     return float(np.sum(weight**2 * (share_variance(a, b) + share_variance(c, d))))
 
 
-def population_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> tuple[float, float]:
-    """Return `effect` and its standard error as an estimate for the population that the rows were drawn from.
+def population_effect(covered: Side, failing: Side, everything: Side, binary: bool = True) -> tuple[float, float]:
+    """Return the adjusted effect for the population the rows are a sample of, and its standard error.
 
-    √( standard_error² + Σ_z (n_z/N′) · (τ_z − effect)² / N′ ), with τ_z = a/(a+b) − c/(c+d)
+    effect = Σ_z w_z τ_z, with τ_z the difference of means, w_z = n_z/N′ over the strata with both sides, N′ their rows
+    variance = Σ_z w_z² [var(mean covered) + var(mean failing)] + Σ_z w_z (τ_z − effect)² / N′
 
-    The second term is the chance in how many rows fall into each stratum.
+    The first term is chance within the strata: `share_variance` for an outcome that happens or not, `mean_variance`
+    for other targets. The second is chance in how many rows fall into each stratum.
 
-    >>> effect, error = population_effect([81, 192], [6, 71], [234, 55], [36, 25])
-    >>> round(effect, 3), round(error, 4)
-    (0.054, 0.0341)
+    >>> covered, failing, everything = Side.binary(161, 9), Side.binary(181, 540), Side.binary(342, 549)
+    >>> [round(number, 4) for number in population_effect(covered, failing, everything)]
+    [0.696, 0.0242]
     """
-    *table, weight = _compared(a, b, c, d)
-    if not weight.size:
+    inside = comparable(covered, failing)
+    if not inside.any():
         return float("nan"), float("nan")
-    a, b, c, d = table
-    difference = a / (a + b) - c / (c + d)
-    mean = float(np.sum(weight * difference))
-    between = float(np.sum(weight * (difference - mean) ** 2) / np.sum(table))
-    return mean, float(np.sqrt(_variance_within(a, b, c, d, weight) + between))
+    left, right, rows = (Side(*(array[inside] for array in side)) for side in (covered, failing, everything))
+    weight = rows.n / np.sum(rows.n)
+    difference = left.mean - right.mean
+    effect = float(np.sum(weight * difference))
+    if binary:
+        variance = sum(share_variance(side.total, side.n - side.total) for side in (left, right))
+    else:
+        variance = mean_variance(left, rows) + mean_variance(right, rows)
+    within = np.sum(weight**2 * variance)
+    between = np.sum(weight * (difference - effect) ** 2) / np.sum(rows.n)
+    return effect, float(np.sqrt(within + between))
 
 
 def risk_ratio(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from causalrules import estimators
 from causalrules.data.table import Table
 from causalrules.estimators import Side
 from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
@@ -118,13 +119,7 @@ class Problem:
         y = self.comparison.values[rows.outcome] if scored else rows.y
         chosen = (*self.sides(numbers), np.ones(len(y), np.bool_))
         covered, failing, everything = (
-            Side(
-                *(
-                    np.bincount(rows.stratum[each], weights[each] * power[each], self.strata.n_strata)
-                    for power in powers
-                )
-            )
-            for each, powers in ((each, (np.ones_like(y), y, y**2)) for each in chosen)
+            estimators.side_of(rows.stratum, y, weights, each, self.strata.n_strata) for each in chosen
         )
         return covered, failing, everything
 
@@ -170,7 +165,7 @@ def prepare(table: Table, roles: Roles, question: Question, language: Language |
 
 def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:
     """Code the rows where they are."""
-    reference = _reference(table, question)
+    reference = reference_rows(table, question)
     comparison = Comparison(outcome.values, question.missing, question.direction == "decrease", reference is not None)
     if table.storage == "memory":
         return local_rows(table, language, strata, outcome, comparison, reference)
@@ -187,7 +182,7 @@ def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, qu
     return shard_rows(table, language, strata, outcome, comparison)
 
 
-def _reference(table: Table, question: Question) -> tuple[str, NDArray[np.bool_]] | None:
+def reference_rows(table: Table, question: Question) -> tuple[str, NDArray[np.bool_]] | None:
     """Return the column of the reference rows, and which of its values they have."""
     if question.reference is None:
         return None

@@ -48,7 +48,7 @@ def calibrate(
     problem
         The coded table.
     question
-        The options of the search; the estimator must be "reliable".
+        The options of the search; the estimator must be "pooled" or "reliable".
     confidence
         Probability that the best rule of shuffled data is at most 0.
     permutations
@@ -72,8 +72,8 @@ def calibrate(
         If too few permutations were searched within `time_limit`.
     """
     deadline = Deadline.after(time_limit)
-    if question.estimator != "reliable":
-        raise OptionError(f"beta = 'calibrated' is for the reliable estimator; {question.estimator!r} has no β")
+    if question.estimator not in ("pooled", "reliable"):
+        raise OptionError(f"{question.estimator!r} has no β to calibrate", parameter="beta", value="'calibrated'")
     confidence, permutations = (
         Share()("confidence", confidence),
         Whole(least=1)("permutations", permutations),
@@ -92,7 +92,7 @@ def calibrate(
         beta = largest[0]
         try:
             while found := searcher(table, replace(one, beta=beta), 0.0).rules:
-                higher = _zero(table, found[0][1])
+                higher = _zero(table, found[0][1], question.estimator)
                 if higher <= beta:
                     break
                 beta = higher
@@ -134,9 +134,17 @@ def _best(problem: Problem, question: Question, deadline: Deadline) -> float | N
     return rules[0][0] if rules else None
 
 
-def _zero(problem: Problem, conditions: tuple[int, ...]) -> float:
-    """Return the β at which the rule's reliable effect is 0: p/q."""
-    a, b, c, d = problem.contingency(problem.covered(conditions))
+def _zero(problem: Problem, conditions: tuple[int, ...], estimator: str) -> float:
+    """Return the β at which the value of a rule is 0: its effect over its standard error, or p/q."""
+    covered, failing, everything = problem.compared(conditions, scored=True)
+    if estimator == "pooled":
+        sign = -1.0 if problem.comparison.decrease else 1.0
+        effect = sign * estimators.pooled_effect(covered, failing, everything)
+        return effect / math.sqrt(estimators.pooled_variance(covered, failing, everything))
+    tables = [covered.total, covered.n - covered.total, failing.total, failing.n - failing.total]
+    if problem.comparison.decrease:
+        tables = [tables[1], tables[0], tables[3], tables[2]]
+    a, b, c, d = tables
     at_zero = estimators.reliable_effect(a, b, c, d, beta=0.0)
     return at_zero / (at_zero - estimators.reliable_effect(a, b, c, d, beta=1.0))
 

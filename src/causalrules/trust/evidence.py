@@ -170,8 +170,8 @@ class Overlap:
     share: float
     effect: float | None
     effect_with: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from causalrules import estimators
 from causalrules.data.reading import read
 from causalrules.data.table import Table
+from causalrules.estimators import Side
 from causalrules.exceptions import DataError, OptionError
-from causalrules.language.roles import resolve
+from causalrules.language.outcome import resolve_outcome
 from causalrules.options import Share, Whole
+from causalrules.question import Question
 from causalrules.search.deadline import Deadline
-from causalrules.search.problem import Problem
+from causalrules.search.problem import Problem, reference_rows
 from causalrules.text import counted, unknown_column
 from causalrules.trust import repeat
 from causalrules.trust.evidence import HonestEffect, HonestRun, with_evidence, with_run
@@ -54,15 +56,18 @@ class _Estimate:
     counts: tuple[tuple[int, int, int, int], ...] = ()
 
     @classmethod
-    def of(cls, table: NDArray[np.int64]) -> _Estimate:
-        """Estimate the effect from a, b, c and d of each stratum."""
-        a, b, c, d = table
-        n_rows = int(table.sum())
-        compared = int(table[:, (a + b > 0) & (c + d > 0)].sum())
-        counts = tuple((a, b, c, d) for a, b, c, d in table.T.tolist())
+    def of(cls, sides: tuple[Side, Side, Side], binary: bool) -> _Estimate:
+        """Estimate the effect from the rows that a rule covers, those on which it fails, and all."""
+        covered, failing, everything = sides
+        n_rows = int(everything.n.sum())
+        compared = int(everything.n[estimators.comparable(covered, failing)].sum())
+        counts: tuple[tuple[int, int, int, int], ...] = ()
+        if binary:
+            table = [covered.total, covered.n - covered.total, failing.total, failing.n - failing.total]
+            counts = tuple((a, b, c, d) for a, b, c, d in np.array(table).T.astype(int).tolist())
         if not compared:
             return cls(None, None, 0, n_rows, counts=counts)
-        return cls(*estimators.population_effect(a, b, c, d), compared, n_rows, counts=counts)
+        return cls(*estimators.population_effect(*sides, binary=binary), compared, n_rows, counts=counts)
 
 
 def _mean(estimates: Sequence[_Estimate], n_rows: int, found: int) -> _Estimate:
@@ -80,18 +85,23 @@ def _mean(estimates: Sequence[_Estimate], n_rows: int, found: int) -> _Estimate:
     return _Estimate(effect, error, compared, n_rows, found)
 
 
-def _honest(estimates: Sequence[_Estimate], splits: int, confidence: float) -> list[HonestEffect]:
-    """Add the intervals, and Holm's p-values over all estimates."""
+def _honest(rules: RuleSet, estimates: Sequence[_Estimate], splits: int, confidence: float) -> list[HonestEffect]:
+    """Add the intervals, and Holm's p-values over all estimates, in the direction that was asked for."""
     reach = estimators.beta_of_confidence(confidence)
+    sign = -1.0 if rules.question.direction == "decrease" else 1.0
+    farthest = math.inf if any(rule.is_mean for rule in rules) else 1.0
     one_sided = [
-        None if each.effect is None or each.error is None else 0.5 * math.erfc(each.effect / each.error / math.sqrt(2))
+        None
+        if each.effect is None or not each.error
+        else 0.5 * math.erfc(sign * each.effect / each.error / math.sqrt(2))
         for each in estimates
     ]
     effects = []
     for each, p in zip(estimates, holm(one_sided), strict=True):
         low = high = None
         if each.effect is not None and each.error is not None:
-            low, high = max(-1.0, each.effect - reach * each.error), min(1.0, each.effect + reach * each.error)
+            low = max(-farthest, each.effect - reach * each.error)
+            high = min(farthest, each.effect + reach * each.error)
         effects.append(
             HonestEffect(
                 n_rows=each.n_rows,
@@ -111,18 +121,18 @@ def _honest(estimates: Sequence[_Estimate], splits: int, confidence: float) -> l
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Rows kept from the search; `counts` gives a, b, c and d of a rule in each of their strata."""
+    """Rows kept from the search; `sides` gives those that a rule covers, those on which it fails, and all."""
 
     source: str
     n_rows: int
     seed: int | None
-    counts: Callable[[RuleResult], NDArray[np.int64]]
+    sides: Callable[[RuleResult], tuple[Side, Side, Side]]
 
     def measure(self, rules: RuleSet, confidence: float = 0.95) -> RuleSet:
         """Return the rules with their effects on these rows."""
-        estimates = [_Estimate.of(self.counts(rule)) for rule in rules]
+        estimates = [_Estimate.of(self.sides(rule), not rule.is_mean) for rule in rules]
         run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, 1, confidence, self.seed)
-        return _with_effects(rules, _honest(estimates, 1, confidence), run)
+        return _with_effects(rules, _honest(rules, estimates, 1, confidence), run)
 
 
 def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, HeldOut]:
@@ -135,16 +145,15 @@ def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, He
             "hold out fewer"
         )
 
-    def counts(rule: RuleResult) -> NDArray[np.int64]:
-        return held_out.contingency(held_out.covered(held_out.language.numbers(rule.conditions)))
+    def sides(rule: RuleResult) -> tuple[Side, Side, Side]:
+        return held_out.compared(held_out.language.numbers(rule.conditions))
 
-    return searched, HeldOut("holdout", held_out.n_rows, seed, counts)
+    return searched, HeldOut("holdout", held_out.n_rows, seed, sides)
 
 
-def second_table(table: Table, problem: Problem, outcome: Any, weights: str | None, second: Any) -> HeldOut:
-    """Take another table as held-out rows, in strata with the cut points of the first."""
-    other = read(second)
-    roles = problem.roles
+def second_table(table: Table, problem: Problem, question: Question) -> HeldOut:
+    """Take another table as held-out rows, in the language and the strata of the first."""
+    other, roles = read(question.holdout), problem.roles
     for name in (roles.target, *roles.control):
         if name not in other.names:
             raise DataError(f"the holdout table lacks a column of the first: {unknown_column(name, other.names)}")
@@ -153,25 +162,41 @@ def second_table(table: Table, problem: Problem, outcome: Any, weights: str | No
                 f"column {name!r} holds {table.kinds[name]} values in the table and {other.kinds[name]} values in the "
                 "holdout table; make them alike"
             )
-    satisfied = resolve(other, roles.target, outcome, None, None, weights).outcome.satisfied
-    rows = other.observed(roles.target, weights)
-    happened = rows.select(roles.target, satisfied)
+    rows = other.observed(roles.target, question.weights)
+    outcome = resolve_outcome(rows, roles.target, question.outcome)
+    values = np.asarray(rows.histogram(roles.target).values.sortable) if outcome.is_mean else outcome.level
+    y = values.astype(np.float64)[rows.codes(roles.target, np.arange(len(values)))]
+    weights = np.ones(rows.n_records) if rows.weights is None else rows.weights
+    reference = reference_rows(rows, question)
     try:
         _, stratum = np.unique(problem.strata.index_of(rows), return_inverse=True)
     except DataError as error:
         raise DataError(f"the holdout table: {error}") from error
 
-    def counts(rule: RuleResult) -> NDArray[np.int64]:
-        holds = np.ones(rows.n_records, np.bool_)
+    def side(chosen: NDArray[np.bool_]) -> Side:
+        return estimators.side_of(stratum, y, weights, chosen, int(stratum.max()) + 1)
+
+    def sides(rule: RuleResult) -> tuple[Side, Side, Side]:
+        covered = np.ones(rows.n_records, np.bool_)
+        possible = covered.copy()
         for condition in rule.conditions:
             if condition.column not in rows.names:
                 raise DataError(
                     f"the rule {rule.text!r} on the holdout table: {unknown_column(condition.column, rows.names)}"
                 )
-            holds &= rows.select(condition.column, condition.holds(rows.histogram(condition.column).values))
-        return estimators.contingency(stratum, happened, holds, rows.weights, int(stratum.max()) + 1)
+            known = rows.histogram(condition.column).values
+            holds = rows.select(condition.column, condition.holds(known))
+            covered &= holds
+            if question.missing == "unknown":
+                holds = holds | ~rows.select(condition.column, np.ones(len(known), np.bool_))
+            possible &= holds
+        failing = ~possible
+        if reference is not None:
+            chosen = rows.select(*reference)
+            covered, failing = covered & ~chosen, chosen
+        return side(covered), side(failing), side(np.ones(rows.n_records, np.bool_))
 
-    return HeldOut("second table", rows.n_rows, None, counts)
+    return HeldOut("second table", rows.n_rows, None, sides)
 
 
 def cross_fit(
@@ -200,9 +225,8 @@ def cross_fit(
     parts = folds(problem, splits, repeat.generator(seed, "split"))
     everything = problem.frequencies
 
-    def work(searcher: repeat.Searcher, place: int) -> list[NDArray[np.bool_]]:
-        found = searcher.listed(reweighted(problem, everything - parts[place]), rules.question)
-        return [problem.covered(conditions) for conditions in found]
+    def work(searcher: repeat.Searcher, place: int) -> list[tuple[int, ...]]:
+        return searcher.listed(reweighted(problem, everything - parts[place]), rules.question)
 
     lists = list(repeat.in_order(work, splits, n_jobs, "splits", progress, deadline))
     if not lists:
@@ -213,15 +237,15 @@ def cross_fit(
     for place, rule in enumerate(rules):
         rows = problem.covered(problem.language.numbers(rule.conditions))
         measured = [
-            _Estimate.of(problem.contingency(masks[place], part))
-            for part, masks in zip(parts, lists, strict=True)
-            if place < len(masks)
+            _Estimate.of(problem.compared(listed[place], part), not rule.is_mean)
+            for part, listed in zip(parts, lists, strict=True)
+            if place < len(listed)
         ]
-        found = sum(any(np.array_equal(rows, mask) for mask in masks) for masks in lists)
+        found = sum(any(np.array_equal(rows, problem.covered(each)) for each in listed) for listed in lists)
         estimates.append(_mean(measured, n_held_out, found))
     n_estimation = problem.n_rows // splits
     run = HonestRun("cross-fitting", problem.n_rows - n_estimation, n_estimation, len(lists), splits, confidence, seed)
-    return _with_effects(rules, _honest(estimates, len(lists), confidence), run)
+    return _with_effects(rules, _honest(rules, estimates, len(lists), confidence), run)
 
 
 def _with_effects(rules: RuleSet, effects: Sequence[HonestEffect], run: HonestRun) -> RuleSet:

@@ -29,16 +29,20 @@ def measure(rule: RuleResult) -> Overlap:
     In such a stratum one of the two probabilities was not observed and may be anything from 0 to 1, which bounds the
     effect over all rows (Manski 1990).
     """
-    a, b, c, d = np.array(rule.counts, dtype=np.float64).T
-    rows = a + b + c + d
-    alone = ((a + b == 0) | (c + d == 0)) & (rows > 0)
-    known = float(estimators.plugin_effect(a, b, c, d))
+    covered, failing, everything = rule.sides
+    rows = everything.n
+    inside = estimators.comparable(covered, failing)
+    alone = ~inside & (rows > 0)
     weight = rows / rows.sum()
-    # Where the rule never holds, the effect is (anything in [0, 1]) − q; where it always holds, p − (anything).
-    always, never = alone & (c + d == 0), alone & (a + b == 0)
-    p, q = np.divide(a, rows, where=always, out=np.zeros_like(a)), np.divide(c, rows, where=never, out=np.zeros_like(c))
-    low = known + float(np.sum((weight * (p - 1))[always]) - np.sum((weight * q)[never]))
-    high = known + float(np.sum((weight * p)[always]) + np.sum((weight * (1 - q))[never]))
+    known = float(np.sum((weight * (covered.mean - failing.mean))[inside]))
+    low = high = None
+    if not rule.is_mean:
+        # Where the rule never holds, the effect is (anything in [0, 1]) − q; where it always holds, p − (anything).
+        p, q = covered.mean, failing.mean
+        always, never = alone & (covered.n > 0), alone & (failing.n > 0)
+        neither = alone & ~always & ~never
+        low = known + float(np.sum((weight * (p - 1))[always]) - np.sum((weight * q)[never]) - weight[neither].sum())
+        high = known + float(np.sum((weight * p)[always]) + np.sum((weight * (1 - q))[never]) + weight[neither].sum())
     return Overlap(
         n_strata=int(alone.sum()),
         n_rows=int(rows[alone].sum()),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from causalrules import estimators
 from causalrules.exceptions import OptionError
 from causalrules.options import Share, Whole
 from causalrules.question import Question
@@ -22,6 +23,7 @@ from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.evidence import PermutationRun, Significance, with_evidence, with_run
+from causalrules.trust.holdout import holm
 from causalrules.trust.resample import arrangements, every_arrangement, permuted
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ def significance(
     if method not in METHODS:
         raise OptionError("give 'step-down' or 'single-step'", parameter="method", value=repr(method))
     problem = repeat.require_problem(rules, "significance")
+    if rules.stopped == "evaluated":
+        return _of_fixed_rules(rules, problem, permutations, seed, level, n_jobs, progress, deadline)
     total = arrangements(problem, most=permutations)
     exact = total is not None
     times = permutations if total is None else total
@@ -114,20 +118,24 @@ class _Comparison:
     rows: Sequence[bytes]
     method: str
 
+    @property
+    def _tied(self) -> float:
+        return _TIED * self.problem.comparison.scale
+
     def __call__(self, searcher: repeat.Searcher, place: int, counting: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return whether the best rule of a shuffled table is as good as each rule: single-step and step-down."""
         best = np.full((2, len(self.values)), -np.inf)
         if counting.any():
             # Only rules that reach a value still being counted matter. Without the j − 1 better rules, the best is
             # among the first j. Redundant rules may stay: the most general of the best rules is not redundant.
-            floor = float(self.values[counting].min()) - _TIED
+            floor = float(self.values[counting].min()) - self._tied
             k = int(np.flatnonzero(counting)[-1]) + 1 if self.method == "step-down" else 1
             options = repeat.exact(self.question, k=k, redundant=True)
             found = searcher(self.shuffled(place), options, floor).rules
             if found:
                 best[0] = found[0][0]
                 best[1] = self._without_better(found) if self.method == "step-down" else best[0]
-        return best >= self.values - _TIED
+        return best >= self.values - self._tied
 
     def _without_better(self, found: Sequence[tuple[float, tuple[int, ...]]]) -> list[float]:
         candidates = [(value, self.problem.covered(conditions).tobytes()) for value, conditions in found]
@@ -177,4 +185,41 @@ def _with_p_values(rules: RuleSet, tally: _Tally, method: str, exact: bool, run:
         )
         p_value = float((single, down)[row][place])
         measured.append(with_evidence(replace(rule, p_value=p_value), significance=found))
+    return with_run(rules, measured, permutation=run)
+
+
+def _of_fixed_rules(
+    rules: RuleSet,
+    problem: Problem,
+    permutations: int,
+    seed: int,
+    level: float,
+    n_jobs: int,
+    progress: bool | repeat.Watcher | None,
+    deadline: Deadline,
+) -> RuleSet:
+    """Compute two-sided p-values of rules that were not searched for, adjusted for their number (Holm)."""
+    numbers = [problem.language.numbers(rule.conditions) for rule in rules]
+
+    def effects(table: Problem) -> NDArray[np.float64]:
+        return np.array([abs(estimators.pooled_effect(*table.compared(each, scored=True))) for each in numbers])
+
+    observed = effects(problem)
+    tied = _TIED * problem.comparison.scale
+    as_good, done = np.zeros(len(rules), np.int64), 0
+
+    def work(_: repeat.Searcher, place: int) -> NDArray[np.bool_]:
+        return effects(permuted(problem, repeat.generator(seed, "permutation", place))) >= observed - tied
+
+    for found in repeat.in_order(work, permutations, n_jobs, "permutations", progress, deadline):
+        as_good += found
+        done += 1
+    if not done:
+        raise repeat.OutOfTimeError("time_limit: no permutation was computed; raise it")
+    alone = (1 + as_good) / (1 + done)
+    measured = []
+    for rule, p, adjusted, count in zip(rules, alone.tolist(), holm(alone.tolist()), as_good.tolist(), strict=True):
+        known = Significance(single_step=p, step_down=adjusted, exceedances=count, permutations=done)
+        measured.append(with_evidence(replace(rule, p_value=adjusted), significance=known))
+    run = PermutationRun(done, permutations, 0, level, "fixed rules", exact=False, seed=seed)
     return with_run(rules, measured, permutation=run)

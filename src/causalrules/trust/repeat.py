@@ -53,7 +53,7 @@ class Searcher:
 
     def __call__(self, problem: Problem, question: Question, floor: float = -np.inf) -> Found:
         """Search. The core releases the GIL."""
-        return self._search(problem.pack(), problem.n_rows, question, floor)
+        return self._search(problem.pack(), problem, question, floor)
 
     def listed(self, problem: Problem, question: Question, **changes: Any) -> list[tuple[int, ...]]:
         """Return the conditions of each rule in the list, of rules or of ideas, that the question asks for."""
@@ -61,14 +61,15 @@ class Searcher:
         if question.similarity is None:
             return [conditions for _, conditions in self(problem, question).rules]
         packed = problem.pack()
-        run = partial(self._search, packed, problem.n_rows)
+        run = partial(self._search, packed, problem)
         # No deadline here: each search has it, and a shorter list would be another list.
         ideas = look_for_ideas(packed, question, question.similarity, run, Deadline.after(None))
         return [conditions for _, conditions in ideas.found.rules]
 
-    def _search(self, packed: Packed, n_rows: int, question: Question, floor: float = -np.inf) -> Found:
+    def _search(self, packed: Packed, problem: Problem, question: Question, floor: float = -np.inf) -> Found:
         question = replace(question, n_jobs=1, time_limit=self.deadline.left())
-        found = search.run(packed, question, n_rows, floor=floor, watch=self._watch)
+        scale = problem.comparison.scale
+        found = search.run(packed, question, problem.n_rows, floor=floor, scale=scale, watch=self._watch)
         if found.stopped == "interrupted":
             raise KeyboardInterrupt
         if found.stopped != "optimal":

@@ -34,12 +34,13 @@ def permuted(problem: Problem, rng: np.random.Generator) -> Problem:
     shuffled = np.lexsort((rng.random(len(place)), problem.stratum))
     outcome = np.empty_like(problem.outcome)
     outcome[shuffled] = problem.outcome[place]
-    return problem.with_rows(outcome=outcome)
+    # The levels are what is searched; their values are shuffled with them.
+    return problem.with_rows(outcome=outcome, target=None)
 
 
 def arrangements(problem: Problem, most: int) -> int | None:
-    """Count the arrangements of the outcome within the strata; None if more than `most`, or with weights."""
-    if problem.weights is not None:
+    """Count the arrangements of an outcome within the strata; None if more than `most`, with weights, or for a mean."""
+    if problem.weights is not None or len(problem.comparison.values) > 2:
         return None
     rows = np.bincount(problem.stratum).tolist()
     positive = np.bincount(problem.stratum, problem.outcome).astype(int).tolist()
@@ -109,6 +110,7 @@ def reweighted(problem: Problem, counts: NDArray[Any]) -> Problem:
     kept = counts > 0
     if not kept.any():
         raise TooFewRowsError("a part of the table has no rows; give a larger share or fewer splits")
+    rows = problem.rows.local
     present, stratum = np.unique(problem.stratum[kept], return_inverse=True)
     return problem.with_rows(
         strata=problem.strata.only(present),
@@ -116,6 +118,8 @@ def reweighted(problem: Problem, counts: NDArray[Any]) -> Problem:
         outcome=problem.outcome[kept],
         weights=None if np.all(counts[kept] == 1) else counts[kept].astype(np.uint64),
         columns=tuple(column[kept] for column in problem.columns),
+        reference=None if rows.reference is None else rows.reference[kept],
+        target=None if rows.target is None else rows.target[kept],
     )
 
 
@@ -142,16 +146,22 @@ def _drawn(
 
 
 def _permuted_weighted(problem: Problem, rng: np.random.Generator) -> Problem:
-    """Shuffle by splitting each row into two, with and without the outcome, whose weights add up to the row's."""
-    n_strata = problem.strata.n_strata
-    weights = problem.frequencies
-    positive = np.bincount(problem.stratum, problem.outcome * weights, minlength=n_strata).astype(np.int64)
-    with_outcome = _drawn(problem.stratum, weights, positive, rng)
-    both = np.concatenate([with_outcome, weights - with_outcome])
-    kept = both > 0
+    """Shuffle by splitting each row into one for each level of the target, whose weights add up to the row's."""
+    rows, n_strata = problem.rows.local, problem.strata.n_strata
+    left, weights = problem.frequencies, problem.frequencies
+    n_levels = len(problem.comparison.values)
+    parts = []
+    for level in range(n_levels - 1, 0, -1):
+        sizes = np.bincount(problem.stratum, (problem.outcome == level) * weights, minlength=n_strata)
+        parts.append(_drawn(problem.stratum, left, sizes.astype(np.int64), rng))
+        left = left - parts[-1]
+    every = np.concatenate([*parts, left])
+    kept = every > 0
     return problem.with_rows(
-        stratum=np.tile(problem.stratum, 2)[kept],
-        outcome=np.repeat(np.array([1, 0], np.uint8), len(weights))[kept],
-        weights=both[kept].astype(np.uint64),
-        columns=tuple(np.tile(column, 2)[kept] for column in problem.columns),
+        stratum=np.tile(problem.stratum, n_levels)[kept],
+        outcome=np.repeat(np.arange(n_levels - 1, -1, -1, dtype=np.uint8), len(weights))[kept],
+        weights=every[kept].astype(np.uint64),
+        columns=tuple(np.tile(column, n_levels)[kept] for column in problem.columns),
+        reference=None if rows.reference is None else np.tile(rows.reference, n_levels)[kept],
+        target=None,
     )

@@ -91,6 +91,9 @@ def sensitivity(rules: RuleSet, *, confidence: float = 0.95) -> RuleSet:
     """Implement `RuleSet.sensitivity`, with the counts of held-out rows where there are any."""
     judged = []
     for rule in rules:
+        if rule.is_mean:  # risk ratios are of outcomes that happen or not
+            judged.append(rule)
+            continue
         honest = rule.evidence.honest if rule.evidence else None
         found = risk_ratio_and_limit(honest.counts if honest and honest.counts else rule.counts, confidence)
         judged.append(rule if found is None else with_evidence(rule, sensitivity=_judged(rule, *found)))

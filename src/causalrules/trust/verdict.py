@@ -69,9 +69,10 @@ def trust(
             return replace(rules, notes=(*rules.notes, f"{part.__name__} was skipped: {error}"))
 
     rules = ask(0.5, significance, permutations, level=level)
-    if rules.evidence is None or rules.evidence.honest is None:
-        rules = ask(0.5, cross_fit, splits, confidence=1 - level)
-    rules = ask(1.0, stability, replicates)
+    if rules.stopped != "evaluated":  # rules that were named in advance owe nothing to a search
+        if rules.evidence is None or rules.evidence.honest is None:
+            rules = ask(0.5, cross_fit, splits, confidence=1 - level)
+        rules = ask(1.0, stability, replicates)
     rules = sensitivity(rules, confidence=1 - level)
     with warnings.catch_warnings():
         # The verdict of each rule says it.
@@ -83,9 +84,12 @@ def trust(
 
 def _judged(rule: RuleResult, rules: RuleSet, level: float) -> RuleResult:
     evidence = rule.evidence or RuleEvidence()
-    sides = (rule.n_covered, sum(map(sum, rule.counts)) - rule.n_covered)
+    sides = (rule.n_covered, rule.n_failing)
     graph = None if rules.admissibility is None else rules.admissibility.status
-    verdict = judge(evidence, rule.p_value, level, graph, rule.identification, min(sides), rules.noun)
+    fixed = rules.stopped == "evaluated"
+    verdict = judge(
+        evidence, rule.p_value, level, graph, rule.identification, min(sides), rules.noun, rule.decrease, fixed
+    )
     return with_evidence(rule, verdict=verdict)
 
 
@@ -97,6 +101,8 @@ def judge(
     identification: Identification | None,
     n_fewest: int,
     noun: str,
+    decrease: bool = False,
+    fixed: bool = False,
 ) -> Verdict:
     """Give the verdict on one rule.
 
@@ -114,6 +120,10 @@ def judge(
         Rows on the smaller side of the rule.
     noun
         What to call the effect.
+    decrease
+        Whether the rule is to decrease the outcome.
+    fixed
+        Whether the rule was named in advance, so that nothing was searched.
 
     Returns
     -------
@@ -137,16 +147,19 @@ def judge(
         doubts.append(f"one side of the comparison has {counted(n_fewest, 'row')}")
     honest = evidence.honest
     if honest is None:
-        doubts.append("not measured on held-out rows")
+        if not fixed:
+            doubts.append("not measured on held-out rows")
     elif honest.effect is None or honest.low is None:
         doubts.append(f"no {noun} could be measured on held-out rows")
     else:
         measured = f"{noun} on held-out rows: {with_interval(honest.effect, honest.low, honest.high)}"
-        weigh(honest.low > 0, measured, decisive=honest.effect <= 0)
+        sign, near = (-1.0, honest.high) if decrease else (1.0, honest.low)
+        weigh(sign * (near or 0.0) > 0, measured, decisive=sign * honest.effect <= 0)
         if 1 - honest.overlap > overlap.MOST:
             doubts.append(f"only {percent(honest.overlap, 0)} of the held-out rows have a comparison group")
     if evidence.stability is None:
-        doubts.append("not searched again on resampled rows")
+        if not fixed:
+            doubts.append("not searched again on resampled rows")
     else:
         share = evidence.stability.nearly
         weigh(share >= STABLE, f"it or nearly the same rule reappears in {percent(share, 0)} of subsamples")
