@@ -10,6 +10,7 @@ import rich_click as click
 from causalrules.cli.check import check
 from causalrules.cli.demo import demo
 from causalrules.cli.discover import discover
+from causalrules.cli.evaluate import evaluate
 from causalrules.cli.messages import Commands
 from causalrules.cli.suggest import suggest
 
@@ -20,7 +21,7 @@ def cli() -> None:
     """Find the conditions with the highest reliable effect on an outcome."""
 
 
-for command in (discover, check, suggest, demo):
+for command in (discover, evaluate, check, suggest, demo):
     cli.add_command(command)
 
 

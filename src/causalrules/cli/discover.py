@@ -11,53 +11,17 @@ import rich_click as click
 from causalrules.cli import options, output
 from causalrules.cli.messages import say
 from causalrules.exceptions import OptionError
-from causalrules.question import TRUST
 from causalrules.text import counted, printable
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
 
-_OUTPUT = "Output"
-
 
 @click.command()
 @click.argument("file", is_eager=True)
 @options.of_question
-@click.option(
-    "--permutations",
-    type=int,
-    metavar="N",
-    panel=TRUST,
-    help="Compute p-values adjusted for the search from N searches on shuffled outcomes (999 with --trust).",
-)
-@click.option(
-    "--trust",
-    is_flag=True,
-    panel=TRUST,
-    help="Say how far each rule can be trusted: p-values, effects on held-out rows, stability, unmeasured "
-    "confounding, overlap and a verdict.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    panel=_OUTPUT,
-    help="How to write the rules.",
-)
-@click.option(
-    "--output", metavar="FILE", callback=output.checked, panel=_OUTPUT, help="Write the rules to a file, atomically."
-)
-@click.option(
-    "--report",
-    metavar="FILE",
-    callback=output.checked,
-    panel=_OUTPUT,
-    help="Write a report as well: one HTML file that needs no network.",
-)
-@click.option("--quiet", is_flag=True, panel=_OUTPUT, help="No progress and no remarks, only the rules and errors.")
+@output.options
 @click.pass_context
 def discover(
     ctx: click.RichContext,
@@ -82,24 +46,31 @@ def discover(
 
     progress = False if quiet else None
     rules = search(file, **options.given(question), progress=progress)
-    interrupted = rules.stopped == "interrupted"
-    if not interrupted and (trust or permutations is not None):
-        run = {name: question[name] for name in ("seed", "n_jobs", "time_limit")} | {"progress": progress}
-        try:
-            rules = (
-                rules.trust(999 if permutations is None else permutations, **run)
-                if trust
-                else rules.significance(permutations or 0, **run)
-            )
-        except KeyboardInterrupt:
-            say("Interrupted", "the rules are found, but not how far they can be trusted", "red")
-            interrupted = True
-    _write(rules, form, output, report, quiet)
+    rules, interrupted = trusted(rules, question, permutations, trust, quiet)
+    write(rules, form, output, report, quiet)
     if interrupted:
         ctx.exit(1)
 
 
-def _write(rules: RuleSet, form: str, path: Path | None, report: Path | None, quiet: bool) -> None:
+def trusted(
+    rules: RuleSet, question: dict[str, Any], permutations: int | None, trust: bool, quiet: bool
+) -> tuple[RuleSet, bool]:
+    """Return the rules with the evidence that was asked for, and whether the user interrupted."""
+    interrupted = rules.stopped == "interrupted"
+    if interrupted or not (trust or permutations is not None):
+        return rules, interrupted
+    run = {name: question[name] for name in ("seed", "n_jobs", "time_limit")} | {"progress": False if quiet else None}
+    try:
+        if trust:
+            return rules.trust(999 if permutations is None else permutations, **run), False
+        return rules.significance(permutations or 0, **run), False
+    except KeyboardInterrupt:
+        say("Interrupted", "the rules are found, but not how far they can be trusted", "red")
+        return rules, True
+
+
+def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, quiet: bool) -> None:
+    """Print the rules or write them to files, and say what a reader of the bare rules would miss."""
     text = rules.to_json() if form == "json" else output.to_csv(rules) if form == "csv" else str(rules)
     if path is None:
         click.echo(text)

@@ -6,15 +6,20 @@ import csv
 import io
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
 
 from causalrules.exceptions import DataError, OptionError
+from causalrules.question import TRUST
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
+
+_OUTPUT = "Output"
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def checked(ctx: click.Context, param: click.Parameter, given: str | None) -> Path | None:
@@ -48,3 +53,49 @@ def _cell(value: Any) -> Any:
         return ""
     # A spreadsheet would run text that starts like a formula, and column names are untrusted.
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+# The evidence to compute, and how and where to write the rules.
+_OPTIONS = [
+    click.option(
+        "--permutations",
+        type=int,
+        metavar="N",
+        panel=TRUST,
+        help="Compute p-values adjusted for the search from N searches on shuffled outcomes (999 with --trust).",
+    ),
+    click.option(
+        "--trust",
+        is_flag=True,
+        panel=TRUST,
+        help="Say how far each rule can be trusted: p-values, effects on held-out rows, stability, unmeasured "
+        "confounding, overlap and a verdict.",
+    ),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "json", "csv"]),
+        default="table",
+        show_default=True,
+        panel=_OUTPUT,
+        help="How to write the rules.",
+    ),
+    click.option(
+        "--output", metavar="FILE", callback=checked, panel=_OUTPUT, help="Write the rules to a file, atomically."
+    ),
+    click.option(
+        "--report",
+        metavar="FILE",
+        callback=checked,
+        panel=_OUTPUT,
+        help="Write a report as well: one HTML file that needs no network.",
+    ),
+    click.option("--quiet", is_flag=True, panel=_OUTPUT, help="No progress and no remarks, only the rules and errors."),
+]
+
+
+def options(command: F) -> F:
+    """Add the options of commands that print rules."""
+    for add in reversed(_OPTIONS):
+        command = add(command)
+    return command

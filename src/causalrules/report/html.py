@@ -19,7 +19,7 @@ from causalrules.graph.assumptions import assumptions
 from causalrules.report import drawing, figure, plots, reproduce, sections, trust_plots
 from causalrules.report import result_words as wording
 from causalrules.result import similarity as grouping
-from causalrules.text import counted, number, percent, printable
+from causalrules.text import amount, counted, number, percent, printable
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def _page(rules: RuleSet, n_left: int) -> str:
     environment.filters |= {
         "plain": printable,
         "short": _short,
-        "number": number,
+        "number": amount if wording.is_mean(rules) else number,
+        "level": amount if wording.is_mean(rules) else percent,
         "percent": percent,
         "code": code,
     }
@@ -90,7 +91,7 @@ def _page(rules: RuleSet, n_left: int) -> str:
         hidden=_hidden(less, n_left),
         n_redundant=sum(place.why == "redundant" for place in less),
         n_variants=sum(place.why == "variant" for place in less),
-        scale=tuple(number(end, 2) for end in _scale(rules)),
+        scale=tuple(amount(end) if wording.is_mean(rules) else number(end, 2) for end in _scale(rules)),
         facts=_facts(rules),
         sections=sections.of_result(rules),
         figures=[(caption, Markup(figure)) for caption, figure in _figures(rules)],
@@ -185,10 +186,11 @@ def _scale(rules: RuleSet) -> tuple[float, float]:
 def _chart(rule: RuleResult, rules: RuleSet, x: Callable[[float], float | None]) -> dict[str, Any]:
     low, high = rule.interval
     controlled = bool(rules.question.controls)
+    figure = amount if rule.is_mean else number
     said = [
-        f"conservative {number(rule.reliable_effect)}",
-        f"{'adjusted' if controlled else rules.noun} {number(rule.effect)}, from {number(low)} to {number(high)}",
-        *([f"unadjusted {number(rule.marginal_effect)}"] if controlled else []),
+        f"conservative {figure(rule.reliable_effect)}",
+        f"{'adjusted' if controlled else rules.noun} {figure(rule.effect)}, from {figure(low)} to {figure(high)}",
+        *([f"unadjusted {figure(rule.marginal_effect)}"] if controlled else []),
     ]
     return {
         "zero": x(0.0),
@@ -206,8 +208,11 @@ def _strata(rule: RuleResult) -> dict[str, Any]:
     shown, rest = ordered[:_MOST_STRATA], ordered[_MOST_STRATA:]
     largest = max(shown[0].n, 1)
 
-    def x(share: float) -> float | None:
-        return None if math.isnan(share) else round(10 + 180 * share, 1)
+    means = [mean for each in shown for mean in (each.p_rule, each.p_not_rule) if not math.isnan(mean)]
+    low, high = (min(means, default=0.0), max(means, default=1.0)) if rule.is_mean else (0.0, 1.0)
+
+    def x(mean: float) -> float | None:
+        return None if math.isnan(mean) else round(10 + 180 * (mean - low) / ((high - low) or 1.0), 1)
 
     def of(n_rows: int) -> str:
         return f" of {n_rows:,}" if n_rows else ""
@@ -219,8 +224,8 @@ def _strata(rule: RuleResult) -> dict[str, Any]:
                 "n": stratum.n,
                 "p_rule": stratum.p_rule,
                 "p_not_rule": stratum.p_not_rule,
-                "n_rule": of(stratum.a + stratum.b),
-                "n_not_rule": of(stratum.c + stratum.d),
+                "n_rule": of(stratum.sums.covered.n),
+                "n_not_rule": of(stratum.sums.failing.n),
                 "difference": stratum.difference,
                 "overlap": stratum.overlap,
                 "x": x(stratum.p_rule),
@@ -289,7 +294,10 @@ def _which(question: Question) -> str:
 
 def _beta(rules: RuleSet) -> str:
     calibration = None if rules.evidence is None else rules.evidence.calibration
-    said = f"{rules.question.beta:g}"
+    beta = rules.question.beta
+    said = ", ".join(f"{each:.3g}" for each in beta[1:]) if isinstance(beta, tuple) else f"{beta:g}"
+    if isinstance(beta, tuple):
+        return f"{said} for rules of 1, 2, … conditions, for an error rate of {percent(rules.question.error_rate, 0)}"
     return said if calibration is None else f"{said}, {wording.calibrated(calibration)}"
 
 

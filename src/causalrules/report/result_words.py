@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import AND
-from causalrules.text import adjusted_p, counted, listed, number, percent, plain, points, with_interval
+from causalrules.text import adjusted_p, amount, counted, difference, listed, number, percent, plain, with_interval
 
 if TYPE_CHECKING:
     from causalrules.question import Question
@@ -29,28 +29,45 @@ def meaning(rules: RuleSet) -> str:
     """Say what the effects are."""
     question = rules.question
     adjusted = adjustment(question.controls)
+    compared = "" if question.reference is None else f", compared with {_reference(question)}"
     if rules.admissibility:
+        of_what = question.outcome if is_mean(rules) else f"probability of {question.outcome}"
         return (
-            f"effect: change in the probability of {question.outcome} if the rule is brought about, {adjusted}, "
-            "as the causal graph allows"
+            f"effect: change in the {of_what} if the rule is brought about, {adjusted}{compared}, as the causal graph "
+            "allows"
         )
-    difference = f"how much more often {question.outcome} occurs where the rule holds, {adjusted}"
+    if is_mean(rules):
+        differs = f"how much higher the {question.outcome} is where the rule holds, {adjusted}{compared}"
+    else:
+        differs = f"how much more often {question.outcome} occurs where the rule holds, {adjusted}{compared}"
     if rules.claim == "unchecked":
-        return f"difference: {difference}"
+        return f"difference: {differs}"
     violated = rules.admissibility is not None and rules.admissibility.status == "violated"
     why = (
         "by the graph the roles are not admissible"
         if violated
         else "the graph leaves open whether the roles are admissible"
     )
-    return f"association only: {difference}; {why}"
+    return f"association only: {differs}; {why}"
+
+
+def is_mean(rules: RuleSet) -> bool:
+    """Whether the mean of the target is what counts, and not how often an outcome happens."""
+    return any(rule.is_mean for rule in rules)
+
+
+def _reference(question: Question) -> str:
+    column, value = question.reference  # type: ignore[misc]
+    return f"{plain(column)} = {plain(str(value))}"
 
 
 def maximised(question: Question) -> str:
     """Say what the search maximised."""
     adjusted = "the adjusted difference" if question.controls else "the difference"
+    conservative = f"the conservative estimate: {adjusted} less a margin for chance"
     return {
-        "reliable": f"the conservative estimate: {adjusted} less a margin for chance",
+        "pooled": conservative,
+        "reliable": conservative,
         "plugin": adjusted,
         "wracc": "weighted relative accuracy, unadjusted",
         "association": "the unadjusted difference",
@@ -60,9 +77,9 @@ def maximised(question: Question) -> str:
 def ranking(rules: RuleSet) -> str | None:
     """Say what the rules are ranked by if it is not the conservative estimate; None if it is."""
     question = rules.question
-    return (
-        None if question.estimator == "reliable" else f"ranked by {question.estimator} (value): {maximised(question)}"
-    )
+    if question.estimator in ("pooled", "reliable"):
+        return None
+    return f"ranked by {question.estimator} (value): {maximised(question)}"
 
 
 def headings(names: Sequence[str], rules: RuleSet) -> list[str]:
@@ -124,6 +141,8 @@ def verdict(rules: RuleSet) -> str:
 def proof(rules: RuleSet) -> str:
     """Say whether the list is proven to be the best."""
     effort = f"{counted(rules.nodes, 'node')} in {rules.seconds:.2f} s"
+    if rules.stopped == "evaluated":
+        return f"{counted(len(rules), 'rule')} measured as given, not searched for"
     if rules.optimal:
         return f"proven optimal, {effort}"
     why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
@@ -141,7 +160,15 @@ def warning(rules: RuleSet) -> str | None:
     best = rules[0]
     if best.value > 0:
         return None
-    if best.estimator == "reliable":
+    if best.by_length and rules.stopped == "evaluated":
+        many = "The rule does" if len(rules) == 1 else "The first rule does"
+        return f"{many} not stand out by the conservative {rules.noun} (0 is within its margin)."
+    if best.by_length:
+        return (
+            f"No rule stands out from chance: none has a conservative {rules.noun} beyond 0. Listed are those nearest "
+            f"to it, by {rules.noun} over margin ({best.ratio:.2f} for the first; above 1 it would stand out)."
+        )
+    if best.estimator in ("pooled", "reliable"):
         return (
             f"No rule has a conservative {rules.noun} above 0: even the best, {number(best.value)}, may be zero or "
             "negative."
@@ -165,12 +192,16 @@ def _headline(rule: RuleResult, rules: RuleSet) -> str:
         estimate = f"Where {conditions}, nothing can be estimated, as no row has a comparison group"
     elif rules.admissibility:
         estimate = (
-            f"Bringing about {conditions} is estimated to {'lower' if less else 'raise'} the probability of {outcome} "
-            f"by {points(abs(rule.effect))}, {adjusted}"
+            f"Bringing about {conditions} is estimated to {'lower' if less else 'raise'} the "
+            f"{outcome if rule.is_mean else f'probability of {outcome}'} by "
+            f"{difference(abs(rule.effect), rule.is_mean)}, {adjusted}"
         )
+    elif rule.is_mean:
+        change = f"{amount(abs(rule.effect))} {'lower' if less else 'higher'}"
+        estimate = f"Where {conditions}, the {outcome} is {change}, {adjusted}"
     else:
         estimate = (
-            f"Where {conditions}, {outcome} occurs {points(abs(rule.effect))} {'less' if less else 'more'} often, "
+            f"Where {conditions}, {outcome} occurs {difference(abs(rule.effect))} {'less' if less else 'more'} often, "
             f"{adjusted}"
         )
     sentence = f"{estimate}; {_conservative(rule, rules)}."
@@ -193,10 +224,14 @@ def _conservative(rule: RuleResult, rules: RuleSet) -> str:
     """Say the conservative estimate, and whether it accounts for the search."""
     calibration = None if rules.evidence is None else rules.evidence.calibration
     promise = calibration is not None and calibration.beta == rule.beta
-    how = f"β = {rule.beta:g}" + (f", {calibrated(calibration)}" if calibration is not None and promise else "")
-    said = f"conservative estimate {points(rule.reliable_effect)} ({how})"
-    if rule.reliable_effect <= 0:
-        return f"{said}, so it may be zero or negative"
+    how = f"β = {rule.beta:.4g}" + (f", {calibrated(calibration)}" if calibration is not None and promise else "")
+    if rule.by_length:
+        promise = True
+        rate = percent(rules.question.error_rate, 0)
+        how = f"{how}: any rule without an effect gets beyond 0 in at most {rate} of tables"
+    said = f"conservative estimate {difference(rule.reliable_effect, rule.is_mean)} ({how})"
+    if rule.value <= 0:
+        return f"{said}, so it may be due to chance"
     if rule.p_value is not None:
         return said if _against(rule, rules) else f"{said}; {adjusted_p(rule.p_value)}"
     return said if promise else f"{said}, not adjusted for the search"
@@ -221,18 +256,42 @@ def _estimate(rule: RuleResult, rules: RuleSet) -> str:
     if math.isnan(rule.effect):
         return covered
     noun = f"Adjusted {rules.noun}" if rules.question.controls else rules.noun.capitalize()
+    level = amount if rule.is_mean else percent
+    undecided = "" if not rule.n_undecided else f" {_undecided(rule, rules)}."
     return (
-        f"{noun}: {with_interval(rule.effect, *rule.interval)}, with a 95 % interval; {percent(rule.p_do_rule)} where "
-        f"the rule holds instead of {percent(rule.p_do_not_rule)}. {covered}"
+        f"{noun}: {with_interval(rule.effect, *rule.interval, rule.is_mean)}, with a 95 % interval; "
+        f"{level(rule.p_do_rule)} where the rule holds instead of {level(rule.p_do_not_rule)}. {covered}{undecided}"
     )
+
+
+def _undecided(rule: RuleResult, rules: RuleSet) -> str:
+    rows = counted(rule.n_undecided, "row")
+    if rules.question.reference is not None:
+        return f"{rows} in neither group are left out of the comparison"
+    return f"{rows} with missing values, where it cannot be decided, are left out"
+
+
+def undecided_lines(rules: RuleSet) -> list[str]:
+    """Say how many rows are left out of the comparison, where some are."""
+    if rules.question.reference is not None or not any(rule.n_undecided for rule in rules):
+        return []
+    counts = [rule.n_undecided for rule in rules]
+    low, high = min(counts), max(counts)
+    rows = f"{high:,}" if low == high else f"{low:,} to {high:,}"
+    return [f"{rows} rows have missing values that leave open whether a rule holds; they are not compared"]
 
 
 def _unadjusted(rule: RuleResult, control: Sequence[str]) -> tuple[str, ...]:
     unadjusted, adjusted = rule.marginal_effect, rule.effect
-    if not control or math.isnan(adjusted) or math.isnan(unadjusted) or abs(adjusted - unadjusted) < _CHANGED:
+    if (
+        not control
+        or math.isnan(adjusted)
+        or math.isnan(unadjusted)
+        or (not rule.is_mean and abs(adjusted - unadjusted) < _CHANGED)
+    ):
         return ()
     flips = ", with the opposite sign (Simpson's paradox)" if adjusted * unadjusted < 0 else ""
-    return (f"Unadjusted: {points(unadjusted)}{flips}.",)
+    return (f"Unadjusted: {difference(unadjusted, rule.is_mean)}{flips}.",)
 
 
 def _lacking(rule: RuleResult) -> tuple[str, ...]:

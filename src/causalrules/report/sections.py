@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from causalrules.report import trust_words
-from causalrules.text import counted, percent, points
+from causalrules.text import counted, difference, percent, points
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -47,7 +47,8 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     if evidence.sensitivity is not None:
         found.append(_confounding(evidence.sensitivity, rules.noun))
     if evidence.overlap is not None and evidence.overlap.n_strata:
-        found.append(Section("Rows without a comparison group", (_lacking(evidence.overlap, rules.noun),)))
+        lacking = _lacking(evidence.overlap, rules.noun, rule.is_mean)
+        found.append(Section("Rows without a comparison group", (lacking,)))
     if evidence.stability is not None and evidence.stability.conditions:
         conditions = tuple(map(trust_words.condition_cells, evidence.stability.conditions))
         found.append(Section("Conditions on resampled rows", (), _CONDITION_HEADINGS, conditions))
@@ -96,11 +97,12 @@ def _confounding(found: Sensitivity, noun: str) -> Section:
     return Section("Unmeasured confounding", (found.sentence,), headings if rows else (), rows)
 
 
-def _lacking(overlap: Overlap, noun: str) -> str:
+def _lacking(overlap: Overlap, noun: str, is_mean: bool) -> str:
     strata = "1 stratum" if overlap.n_strata == 1 else f"{overlap.n_strata:,} strata"
-    without, with_them, low, high = map(points, (overlap.effect, overlap.effect_with, overlap.low, overlap.high))
+    numbers = (overlap.effect, overlap.effect_with, overlap.low, overlap.high)
+    without, with_them, low, high = (difference(each, is_mean) for each in numbers)
+    bounds = "" if overlap.low is None else f"; over all rows it is between {low} and {high}"
     return (
         f"In {strata} with {counted(overlap.n_rows, 'row')} ({percent(overlap.share, 0)}) the rule always or never "
-        f"holds. Without them the {noun} is {without}; with a difference of 0 in them, {with_them}; over all rows it "
-        f"is between {low} and {high}."
+        f"holds. Without them the {noun} is {without}; with a difference of 0 in them, {with_them}{bounds}."
     )

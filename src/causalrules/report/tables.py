@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import describe
 from causalrules.report import result_words as wording
-from causalrules.text import number, percent
+from causalrules.text import amount, number, percent
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -60,10 +60,11 @@ def _word(rule: RuleResult) -> str:
 
 def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     low, high = rule.interval
-    between = "–" if math.isnan(low) else f"{number(low)} to {number(high)}"
-    reliable, effect, unadjusted = map(number, (rule.reliable_effect, rule.effect, rule.marginal_effect))
+    figure = amount if rule.is_mean else number
+    between = "–" if math.isnan(low) else f"{figure(low)} to {figure(high)}"
+    reliable, effect, unadjusted = map(figure, (rule.reliable_effect, rule.effect, rule.marginal_effect))
     coverage, rows = percent(rule.coverage), f"{rule.n_covered:,}"
-    value = [number(rule.value)] if wording.ranking(rules) else []
+    value = [figure(rule.value)] if wording.ranking(rules) else []
     evidence = {"adjusted p": "–" if rule.p_value is None else f"{rule.p_value:.3g}", "verdict": _word(rule) or "–"}
     asked = [evidence[name] for name, known in _asked(rules).items() if known]
     first = (str(place), describe(rule.conditions), *value)

@@ -11,8 +11,8 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from causalrules.report import trust_words
-from causalrules.report.result_words import graph_lines, headings, meaning, proof, ranking, warning
-from causalrules.text import number, percent, printable
+from causalrules.report.result_words import graph_lines, headings, meaning, proof, ranking, undecided_lines, warning
+from causalrules.text import amount, number, percent, printable
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -58,7 +58,7 @@ def html(rules: RuleSet) -> str:
 def sentences(rules: RuleSet) -> list[str]:
     """Return what the numbers mean, what is proven, the evidence and the notes."""
     said = [sentence for sentence in (meaning(rules), ranking(rules), proof(rules), warning(rules)) if sentence]
-    return [*said, *graph_lines(rules), *trust_words.lines(rules), *rules.notes]
+    return [*said, *undecided_lines(rules), *graph_lines(rules), *trust_words.lines(rules), *rules.notes]
 
 
 def _headings(rules: RuleSet) -> tuple[str, ...]:
@@ -73,7 +73,8 @@ def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
 
 def _cells(position: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     effects = (*([rule.value] if ranking(rules) else []), rule.reliable_effect, rule.effect, rule.marginal_effect)
-    return (str(position), *map(number, effects), percent(rule.coverage), f"{rule.n_covered:,}")
+    shown = map(amount if rule.is_mean else number, effects)
+    return (str(position), *shown, percent(rule.coverage), f"{rule.n_covered:,}")
 
 
 def _row(cells: tuple[str, ...], rule: str, widths: list[int], room: int) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from causalrules.report.result_words import calibrated
-from causalrules.text import counted, percent, points, with_interval
+from causalrules.report.result_words import calibrated, is_mean
+from causalrules.text import counted, difference, percent, with_interval
 from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str, str]:
     honest, sensitivity = evidence.honest, evidence.sensitivity
     return (
         "" if evidence.verdict is None else evidence.verdict.word,
-        with_interval(rule.effect, *rule.interval),
-        "" if honest is None else _honest(honest),
+        with_interval(rule.effect, *rule.interval, rule.is_mean),
+        "" if honest is None else _honest(honest, rule.is_mean),
         "" if rule.p_value is None else f"{rule.p_value:.3g}",
         "" if sensitivity is None else f"{sensitivity.e_value:.2f} (interval {sensitivity.e_value_limit:.2f})",
         "" if evidence.overlap is None else percent(1 - evidence.overlap.share, 0),
@@ -71,12 +71,14 @@ def obtained(rules: RuleSet) -> list[str]:
     sentences = []
     if (run := evidence.permutation) is not None:
         how = "all" if run.exact else f"{run.permutations:,} of at most {run.asked:,}"
+        what = f"for the search ({run.method}"
+        if run.method == "fixed rules":
+            what = "for the number of rules (Holm, two-sided"
         sentences.append(
-            f"adjusted p: adjusted for the search ({run.method}, {how} permutations within strata)"
-            + _cut_short(run.cut_short, "as good")
+            f"adjusted p: adjusted {what}, {how} permutations within strata)" + _cut_short(run.cut_short, "as good")
         )
     if evidence.calibration is not None:
-        sentences.append(_calibration(evidence.calibration, rules.noun))
+        sentences.append(_calibration(evidence.calibration, rules.noun, is_mean(rules)))
     if evidence.honest is not None:
         sentences.append(_source(evidence.honest))
     if (stability := evidence.stability) is not None:
@@ -87,12 +89,12 @@ def obtained(rules: RuleSet) -> list[str]:
     return sentences
 
 
-def _honest(honest: HonestEffect) -> str:
-    said, share = with_interval(honest.effect, honest.low, honest.high), percent(honest.overlap, 0)
+def _honest(honest: HonestEffect, is_mean: bool) -> str:
+    said, share = with_interval(honest.effect, honest.low, honest.high, is_mean), percent(honest.overlap, 0)
     return said if honest.effect is None or share == "100 %" else f"{said} for {share} of them"
 
 
-def _calibration(calibration: Calibration, noun: str) -> str:
+def _calibration(calibration: Calibration, noun: str, is_mean: bool) -> str:
     said = (
         f"β = {calibration.beta:g}, {calibrated(calibration)} "
         f"({_of(calibration.permutations, calibration.asked, 'permutations')})"
@@ -101,8 +103,8 @@ def _calibration(calibration: Calibration, noun: str) -> str:
     if calibration.value is None or calibration.usual_value is None:
         return said
     return (
-        f"{said}; the best conservative {noun} is {points(calibration.value)}, and {points(calibration.usual_value)} "
-        f"with β = {calibration.usual_beta:g}"
+        f"{said}; the best conservative {noun} is {difference(calibration.value, is_mean)}, and "
+        f"{difference(calibration.usual_value, is_mean)} with β = {calibration.usual_beta:g}"
     )
 
 

@@ -48,6 +48,9 @@ def significance(
 ) -> RuleSet:
     """Implement `RuleSet.significance`.
 
+    Where β is by length, rules are compared by their effect over its margin, and p is single-step: a studentised
+    comparison that does not favour broad rules where nothing stands out. Otherwise they are compared by their values.
+
     With `stop_early`, counting stops when so many of m permutations, h, were as good that p is above `level` whatever
     follows; then p = h/m, which is valid too (Besag & Clifford 1991). If the outcome has no more arrangements than
     `permutations`, all of them are tried and p is exact.
@@ -76,7 +79,9 @@ def significance(
         shuffled = lambda place: permuted(problem, repeat.generator(seed, "permutation", place))  # noqa: E731
 
     rows = [problem.covered(problem.language.numbers(rule.conditions)).tobytes() for rule in rules]
-    compare = _Comparison(problem, shuffled, rules.question, np.array([rule.value for rule in rules]), rows, method)
+    by_length = isinstance(rules.question.beta, tuple)
+    values = np.array([rule.ratio if by_length else rule.value for rule in rules])
+    compare = _Comparison(problem, shuffled, rules.question, values, rows, method)
     enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
     tally = _Tally(len(rules), enough)
 
@@ -125,6 +130,10 @@ class _Comparison:
     def __call__(self, searcher: repeat.Searcher, place: int, counting: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return whether the best rule of a shuffled table is as good as each rule: single-step and step-down."""
         best = np.full((2, len(self.values)), -np.inf)
+        if isinstance(self.question.beta, tuple):
+            if counting.any():
+                best[:] = self._best_ratio(searcher, self.shuffled(place), float(self.values[counting].min()))
+            return best >= self.values - _TIED
         if counting.any():
             # Only rules that reach a value still being counted matter. Without the j − 1 better rules, the best is
             # among the first j. Redundant rules may stay: the most general of the best rules is not redundant.
@@ -136,6 +145,17 @@ class _Comparison:
                 best[0] = found[0][0]
                 best[1] = self._without_better(found) if self.method == "step-down" else best[0]
         return best >= self.values - self._tied
+
+    def _best_ratio(self, searcher: repeat.Searcher, table: Problem, least: float) -> float:
+        """Return the largest effect over margin of a shuffled table, if it reaches `least` (Dinkelbach's method)."""
+        best, factor = -math.inf, least - _TIED
+        question = repeat.exact(self.question, k=1, redundant=True)
+        while found := searcher(table, question, 0.0, margin_scale=max(factor, 0.0)).rules:
+            ratio = _ratio(table, found[0][1], question)
+            if ratio <= best + _TIED:
+                break
+            best = factor = ratio
+        return best
 
     def _without_better(self, found: Sequence[tuple[float, tuple[int, ...]]]) -> list[float]:
         candidates = [(value, self.problem.covered(conditions).tobytes()) for value, conditions in found]
@@ -186,6 +206,18 @@ def _with_p_values(rules: RuleSet, tally: _Tally, method: str, exact: bool, run:
         p_value = float((single, down)[row][place])
         measured.append(with_evidence(replace(rule, p_value=p_value), significance=found))
     return with_run(rules, measured, permutation=run)
+
+
+def _ratio(table: Problem, conditions: Sequence[int], question: Question) -> float:
+    """Return the effect over the margin of a rule, as `RuleResult.ratio`."""
+    sides = table.compared(conditions, scored=True)
+    betas = question.beta
+    assert isinstance(betas, tuple), "ratios are of margins by length"
+    beta = betas[min(len(conditions), len(betas) - 1)]
+    reach = estimators.pooled_reach(*sides, table.spans)
+    margin = estimators.pooled_margin(beta, estimators.pooled_variance(*sides), reach)
+    sign = -1.0 if table.comparison.decrease else 1.0
+    return sign * estimators.pooled_effect(*sides) / margin if margin > 0 else -math.inf
 
 
 def _of_fixed_rules(

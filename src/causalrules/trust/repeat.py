@@ -51,9 +51,11 @@ class Searcher:
         self.stopped = threading.Event()
         self.deadline = Deadline.after(None) if deadline is None else deadline
 
-    def __call__(self, problem: Problem, question: Question, floor: float = -np.inf) -> Found:
+    def __call__(
+        self, problem: Problem, question: Question, floor: float = -np.inf, margin_scale: float = 1.0
+    ) -> Found:
         """Search. The core releases the GIL."""
-        return self._search(problem.pack(), problem, question, floor)
+        return self._search(problem.pack(), problem, question, floor, margin_scale)
 
     def listed(self, problem: Problem, question: Question, **changes: Any) -> list[tuple[int, ...]]:
         """Return the conditions of each rule in the list, of rules or of ideas, that the question asks for."""
@@ -66,10 +68,25 @@ class Searcher:
         ideas = look_for_ideas(packed, question, question.similarity, run, Deadline.after(None))
         return [conditions for _, conditions in ideas.found.rules]
 
-    def _search(self, packed: Packed, problem: Problem, question: Question, floor: float = -np.inf) -> Found:
+    def _search(
+        self,
+        packed: Packed,
+        problem: Problem,
+        question: Question,
+        floor: float = -np.inf,
+        margin_scale: float = 1.0,
+    ) -> Found:
         question = replace(question, n_jobs=1, time_limit=self.deadline.left())
         scale = problem.comparison.scale
-        found = search.run(packed, question, problem.n_rows, floor=floor, scale=scale, watch=self._watch)
+        found = search.run(
+            packed,
+            question,
+            problem.n_rows,
+            floor=floor,
+            margin_scale=margin_scale,
+            scale=scale,
+            watch=self._watch,
+        )
         if found.stopped == "interrupted":
             raise KeyboardInterrupt
         if found.stopped != "optimal":

@@ -88,7 +88,16 @@ def _judged(rule: RuleResult, rules: RuleSet, level: float) -> RuleResult:
     graph = None if rules.admissibility is None else rules.admissibility.status
     fixed = rules.stopped == "evaluated"
     verdict = judge(
-        evidence, rule.p_value, level, graph, rule.identification, min(sides), rules.noun, rule.decrease, fixed
+        evidence,
+        rule.p_value,
+        level,
+        graph,
+        rule.identification,
+        min(sides),
+        rules.noun,
+        decrease=rule.decrease,
+        is_mean=rule.is_mean,
+        fixed=fixed,
     )
     return with_evidence(rule, verdict=verdict)
 
@@ -101,7 +110,9 @@ def judge(
     identification: Identification | None,
     n_fewest: int,
     noun: str,
+    *,
     decrease: bool = False,
+    is_mean: bool = False,
     fixed: bool = False,
 ) -> Verdict:
     """Give the verdict on one rule.
@@ -122,6 +133,8 @@ def judge(
         What to call the effect.
     decrease
         Whether the rule is to decrease the outcome.
+    is_mean
+        Whether the effect is on a mean, in the units of the target.
     fixed
         Whether the rule was named in advance, so that nothing was searched.
 
@@ -142,7 +155,8 @@ def judge(
     if p_value is None:
         doubts.append("not tested against shuffled data")
     else:
-        weigh(p_value <= level, adjusted_p(p_value), decisive=True)
+        tested = f"p = {p_value:.3g}, adjusted for the number of rules" if fixed else adjusted_p(p_value)
+        weigh(p_value <= level, tested, decisive=True)
     if n_fewest < FEW:
         doubts.append(f"one side of the comparison has {counted(n_fewest, 'row')}")
     honest = evidence.honest
@@ -152,7 +166,7 @@ def judge(
     elif honest.effect is None or honest.low is None:
         doubts.append(f"no {noun} could be measured on held-out rows")
     else:
-        measured = f"{noun} on held-out rows: {with_interval(honest.effect, honest.low, honest.high)}"
+        measured = f"{noun} on held-out rows: {with_interval(honest.effect, honest.low, honest.high, is_mean)}"
         sign, near = (-1.0, honest.high) if decrease else (1.0, honest.low)
         weigh(sign * (near or 0.0) > 0, measured, decisive=sign * honest.effect <= 0)
         if 1 - honest.overlap > overlap.MOST:
