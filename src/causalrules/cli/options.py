@@ -38,7 +38,8 @@ def of_question(command: F) -> F:
 
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were given, as `Question` takes them."""
-    question = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    repeated = {name for name, known in options() if known.repeated}
+    question = {name: list(value) if name in repeated else value for name, value in values.items()}
     if "cuts" in question:
         cuts: dict[str, list[str]] = {}
         for column, points in question["cuts"]:
