@@ -20,6 +20,7 @@ from causalrules.result.rules import RuleSet
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
 from causalrules.search.margins import beta_of_rules, betas
+from causalrules.search.nearest import nearest
 from causalrules.search.problem import Problem, prepare
 from causalrules.search.progress import search_bar, watching
 
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 # β of the estimators but pooled, where none is given.
 DEFAULT_BETA = 2.0
-# Ratios of effect and margin that differ by less are the same.
-_CLOSE = 1e-9
 
 
 @asks(Question)
@@ -219,36 +218,12 @@ def _search(problem: Problem, packed: Packed, question: Question, deadline: Dead
     with watching(question.progress, search_bar) as watch:
         limited = replace(question, time_limit=deadline.left())
         found = search.run(packed, limited, problem.n_rows, scale=scale, watch=watch, checkpoint=checkpoint)
-        if isinstance(question.beta, tuple) and found.optimal and found.rules and found.rules[0][0] <= 0:
-            return _nearest(problem, packed, question, found, deadline)
-        return found
 
+    def again(question: Question, floor: float, factor: float) -> search.Found:
+        limited = replace(question, time_limit=deadline.left())
+        return search.run(packed, limited, problem.n_rows, floor=floor, margin_scale=factor, scale=scale)
 
-def _nearest(
-    problem: Problem, packed: Packed, question: Question, found: search.Found, deadline: Deadline
-) -> search.Found:
-    """Return the rules nearest to standing out: with the largest effect over margin, found by Dinkelbach's method.
-
-    Where no rule is above its margin, the score prefers the broadest rules, which says nothing. The largest ratio of
-    effect and margin is the factor γ at which the best of `effect − γ margin` is 0.
-    """
-
-    def run(k: int, factor: float) -> tuple[search.Found, list[float]]:
-        limited = replace(question, k=k, time_limit=deadline.left())
-        again = search.run(packed, limited, problem.n_rows, margin_scale=factor, scale=problem.comparison.scale)
-        return again, [rule.ratio for rule in rule_results(problem, packed, question, again)]
-
-    factor = 0.0
-    while True:
-        again, ratios = run(1, factor)
-        if again.stopped != "optimal" or not ratios or ratios[0] <= factor + _CLOSE:
-            break
-        factor = ratios[0]
-    again, ratios = run(question.k, factor)
-    if again.stopped != "optimal":
-        return found
-    order = sorted(range(len(ratios)), key=lambda place: (-ratios[place], place))
-    return replace(found, rules=tuple(again.rules[place] for place in order))
+    return nearest(packed, problem.comparison, question, found, again)
 
 
 def _answered(question: Question, roles: Roles) -> Question:

@@ -163,6 +163,16 @@ def warning(rules: RuleSet) -> str | None:
     if best.by_length and rules.stopped == "evaluated":
         many = "The rule does" if len(rules) == 1 else "The first rule does"
         return f"{many} not stand out by the conservative {rules.noun} (0 is within its margin)."
+    run = None if rules.evidence is None else rules.evidence.permutation
+    if (
+        best.by_length
+        and run is not None
+        and any(rule.p_value is not None and rule.p_value <= run.level for rule in rules)
+    ):
+        return (
+            f"No conservative {rules.noun} is beyond 0, but permutations, which are sharper than its margin, tell "
+            "rules from chance: see the adjusted p."
+        )
     if best.by_length:
         return (
             f"No rule stands out from chance: none has a conservative {rules.noun} beyond 0. Listed are those nearest "

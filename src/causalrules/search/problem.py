@@ -123,15 +123,6 @@ class Problem:
         )
         return covered, failing, everything
 
-    @property
-    def spans(self) -> NDArray[np.float64]:
-        """Range of the target's levels in each stratum."""
-        values = self.comparison.values[self.outcome]
-        least, most = np.full(self.strata.n_strata, np.inf), np.full(self.strata.n_strata, -np.inf)
-        np.minimum.at(least, self.stratum, values)
-        np.maximum.at(most, self.stratum, values)
-        return np.where(most >= least, most - least, 0.0)
-
     def with_rows(self, **changes: Any) -> Problem:
         """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""
         return replace(self, rows=replace(self.rows.local, **changes))

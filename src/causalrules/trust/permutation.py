@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 METHODS = ("step-down", "single-step")
 # Values this close are ties: the order of the strata changes the rounding.
 _TIED = 1e-10
+_TIED_RATIOS = 1e-8
 
 
 def significance(
@@ -80,6 +81,7 @@ def significance(
 
     rows = [problem.covered(problem.language.numbers(rule.conditions)).tobytes() for rule in rules]
     by_length = isinstance(rules.question.beta, tuple)
+    method = "single-step" if by_length else method
     values = np.array([rule.ratio if by_length else rule.value for rule in rules])
     compare = _Comparison(problem, shuffled, rules.question, values, rows, method)
     enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
@@ -132,8 +134,8 @@ class _Comparison:
         best = np.full((2, len(self.values)), -np.inf)
         if isinstance(self.question.beta, tuple):
             if counting.any():
-                best[:] = self._best_ratio(searcher, self.shuffled(place), float(self.values[counting].min()))
-            return best >= self.values - _TIED
+                best[:] = searcher.best_ratio(self.shuffled(place), self.question, float(self.values[counting].min()))
+            return best >= self.values - _TIED_RATIOS
         if counting.any():
             # Only rules that reach a value still being counted matter. Without the j − 1 better rules, the best is
             # among the first j. Redundant rules may stay: the most general of the best rules is not redundant.
@@ -145,17 +147,6 @@ class _Comparison:
                 best[0] = found[0][0]
                 best[1] = self._without_better(found) if self.method == "step-down" else best[0]
         return best >= self.values - self._tied
-
-    def _best_ratio(self, searcher: repeat.Searcher, table: Problem, least: float) -> float:
-        """Return the largest effect over margin of a shuffled table, if it reaches `least` (Dinkelbach's method)."""
-        best, factor = -math.inf, least - _TIED
-        question = repeat.exact(self.question, k=1, redundant=True)
-        while found := searcher(table, question, 0.0, margin_scale=max(factor, 0.0)).rules:
-            ratio = _ratio(table, found[0][1], question)
-            if ratio <= best + _TIED:
-                break
-            best = factor = ratio
-        return best
 
     def _without_better(self, found: Sequence[tuple[float, tuple[int, ...]]]) -> list[float]:
         candidates = [(value, self.problem.covered(conditions).tobytes()) for value, conditions in found]
@@ -206,18 +197,6 @@ def _with_p_values(rules: RuleSet, tally: _Tally, method: str, exact: bool, run:
         p_value = float((single, down)[row][place])
         measured.append(with_evidence(replace(rule, p_value=p_value), significance=found))
     return with_run(rules, measured, permutation=run)
-
-
-def _ratio(table: Problem, conditions: Sequence[int], question: Question) -> float:
-    """Return the effect over the margin of a rule, as `RuleResult.ratio`."""
-    sides = table.compared(conditions, scored=True)
-    betas = question.beta
-    assert isinstance(betas, tuple), "ratios are of margins by length"
-    beta = betas[min(len(conditions), len(betas) - 1)]
-    reach = estimators.pooled_reach(*sides, table.spans)
-    margin = estimators.pooled_margin(beta, estimators.pooled_variance(*sides), reach)
-    sign = -1.0 if table.comparison.decrease else 1.0
-    return sign * estimators.pooled_effect(*sides) / margin if margin > 0 else -math.inf
 
 
 def _of_fixed_rules(

@@ -18,6 +18,7 @@ from causalrules.question import Question
 from causalrules.search import run as search
 from causalrules.search.core import Packed
 from causalrules.search.deadline import Deadline
+from causalrules.search.nearest import best_ratio, nearest
 from causalrules.search.problem import Problem
 from causalrules.search.progress import count_bar, watching
 from causalrules.search.run import Found
@@ -60,13 +61,20 @@ class Searcher:
     def listed(self, problem: Problem, question: Question, **changes: Any) -> list[tuple[int, ...]]:
         """Return the conditions of each rule in the list, of rules or of ideas, that the question asks for."""
         question = exact(question, **changes)
-        if question.similarity is None:
-            return [conditions for _, conditions in self(problem, question).rules]
         packed = problem.pack()
         run = partial(self._search, packed, problem)
+        if question.similarity is None:
+            found = nearest(packed, problem.comparison, question, run(question), run)
+            return [conditions for _, conditions in found.rules]
         # No deadline here: each search has it, and a shorter list would be another list.
         ideas = look_for_ideas(packed, question, question.similarity, run, Deadline.after(None))
         return [conditions for _, conditions in ideas.found.rules]
+
+    def best_ratio(self, problem: Problem, question: Question, least: float) -> float:
+        """Return the largest effect over margin, if it reaches `least`."""
+        packed = problem.pack()
+        run = partial(self._search, packed, problem)
+        return best_ratio(packed, problem.comparison, exact(question), run, least)
 
     def _search(
         self,

@@ -1,0 +1,69 @@
+"""The rules nearest to standing out, where none does: those with the largest effect over margin.
+
+Where no rule is above its margin, the score prefers the broadest rules, which says nothing. The largest ratio of effect
+and margin is the factor γ at which the best of `effect − γ · margin` is 0, and is found by a few exact searches
+(Dinkelbach 1967).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from causalrules import estimators
+from causalrules.estimators import Side
+from causalrules.question import Question
+from causalrules.search.core import Packed
+from causalrules.search.rows import Comparison
+from causalrules.search.run import Found
+
+# Ratios that differ by less are the same.
+_CLOSE = 1e-9
+
+# A search with a question, a floor and a factor for its margins.
+Run = Callable[[Question, float, float], Found]
+
+
+def ratio(packed: Packed, comparison: Comparison, conditions: Sequence[int], question: Question) -> float:
+    """Return the effect of a rule over its margin, for the levels that the search ranks by."""
+    counts = [comparison.true(each) for each in (*packed.count(conditions), np.add(*packed.count()))]
+    values = comparison.values
+    covered, failing, everything = (Side(each.sum(axis=1), each @ values, each @ values**2) for each in counts)
+    spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in counts[2] > 0]
+    betas = question.beta
+    assert isinstance(betas, tuple), "the margin is one by length"
+    margin = estimators.pooled_margin(
+        betas[min(len(conditions), len(betas) - 1)],
+        estimators.pooled_variance(covered, failing, everything),
+        estimators.pooled_reach(covered, failing, everything, spans),
+    )
+    sign = -1.0 if comparison.decrease else 1.0
+    return sign * estimators.pooled_effect(covered, failing, everything) / margin if margin > 0 else -math.inf
+
+
+def best_ratio(packed: Packed, comparison: Comparison, question: Question, run: Run, least: float = 0.0) -> float:
+    """Return the largest effect over margin of any rule, if it reaches `least`; else −inf."""
+    best, factor = -math.inf, least
+    one = replace(question, k=1, redundant=True)
+    while True:
+        found = run(one, 0.0, max(factor - _CLOSE, 0.0)).rules
+        reached = ratio(packed, comparison, found[0][1], question) if found else -math.inf
+        if reached <= best + _CLOSE:
+            return best
+        best = factor = reached
+
+
+def nearest(packed: Packed, comparison: Comparison, question: Question, found: Found, run: Run) -> Found:
+    """Return the rules nearest to standing out instead of those found, if none of these does."""
+    if not isinstance(question.beta, tuple) or not found.optimal or not found.rules or found.rules[0][0] > 0:
+        return found
+    best = best_ratio(packed, comparison, question, run)
+    again = run(question, -math.inf, max(best, 0.0))
+    if not again.optimal:
+        return found
+    ratios = [ratio(packed, comparison, conditions, question) for _, conditions in again.rules]
+    order = sorted(range(len(ratios)), key=lambda place: (-ratios[place], place))
+    return replace(found, rules=tuple(again.rules[place] for place in order))
