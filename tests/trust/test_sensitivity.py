@@ -192,9 +192,7 @@ def test_the_bounds_are_those_of_every_unknown_share(tables: list[tuple[int, int
 def test_a_missing_comparison_group_is_warned_about() -> None:
     columns = {"x": [0, 1] * 10 + [1] * 5, "z": ["a"] * 20 + ["b"] * 5, "y": [0, 1, 1, 1, 0] * 5}
     rules = cr.discover(columns, "y", control="z", actionable="x", k=1)
-    with pytest.warns(
-        CausalRulesWarning, match="lack a comparison group for more than 10 %.*for 20 %: in"
-    ):
+    with pytest.warns(CausalRulesWarning, match="lack a comparison group for more than 10 %.*for 20 %: in"):
         rules.overlap()
     found = rules.overlap(most=0.2)[0].evidence  # no warning: they would be errors here
     assert found is not None
