@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import causalrules as cr
 from causalrules import estimators
+from causalrules.text import percent, with_interval
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.repeat import exact
 
@@ -93,7 +94,7 @@ def noise(quick: bool) -> None:
         name = f"{shape}, {'z drives x and y' if confounded else 'no confounding'}"
         rows.append([name, *(f"{hit} of {hits[3]}" for hit in hits[:3])])
     rows.append(["**all**", *(f"**{share(int(hit), int(total[3]))}**" for hit in total[:3])])
-    columns_ = ["tables of noise", "plain: top reliable effect > 0", "adjusted p ≤ 0.05", "calibrated β: top > 0"]
+    columns_ = ["tables of noise", "plain: top conservative effect > 0", "adjusted p ≤ 0.05", "calibrated β: top > 0"]
     table(
         "Noise: how often is something found where there is nothing? (rules of up to 3 conditions, one binary control)",
         columns_,
@@ -263,9 +264,8 @@ def lalonde(quick: bool) -> None:
         ("NSW treated + PSID controls, adjusted for 8 covariates", observed, COVARIATES),
     ):
         rule = programme(columns, control)[1]
-        low, high = rule.interval()
-        alone = 1 - rule.overlap
-        rows.append([name, f"{rule.effect:+.3f} ({low:+.3f} to {high:+.3f})", str(len(rule.counts)), f"{alone:.0%}"])
+        effect = with_interval(rule.effect, *rule.interval)
+        rows.append([name, effect, str(len(rule.counts)), percent(1 - rule.overlap, 0)])
     columns_ = [
         "data",
         "effect of the programme on having earnings in 1978",

@@ -88,7 +88,7 @@ def test_every_library_holds_the_same_values(load: Any) -> None:
 
 
 @pytest.mark.parametrize("load", TABLES)
-def test_an_unknown_library_is_refused_by_name(load: Any) -> None:
+def test_an_unknown_library_is_an_error_that_names_it(load: Any) -> None:
     with pytest.raises(OptionError, match="library is 'panda'; it must be one of 'pandas'"):
         load(library="panda")
 
@@ -184,11 +184,11 @@ def test_plain_samples_and_seeds_differ() -> None:
         ([("x1", 0), ("x1", 1)], OptionError, r"\['x1 = 0', 'x1 = 1'\] hold never"),
     ],
 )
-def test_rules_outside_the_population_are_refused(conditions: Any, error: type, message: str) -> None:
+def test_rules_outside_the_population_are_errors(conditions: Any, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         POPULATION.effect(conditions)
 
 
-def test_an_empty_sample_is_refused() -> None:
+def test_an_empty_sample_is_an_error() -> None:
     with pytest.raises(OptionError, match="n is 0; a sample needs at least 1 row"):
         POPULATION.sample(0)

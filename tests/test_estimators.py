@@ -148,9 +148,9 @@ def test_the_interval_of_small_sides_near_certainty_is_cautious(p: float) -> Non
 
 
 def test_intervals_stay_within_what_an_effect_can_be() -> None:
-    low, high = estimators.interval(3, 1, 0, 4, level=0.999)
+    low, high = estimators.interval(3, 1, 0, 4, confidence=0.999)
     assert (low < 0.75, high) == (True, 1.0)
-    low, high = estimators.interval(0, 4, 3, 1, level=0.999)
+    low, high = estimators.interval(0, 4, 3, 1, confidence=0.999)
     assert (low, high > -0.75) == (-1.0, True)
 
 
@@ -172,17 +172,17 @@ def test_beta_of_the_usual_confidence_levels(confidence: float, beta: float) -> 
 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1, 1.5, 95, math.nan])
-def test_confidence_outside_its_range_is_refused(confidence: float) -> None:
+def test_confidence_outside_its_range_is_an_error(confidence: float) -> None:
     with pytest.raises(OptionError, match=f"confidence = {confidence}"):
         estimators.beta_of_confidence(confidence)
 
 
 @pytest.mark.parametrize("beta", [-1.0, math.nan, math.inf])
-def test_beta_outside_its_range_is_refused(beta: float) -> None:
+def test_beta_outside_its_range_is_an_error(beta: float) -> None:
     with pytest.raises(OptionError, match=f"beta is {beta}"):
         estimators.confidence_of_beta(beta)
 
 
-def test_an_unknown_estimator_is_refused_by_name() -> None:
+def test_an_unknown_estimator_is_an_error_that_names_it() -> None:
     with pytest.raises(OptionError, match="estimator is 'relieable'; it must be one of 'reliable'"):
         estimators.objective("relieable", 1, 1, 1, 1)

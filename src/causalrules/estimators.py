@@ -489,10 +489,10 @@ def risk_ratio(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> tuple[
     return p / q, float(np.sqrt(variances[0] / p**2 + variances[1] / q**2))
 
 
-def interval(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+def interval(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
     """Return the two-sided normal interval of `effect`, clipped to [−1, 1].
 
-    effect ± β(level) · standard_error
+    effect ± β(confidence) · standard_error
 
     It ignores the search: it is valid for a rule that was chosen before looking at the data.
 
@@ -501,7 +501,7 @@ def interval(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, level: floa
     (0.649, 0.743)
     """
     middle = effect(a, b, c, d)
-    reach = beta_of_confidence(level) * standard_error(a, b, c, d)
+    reach = beta_of_confidence(confidence) * standard_error(a, b, c, d)
     return float(np.maximum(middle - reach, -1.0)), float(np.minimum(middle + reach, 1.0))
 
 

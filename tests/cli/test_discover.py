@@ -130,7 +130,7 @@ def test_the_table_is_what_python_prints():
     result = run(*question(*words))
     printed = str(cr.discover(TITANIC, "survived", actionable=COLUMNS, k=3))
     assert result.stdout.splitlines()[:5] == printed.splitlines()[:5]
-    assert "class ≤ 2 ∧ sex = female                           0.5767" in result.stdout
+    assert "class ≤ 2 ∧ sex = female                    0.5767" in result.stdout
     assert result.stderr == ""
 
 

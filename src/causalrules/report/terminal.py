@@ -10,7 +10,6 @@ import shutil
 import unicodedata
 from typing import TYPE_CHECKING
 
-from causalrules.report import trust_words
 from causalrules.report.result_words import graph_lines, headings, meaning, proof, ranking, undecided_lines, warning
 from causalrules.text import amount, number, percent, printable
 
@@ -58,7 +57,15 @@ def html(rules: RuleSet) -> str:
 def sentences(rules: RuleSet) -> list[str]:
     """Return what the numbers mean, what is proven, the evidence and the notes."""
     said = [sentence for sentence in (meaning(rules), ranking(rules), proof(rules), warning(rules)) if sentence]
-    return [*said, *undecided_lines(rules), *graph_lines(rules), *trust_words.lines(rules), *rules.notes]
+    return [*said, *undecided_lines(rules), *graph_lines(rules), *_trust_lines(rules), *rules.notes]
+
+
+def _trust_lines(rules: RuleSet) -> list[str]:
+    if rules.evidence is None and all(rule.evidence is None for rule in rules):
+        return []
+    from causalrules.report import trust_words  # only if needed, to start fast
+
+    return trust_words.lines(rules)
 
 
 def _headings(rules: RuleSet) -> tuple[str, ...]:
