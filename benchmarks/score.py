@@ -1,6 +1,6 @@
 """How far the score can be trusted: noise above 0, power, and what it costs beside the paper's score.
 
-`python benchmarks/score.py [noise] [power] [cost] [--tables N] [--jobs N] [--print]` writes benchmarks/results/score-*.json
+`python benchmarks/score.py [noise|power|cost|tail …] [--tables N] [--jobs N] [--print]` writes benchmarks/results/score-*.json
 as the figures come and prints them as Markdown. Times are CPU seconds of one thread, so that a busy machine matters less.
 """
 
@@ -404,7 +404,7 @@ def _timed(ready: Prepared) -> Row:
 
 
 def _one_target(case: str) -> Row:
-    """The same table with a target of 32 levels, and with the half of its values that is higher as the outcome."""
+    """The same table with the mean of a target in up to 32 levels, and with a threshold on it as the outcome."""
     if case == "adult: hours per week":
         folder = data_folder()
         assert folder is not None
@@ -482,6 +482,94 @@ def cost_section(rows: Sequence[Row]) -> str:
     return f"{table(columns, lines)}\n\n{levels}"
 
 
+# ---------------------------------------------------------------- tail
+
+CHANCES = (0.05, 0.01, 0.002)
+DRAWS = 40_000
+
+
+def _margins(n: float, k: Any, f: Any, weight: Any, variance: Any, span: Any) -> list[float]:
+    """Bernstein's margin at each of the chances, for strata of n rows."""
+    q = 1 / (k + 2) + 1 / (f + 2)
+    total, reach = np.sum(weight**2 * variance * q), np.max(weight * span * q)
+    squares = [-2 * np.log(chance) for chance in CHANCES]
+    return [float(b2 * reach / 6 + np.sqrt((b2 * reach / 6) ** 2 + b2 * total)) for b2 in squares]
+
+
+def _exact_tail(n: int) -> Row:
+    """The exact chance that a rule without effect exceeds its margin, over every binary table of one stratum of n rows."""
+    worst = [0.0] * len(CHANCES)
+    log_factorial = np.cumsum(np.log(np.maximum(np.arange(n + 1), 1)))
+
+    def choose(of: Any, chosen: Any) -> Any:
+        return log_factorial[of] - log_factorial[chosen] - log_factorial[of - chosen]
+
+    for happens in range(1, n):
+        for k in range(1, n):
+            s = np.arange(max(0, k + happens - n), min(k, happens) + 1)
+            chance = np.exp(choose(happens, s) + choose(n - happens, k - s) - choose(n, k))
+            mean = happens / n
+            effect = (s - k * mean) * (1 / (k + 2) + 1 / (n - k + 2))
+            margins = _margins(n, np.array([k]), np.array([n - k]), np.array([1.0]), mean * (1 - mean), 1.0)
+            worst = [max(w, float(chance[effect > m - 1e-12].sum())) for w, m in zip(worst, margins, strict=True)]
+    return {"case": "outcome, all other rows (exact, every table)", "n": n, "worst": worst}
+
+
+def _drawn_tail(kind: str, n: int, strata: int, left_out: float, seed: int) -> Row:
+    """The same by simulation for other targets, with rows left out: the worst of several shares of covered rows."""
+    rng = np.random.default_rng([n, strata, int(100 * left_out), seed])
+    worst = [0.0] * len(CHANCES)
+    n_draws = max(DRAWS // strata, 8_000)
+    for share in (0.02, 0.1, 0.3, 0.5, 0.9):
+        effects, parts = np.zeros(n_draws), []
+        for _ in range(strata):
+            y = _population(rng, kind, n)
+            compared = max(2, round((1 - left_out) * n))
+            k = min(max(1, round(share * compared)), compared - 1)
+            f = compared - k
+            orders = rng.permuted(np.broadcast_to(y, (n_draws, n)), axis=1)
+            covered, failing = orders[:, :k].sum(axis=1), orders[:, k:compared].sum(axis=1)
+            effects += ((covered + 2 * y.mean()) / (k + 2) - (failing + 2 * y.mean()) / (f + 2)) / strata
+            parts.append((k, f, 1 / strata, y.var(), np.ptp(y)))
+        margins = _margins(n, *(np.array(column) for column in zip(*parts, strict=True)))
+        worst = [max(w, float((effects > m).mean())) for w, m in zip(worst, margins, strict=True)]
+    return {"case": f"{kind}, {percent(left_out)} left out", "n": n, "strata": strata, "draws": n_draws, "worst": worst}
+
+
+def _population(rng: Generator, kind: str, n: int) -> NDArray[Any]:
+    match kind:
+        case "outcome":
+            return (np.arange(n) < max(1, round(0.1 * n))).astype(float)
+        case "lognormal":
+            return np.exp(1.5 * rng.normal(size=n))
+        case "minus lognormal":
+            return -np.exp(1.5 * rng.normal(size=n))
+        case "one outlier":
+            return np.where(np.arange(n) == 0, 100.0, rng.normal(size=n))
+    return rng.normal(size=n)
+
+
+def tail(n_tables: int, patience: float) -> list[Callable[[], Row]]:
+    exact = [_Call(_exact_tail, (n,)) for n in (2, 3, 5, 10, 20, 40, 80)]
+    kinds = ("outcome", "normal", "lognormal", "minus lognormal", "one outlier")
+    return exact + [
+        _Call(_drawn_tail, (kind, n, strata, left_out, place))
+        for place, kind in enumerate(kinds)
+        for n, strata in ((12, 1), (60, 1), (400, 1), (12, 10))
+        for left_out in (0.0, 0.3, 0.8)
+        if kind != "outcome" or left_out
+    ]
+
+
+def tail_section(rows: Sequence[Row]) -> str:
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    lines = []
+    for case in cases:
+        worst = np.max([row["worst"] for row in rows if row["case"] == case], axis=0)
+        lines.append([case, *(f"{100 * w:.2f} %" for w in worst)])
+    return table(["target, and rows left out", *(f"promised {100 * chance:g} %" for chance in CHANCES)], lines)
+
+
 # ---------------------------------------------------------------- running
 
 
@@ -509,6 +597,7 @@ PARTS: dict[str, tuple[Callable[..., Any], Callable[[Sequence[Row]], str]]] = {
     "noise": (noise, noise_section),
     "power": (power, power_section),
     "cost": (cost, cost_section),
+    "tail": (tail, tail_section),
 }
 
 
