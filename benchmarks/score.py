@@ -1,7 +1,8 @@
 """How far the score can be trusted: noise above 0, power, and what it costs beside the paper's score.
 
-`python benchmarks/score.py [noise|power|cost|tail …] [--tables N] [--jobs N] [--print]` writes benchmarks/results/score-*.json
-as the figures come and prints them as Markdown. Times are CPU seconds of one thread, so that a busy machine matters less.
+`python benchmarks/score.py [noise|power|cost|tail …] [--tables N] [--jobs N] [--print]` writes the figures as they come
+to benchmarks/results/score-*.json and prints them as Markdown. Times are CPU seconds of one thread, so that a busy
+machine matters less.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class Noise:
         return columns, Question("y", control=control, **options)
 
 
-def _target(rng: Generator, kind: float | str, level: NDArray[Any]) -> NDArray[Any]:
+def _target(rng: Generator, kind: float | str, level: NDArray[Any]) -> Any:
     n = len(level)
     match kind:
         case "normal":
@@ -149,7 +150,7 @@ def _punch(rng: Generator, columns: Columns, gaps: str, level: NDArray[Any]) -> 
         return
     n = len(level)
     names = [name for name in columns if name not in ("y", "z", "arm")][::2]
-    driver = columns["x1"] if "x1" in columns else level
+    driver = columns.get("x1", level)
     for name in names:
         if gaps == "at random":
             lost = rng.random(n) < 0.2
@@ -233,17 +234,14 @@ def _one_shape(place: int, n_tables: int, patience: float) -> Row:
     }
 
 
-def noise(n_tables: int, patience: float) -> list[Callable[[], Row]]:
+def noise(n_tables: int, patience: float) -> list[_Call]:
     return [_Call(_one_shape, (place, n_tables, patience)) for place in range(len(SHAPES))]
 
 
 def noise_section(rows: Sequence[Row]) -> str:
     shown = table(
         ["noise", "rows", "strata", "max_length", "tables", "with a rule above 0"],
-        [
-            [r["shape"], integer(r["n"]), r["strata"], r["max_length"] or "none", r["tables"], _above(r)]
-            for r in rows
-        ],
+        [[r["shape"], integer(r["n"]), r["strata"], r["max_length"] or "none", r["tables"], _above(r)] for r in rows],
     )
     total, above = sum(r["tables"] for r in rows), sum(r["above"] for r in rows)
     return f"{shown}\n\nAll shapes together: {above} of {integer(total)} tables."
@@ -327,7 +325,7 @@ def _one_cell(effect: int, strata: int, n_tables: int, patience: float) -> Row:
     return row
 
 
-def power(n_tables: int, patience: float) -> list[Callable[[], Row]]:
+def power(n_tables: int, patience: float) -> list[_Call]:
     return [
         _Call(_one_cell, (effect, strata, n_tables, patience)) for strata in STRATA for effect in range(len(EFFECTS))
     ]
@@ -342,7 +340,16 @@ def power_section(rows: Sequence[Row]) -> str:
 
     order = [name for name, *_ in EFFECTS]
     ordered = sorted(rows, key=lambda row: (order.index(row["effect"]), row["strata"]))
-    columns = ["effect", "rows", "strata", "tables", "above 0", "planted on top", "planted on top and above 0", "length"]
+    columns = [
+        "effect",
+        "rows",
+        "strata",
+        "tables",
+        "above 0",
+        "planted on top",
+        "planted on top and above 0",
+        "length",
+    ]
     return f"{' / '.join(METHODS)} (default β):\n\n" + table(
         columns,
         [
@@ -426,7 +433,7 @@ def _one_target(case: str) -> Row:
 TARGETS = ("adult: hours per week", "10 numeric columns, 20,000 rows")
 
 
-def cost(n_tables: int, patience: float) -> list[Callable[[], Row]]:
+def cost(n_tables: int, patience: float) -> list[_Call]:
     if data_folder() is None:
         say("no folder of KEEL files; give it by CAUSALRULES_DATA")
         return []
@@ -461,9 +468,27 @@ def cost_section(rows: Sequence[Row]) -> str:
 
     lines = [line(f"{r['table']} ({r['outcome']})", r["reliable β = 2"], r["pooled"]) for r in tables]
     lines.append(line("**all**", total(theirs), total(ours)))
-    columns = ["table", "nodes, reliable", "pooled", "ratio", "CPU s, reliable", "pooled", "ratio", "conditions of the first rule"]
+    columns = [
+        "table",
+        "nodes, reliable",
+        "pooled",
+        "ratio",
+        "CPU s, reliable",
+        "pooled",
+        "ratio",
+        "conditions of the first rule",
+    ]
     levels = table(
-        ["table", "levels", "CPU s, binary", "CPU s, levels", "ratio", "nodes, binary", "nodes, levels", "CPU per node"],
+        [
+            "table",
+            "levels",
+            "CPU s, binary",
+            "CPU s, levels",
+            "ratio",
+            "nodes, binary",
+            "nodes, levels",
+            "CPU per node",
+        ],
         [
             [
                 r["table"],
@@ -497,7 +522,7 @@ def _margins(n: float, k: Any, f: Any, weight: Any, variance: Any, span: Any) ->
 
 
 def _exact_tail(n: int) -> Row:
-    """The exact chance that a rule without effect exceeds its margin, over every binary table of one stratum of n rows."""
+    """The largest exact chance that a rule without effect exceeds its margin, over every table of n rows and 2 values."""
     worst = [0.0] * len(CHANCES)
     log_factorial = np.cumsum(np.log(np.maximum(np.arange(n + 1), 1)))
 
@@ -549,7 +574,7 @@ def _population(rng: Generator, kind: str, n: int) -> NDArray[Any]:
     return rng.normal(size=n)
 
 
-def tail(n_tables: int, patience: float) -> list[Callable[[], Row]]:
+def tail(n_tables: int, patience: float) -> list[_Call]:
     exact = [_Call(_exact_tail, (n,)) for n in (2, 3, 5, 10, 20, 40, 80)]
     kinds = ("outcome", "normal", "lognormal", "minus lognormal", "one outlier")
     return exact + [
