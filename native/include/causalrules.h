@@ -15,6 +15,7 @@ typedef struct {
 
 /* Every function that can fail returns a null pointer or a negative number then, and cr_error says why. */
 const char *cr_error(void);
+const char *cr_version(void);
 
 /* What a rule is worth. estimator: 0 reliable, 1 plug-in, 2 weighted relative accuracy, 3 association, 4 pooled.
    betas: for each number of conditions, the last for all longer rules; n_betas 0: beta for all.

@@ -731,3 +731,9 @@ pub unsafe extern "C" fn cr_bound(
         Ok(estimator::to_number(bound))
     })
 }
+
+/// The version of the package, whose only source is `Cargo.toml`.
+#[no_mangle]
+pub extern "C" fn cr_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
     from causalrules.sklearn import CausalRules
 
-__version__ = "0.1.0"
+__version__: str
 
 # The public names and the modules they live in. A module is loaded when one of its names is first used.
 _HOMES = {
@@ -83,6 +83,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
+    if name == "__version__":
+        from causalrules._core import ffi, lib
+
+        return ffi.string(lib.cr_version()).decode()
     if name not in _HOMES:
         raise AttributeError(f"module 'causalrules' has no attribute {name!r}")
     home = import_module(f"causalrules.{_HOMES[name]}")

@@ -89,5 +89,9 @@ class NoSuchGraphFileError(GraphFileError, NoSuchFileError):
     """There is no graph file of that name."""
 
 
+class MissingPackageError(CausalRulesError, ImportError):
+    """An optional package is not installed; the message names the extra that has it."""
+
+
 class CausalRulesWarning(UserWarning):
     """The result stands, but something about the input deserves attention."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from causalrules.exceptions import OptionError
 from causalrules.graph.graph import CausalGraph, Edge
-from causalrules.report.figure import BLUE, GREEN, GREY, ORANGE, label
+from causalrules.report.figure import BLUE, GREEN, GREY, ORANGE, label, pyplot
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def plot_graph(graph: object, admissibility: Admissibility | None = None, ax: Ax
             f"the graph has {len(causal_graph.nodes):,} variables and {n_edges:,} edges; drawings are limited to "
             f"{MAX_NODES} variables and {MAX_EDGES} edges, so draw a part of it"
         )
+    plt = pyplot()
     import matplotlib as mpl
     from matplotlib.patches import Patch
 
@@ -104,8 +105,6 @@ def plot_graph(graph: object, admissibility: Admissibility | None = None, ax: Ax
     violating, harmful = _violating(admissibility)
     (left, right), (bottom, top) = _extent(place, passing)
     if ax is None:
-        import matplotlib.pyplot as plt
-
         ax = plt.subplots(figsize=size(causal_graph), layout="constrained")[1]
 
     boxes: dict[str, Patch] = {}

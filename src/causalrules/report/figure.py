@@ -6,9 +6,11 @@ they say. Untrusted names are shown as they are, never as mathematics.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from causalrules.exceptions import MissingPackageError
 from causalrules.text import printable
 
 if TYPE_CHECKING:
@@ -24,9 +26,21 @@ def axes(ax: Axes | None, height: float, width: float = _WIDTH) -> Axes:
     """Return the given axes, or those of a new figure."""
     if ax is not None:
         return ax
+    return pyplot().subplots(figsize=(width, min(height, _MAX_HEIGHT)), layout="constrained")[1]
+
+
+def pyplot() -> Any:
+    """Return matplotlib.pyplot, or say how to install it."""
+    if not is_available():
+        raise MissingPackageError('plots need matplotlib: pip install "causalrules[plots]"')
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(width, min(height, _MAX_HEIGHT)), layout="constrained")[1]
+    return plt
+
+
+def is_available() -> bool:
+    """Whether figures can be drawn."""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def label(text: str, most: int = _MAX_LABEL) -> str:

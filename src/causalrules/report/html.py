@@ -321,7 +321,7 @@ def _assumptions(rules: RuleSet) -> tuple[str, ...]:
 
 
 def _figures(rules: RuleSet) -> list[tuple[str, str]]:
-    if not rules:
+    if not rules or not figure.is_available():
         return []
     figures = [("The rules with their 95 % intervals.", plots.effects)]
     if len(rules) > 1:
