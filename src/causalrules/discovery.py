@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from causalrules.language.roles import Roles, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
 from causalrules.question import Question, asks, asks_about
-from causalrules.result.rule import rule_results
+from causalrules.result.rule import RuleResult, rule_results
 from causalrules.result.rules import RuleSet
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
@@ -23,6 +24,7 @@ from causalrules.search.margins import beta_of_rules, betas
 from causalrules.search.nearest import nearest
 from causalrules.search.problem import Problem, prepare
 from causalrules.search.progress import search_bar, watching
+from causalrules.text import percent
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from causalrules.trust.evidence import SearchEvidence
     from causalrules.trust.holdout import HeldOut
 
+# A column is pointed out from this difference on, with at least so many rows on each side.
+_LEAK, _FEW = 0.95, 20
 # β of the estimators but pooled, where none is given.
 DEFAULT_BETA = 2.0
 
@@ -143,13 +147,26 @@ def _result(data: Any, problem: Problem, packed: Packed, question: Question, fou
         n_propositions=len(problem.language.propositions),
         nodes=end.nodes,
         seconds=end.seconds,
-        notes=problem.notes,
+        notes=(*problem.notes, *_leaks(rules)),
         versions={"causalrules": __version__, "python": platform.python_version()},
         source=os.path.basename(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None,
         library=problem.library,
         history=(*found.history[:-1], end),
         problem=problem,
     )
+
+
+def _leaks(rules: Sequence[RuleResult]) -> list[str]:
+    """Point out a column that nearly determines the outcome: it may be a consequence of it."""
+    for rule in rules:
+        few = min(rule.n_covered, rule.n_failing) < _FEW
+        columns = {condition.column for condition in rule.conditions}
+        if not rule.is_mean and not few and len(columns) == 1 and abs(rule.marginal_effect) >= _LEAK:
+            return [
+                f"column {columns.pop()!r} nearly determines the outcome ({percent(abs(rule.marginal_effect), 0)} of it); "
+                "if it is a consequence of the outcome, leave it out"
+            ]
+    return []
 
 
 def _graph(question: Question) -> CausalGraph | None:
