@@ -1,6 +1,6 @@
 """How far the score can be trusted: noise above 0, power, and what it costs beside the paper's score.
 
-`python benchmarks/score.py [noise|power|cost|tail|limits …] [--tables N] [--jobs N] [--print]` writes the figures as they come
+`python benchmarks/score.py [noise|power|cost|tail|limits …] [--tables N] [--print]` writes the figures as they come
 to benchmarks/results/score-*.json and prints them as Markdown. Times are CPU seconds of one thread, so that a busy
 machine matters less.
 """
@@ -722,6 +722,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--tables", type=int, default=200, help="tables of a shape of noise, or of a cell of power")
     parser.add_argument("--patience", type=float, default=600.0, help="seconds for a shape or cell; then fewer tables")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--strata", metavar="N,…", help=f"power: only some of {', '.join(map(str, STRATA))} strata")
     parser.add_argument("--print", action="store_true", help="measure nothing, print the results there are")
     given = parser.parse_args(arguments)
     if unknown := [name for name in given.parts if name not in PARTS]:
@@ -730,8 +731,12 @@ def main(arguments: list[str] | None = None) -> None:
         measure, section = PARTS[name]
         path = RESULTS / f"score-{name}.json"
         if not given.print:
-            about, rows = machine(), []
-            calls = measure(given.tables, given.patience)
+            about, rows, calls = machine(), [], measure(given.tables, given.patience)
+            if name == "power" and given.strata:
+                chosen = set(map(int, given.strata.split(",")))
+                calls = [call for call in calls if call.arguments[1] in chosen]
+                known = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+                rows = [row for row in known if row["strata"] not in chosen]
             for row in _results(calls, given.jobs):
                 rows.append(row)
                 write(path, about, rows)
