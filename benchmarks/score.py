@@ -1,6 +1,6 @@
 """How far the score can be trusted: noise above 0, power, and what it costs beside the paper's score.
 
-`python benchmarks/score.py [noise|power|cost|tail …] [--tables N] [--jobs N] [--print]` writes the figures as they come
+`python benchmarks/score.py [noise|power|cost|tail|limits …] [--tables N] [--print]` writes the figures as they come
 to benchmarks/results/score-*.json and prints them as Markdown. Times are CPU seconds of one thread, so that a busy
 machine matters less.
 """
@@ -58,7 +58,9 @@ def prepared(data: Any, question: Question) -> Prepared:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         source = read(data)
-        roles = resolve(source, question.target, question.outcome, question.actionable, question.control, None)
+        roles = resolve(
+            source, question.target, question.outcome, question.actionable, question.control, question.weights
+        )
         problem = prepare(source, roles, question)
     if question.beta is None:
         by_length = betas(problem.language, question.max_length, question.error_rate)
@@ -522,7 +524,7 @@ def _margins(n: float, k: Any, f: Any, weight: Any, variance: Any, span: Any) ->
 
 
 def _exact_tail(n: int) -> Row:
-    """The largest exact chance that a rule without effect exceeds its margin, over every table of n rows and 2 values."""
+    """The largest exact chance that a rule without effect exceeds its margin, over every table of one stratum."""
     worst = [0.0] * len(CHANCES)
     log_factorial = np.cumsum(np.log(np.maximum(np.arange(n + 1), 1)))
 
@@ -595,6 +597,93 @@ def tail_section(rows: Sequence[Row]) -> str:
     return table(["target, and rows left out", *(f"promised {100 * chance:g} %" for chance in CHANCES)], lines)
 
 
+# ---------------------------------------------------------------- limits
+
+
+def _missing_by_outcome(rng: Generator, n: int, strata: int, rate: float, lost: float) -> tuple[Columns, Question]:
+    """A column without effect, missing for most rows without the outcome and for no others."""
+    y = (rng.random(n) < rate).astype(int)
+    x = np.where(rng.random(n) < (0.5 if strata == 1 else 0.8), "a", "b").astype(object)
+    x[(y == 0) & (rng.random(n) < lost)] = None
+    columns = {"x": x, "z": rng.integers(0, strata, n).astype(str), "y": y}
+    return columns, Question("y", 1, "z" if strata > 1 else None, ["x"], max_length=1)
+
+
+def _other_arms(rng: Generator, big: bool) -> tuple[Columns, Question]:
+    """An arm just like the reference, and a third one that is harmful."""
+    if big:
+        arm = rng.choice(["placebo", "same", "harm"], 10_000, p=[0.02, 0.02, 0.96])
+        z = np.full(10_000, "0")
+        y = np.where(arm == "harm", 0, rng.random(10_000) < 0.5)
+    else:
+        arm = np.tile(np.array(["placebo"] + ["same"] * 8 + ["harm"] * 6), 100)
+        z = np.repeat(np.arange(100), 15).astype(str)
+        y = rng.random(1500) < np.where(arm == "harm", 0.05, 0.6)
+    control = None if big else "z"
+    question = Question("y", 1, control, ["arm"], reference={"arm": "placebo"}, max_length=1)
+    return {"arm": arm, "z": z, "y": y.astype(int)}, question
+
+
+def _other_column(rng: Generator) -> tuple[Columns, Question]:
+    """A rule that does not name the arm is compared with the reference all the same."""
+    arm = rng.choice(["placebo", "drug"], 1000)
+    y = (rng.random(1000) < np.where(arm == "drug", 0.6, 0.3)).astype(int)
+    columns = {"arm": arm, "x": rng.normal(size=1000), "y": y}
+    return columns, Question("y", 1, None, ["x"], reference={"arm": "placebo"}, max_length=1)
+
+
+def _weights(rng: Generator) -> tuple[Columns, Question]:
+    columns = {"x": rng.normal(size=200), "y": rng.integers(0, 2, 200), "w": np.full(200, 50)}
+    return columns, Question("y", 1, None, ["x"], weights="w", max_length=1)
+
+
+def _binned(rng: Generator, bins: int | None) -> tuple[Columns, Question]:
+    options = {"control_bins": bins}
+    shape = Noise(
+        "", 20_000, length=1, numeric=2, few=0, text=0, numeric_control=True, confounding=2.0, options=options
+    )
+    return shape.draw(rng)
+
+
+LIMITS: dict[str, tuple[int, Callable[[Generator], tuple[Columns, Question]]]] = {
+    "missing by the outcome, 1 stratum": (200, lambda rng: _missing_by_outcome(rng, 10_000, 1, 0.02, 0.98)),
+    "missing by the outcome, 400 strata of 10 rows": (50, lambda rng: _missing_by_outcome(rng, 4_000, 400, 0.4, 0.8)),
+    "arm like the reference, another harmful, 1 stratum": (200, lambda rng: _other_arms(rng, True)),
+    "arm like the reference, another harmful, 100 strata": (50, lambda rng: _other_arms(rng, False)),
+    "reference, and a rule on another column": (20, _other_column),
+    "weights of 50 that are not numbers of rows": (50, _weights),
+    "numeric confounder, 20,000 rows, default bins": (20, lambda rng: _binned(rng, None)),
+    "numeric confounder, 20,000 rows, 4 bins": (20, lambda rng: _binned(rng, 4)),
+}
+# The same noise with β = 2 says whether this way of looking finds what is above 0.
+CONTROLS = ("outcome 30 %, 5 strata, length 1", "missing at random", "reference arm, outcome 30 %", "lognormal target")
+
+
+def _one_limit(name: str) -> Row:
+    n_tables, draw = LIMITS[name]
+    above = 0
+    for seed in range(n_tables):
+        columns, question = draw(np.random.default_rng(seed))
+        found = prepared(columns, replace(question, k=1, n_jobs=1)).search(floor=0.0)
+        above += bool(found.rules) and found.rules[0][0] > 0
+    return {"case": name, "tables": n_tables, "above": above}
+
+
+def _one_control(name: str) -> Row:
+    shape = next(each for each in SHAPES if each.name == name)
+    shape = replace(shape, options={**shape.options, "beta": 2.0})
+    return {"case": f"noise with β = 2: {name}", "tables": 20, "above": sum(noise_above(shape, i) for i in range(20))}
+
+
+def limits(n_tables: int, patience: float) -> list[_Call]:
+    return [_Call(_one_limit, (name,)) for name in LIMITS] + [_Call(_one_control, (name,)) for name in CONTROLS]
+
+
+def limits_section(rows: Sequence[Row]) -> str:
+    shown = [[row["case"], row["tables"], _above(row)] for row in rows]
+    return table(["no effect, but", "tables", "with a rule above 0"], shown)
+
+
 # ---------------------------------------------------------------- running
 
 
@@ -623,6 +712,7 @@ PARTS: dict[str, tuple[Callable[..., Any], Callable[[Sequence[Row]], str]]] = {
     "power": (power, power_section),
     "cost": (cost, cost_section),
     "tail": (tail, tail_section),
+    "limits": (limits, limits_section),
 }
 
 
@@ -632,6 +722,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--tables", type=int, default=200, help="tables of a shape of noise, or of a cell of power")
     parser.add_argument("--patience", type=float, default=600.0, help="seconds for a shape or cell; then fewer tables")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--strata", metavar="N,…", help=f"power: only some of {', '.join(map(str, STRATA))} strata")
     parser.add_argument("--print", action="store_true", help="measure nothing, print the results there are")
     given = parser.parse_args(arguments)
     if unknown := [name for name in given.parts if name not in PARTS]:
@@ -640,8 +731,12 @@ def main(arguments: list[str] | None = None) -> None:
         measure, section = PARTS[name]
         path = RESULTS / f"score-{name}.json"
         if not given.print:
-            about, rows = machine(), []
-            calls = measure(given.tables, given.patience)
+            about, rows, calls = machine(), [], measure(given.tables, given.patience)
+            if name == "power" and given.strata:
+                chosen = set(map(int, given.strata.split(",")))
+                calls = [call for call in calls if call.arguments[1] in chosen]
+                known = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+                rows = [row for row in known if row["strata"] not in chosen]
             for row in _results(calls, given.jobs):
                 rows.append(row)
                 write(path, about, rows)

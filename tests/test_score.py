@@ -275,6 +275,24 @@ def test_the_numbers_of_a_rule_can_be_recomputed(kind: str, comparison: str) -> 
         assert rule.reliable_effect == pytest.approx(sign * value, abs=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["binary", "levels"])
+def test_a_stratum_without_variation_adds_nothing_to_the_margin(kind: str) -> None:
+    """The rule covers one row of it, so that its share of b would be the largest if its range were not 0."""
+    rng = np.random.default_rng(0)
+    z = np.repeat(["a", "c"], 300)
+    x = np.where(z == "a", rng.integers(0, 2, 600), 0) + (np.arange(600) == 599)
+    y = np.where(z == "a", rng.random(600) < 0.2 + 0.6 * x, False).astype(int) + (z == "c")
+    data = {"x": x, "z": z, "y": y if kind == "binary" else 10 * y + (z == "a") * rng.integers(0, 3, 600)}
+    asked: dict[str, Any] = {"control": "z", "max_length": 1, "n_jobs": 1}
+    asked |= {"outcome": 1} if kind == "binary" else {}
+    rule = discover(data, **asked, k=1)[0]
+    strata = [_stratum(data, rule, "all others", stratum) for stratum in "ac"]
+    assert len(strata[1][0]) == 1
+    assert rule.margin == pytest.approx(bernstein(rule.beta, strata))
+    found = score.prepared(data, Question("y", **asked, k=1)).search().rules
+    assert rule.value == pytest.approx(found[0][0], abs=2**-35 * float(np.ptp(data["y"])))
+
+
 @pytest.mark.parametrize("comparison", COMPARISONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rule_that_is_named_has_the_effect_with_which_it_was_discovered(kind: str, comparison: str) -> None:
