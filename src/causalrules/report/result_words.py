@@ -141,10 +141,11 @@ def warning(rules: RuleSet) -> str | None:
     best = rules[0]
     if best.value > 0:
         return None
-    if best.estimator == "reliable":
+    if best.estimator in ("pooled", "reliable"):
+        side, other = ("below", "positive") if best.decrease else ("above", "negative")
         return (
-            f"No rule has a conservative {rules.noun} above 0: even the best, {number(best.value)}, may be zero or "
-            "negative."
+            f"No rule has a conservative {rules.noun} {side} 0: even the best, {number(best.reliable_effect)}, may be "
+            f"zero or {other}."
         )
     return f"No rule has a positive value: the best is {number(best.value)} ({best.estimator})."
 
