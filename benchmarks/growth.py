@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measuring import Goal, Row, Settings, fresh, say
-from benchmarks.searching import TIME_LIMIT, measure, problem_of, source
+from benchmarks.searching import RELIABLE, TIME_LIMIT, measure, problem_of, source
 from benchmarks.tables import noise
 from benchmarks.wording import duration, integer, ratio, size, table
 from causalrules.question import Question
@@ -71,7 +71,9 @@ def one_case(case: Case, repeats: int) -> Row:
     problem = problem_of(source(data), "y", True, ["z"] if case.n_strata > 1 else [])
     packed = problem.pack()
     prepare_seconds = time.perf_counter() - start
-    options = Question("y", beta=2.0, k=case.k, max_length=case.max_length, n_jobs=case.threads, time_limit=TIME_LIMIT)
+    options = Question(
+        "y", **RELIABLE, k=case.k, max_length=case.max_length, n_jobs=case.threads, time_limit=TIME_LIMIT
+    )
     return {**measure(packed, options, problem.n_rows, repeats).row(), "prepare_seconds": prepare_seconds}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.measuring import Goal, Row, Settings, fresh, say
-from benchmarks.searching import measure, problem_of, source
+from benchmarks.searching import RELIABLE, measure, problem_of, source
 from benchmarks.tables import noise
 from benchmarks.wording import duration, integer, spread, table
 from causalrules.question import Question
@@ -41,7 +41,7 @@ def one_table(n_rows: int, n_columns: int, limit: float, repeats: int) -> list[R
             "n_propositions": len(problem.language.propositions),
             "max_length": length,
             **measure(
-                packed, Question("y", beta=2.0, k=1, max_length=length, time_limit=limit), problem.n_rows, repeats
+                packed, Question("y", **RELIABLE, k=1, max_length=length, time_limit=limit), problem.n_rows, repeats
             ).row(),
         }
         for length in LENGTHS

@@ -11,7 +11,7 @@ from typing import Any
 from paper.keel import EXPERIMENTS, Experiment, load
 
 from benchmarks.measuring import Goal, Row, Settings, fresh, say
-from benchmarks.searching import TIME_LIMIT, measure, problem_of, source
+from benchmarks.searching import RELIABLE, TIME_LIMIT, measure, problem_of, source
 from benchmarks.wording import duration, integer, ratio, size, table
 from causalrules.question import Question
 
@@ -52,7 +52,7 @@ def one_table(experiment: Experiment, folder: Path, ks: Sequence[int], repeats: 
         packed = problem.pack()
         prepare_seconds = time.perf_counter() - start
         for k in ks:
-            options = Question("y", beta=2.0, k=k, max_length=None, time_limit=TIME_LIMIT)
+            options = Question("y", **RELIABLE, k=k, max_length=None, time_limit=TIME_LIMIT)
             measured = measure(packed, options, problem.n_rows, repeats)
             rows.append(
                 {

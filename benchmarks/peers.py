@@ -20,7 +20,7 @@ from paper.plain_search import search as plain_search
 
 from benchmarks.measuring import Goal, Row, Settings, Timing, clocked, repeated, say
 from benchmarks.paper_tables import outcomes
-from benchmarks.searching import measure, problem_of, source
+from benchmarks.searching import RELIABLE, measure, problem_of, source
 from benchmarks.tables import binned, noise
 from benchmarks.wording import duration, integer, ratio, table
 from causalrules.question import Question
@@ -99,7 +99,7 @@ def patience(settings: Settings) -> float:
 
 
 def wracc(depth: int, threads: int = -1) -> Question:
-    return Question("y", beta=2.0, k=K, max_length=depth, estimator="wracc", n_jobs=threads)
+    return Question("y", **{**RELIABLE, "estimator": "wracc"}, k=K, max_length=depth, n_jobs=threads)
 
 
 def wracc_tables(settings: Settings) -> dict[str, Problem]:
@@ -207,7 +207,7 @@ def against_plain(settings: Settings) -> list[Row]:
     rows: list[Row] = []
     for name, problem in plain_tables(settings).items():
         packed = problem.pack()
-        options = [Question("y", beta=2.0, k=1, max_length=None, n_jobs=threads) for threads in (1, -1)]
+        options = [Question("y", **RELIABLE, k=1, max_length=None, n_jobs=threads) for threads in (1, -1)]
         one, all_cores = (measure(packed, option, problem.n_rows, settings.repeats) for option in options)
         plain_rows = Rows.of(problem)
         for ordered in (False, True):

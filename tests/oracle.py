@@ -203,7 +203,7 @@ def propositions(rows: Mapping[int, Row], actionable: Mapping[str, str], max_bin
         values = list(present.values())
         if not values:
             continue
-        if kind == "number":
+        if kind == "number" and set(values) != {0, 1}:
             parts = bins(values, max_bins)
             for lower, upper in itertools.pairwise(parts):
                 low, high = lower[-1], upper[0]
@@ -251,13 +251,15 @@ def language(
 # --- strata and the answer
 
 
-def strata(rows: Mapping[int, Row], control: Mapping[str, str], max_bins: int) -> dict[int, tuple[Any, ...]]:
-    """Each row's combination of control values; a number with many values is taken in four bins."""
+def strata(
+    rows: Mapping[int, Row], control: Mapping[str, str], max_bins: int, control_bins: int = 4
+) -> dict[int, tuple[Any, ...]]:
+    """Each row's combination of control values; a number with many values is taken in so many bins."""
     labels: dict[int, list[Any]] = {i: [] for i in rows}
     for column, kind in control.items():
         values = [row[column] for row in rows.values() if not is_missing(row[column])]
         binned = kind == "number" and len(set(values)) > max_bins
-        parts = bins(values, 4) if binned else [[value] for value in set(values)]
+        parts = bins(values, control_bins) if binned else [[value] for value in set(values)]
         for i, row in rows.items():
             value = row[column]
             label = None if is_missing(value) else next(n for n, part in enumerate(parts) if value in part)
@@ -425,3 +427,49 @@ def coded_top_k(
             groups.append([rule])
     ordered = [rule for group in groups for rule in sorted(group, key=lambda r: (len(r.conditions), r.conditions))]
     return ordered[:k]
+
+
+class Asked(NamedTuple):
+    """A question about a table, coded: a column for each condition, in the order of the alphabet."""
+
+    table: Coded
+    n_strata: int
+    conditions: Sequence[str]
+    row_ids: Sequence[int]
+
+
+def asked(
+    rows: Sequence[Row],
+    target: Callable[[Row], float | None],
+    actionable: Mapping[str, str],
+    control: Mapping[str, str],
+    *,
+    max_bins: int,
+    control_bins: int,
+    unknown: bool,
+    reference: Callable[[Row], bool] | None = None,
+) -> Asked:
+    """The rows with a target as codes: 1 where a condition holds, 0 where it fails, −1 where its column is missing."""
+    observed = {i: row for i, row in enumerate(rows) if target(row) is not None}
+    ids = list(observed)
+    label = strata(observed, control, max_bins, control_bins)
+    number = {key: place for place, key in enumerate(dict.fromkeys(label[i] for i in ids))}
+    texts, columns = [], []
+    for column, kind in actionable.items():
+        for condition in propositions(observed, {column: kind}, max_bins):
+            if len(condition.rows) == len(ids):
+                continue  # a column of one value has no role
+            texts.append(condition.text)
+            columns.append([-1 if is_missing(observed[i][column]) else int(i in condition.rows) for i in ids])
+    order = sorted(range(len(texts)), key=lambda place: texts[place])
+    values = [target(observed[i]) for i in ids]
+    table = Coded(
+        strata=[number[label[i]] for i in ids],
+        target=[value for value in values if value is not None],
+        columns=[columns[place] for place in order],
+        conditions=[(place, 1, 1) for place in range(len(order))],
+        weights=[1] * len(ids),
+        unknown=unknown,
+        reference=None if reference is None else frozenset(k for k, i in enumerate(ids) if reference(observed[i])),
+    )
+    return Asked(table, len(number), [texts[place] for place in order], ids)

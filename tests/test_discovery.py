@@ -20,13 +20,13 @@ import oracle
 from causalrules.question import Question
 from causalrules.search import run as search
 from causalrules.search.core import Status
-from strategies import TARGET, SmallTable, questions, small_tables
+from strategies import FALSE, RELIABLE, TARGET, SmallTable, questions, small_tables
 
 TITANIC = ["class", "sex", "age", "sibsp", "parch", "embarked"]
 
 
 def test_the_papers_three_rules() -> None:
-    rules = cr.discover(cr.datasets.titanic(), target="survived", outcome=1, actionable=TITANIC, k=3)
+    rules = cr.discover(cr.datasets.titanic(), target="survived", outcome=1, actionable=TITANIC, k=3, **RELIABLE)
     assert [str(rule) for rule in rules] == [
         "class ≤ 2 ∧ sex = female",
         "class ≤ 2 ∧ parch ≤ 2 ∧ sex = female",
@@ -68,15 +68,14 @@ def answers(rules: cr.RuleSet, table: Any) -> list[tuple[frozenset[int], float, 
 
 
 def discover(small: SmallTable, columns: dict[str, list[Any]] | None = None, **question: Any) -> cr.RuleSet:
-    return cr.discover(
-        columns or small.columns(), target=TARGET, outcome=1, control=list(small.control), progress=False, **question
-    )
+    given = {"target": TARGET, "outcome": 1, "control": list(small.control), "progress": False, **question}
+    return cr.discover(columns or small.columns(), **given)
 
 
 @settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_tables(), questions())
 def test_equal_to_brute_force(small: SmallTable, question: dict[str, Any]) -> None:
-    found = discover(small, **question)
+    found = discover(small, **question, **FALSE)
     expected = oracle.top_k(small.rows, TARGET, lambda y: y == 1, small.actionable, small.control, **question)
     observed = {i for i, row in enumerate(small.rows) if row[TARGET] is not None}
     actual = [(rows & observed, value, length, text) for rows, value, length, text in answers(found, small.columns())]
@@ -84,6 +83,103 @@ def test_equal_to_brute_force(small: SmallTable, question: dict[str, Any]) -> No
     assert [rule[1] for rule in actual] == pytest.approx([rule.value for rule in expected], abs=1e-10)
     assert [rule[2:] for rule in actual] == [(rule.length, rule.text) for rule in expected]
     assert found.optimal
+
+
+def all_questions() -> st.SearchStrategy[dict[str, Any]]:
+    """Draw the options of today beside those that `questions` draws."""
+    more = {
+        "estimator": st.sampled_from(["pooled", "pooled", "pooled", "plugin", "association"]),
+        "beta": st.none() | st.none() | st.sampled_from([0.0, 0.5, 2.0]),
+        "missing": st.sampled_from(["unknown", "unknown", "false"]),
+        "control_bins": st.integers(2, 5),
+        "direction": st.sampled_from(["increase", "decrease"]),
+        "error_rate": st.sampled_from([0.05, 0.5]),
+    }
+    return st.builds(lambda old, new: {**old, **new}, questions(), st.fixed_dictionaries(more))
+
+
+@st.composite
+def all_tables(draw: st.DrawFn) -> tuple[SmallTable, bool]:
+    """Draw a table, and whether its target is a number whose mean counts."""
+    small = draw(small_tables(max_rows=30))
+    if not draw(st.booleans()):
+        return small, False
+    n = len(small.rows)
+    drawn = draw(st.lists(st.sampled_from([-1, 0, 2, 2.5, 6, None]), min_size=n, max_size=n))
+    targets = [6, 2, *drawn[2:]]
+    return SmallTable(
+        tuple({**row, TARGET: y} for row, y in zip(small.rows, targets, strict=True)), small.actionable, small.control
+    ), True
+
+
+def brute_force(
+    small: SmallTable, question: dict[str, Any], beta: Any, reference: bool, margin_scale: float = 1.0
+) -> tuple[oracle.Asked, list[oracle.CodedRule]]:
+    """Every rule with its value; `reference` is whether rules are compared with the rows where x0 is false."""
+    sign = -1 if question["direction"] == "decrease" else 1
+    asked = oracle.asked(
+        small.rows,
+        lambda row: None if row[TARGET] is None else sign * row[TARGET],
+        small.actionable,
+        small.control,
+        max_bins=question["max_bins"],
+        control_bins=question["control_bins"],
+        unknown=question["missing"] == "unknown",
+        reference=(lambda row: row["x0"] is False) if reference else None,
+    )
+    rules = oracle.coded_rules(
+        asked.table,
+        estimator=question["estimator"],
+        beta=beta,
+        n_strata=asked.n_strata,
+        max_length=question["max_length"],
+        margin_scale=margin_scale,
+    )
+    return asked, rules
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(all_tables(), all_questions(), st.booleans())
+def test_every_way_to_compare_is_equal_to_brute_force(
+    drawn: tuple[SmallTable, bool], question: dict[str, Any], reference: bool
+) -> None:
+    small, is_mean = drawn
+    given_reference = {"reference": {"x0": False}} if reference else {}
+    found = discover(small, **question, **given_reference, outcome=None if is_mean else 1)
+    beta = found.question.beta
+    assert isinstance(beta, tuple) == (question["beta"] is None and question["estimator"] == "pooled")
+    asked, rules = brute_force(small, question, beta, reference)
+    n = len(asked.row_ids)
+    least = next(rows for rows in range(n + 1) if rows / n >= question["min_coverage"])
+    about_list = {"k": question["k"], "min_rows": least, "redundant": question["redundant"]}
+    expected = oracle.coded_top_k(asked.table, rules, **about_list)
+    assert found.optimal
+    if isinstance(beta, tuple) and expected and expected[0].value <= 0:
+        # No rule stands out: those with the most effect for their margin come first, at whatever value.
+        values = {rule.conditions: rule.value for rule in rules}
+        number = {text: place for place, text in enumerate(asked.conditions)}
+        conditions = [tuple(sorted(number[c.text] for c in rule.conditions)) for rule in found]
+        assert [rule.value for rule in found] == pytest.approx([values[each] for each in conditions], abs=1e-9)
+        _, effects = brute_force(small, question, beta, reference, margin_scale=0.0)
+        margins = {rule.conditions: rule.value - values[rule.conditions] for rule in effects}
+        kept = [rule for rule in effects if asked.table.size(rule.covered) >= least and margins[rule.conditions] > 0]
+        best = max((rule.value / margins[rule.conditions] for rule in kept), default=0.0)
+        if best > 0 and question["redundant"]:
+            assert found[0].ratio == pytest.approx(best, abs=1e-7)
+        assert [rule.ratio for rule in found] == sorted((rule.ratio for rule in found), reverse=True)
+        return
+    texts = [" ∧ ".join(asked.conditions[place] for place in rule.conditions) for rule in expected]
+    rows = [frozenset(asked.row_ids[place] for place in rule.covered) for rule in expected]
+    actual = answers(found, small.columns())
+    assert [rule[1] for rule in actual] == pytest.approx([rule.value for rule in expected], abs=1e-9)
+    assert [(rule[2], rule[3]) for rule in actual] == [
+        (len(rule.conditions), text) for rule, text in zip(expected, texts, strict=True)
+    ]
+    if not reference:
+        assert [rule[0] & frozenset(asked.row_ids) for rule in actual] == rows
+    decided = [rule.n_covered + rule.n_failing for rule in found]
+    assert decided == [len(rule.covered) + n - len(rule.possible) for rule in expected] or reference
+    assert [rule.n_undecided for rule in found] == [n - each for each in decided]
 
 
 @settings(max_examples=150, deadline=None)
@@ -153,7 +249,7 @@ def papers_bound(a: list[int], n1: list[int], n0: list[int], beta: float) -> flo
 
 def test_the_best_rule_is_found_where_the_papers_bound_loses_it() -> None:
     table = counter_example()
-    rules = cr.discover(table, target="y", control="z", max_length=None)
+    rules = cr.discover(table, target="y", control="z", max_length=None, **RELIABLE)
     assert str(rules[0]) == "a = True ∧ b = True"
     second = next(rule for rule in rules if str(rule) == "c = True")
     # A, B and C each cover no positive of the first stratum and all of the second: the paper's bound for all three
@@ -180,7 +276,7 @@ def test_stopped_early_it_still_bounds_what_was_missed() -> None:
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(small_tables(), questions())
 def test_no_rule_exceeds_the_upper_bound(small: SmallTable, question: dict[str, Any]) -> None:
-    rules = cr.discover(small.columns(), TARGET, 1, list(small.control), **question)
+    rules = discover(small, **question)
     assert all(rule.value <= rules.upper_bound for rule in rules)
 
 
@@ -188,14 +284,14 @@ def test_no_rule_exceeds_the_upper_bound(small: SmallTable, question: dict[str, 
 def test_what_is_unexplored_is_rounded_up(value: float) -> None:
     rounded = round(value * 2**36) / 2**36
     status = Status(done=False, n_rules=0, best=None, kth=None, unexplored=rounded, nodes=1, open=1)
-    assert value <= search._progress(status, 0.0).upper_bound <= 1
+    assert value <= search._progress(status, 0.0, scale=1.0).upper_bound <= 1
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.7, 0.95])
 def test_alpha_gives_up_no_more_than_it_says(alpha: float) -> None:
     table = noise(seed=1)
-    exact = cr.discover(table, target="y", control="z", max_length=3, k=2)
-    rough = cr.discover(table, target="y", control="z", max_length=3, k=2, alpha=alpha)
+    exact = cr.discover(table, target="y", control="z", max_length=3, k=2, **RELIABLE)
+    rough = cr.discover(table, target="y", control="z", max_length=3, k=2, alpha=alpha, **RELIABLE)
     assert exact[0].value > 0
     assert exact[0].value <= rough.upper_bound + 1e-10
     assert rough[1].value >= alpha * exact[1].value - 1e-10
@@ -205,18 +301,22 @@ def test_alpha_gives_up_no_more_than_it_says(alpha: float) -> None:
 
 def test_alpha_does_not_relax_negative_bounds() -> None:
     table = {"y": [1, 0, 1, 0], "x": ["a", "a", "b", "c"]}
-    assert cr.discover(table, target="y", k=5).rules == cr.discover(table, target="y", k=5, alpha=0.01).rules
+    for options in (RELIABLE, {}):
+        exact, rough = (cr.discover(table, target="y", k=5, alpha=alpha, **options) for alpha in (1.0, 0.01))
+        assert rough.rules == exact.rules
 
 
 def test_no_rule_with_a_reliable_effect_is_said_in_words() -> None:
-    rules = cr.discover({"y": [1, 0, 1, 0], "x": ["a", "a", "b", "c"]}, target="y")
-    assert rules[0].reliable_effect < 0
-    assert "No rule has a conservative difference" in str(rules)
+    for options in (RELIABLE, {}):
+        rules = cr.discover({"y": [1, 0, 1, 0], "x": ["a", "a", "b", "c"]}, target="y", **options)
+        assert rules[0].reliable_effect < 0
+        assert "No rule has a conservative difference" in str(rules)
 
 
 def test_progress_is_reported_to_a_function() -> None:
     seen: list[Any] = []
-    rules = cr.discover(noise(), target="y", control="z", max_length=2, k=1, progress=seen.append)
+    options = {**RELIABLE, "max_length": 2, "k": 1, "progress": seen.append}
+    rules = cr.discover(noise(), target="y", control="z", **options)
     assert seen[-1].best == pytest.approx(rules[0].value)
     assert seen[-1].gap == 0
     assert [step.upper_bound for step in seen] == sorted((step.upper_bound for step in seen), reverse=True)
@@ -301,12 +401,15 @@ def test_every_option_is_checked(option: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize(
     ("option", "plain"),
     [
-        ({"max_length": 10**30, "actionable": ["class", "sex"]}, {"max_length": None, "actionable": ["class", "sex"]}),
+        (
+            {"max_length": 10**30, "actionable": ["class", "sex"], "beta": 2.0},
+            {"max_length": None, "actionable": ["class", "sex"], "beta": 2.0},
+        ),
         ({"n_jobs": 10**30}, {}),
         ({"time_limit": 10**400}, {}),
         ({"max_bins": 10**30, "actionable": "class"}, {"actionable": "class"}),
         ({"beta": 2}, {"beta": 2.0}),
-        ({"beta": Decimal(2)}, {}),
+        ({"beta": Decimal(2)}, {"beta": 2.0}),
         ({"beta": Fraction(3, 2)}, {"beta": 1.5}),
         ({"min_coverage": Fraction(1, 10)}, {"min_coverage": 0.1}),
         ({"holdout": np.float32(0.5)}, {"holdout": 0.5}),
@@ -317,16 +420,17 @@ def test_numbers_of_any_type_and_size_are_options(option: dict[str, Any], plain:
     rules, expected = (cr.discover(cr.datasets.titanic(), target="survived", **each) for each in (option, plain))
     assert rules.rules == expected.rules
     assert cr.RuleSet.from_json(rules.to_json()) == rules
-    assert type(rules.question.beta) is float
+    beta = rules.question.beta
+    assert all(type(each) is float for each in (beta if isinstance(beta, tuple) else (beta,)))
 
 
 def test_a_tie_is_won_by_the_first_rule_also_where_branches_look_alike() -> None:
     # Two rules of the same counts in one branch: which of them is known must not hide the other.
     columns = {"a": "101111", "b": "111110", "d": "101001", "e": "110101", "f": "111011"}
     table = {name: ["t" if bit == "1" else None for bit in bits] for name, bits in columns.items()}
-    rules = cr.discover({**table, "y": [1, 0, 0, 0, 0, 0]}, "y", 1, k=5, max_length=3)
+    rules = cr.discover({**table, "y": [1, 0, 0, 0, 0, 0]}, "y", 1, k=5, max_length=3, **RELIABLE)
     assert str(rules[3]) == "a = t ∧ b = t ∧ e = t"
-    assert cr.discover({**table, "y": [1, 0, 0, 0, 0, 0]}, "y", 1, k=4, max_length=3).rules == rules[:4]
+    assert cr.discover({**table, "y": [1, 0, 0, 0, 0, 0]}, "y", 1, k=4, max_length=3, **RELIABLE).rules == rules[:4]
 
 
 @st.composite
@@ -348,8 +452,6 @@ def test_ties_are_won_as_brute_force_says(small: SmallTable, question: dict[str,
     if not small.actionable:
         return
     expected = oracle.top_k(small.rows, TARGET, lambda y: y == 1, small.actionable, {}, **question)
-    found = cr.discover(
-        small.columns(), target=TARGET, outcome=1, actionable=sorted(small.actionable), progress=False, **question
-    )
+    found = discover(small, **question, **FALSE, actionable=sorted(small.actionable))
     actual = answers(found, small.columns())
     assert [(rows, length, text) for rows, _, length, text in actual] == [(r.rows, r.length, r.text) for r in expected]

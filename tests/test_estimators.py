@@ -184,5 +184,5 @@ def test_beta_outside_its_range_is_an_error(beta: float) -> None:
 
 
 def test_an_unknown_estimator_is_an_error_that_names_it() -> None:
-    with pytest.raises(OptionError, match="estimator is 'relieable'; it must be one of 'reliable'"):
+    with pytest.raises(OptionError, match="estimator is 'relieable'; it must be one of 'pooled', 'reliable'"):
         estimators.objective("relieable", 1, 1, 1, 1)

@@ -24,7 +24,7 @@ from causalrules.search.margins import beta_of_rules, betas
 from causalrules.search.nearest import nearest
 from causalrules.search.problem import Problem, prepare
 from causalrules.search.progress import search_bar, watching
-from causalrules.text import percent
+from causalrules.text import points
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
@@ -163,8 +163,8 @@ def _leaks(rules: Sequence[RuleResult]) -> list[str]:
         columns = {condition.column for condition in rule.conditions}
         if not rule.is_mean and not few and len(columns) == 1 and abs(rule.marginal_effect) >= _LEAK:
             return [
-                f"column {columns.pop()!r} nearly determines the outcome ({percent(abs(rule.marginal_effect), 0)} of it); "
-                "if it is a consequence of the outcome, leave it out"
+                f"column {columns.pop()!r} nearly determines the outcome (a difference of "
+                f"{points(abs(rule.marginal_effect))}); if it is a consequence of the outcome, leave it out"
             ]
     return []
 

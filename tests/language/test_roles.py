@@ -187,8 +187,6 @@ def test_weights_take_no_other_role():
         ({"actionable": ["same"]}, "actionable column 'same' has one value only, 7"),
         ({"actionable": ["half"]}, "actionable column 'half' has one value only, 5"),
         ({"actionable": ["void"]}, "actionable column 'void' has no values"),
-        ({"control": ["same"]}, "control 'same' has one value only, 7"),
-        ({"control": ["void"]}, "control 'void' has no values"),
         ({"actionable": []}, "no actionable column is left"),
         ({"outcome": 2}, "2 is not a value of 'survived'; its values are 0, 1"),
         ({"outcome": "yes"}, "'yes' is not a value of 'survived'"),
@@ -206,7 +204,6 @@ def test_weights_take_no_other_role():
         ({"outcome": ["1"]}, "is not a value of 'survived'"),
         ({"outcome": math.nan}, "nan is not a value of 'survived'"),
         ({"target": "sex"}, "which value of 'sex' is the desired one.* 'f', 'm'"),
-        ({"target": "age"}, "which value of 'age' is the desired one.*10, 20, 30, or a condition"),
         ({"target": "sex", "outcome": ">= f"}, "the text values of 'sex' have no order"),
         ({"target": "day", "outcome": True}, "True is not a value of 'day'"),
         ({"target": "same", "outcome": 7}, "'same = 7' always happens"),
@@ -215,6 +212,32 @@ def test_weights_take_no_other_role():
 def test_every_mistake_has_its_own_message(arguments, message):
     with pytest.raises(RoleError, match=message):
         resolve(read(DATA), **{"target": "survived", **arguments})
+
+
+@pytest.mark.parametrize(("name", "why"), [("same", "it has one value only, 7"), ("void", "it has no values")])
+def test_a_control_of_one_value_is_left_out_and_said(name, why):
+    roles = resolve(read(DATA), "survived", control=[name, "sex"])
+    assert roles.control == ("sex",)
+    assert name not in roles.actionable
+    assert any(note.startswith(f"control {name!r} is left out: {why}") for note in roles.notes)
+
+
+def test_a_target_of_numbers_means_its_mean():
+    table = read(DATA)
+    outcome = resolve(table, "age").outcome
+    assert outcome.is_mean
+    assert outcome.values.tolist() == [10.0, 20.0, 30.0]
+    assert not resolve(table, "age", ">= 20").outcome.is_mean
+    assert not resolve(table, "survived").outcome.is_mean
+
+
+def test_row_numbers_are_identifiers_of_twenty_rows_or_more():
+    for n_rows, expected in ((19, ("row", "x")), (20, ("x",))):
+        table = read({"row": list(range(n_rows)), "x": [1, 2] * (n_rows // 2) + [1] * (n_rows % 2),
+                      "y": [0, 1, 1] * (n_rows // 3) + [1] * (n_rows % 3)})  # fmt: skip
+        roles = resolve(table, "y", 1)
+        assert roles.actionable == expected
+        assert any("numbers the 20 rows from 0 to 19" in note for note in roles.notes) == (n_rows == 20)
 
 
 def test_a_half_missing_control_has_two_strata_and_is_taken():

@@ -209,7 +209,7 @@ def test_the_package_has_the_oracles_conditions_and_strata(table: SmallTable, ma
     # a condition that holds always changes no rule, so that a constant column may be left out
     assert {it for it in actual if it.rows != everything} == {it for it in expected if it.rows != everything}
 
-    strata = stratify(kept, assigned.control, max_bins=max_bins)
+    strata = stratify(kept, assigned.control, control_bins=4, max_bins=max_bins)
     if table.control:
         index = strata.index_of(kept).tolist()
         labels = oracle.strata(observed, table.control, max_bins)

@@ -164,11 +164,8 @@ def warning(rules: RuleSet) -> str | None:
         many = "The rule does" if len(rules) == 1 else "The first rule does"
         return f"{many} not stand out by the conservative {rules.noun} (0 is within its margin)."
     run = None if rules.evidence is None else rules.evidence.permutation
-    if (
-        best.by_length
-        and run is not None
-        and any(rule.p_value is not None and rule.p_value <= run.level for rule in rules)
-    ):
+    smallest = min((rule.p_value for rule in rules if rule.p_value is not None), default=1.0)
+    if best.by_length and run is not None and smallest <= run.level:
         return (
             f"No conservative {rules.noun} is beyond 0, but permutations, which are sharper than its margin, tell "
             "rules from chance: see the adjusted p."
@@ -179,9 +176,10 @@ def warning(rules: RuleSet) -> str | None:
             f"to it, by {rules.noun} over margin ({best.ratio:.2f} for the first; above 1 it would stand out)."
         )
     if best.estimator in ("pooled", "reliable"):
+        side, other = ("below", "positive") if best.decrease else ("above", "negative")
         return (
-            f"No rule has a conservative {rules.noun} above 0: even the best, {number(best.value)}, may be zero or "
-            "negative."
+            f"No rule has a conservative {rules.noun} {side} 0: even the best, {number(best.reliable_effect)}, may be "
+            f"zero or {other}."
         )
     return f"No rule has a positive value: the best is {number(best.value)} ({best.estimator})."
 

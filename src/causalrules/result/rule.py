@@ -301,10 +301,13 @@ class RuleResult:
 
     @property
     def ratio(self) -> float:
-        """The effect over its margin for chance, as the pooled estimator has them: above 1, it stands out."""
+        """The effect over its margin for chance, as the pooled estimator has them: above 1, it stands out.
+
+        Without a margin the target is the same everywhere in each stratum, and there is no effect either: 0.
+        """
         sign = -1.0 if self.decrease else 1.0
         effect = sign * estimators.pooled_effect(*self._scored_sides)
-        return effect / self.margin if self.margin > 0 else float(np.sign(effect)) * np.inf
+        return effect / self.margin if self.margin > 0 else 0.0
 
     @cached_property
     def value(self) -> float:
