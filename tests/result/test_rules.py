@@ -26,6 +26,7 @@ from causalrules.datasets import titanic
 from causalrules.discovery import discover
 from causalrules.exceptions import DataError, InputError
 from causalrules.language.propositions import Proposition
+from causalrules.question import ESTIMATORS
 from causalrules.result.rule import RuleResult
 from causalrules.result.rules import RuleSet
 from causalrules.text import number
@@ -35,7 +36,7 @@ from strategies import VALUES, SmallTable, small_tables
 # --- numbers
 
 
-@given(rule_results(3), st.sampled_from(estimators.ESTIMATORS))
+@given(rule_results(3), st.sampled_from(ESTIMATORS))
 def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> None:
     rule = dataclasses.replace(rule, estimator=estimator)
     strata = rule.strata

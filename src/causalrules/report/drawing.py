@@ -157,7 +157,7 @@ def plot_graph(graph: object, admissibility: Admissibility | None = None, ax: Ax
     ax.set_ylim(bottom - 0.7, top + 0.7)
     ax.set_axis_off()
     _legend(ax, [name for name in _LOOKS if name in role.values()], harmful, set(violating) - harmful, ink)
-    ax.plotted = {  # type: ignore[attr-defined]
+    ax.plotted = {  # type: ignore[union-attr]
         "place": place,
         "role": {name: None if its_role in ("no role", "latent") else its_role for name, its_role in role.items()},
         "directed": causal_graph.directed,

@@ -26,7 +26,8 @@ def axes(ax: Axes | None, height: float, width: float = _WIDTH) -> Axes:
     """Return the given axes, or those of a new figure."""
     if ax is not None:
         return ax
-    return pyplot().subplots(figsize=(width, min(height, _MAX_HEIGHT)), layout="constrained")[1]
+    made: Axes = pyplot().subplots(figsize=(width, min(height, _MAX_HEIGHT)), layout="constrained")[1]
+    return made
 
 
 def pyplot() -> Any:
