@@ -144,7 +144,7 @@ def test_every_way_to_compare_is_equal_to_brute_force(
     drawn: tuple[SmallTable, bool], question: dict[str, Any], reference: bool
 ) -> None:
     small, is_mean = drawn
-    given_reference = {"reference": {"x0": False}} if reference else {}
+    given_reference: dict[str, Any] = {"reference": {"x0": False}} if reference else {}
     found = discover(small, **question, **given_reference, outcome=None if is_mean else 1)
     beta = found.question.beta
     assert isinstance(beta, tuple) == (question["beta"] is None and question["estimator"] == "pooled")

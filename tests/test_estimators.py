@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import oracle
 from causalrules import estimators
 from causalrules.exceptions import OptionError
+from causalrules.question import ESTIMATORS
 
 Tables = list[tuple[int, int, int, int]]
 
@@ -39,7 +40,7 @@ def covers_some_not_all(tables: Tables) -> bool:
     return a + b > 0 and c + d > 0
 
 
-@given(TABLES.filter(covers_some_not_all), BETA, st.sampled_from(estimators.ESTIMATORS))
+@given(TABLES.filter(covers_some_not_all), BETA, st.sampled_from(ESTIMATORS))
 def test_objectives_equal_the_oracles(tables: Tables, beta: float, estimator: str) -> None:
     expected = oracle.objective(estimator, *as_oracle(tables), beta)
     assert estimators.objective(estimator, *counts(tables), beta) == pytest.approx(expected, abs=1e-12)
