@@ -313,8 +313,8 @@ def discover_agrees(run: Run) -> Check:
             for i in range(repetitions):
                 sample = simulation.POPULATION.sample(n, simulation.sample_seed(run.seed, "long", n, i), library="dict")
                 rule = find(sample, "y", 1, "z", k=1, estimator=estimator).rules[0]
-                # A 0/1 column has the conditions "≤ 0" and "≥ 1".
-                conditions = tuple((c.column, int(c.operator == ">=")) for c in rule.conditions)
+                # A 0/1 column has the conditions "= 0" and "= 1".
+                conditions = tuple((c.column, c.value) for c in rule.conditions)
                 if conditions != simulation.LANGUAGE.conditions[chosen[i]]:
                     different.append((n, estimator, i))
     total = len(sizes) * len(functions) * repetitions

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies import SmallTable, small_tables
+from strategies import RELIABLE, SmallTable, small_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -39,7 +39,7 @@ def problem(table: SmallTable) -> Problem:
 def test_the_plain_search_finds_what_discover_finds(table: SmallTable, ordered: bool) -> None:
     coded = problem(table)
     found, timing = peers.plain(Rows.of(coded), ordered, repeats=1)
-    ours = search.run(coded.pack(), Question("y", beta=2.0, k=1, max_length=None), coded.n_rows)
+    ours = search.run(coded.pack(), Question("y", **RELIABLE, k=1, max_length=None), coded.n_rows)
     assert found.finished
     assert timing.runs == 1
     assert found.value == pytest.approx(ours.rules[0][0], abs=1e-9)
@@ -49,7 +49,7 @@ def test_the_plain_search_finds_what_discover_finds(table: SmallTable, ordered: 
 def test_the_plain_search_has_the_repaired_bound(ordered: bool) -> None:
     coded = problem_of(source(counterexample()), "y", 1, ["z"])
     found, _ = peers.plain(Rows.of(coded), ordered, repeats=1)
-    ours = search.run(coded.pack(), Question("y", beta=2.0, k=1, max_length=None), coded.n_rows)
+    ours = search.run(coded.pack(), Question("y", **RELIABLE, k=1, max_length=None), coded.n_rows)
     assert found.value == pytest.approx(ours.rules[0][0], abs=1e-9)
 
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from causalrules.report.result_words import calibrated, is_mean
 from causalrules.text import counted, difference, percent, with_interval
-from causalrules.trust.evidence import BEST, ConditionStability, RuleEvidence
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
-    from causalrules.trust.evidence import Calibration, HonestEffect, HonestRun
+    from causalrules.trust.evidence import Calibration, ConditionStability, HonestEffect, HonestRun
 
 
 def lines(rules: RuleSet) -> list[str]:
@@ -43,6 +42,8 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> str:
 
 def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str, str]:
     """Return verdict, effect, honest effect, adjusted p, E-value, overlap and stability; empty if not known."""
+    from causalrules.trust.evidence import RuleEvidence
+
     evidence = rule.evidence or RuleEvidence()
     honest, sensitivity = evidence.honest, evidence.sensitivity
     return (
@@ -82,6 +83,8 @@ def obtained(rules: RuleSet) -> list[str]:
     if evidence.honest is not None:
         sentences.append(_source(evidence.honest))
     if (stability := evidence.stability) is not None:
+        from causalrules.trust.evidence import BEST
+
         of_each = f" ({percent(stability.share, 0)} of the rows)" if stability.method == "subsample" else ""
         best = "rules" if rules.question.similarity is None else "ideas"
         searched = _of(stability.replicates, stability.asked, _samples(rules))

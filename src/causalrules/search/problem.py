@@ -173,6 +173,10 @@ def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, qu
         raise OptionError(
             "not available for rows in files or on workers; read the table into memory", parameter="reference"
         )
+    if not any(table.histogram(column).n_missing for column in language.columns):
+        # Elsewhere it must be known before the rows are packed; in memory, the core sees it as it packs them. A table
+        # that takes one count for each rule here and there can go on from the same checkpoint.
+        comparison = replace(comparison, missing="false")
     if table.storage == "files":
         from causalrules.search.streamed import stream_rows
 
