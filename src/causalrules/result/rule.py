@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -301,10 +302,15 @@ class RuleResult:
 
     @property
     def ratio(self) -> float:
-        """The effect over its margin for chance, as the pooled estimator has them: above 1, it stands out."""
+        """The effect over its margin for chance, as the pooled estimator has them: above 1, it stands out.
+
+        0 where nothing can be compared.
+        """
         sign = -1.0 if self.decrease else 1.0
         effect = sign * estimators.pooled_effect(*self._scored_sides)
-        return effect / self.margin if self.margin > 0 else float(np.sign(effect)) * np.inf
+        if effect == 0:
+            return 0.0
+        return effect / self.margin if self.margin > 0 else math.copysign(math.inf, effect)
 
     @cached_property
     def value(self) -> float:

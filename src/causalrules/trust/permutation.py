@@ -133,7 +133,8 @@ class _Comparison:
         if isinstance(self.question.beta, tuple):
             if counting.any():
                 best[:] = self._best_ratio(searcher, self.shuffled(place), float(self.values[counting].min()))
-            return best >= self.values - _TIED
+            # Shuffled tables are searched for effects above 0, so a rule without one is never better than chance.
+            return (best >= self.values - _TIED) | (self.values <= 0)
         if counting.any():
             # Only rules that reach a value still being counted matter. Without the j − 1 better rules, the best is
             # among the first j. Redundant rules may stay: the most general of the best rules is not redundant.
@@ -217,7 +218,10 @@ def _ratio(table: Problem, conditions: Sequence[int], question: Question) -> flo
     reach = estimators.pooled_reach(*sides, table.spans)
     margin = estimators.pooled_margin(beta, estimators.pooled_variance(*sides), reach)
     sign = -1.0 if table.comparison.decrease else 1.0
-    return sign * estimators.pooled_effect(*sides) / margin if margin > 0 else -math.inf
+    effect = sign * estimators.pooled_effect(*sides)
+    if effect == 0:
+        return 0.0
+    return effect / margin if margin > 0 else math.copysign(math.inf, effect)
 
 
 def _of_fixed_rules(
