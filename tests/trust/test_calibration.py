@@ -19,7 +19,7 @@ from causalrules.trust import repeat
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.evidence import Calibration, SearchEvidence
 from causalrules.trust.resample import permuted
-from strategies import TARGET, SmallTable, noise, small_tables
+from strategies import RELIABLE, TARGET, SmallTable, noise, small_tables
 
 
 def smallest_beta(table: SmallTable, outcome: dict[int, int]) -> float:
@@ -50,7 +50,7 @@ def smallest_beta(table: SmallTable, outcome: dict[int, int]) -> float:
 )
 def test_is_the_order_statistic_of_the_permuted_tables(table: SmallTable, how: tuple[int, float], seed: int) -> None:
     times, confidence = how
-    rules = cr.discover(table.columns(), TARGET, control=list(table.control), max_length=2, max_bins=3)
+    rules = cr.discover(table.columns(), TARGET, control=list(table.control), max_length=2, max_bins=3, **RELIABLE)
     assume(len(rules) > 0)
     assert rules.problem is not None
     observed = [i for i, row in enumerate(table.rows) if row[TARGET] is not None]
@@ -59,7 +59,7 @@ def test_is_the_order_statistic_of_the_permuted_tables(table: SmallTable, how: t
         shuffled = permuted(rules.problem, repeat.generator(seed, "calibration", place)).outcome.tolist()
         betas.append(smallest_beta(table, dict(zip(observed, shuffled, strict=True))))
     expected = sorted(betas)[math.ceil(confidence * (times + 1) - 1e-9) - 1]
-    options = Question("y", beta=2.0, max_length=2, n_jobs=2)
+    options = Question("y", beta=2.0, max_length=2, n_jobs=2, estimator="reliable")
     found = calibrate(rules.problem, options, confidence=confidence, permutations=times, seed=seed)
     assert expected <= found.beta + 1e-9
     assert found.beta <= expected + 0.001 + 1e-9
@@ -84,7 +84,7 @@ def test_discover_says_which_beta_and_what_it_cost() -> None:
     assert calibration is not None
     assert rules.question.beta == calibration.beta == rules[0].beta
     assert calibration.value == pytest.approx(rules[0].value)
-    usual = cr.discover(columns, "y", control="z", k=1, max_length=1)
+    usual = cr.discover(columns, "y", control="z", k=1, max_length=1, beta=calibration.usual_beta)
     assert calibration.usual_value == pytest.approx(usual[0].value)
     assert f"β = {calibration.beta:g}, calibrated: on shuffled data" in str(rules).replace("\n", " ")
 

@@ -19,13 +19,13 @@ from causalrules.result.rules import RuleSet
 from causalrules.trust import repeat, resample
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import arrangements, permuted
-from strategies import TARGET, SmallTable, noise, small_tables
+from strategies import RELIABLE, TARGET, SmallTable, noise, small_tables
 
 TIED = 1e-9
 
 
 def discover(table: SmallTable, **options: Any) -> RuleSet:
-    return cr.discover(table.columns(), TARGET, control=list(table.control), **options)
+    return cr.discover(table.columns(), TARGET, control=list(table.control), **RELIABLE | options)
 
 
 def every_rule(table: SmallTable, outcome: dict[int, int], beta: float) -> dict[frozenset[int], float]:

@@ -135,7 +135,8 @@ class _Comparison:
         if isinstance(self.question.beta, tuple):
             if counting.any():
                 best[:] = searcher.best_ratio(self.shuffled(place), self.question, float(self.values[counting].min()))
-            return best >= self.values - _TIED_RATIOS
+            # Shuffled tables are searched for effects above 0: a rule without one is never better than chance.
+            return (best >= self.values - _TIED_RATIOS) | (self.values <= 0)
         if counting.any():
             # Only rules that reach a value still being counted matter. Without the j − 1 better rules, the best is
             # among the first j. Redundant rules may stay: the most general of the best rules is not redundant.
