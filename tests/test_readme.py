@@ -60,7 +60,7 @@ def test_the_examples_of_a_page_print_what_is_shown_below_them(page, monkeypatch
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_that_need_data_of_the_readers_own_are_python(page):
     for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-        if not code.startswith(">>>"):
+        if not code.startswith((">>>", " ")):  # neither a session nor an excerpt
             compile(code, page.name, "exec")
 
 

@@ -363,11 +363,6 @@ def test_a_column_without_effect_stays_below_0_where_it_is_missing_by_the_outcom
     assert false_alarms(draw, 40) <= 4
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=cr.exceptions.CausalRulesError,
-    reason="where no margin is above 0, the ratio of effect and margin is nan",
-)
 def test_an_outcome_that_the_strata_decide_is_no_error() -> None:
     rng = np.random.default_rng(0)
     z = rng.integers(0, 2, 100)

@@ -166,7 +166,7 @@ def test_remarks_do_not_mix_with_what_a_program_reads(tmp_path, form):
     talkative, quiet = run(*words), run(*words, "--quiet")
     assert "column 'b' is left out" in talkative.stderr
     assert "proven optimal" in talkative.stderr
-    assert "No rule has a conservative difference" in talkative.stderr
+    assert "No rule stands out from chance" in talkative.stderr
     assert quiet.stderr == ""
     if form == "csv":
         assert quiet.stdout == talkative.stdout

@@ -43,7 +43,7 @@ def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> Non
     rows = sum(stratum.n for stratum in strata)
     assert rule.n_covered == sum(stratum.a + stratum.b for stratum in strata)
     assert rule.coverage == pytest.approx(rule.n_covered / rows)
-    total = sum(stratum.weight * stratum.reliable_difference for stratum in strata)
+    total: Any = sum(stratum.weight * stratum.reliable_difference for stratum in strata)
     if estimator == "pooled":
         # one margin for the whole rule, which no stratum has a part of
         spread = estimators.pooled_variance(*rule.sides)

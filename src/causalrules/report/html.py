@@ -177,7 +177,7 @@ def _scale(rules: RuleSet) -> tuple[float, float]:
     values = [
         value
         for rule in rules
-        for value in (rule.reliable_effect, rule.marginal_effect, rule.effect, *rule.interval)
+        for value in (rule.conservative, rule.marginal_effect, rule.effect, *rule.interval)
         if not math.isnan(value)
     ]
     return min(0.0, *values, 0.0), max(0.0, *values, 0.01)
@@ -188,7 +188,7 @@ def _chart(rule: RuleResult, rules: RuleSet, x: Callable[[float], float | None])
     controlled = bool(rules.question.controls)
     figure = amount if rule.is_mean else number
     said = [
-        f"conservative {figure(rule.reliable_effect)}",
+        f"conservative {figure(rule.conservative)}",
         f"{'adjusted' if controlled else rules.noun} {figure(rule.effect)}, from {figure(low)} to {figure(high)}",
         *([f"unadjusted {figure(rule.marginal_effect)}"] if controlled else []),
     ]
@@ -198,7 +198,7 @@ def _chart(rule: RuleResult, rules: RuleSet, x: Callable[[float], float | None])
         "high": x(high),
         "effect": x(rule.effect),
         "marginal": x(rule.marginal_effect) if controlled else None,
-        "reliable": x(rule.reliable_effect),
+        "reliable": x(rule.conservative),
         "words": "; ".join(said),
     }
 

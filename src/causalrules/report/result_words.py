@@ -178,7 +178,7 @@ def warning(rules: RuleSet) -> str | None:
     if best.estimator in ("pooled", "reliable"):
         side, other = ("below", "positive") if best.decrease else ("above", "negative")
         return (
-            f"No rule has a conservative {rules.noun} {side} 0: even the best, {number(best.reliable_effect)}, may be "
+            f"No rule has a conservative {rules.noun} {side} 0: even the best, {number(best.conservative)}, may be "
             f"zero or {other}."
         )
     return f"No rule has a positive value: the best is {number(best.value)} ({best.estimator})."
@@ -237,7 +237,7 @@ def _conservative(rule: RuleResult, rules: RuleSet) -> str:
         promise = True
         rate = percent(rules.question.error_rate, 0)
         how = f"{how}: any rule without an effect gets beyond 0 in at most {rate} of tables"
-    said = f"conservative estimate {difference(rule.reliable_effect, rule.is_mean)} ({how})"
+    said = f"conservative estimate {difference(rule.conservative, rule.is_mean)} ({how})"
     if rule.value <= 0:
         return f"{said}, so it may be due to chance"
     if rule.p_value is not None:

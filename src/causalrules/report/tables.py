@@ -62,7 +62,7 @@ def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     low, high = rule.interval
     figure = amount if rule.is_mean else number
     between = "–" if math.isnan(low) else f"{figure(low)} to {figure(high)}"
-    reliable, effect, unadjusted = map(figure, (rule.reliable_effect, rule.effect, rule.marginal_effect))
+    reliable, effect, unadjusted = map(figure, (rule.conservative, rule.effect, rule.marginal_effect))
     coverage, rows = percent(rule.coverage), f"{rule.n_covered:,}"
     value = [figure(rule.value)] if wording.ranking(rules) else []
     evidence = {"adjusted p": "–" if rule.p_value is None else f"{rule.p_value:.3g}", "verdict": _word(rule) or "–"}

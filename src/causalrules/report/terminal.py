@@ -79,7 +79,7 @@ def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _cells(position: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
-    effects = (*([rule.value] if ranking(rules) else []), rule.reliable_effect, rule.effect, rule.marginal_effect)
+    effects = (*([rule.value] if ranking(rules) else []), rule.conservative, rule.effect, rule.marginal_effect)
     shown = map(amount if rule.is_mean else number, effects)
     return (str(position), *shown, percent(rule.coverage), f"{rule.n_covered:,}")
 

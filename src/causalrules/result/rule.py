@@ -338,6 +338,11 @@ class RuleResult:
             return -estimators.reliable_effect(b, a, d, c, self.beta)
         return estimators.reliable_effect(a, b, c, d, self.beta)
 
+    @property
+    def conservative(self) -> float:
+        """The conservative effect as it is shown: a difference of probabilities is never beyond −1 and 1."""
+        return self.reliable_effect if self.is_mean else float(np.clip(self.reliable_effect, -1.0, 1.0))
+
     @cached_property
     def effect(self) -> float:
         """The effect adjusted for the controls, over the strata with overlap; nan if there are none."""
@@ -392,7 +397,18 @@ class RuleResult:
         return interval
 
     def interval_at(self, confidence: float) -> Interval:
-        """Return the confidence interval of `effect`, for a rule that was fixed in advance."""
+        """Return the confidence interval of `effect`, for a rule that was fixed in advance.
+
+        Parameters
+        ----------
+        confidence
+            Confidence of the interval.
+
+        Returns
+        -------
+        Interval
+            Its two ends.
+        """
         reach = estimators.beta_of_confidence(confidence) * self.standard_error
         low, high = self.effect - reach, self.effect + reach
         return Interval(low, high) if self.is_mean else Interval(float(np.maximum(low, -1)), float(np.minimum(high, 1)))
