@@ -252,7 +252,7 @@ def lalonde_columns() -> tuple[Columns, Columns]:
 
 def programme(columns: Columns, control: list[str]) -> tuple[cr.RuleSet, cr.RuleResult]:
     rules = cr.discover(columns, "re78", "> 0", control=control, actionable="treat", k=2, **RELIABLE)
-    return rules, next(rule for rule in rules if rule.text == "treat ≥ 1")
+    return rules, next(rule for rule in rules if rule.text == "treat = 1")
 
 
 def lalonde(quick: bool) -> None:

@@ -23,7 +23,7 @@ import causalrules as cr
 FOLDER = Path(os.environ.get("CAUSALRULES_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / "causal"
 FILES = {"experiment": FOLDER / "lalonde_nsw_dw.csv", "survey": FOLDER / "lalonde_psid_controls.csv"}
 COLUMNS = ("treat", "age", "education", "black", "hispanic", "married", "re74", "re75", "re78")
-TRAINED = "treat ≥ 1"
+TRAINED = "treat = 1"
 
 
 def missing() -> str | None:
@@ -44,7 +44,7 @@ def of_training(rows: list[dict[str, float]], control: tuple[str, ...] = ()) -> 
     (trained,) = [rule for rule in rules if str(rule) == TRAINED]
     low, high = trained.interval()
     print(
-        f"  difference {trained.effect:+.1%} (95 % interval {low:+.1%} to {high:+.1%}), reliable difference "
+        f"  difference {trained.effect:+.1%} (95 % interval {low:+.1%} to {high:+.1%}), conservative difference "
         f"{trained.reliable_effect:+.1%}, overlap {trained.overlap:.0%} of {len(rows):,} rows, "
         f"strata: {len(trained.strata)}\n"
     )
@@ -64,9 +64,9 @@ def main() -> dict[str, cr.RuleResult]:
     print("Trained against the survey, adjusted for earnings in 1974 and 1975:")
     results["adjusted"] = of_training(trained + survey, ("re74", "re75"))
 
-    print("Adjusting finds the sign and the size of the experiment. But nearly half of the people are in strata")
-    print("where nobody was trained, and in others a handful were: the reliable difference, which counts on what")
-    print("the data can carry in every stratum, makes no claim.")
+    print("Adjusting finds the sign of the experiment, within its interval. But two thirds of the people are in strata")
+    print("where nobody was trained, and in others a handful were: the conservative difference, which counts on what")
+    print("the data can carry, makes no claim.")
     return results
 
 

@@ -16,6 +16,7 @@ import pytest
 import sklearn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
@@ -285,7 +286,7 @@ def test_the_score_keeps_the_strata_and_the_outcome_of_fit() -> None:
     rng = np.random.default_rng(0)
     columns = {"x": rng.integers(0, 3, 400), "age": rng.integers(0, 90, 400)}
     y = np.where(columns["x"] + rng.random(400) * 3 > 2.5, "yes", "no")
-    model = cr.CausalRules(outcome="yes", k=1).fit(columns, y, control="age")
+    model = cr.CausalRules(outcome="yes", k=1, control_bins=4).fit(columns, y, control="age")
     cuts = model.rules_.problem.strata.bins["age"].uppers
     assert len(cuts) == 3
     young = columns["age"] <= cuts[1]
@@ -303,6 +304,69 @@ def test_the_score_keeps_the_strata_and_the_outcome_of_fit() -> None:
     # The outcome is that of fit(), also where the parameter was changed since.
     score = model.score(part, y[young])
     assert model.set_params(outcome="no").score(part, y[young]) == score
+
+
+def numbers(seed: int = 0, n: int = 300) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    """x raises the target by 3, and z by 1 for each of its values."""
+    rng = np.random.default_rng(seed)
+    columns: dict[str, Any] = {"x": rng.integers(0, 2, n), "w": rng.random(n), "z": rng.integers(0, 3, n)}
+    return columns, 3 * columns["x"] + columns["z"] + rng.normal(size=n)
+
+
+def test_a_numeric_target_is_scored_by_its_mean_in_its_units() -> None:
+    columns, y = numbers()
+    model = cr.CausalRules(k=2).fit(columns, y, control="z")
+    best = model.rules_[0]
+    assert best.is_mean
+    assert str(best) == "x = 1"
+    assert np.array_equal(model.transform(columns)[:, 0], columns["x"] == 1)
+    assert model.predict_effect(columns)[columns["x"] == 1] == pytest.approx(best.effect)
+    others, target = numbers(1)
+    # by hand: κ = 2 rows of the stratum's mean on each side, and a margin of two standard errors
+    effect = variance = 0.0
+    for z in range(3):
+        rows = others["z"] == z
+        on, off, weight = rows & (others["x"] == 1), rows & (others["x"] == 0), rows.mean()
+        mean = target[rows].mean()
+        sides = [(target[side].sum() + 2 * mean) / (side.sum() + 2) for side in (on, off)]
+        effect += weight * (sides[0] - sides[1])
+        variance += weight**2 * target[rows].var() * (1 / (on.sum() + 2) + 1 / (off.sum() + 2))
+    assert model.score(others, target) == pytest.approx(effect - 2 * np.sqrt(variance))
+    assert model.score(others, 10 * target) == pytest.approx(10 * model.score(others, target))
+    assert model.score(others, -target) < 0
+    with_missing = np.where(np.arange(len(target)) % 3, target, np.nan)
+    known = np.isfinite(with_missing)
+    assert model.score(others, with_missing) == pytest.approx(
+        model.score({name: values[known] for name, values in others.items()}, target[known])
+    )
+    with pytest.raises(DataError, match="y holds text values; in fit\\(\\) it held numbers"):
+        model.score(others, ["high"] * len(target))
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_a_rule_that_lowers_as_asked_scores_as_the_opposite_that_raises(mean: bool) -> None:
+    columns, y = numbers()
+    target: Any = y if mean else (y > 2.5).astype(int)
+    raising = cr.CausalRules(k=1).fit(columns, -target if mean else 1 - target, control="z")
+    lowering = cr.CausalRules(k=1, direction="decrease").fit(columns, target, control="z")
+    assert str(lowering.rules_[0]) == str(raising.rules_[0]) == "x = 0"
+    score = lowering.score(columns, target)
+    assert score == pytest.approx(raising.score(columns, -target if mean else 1 - target))
+    assert score > 0
+
+
+def test_the_score_compares_with_the_reference_as_fit_does() -> None:
+    rng = np.random.default_rng(3)
+    columns = {"arm": rng.choice(["none", "a", "b"], 600), "z": rng.integers(0, 2, 600)}
+    y = (rng.random(600) < 0.3 + 0.4 * (columns["arm"] == "a") + 0.2 * (columns["arm"] == "b")).astype(int)
+    model = cr.CausalRules(k=1, reference=("arm", "none"), actionable="arm").fit(columns, y, control="z")
+    assert str(model.rules_[0]) == "arm = a"
+    counts = [
+        [int(np.sum((columns["z"] == z) & (columns["arm"] == arm) & (y == happened))) for z in (0, 1)]
+        for arm in ("a", "none")
+        for happened in (1, 0)
+    ]
+    assert model.score(columns, y) == pytest.approx(estimators.reliable_effect(*counts, beta=2.0))
 
 
 def test_a_condition_as_outcome_holds_for_values_that_fit_has_not_seen() -> None:
@@ -462,7 +526,7 @@ def test_structured_arrays_and_array_likes_are_read() -> None:
 
 def test_a_column_named_as_the_target_is_not_lost() -> None:
     model = cr.CausalRules(k=1).fit({"y": [0, 1, 0, 1], "x": [0, 1, 1, 1]}, [0, 1, 0, 1])
-    assert str(model.rules_[0]) == "y ≥ 1"
+    assert str(model.rules_[0]) == "y = 1"
     assert model.rules_.question.target == "y_"
 
 

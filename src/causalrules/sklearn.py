@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import estimators
-from causalrules.data.columns import check_names
+from causalrules.data.columns import Kind, check_names
 from causalrules.data.reading import is_dask, read
 from causalrules.discovery import discover
 from causalrules.exceptions import CausalRulesError, CausalRulesWarning, DataError, OptionError
@@ -24,6 +24,7 @@ from causalrules.language.outcome import resolve_outcome
 from causalrules.question import Question, options, parameters
 from causalrules.result.rules import RuleSet
 from causalrules.text import counted, nearest, shorten
+from causalrules.trust.holdout import compared_rows
 
 # Names and defaults of the options that are parameters of the estimator.
 _PARAMETERS = parameters(lambda known: known.fitted)
@@ -274,7 +275,9 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the reliable effect at β = 2 of the best rule on these rows, in the strata of fit().
 
-        β is fixed, so that models with different `beta` can be compared.
+        β is fixed, so that models with different `beta` can be compared. Where the mean of a numeric y is what counts,
+        it is the pooled estimate less its margin at β = 2, in the units of y. With direction="decrease" the sign is
+        turned, so that a better model has a higher score.
 
         Parameters
         ----------
@@ -288,7 +291,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         Returns
         -------
         float
-            The reliable effect; 0 if fit() found no rule.
+            The score; 0 if fit() found no rule.
 
         Examples
         --------
@@ -301,16 +304,25 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         rules, table = self._fitted, read(self._checked(X))
         labels, _ = _labels(y, table.n_records)
         weight = np.ones(len(labels)) if sample_weight is None else _frequencies(sample_weight, len(labels))
-        known, happened = self._outcomes(labels)
+        known, target = self._targets(labels)
         used = known & (weight > 0)
         if not used.any():
             raise DataError("score: no row has a label in y and a weight above zero")
         if not rules:
             return 0.0
-        holds = rules[0].covers(table)
         _, stratum = np.unique(self._problem.strata.index_of(table)[used], return_inverse=True)
-        cell = 4 * stratum + 2 * ~holds[used] + ~happened[used]
-        a, b, c, d = np.bincount(cell, weight[used], 4 * (stratum.max() + 1)).reshape(-1, 4).T
+        chosen = (*compared_rows(rules[0], table, rules.question), used)
+        covered, failing, everything = (
+            estimators.side_of(stratum, target[used], weight[used], rows[used], int(stratum.max()) + 1)
+            for rows in chosen
+        )
+        decrease = rules.question.direction == "decrease"
+        if self._problem.roles.outcome.is_mean:
+            effect = estimators.pooled_effect(covered, failing, everything)
+            variance = estimators.pooled_variance(covered, failing, everything)
+            return (-effect if decrease else effect) - estimators.pooled_margin(_SCORE_BETA, variance)
+        tables = (covered.total, covered.n - covered.total, failing.total, failing.n - failing.total)
+        a, b, c, d = tables if not decrease else (tables[1], tables[0], tables[3], tables[2])
         return estimators.reliable_effect(a, b, c, d, _SCORE_BETA)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -416,13 +428,18 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
             )
         return dict(zip(self._names, columns.values(), strict=True))
 
-    def _outcomes(self, labels: list[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which rows have a label, and which the outcome, even if none of them has it."""
+    def _targets(self, labels: list[Any]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Return which rows have a label, and their target: 1 for the outcome, even if none of them has it, or a number."""
         name = self.rules_.question.target
         rows = read({name: [*labels, *self._examples]})
-        satisfied = resolve_outcome(rows.observed(name), name, self._outcome).satisfied
-        known, happened = rows.select(name, np.ones_like(satisfied)), rows.select(name, satisfied)
-        return known[:-2], happened[:-2]
+        if self._problem.roles.outcome.is_mean:
+            if rows.kinds[name] is not Kind.NUMBER:
+                raise DataError(f"y holds {rows.kinds[name]} values; in fit() it held numbers, whose mean counts")
+            values = np.asarray(rows.histogram(name).values.sortable, np.float64)
+        else:
+            values = resolve_outcome(rows.observed(name), name, self._outcome).satisfied.astype(np.float64)
+        codes = rows.codes(name, np.arange(len(values)))[:-2]
+        return codes >= 0, values[codes]
 
 
 def _derive_parameters() -> None:

@@ -18,7 +18,7 @@ from causalrules.search import deadline
 from causalrules.search import run as search
 from causalrules.search import similarity as coverage
 from causalrules.trust.evidence import SearchEvidence
-from strategies import TARGET, SmallTable, small_tables
+from strategies import RELIABLE, TARGET, SmallTable, small_tables
 
 PASSENGERS = cr.datasets.titanic(library="dict")
 SLOW = [HealthCheck.too_slow]
@@ -89,11 +89,19 @@ def test_a_rule_is_redundant_beside_a_more_general_one_that_is_as_good(
 @given(small_tables())
 @settings(deadline=None, max_examples=30, suppress_health_check=SLOW)
 def test_no_rule_of_an_irredundant_search_is_redundant(table: SmallTable) -> None:
-    assert not any(grouping.redundant(found(table, k=10, max_length=2, redundant=False)))
+    rules = found(table, k=10, max_length=2, redundant=False)
+    assert not any(grouping.redundant(rules))
+    if rules and rules[0].value > 0:  # else they are ranked by another number
+        rows = rows_of(rules, table)
+        assert not any(
+            rows[place] < rows[other] and rules[other].value >= rules[place].value
+            for place in range(len(rules))
+            for other in range(len(rules))
+        )
 
 
 def test_a_result_from_a_file_is_grouped_with_its_data() -> None:
-    rules = cr.discover(PASSENGERS, "survived", k=10)
+    rules = cr.discover(PASSENGERS, "survived", k=10, **RELIABLE)
     read = cr.RuleSet.from_json(rules.to_json())
     with pytest.raises(OptionError, match="pass data="):
         read.groups()

@@ -56,8 +56,11 @@ def shared_rows(rules: RuleSet, data: Any = None) -> NDArray[np.float64]:
 def redundant(rules: RuleSet) -> tuple[bool, ...]:
     """For each rule, whether a more general rule in the list (all its rows and more) has at least its value.
 
-    Where the rows are not at hand, a rule counts as more general only if the conditions alone show it.
+    Where the rows are not at hand, a rule counts as more general only if the conditions alone show it. A search that
+    leaves such rules out has done so by the number it ranks by, which is not the value where no rule stands out.
     """
+    if not rules.question.redundant:
+        return (False,) * len(rules)
     places, values = range(len(rules)), [rule.value for rule in rules]
     if rules.problem is not None:
         within = _coverage(rules, None).within

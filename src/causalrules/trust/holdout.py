@@ -151,6 +151,24 @@ def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, He
     return searched, HeldOut("holdout", held_out.n_rows, seed, sides)
 
 
+def compared_rows(rule: RuleResult, rows: Table, question: Question) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which rows of a table a rule covers, and which they are compared with, as the question asks."""
+    covered = np.ones(rows.n_records, np.bool_)
+    possible = covered.copy()
+    for condition in rule.conditions:
+        known = rows.histogram(condition.column).values
+        holds = rows.select(condition.column, condition.holds(known))
+        covered &= holds
+        if question.missing == "unknown":
+            holds = holds | ~rows.select(condition.column, np.ones(len(known), np.bool_))
+        possible &= holds
+    reference = reference_rows(rows, question)
+    if reference is None:
+        return covered, ~possible
+    chosen = rows.select(*reference)
+    return covered & ~chosen, chosen
+
+
 def second_table(table: Table, problem: Problem, question: Question) -> HeldOut:
     """Take another table as held-out rows, in the language and the strata of the first."""
     other, roles = read(question.holdout), problem.roles
@@ -167,7 +185,6 @@ def second_table(table: Table, problem: Problem, question: Question) -> HeldOut:
     values = np.asarray(rows.histogram(roles.target).values.sortable) if outcome.is_mean else outcome.level
     y = values.astype(np.float64)[rows.codes(roles.target, np.arange(len(values)))]
     weights = np.ones(rows.n_records) if rows.weights is None else rows.weights
-    reference = reference_rows(rows, question)
     try:
         _, stratum = np.unique(problem.strata.index_of(rows), return_inverse=True)
     except DataError as error:
@@ -177,23 +194,12 @@ def second_table(table: Table, problem: Problem, question: Question) -> HeldOut:
         return estimators.side_of(stratum, y, weights, chosen, int(stratum.max()) + 1)
 
     def sides(rule: RuleResult) -> tuple[Side, Side, Side]:
-        covered = np.ones(rows.n_records, np.bool_)
-        possible = covered.copy()
         for condition in rule.conditions:
             if condition.column not in rows.names:
                 raise DataError(
                     f"the rule {rule.text!r} on the holdout table: {unknown_column(condition.column, rows.names)}"
                 )
-            known = rows.histogram(condition.column).values
-            holds = rows.select(condition.column, condition.holds(known))
-            covered &= holds
-            if question.missing == "unknown":
-                holds = holds | ~rows.select(condition.column, np.ones(len(known), np.bool_))
-            possible &= holds
-        failing = ~possible
-        if reference is not None:
-            chosen = rows.select(*reference)
-            covered, failing = covered & ~chosen, chosen
+        covered, failing = compared_rows(rule, rows, question)
         return side(covered), side(failing), side(np.ones(rows.n_records, np.bool_))
 
     return HeldOut("second table", rows.n_rows, None, sides)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from causalrules import estimators
+from causalrules.estimators import Side
 from causalrules.trust.evidence import ControlStrength, Sensitivity, with_evidence
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def control_strengths(rule: RuleResult) -> tuple[ControlStrength, ...]:
     """
     found = []
     for name in rule.labels[0] if rule.labels else ():
-        levels = np.array(list(_merged(rule, [name]).values()), dtype=np.float64)
+        levels = np.array(list(_merged(rule, [name]).values()), dtype=np.float64)[:, :4]
         rare = levels.sum(axis=1) < _RARE * levels.sum()
         a, b, c, d = np.vstack([levels[~rare], levels[rare].sum(axis=0)] if rare.any() else [levels]).T
         on = (a + b + 1) / np.sum(a + b + 1)
@@ -74,7 +75,10 @@ def control_strengths(rule: RuleResult) -> tuple[ControlStrength, ...]:
         sides = ((a + 1) / (a + b + 2), (c + 1) / (c + d + 2))
         with_outcome = max(float(side.max() / side.min()) for side in sides)
         without = _merged(rule, [other for other in rule.labels[0] if other != name])
-        effect = estimators.effect(*np.array(list(without.values())).T)
+        a, b, c, d, u, v = np.array(list(without.values())).T
+        covered, failing = Side.binary(a, b), Side.binary(c, d)
+        everything = Side.binary(a + c + u, b + d + v)
+        effect = estimators.standardised(covered.mean - failing.mean, covered, failing, everything)
         found.append(
             ControlStrength(
                 control=name,
@@ -123,10 +127,11 @@ def _to_include_zero(value_limit: float) -> str:
 
 
 def _merged(rule: RuleResult, names: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
-    """Return the counts of the strata formed by these controls only."""
+    """Return the counts of the strata formed by these controls only: a, b, c, d and the undecided rows with and without."""
     merged: dict[tuple[str, ...], list[int]] = {}
-    for labels, table in zip(rule.labels, rule.counts, strict=True):
-        cells = merged.setdefault(tuple(labels[name] for name in names), [0, 0, 0, 0])
-        for place, count in enumerate(table):
+    undecided = rule.undecided or [(0, 0)] * len(rule.counts)
+    for labels, table, rest in zip(rule.labels, rule.counts, undecided, strict=True):
+        cells = merged.setdefault(tuple(labels[name] for name in names), [0] * 6)
+        for place, count in enumerate((*table, *rest)):
             cells[place] += count
     return merged
