@@ -22,7 +22,7 @@ from causalrules.trust import calibration, repeat, resample
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.evidence import Calibration
 from causalrules.trust.resample import folds
-from strategies import noise
+from strategies import RELIABLE, noise
 
 LIMIT = 60.0
 
@@ -96,7 +96,7 @@ def test_p_values_count_what_was_begun(rules: RuleSet, ends_after: Callable[[int
 
 def test_some_of_the_arrangements_are_a_sample_of_them(ends_after: Callable[[int], None]) -> None:
     columns = {"x": [0, 0, 0, 1, 1, 1], "y": [0, 0, 0, 1, 1, 1]}
-    rules = cr.discover(columns, "y", k=1)
+    rules = cr.discover(columns, "y", k=1, **RELIABLE)
     every = rules.significance(20, n_jobs=1)
     assert every[0].p_value == pytest.approx(2 / 20)
     exceedances = []

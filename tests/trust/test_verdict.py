@@ -78,8 +78,8 @@ def test_shares_are_those_of_the_lists() -> None:
     for place in range(12):
         sample = subsample(rules.problem, 0.5, repeat.generator(7, "sample", place))
         assert sample.n_rows == pytest.approx(150, abs=1)
-        again = repeat.Searcher()(sample, replace(repeat.exact(rules.question), k=10)).rules
-        lists.append([[propositions[number] for number in numbers] for _, numbers in again])
+        again = repeat.Searcher().listed(sample, rules.question, k=10)
+        lists.append([[propositions[number] for number in numbers] for numbers in again])
     rows = planted(300, 0.2)
 
     for rule in found:

@@ -100,8 +100,8 @@ def _mean(target: str, histogram: Histogram) -> Outcome:
         )
     if len(ends) < len(values):
         notes.append(
-            f"the target {target!r} has {len(values):,} values; rules are ranked, and conservative estimates computed, by "
-            f"{len(ends)} levels of them; differences and intervals are computed from the values themselves"
+            f"the target {target!r} has {len(values):,} values; ranking and conservative estimates take {len(ends)} "
+            "levels of them, differences and intervals the values themselves"
         )
     mean = float(np.average(values, weights=counts))
     deviation = counts * (values - mean) ** 2
