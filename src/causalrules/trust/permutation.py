@@ -80,6 +80,8 @@ def significance(
 
     rows = [problem.covered(problem.language.numbers(rule.conditions)).tobytes() for rule in rules]
     by_length = isinstance(rules.question.beta, tuple)
+    if by_length:
+        method = "single-step"
     values = np.array([rule.ratio if by_length else rule.value for rule in rules])
     compare = _Comparison(problem, shuffled, rules.question, values, rows, method)
     enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
