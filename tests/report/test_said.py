@@ -1,0 +1,101 @@
+"""What a report says of means, of unknown values, of reference rows, of rules that lower, and of noise."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import causalrules as cr
+from causalrules.result.rules import RuleSet
+from causalrules.text import amount, percent
+from strategies import noise
+
+
+def earnings(n: int = 500) -> dict[str, Any]:
+    """A course raises earnings by about 2,000, and the course of some people is not known."""
+    rng = np.random.default_rng(13)
+    course, sex = rng.choice(["yes", "no"], n), rng.choice(["f", "m"], n)
+    earned = 9000 + 2000.0 * (course == "yes") + 500 * (sex == "m") + rng.normal(size=n) * 800
+    return {"course": np.where(rng.random(n) < 0.1, None, course), "sex": sex, "earned": earned.round(2)}
+
+
+def seen(rules: RuleSet, form: str) -> str:
+    """The words of a result, without markup and on one line."""
+    text = {
+        "terminal": lambda: str(rules),
+        "notebook": rules._repr_html_,
+        "html": rules.to_html,
+        "markdown": rules.to_markdown,
+    }[form]()
+    if form in ("html", "notebook"):
+        text = re.sub(r"<(style|script)\b.*?</\1>", " ", text, flags=re.DOTALL)
+        text = html.unescape(re.sub(r"<[^>]*>", " ", text))
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("form", ["terminal", "notebook", "html", "markdown"])
+@pytest.mark.parametrize("direction", ["increase", "decrease"])
+def test_a_mean_is_told_in_the_units_of_the_target(form: str, direction: str) -> None:
+    rules = cr.discover(earnings(), "earned", control="sex", k=1, direction=direction).trust(19, 4, 2)
+    rule = rules[0]
+    assert str(rule) == ("course = yes" if direction == "increase" else "course = no")
+    said = seen(rules, form)
+    assert amount(rule.effect) in said
+    assert amount(rule.reliable_effect) in said
+    assert abs(rule.effect) == pytest.approx(2000, abs=200)
+    assert not re.search(r"\bpoints?\b", said.replace("cut points", ""))
+    assert "nan" not in said.lower().split()
+    if form != "markdown":
+        assert "mean of earned" in said
+    # neither an effect as a percentage nor as a share of rows
+    assert percent(rule.effect) not in said
+
+
+@pytest.mark.parametrize("form", ["terminal", "notebook", "html"])
+def test_rows_that_cannot_be_compared_are_counted(form: str) -> None:
+    columns = earnings()
+    rules = cr.discover(columns, "earned", control="sex", actionable="course", k=1)
+    unknown = sum(value is None for value in columns["course"])
+    assert rules[0].n_undecided == unknown
+    assert re.search(rf"\b{unknown} rows", seen(rules, form))
+    known = cr.discover(columns, "earned", control="sex", actionable="course", k=1, missing="false")
+    assert f"{unknown} rows" not in seen(known, form)
+
+
+@pytest.mark.parametrize("form", ["terminal", "notebook", "html"])
+@pytest.mark.parametrize("direction", ["increase", "decrease"])
+def test_noise_is_called_noise(form: str, direction: str) -> None:
+    said = seen(cr.discover(noise(0), "y", control="z", k=2, direction=direction), form)
+    assert "No rule stands out from chance" in said
+    found = cr.discover(earnings(), "earned", control="sex", k=1, direction=direction)
+    assert "No rule stands out from chance" not in seen(found, form)
+
+
+def test_noise_is_not_supported() -> None:
+    rules = cr.discover(noise(0), "y", control="z", k=2).trust(39, 4, 2)
+    assert all(rule.ratio < 1 and rule.value < 0 for rule in rules)
+    assert [rule.evidence.verdict.word for rule in rules] == ["not supported"] * 2  # type: ignore[union-attr]
+    assert "(single-step, " in seen(rules, "terminal")
+
+
+@pytest.mark.parametrize("form", ["terminal", "html"])
+def test_reference_rows_are_named(form: str) -> None:
+    rng = np.random.default_rng(2)
+    arm = rng.choice(["placebo", "a", "b"], 600)
+    columns = {"arm": arm, "y": (rng.random(600) < 0.2 + 0.3 * (arm == "a") + 0.4 * (arm == "b")).astype(int)}
+    said = seen(cr.discover(columns, "y", reference=("arm", "placebo"), k=2), form)
+    assert "compared with arm = placebo" in said
+    assert "compared with" not in seen(cr.discover(columns, "y", k=2), "terminal")
+
+
+def test_a_rule_that_lowers_an_outcome_is_told_as_less_often() -> None:
+    columns = {**earnings(), "poor": (earnings()["earned"] < 10_000).astype(int)}
+    del columns["earned"]
+    rules = cr.discover(columns, "poor", control="sex", k=1, direction="decrease")
+    assert rules[0].effect < 0
+    assert f"occurs {amount(-100 * rules[0].effect)[:4]}" in seen(rules, "html")
+    assert "points less often" in seen(rules, "html")

@@ -1,0 +1,347 @@
+"""Trust where a mean is compared, where values are unknown, with reference rows and where less is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import causalrules as cr
+from causalrules.estimators import beta_of_confidence
+from causalrules.result.rule import RuleResult
+from causalrules.result.rules import RuleSet
+from causalrules.trust.evidence import HonestEffect, RuleEvidence, Significance
+from causalrules.trust.holdout import holm
+from strategies import noise
+
+Rows = NDArray[np.bool_]
+
+
+def table(seed: int = 0, n: int = 400, shift: float = 3.0) -> dict[str, Any]:
+    """drug = yes moves the number y by `shift` and the outcome with it; some doses of the drug are not known."""
+    rng = np.random.default_rng([21, seed + 1])
+    drug = rng.choice(["yes", "no"], n)
+    z = rng.choice(["old", "young"], n, p=[0.3, 0.7])
+    amount = shift * (drug == "yes") + 2.0 * (z == "old") + rng.normal(size=n) * 2
+    written = np.where(rng.random(n) < 0.2, None, drug)
+    return {
+        "drug": written,
+        "other": rng.integers(0, 5, n),
+        "z": z,
+        "cost": 100 * amount,
+        "well": (amount > 1.5).astype(int),
+        "arm": rng.choice(["placebo", "a", "b"], n),
+    }
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "mean": {"target": "cost"},
+    "unknown": {"target": "well"},
+    "decrease": {"target": "well", "direction": "decrease"},
+    "mean decrease": {"target": "cost", "direction": "decrease"},
+}
+
+
+def ask(columns: dict[str, Any], case: str, **options: Any) -> RuleSet:
+    asked = {"control": "z", "actionable": ["drug", "other"], "k": 2, "max_length": 2, "n_jobs": 1}
+    return cr.discover(columns, **asked | CASES[case] | options)
+
+
+def known(rule: RuleResult) -> RuleEvidence:
+    assert rule.evidence is not None
+    return rule.evidence
+
+
+def honest_of(rule: RuleResult) -> HonestEffect:
+    honest = known(rule).honest
+    assert honest is not None
+    return honest
+
+
+def three_ways(rule: RuleResult, columns: dict[str, Any]) -> tuple[Rows, Rows]:
+    """The rows that satisfy a rule of conditions on drug and other, and those that fail: unknown drugs may be either."""
+    n = len(columns["z"])
+    holds, fails = np.ones(n, bool), np.zeros(n, bool)
+    for condition in rule.conditions:
+        each = [
+            None
+            if value is None
+            else {"=": value == condition.value, "<=": value <= condition.value, ">=": value >= condition.value}[
+                condition.operator
+            ]
+            if not isinstance(value, str)
+            else value == condition.value
+            for value in columns[condition.column]
+        ]
+        holds &= np.array([value is True or (value is not None and bool(value)) for value in each])
+        fails |= np.array([value is not None and not value for value in each])
+    return holds, fails
+
+
+def adjusted(rule: RuleResult, columns: dict[str, Any], target: str) -> tuple[float, float, float]:
+    """The effect, its standard error with chance in the strata, and the share with a comparison group, by hand."""
+    y, (holds, fails) = np.asarray(columns[target], float), three_ways(rule, columns)
+    strata = [columns["z"] == z for z in ("old", "young")]
+    strata = [rows for rows in strata if (rows & holds).any() and (rows & fails).any()]
+    compared = sum(rows.sum() for rows in strata)
+    differences = np.array([y[rows & holds].mean() - y[rows & fails].mean() for rows in strata])
+    weights = np.array([rows.sum() / compared for rows in strata])
+    effect = float(weights @ differences)
+    variances = np.array([sum(y[rows & side].var(ddof=1) / (rows & side).sum() for side in (holds, fails)) for rows in strata])
+    error = float(np.sqrt(weights**2 @ variances + weights @ (differences - effect) ** 2 / compared))
+    return effect, error, compared / len(y)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_numbers_of_a_rule_are_those_counted_by_hand(case: str) -> None:
+    columns, target = table(), CASES[case]["target"]
+    for rule in ask(columns, case, k=4):
+        holds, fails = three_ways(rule, columns)
+        assert (rule.n_covered, rule.n_failing) == (holds.sum(), fails.sum())
+        assert rule.n_undecided == np.sum(~holds & ~fails)
+        assert rule.effect == pytest.approx(adjusted(rule, columns, target)[0])
+    # the drug is not known for some, which leaves it open whether the best rule holds
+    assert ask(columns, case)[0].n_undecided == sum(value is None for value in columns["drug"]) > 0
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_second_table_measures_what_is_counted_by_hand(case: str) -> None:
+    first, second, target = table(), table(1), CASES[case]["target"]
+    rules = ask(first, case, holdout=second)
+    p_values = []
+    for rule in rules:
+        honest = honest_of(rule)
+        effect, error, overlap = adjusted(rule, second, target)
+        assert honest.effect == pytest.approx(effect)
+        assert honest.overlap == pytest.approx(overlap)
+        assert honest.n_rows == 400
+        # the error of a share has a correction for few rows, that of a mean has none
+        assert honest.standard_error == pytest.approx(error, rel=1e-3 if rule.is_mean else 0.05)
+        assert honest.standard_error is not None
+        reach = beta_of_confidence(0.95) * honest.standard_error
+        assert (honest.low, honest.high) == (pytest.approx(effect - reach), pytest.approx(effect + reach))
+        p_values.append(honest.p_value)
+        assert len(honest.counts) == (0 if rule.is_mean else 2)
+    assert p_values[0] is not None
+    assert p_values[0] < 0.001  # also where less is wanted
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_share_that_is_held_out_and_the_rows_searched_make_up_the_table(case: str) -> None:
+    columns, target = table(), CASES[case]["target"]
+    rule = ask(columns, case, holdout=0.4)[0]
+    honest = honest_of(rule)
+    holds, fails = three_ways(rule, columns)
+    assert honest.n_rows + int(rule.sides[2].n.sum()) == 400
+    assert honest.effect == pytest.approx(adjusted(rule, columns, target)[0], rel=0.25)
+    if not rule.is_mean:
+        y = np.asarray(columns[target]) == 1
+        total = np.sum(rule.counts, axis=0) + np.sum(honest.counts, axis=0)
+        assert total.tolist() == [sum(holds & y), sum(holds & ~y), sum(fails & y), sum(fails & ~y)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_true_rule_is_supported_by_all_evidence(case: str) -> None:
+    columns = table(n=600)
+    rules = ask(columns, case).trust(99, 20, 3, n_jobs=2)
+    rule = rules[0]
+    assert str(rule) == ("drug = no" if "decrease" in case else "drug = yes")
+    assert (rule.effect < 0) == ("decrease" in case)
+    evidence = known(rule)
+    assert rule.p_value == 0.01
+    assert evidence.stability is not None
+    assert evidence.stability.nearly == 1
+    honest = honest_of(rule)
+    assert honest.effect == pytest.approx(rule.effect, rel=0.2)
+    assert honest.p_value is not None
+    assert honest.p_value < 0.001
+    assert (evidence.sensitivity is None) == rule.is_mean
+    assert evidence.overlap is not None
+    assert (evidence.overlap.low is None) == rule.is_mean
+    assert evidence.verdict is not None
+    assert evidence.verdict.word == "strong"
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_opposite_of_a_true_rule_is_not_supported(case: str) -> None:
+    """Where only the rule that does the opposite can be chosen, none stands out."""
+    columns = table(n=600)
+    opposite = "yes" if "decrease" in case else "no"
+    columns["drug"] = [value if value is None else ("none" if value == opposite else value) for value in columns["drug"]]
+    wrong = "drug = none"
+    rules = cr.evaluate(columns, wrong, **{"control": "z"} | CASES[case]).trust(99, n_jobs=2)
+    searched = ask(columns, case, actionable="drug", k=2)
+    assert str(searched[0]) != wrong
+    worst = next(rule for rule in searched if str(rule) == wrong)
+    assert worst.ratio < 0
+    judged = next(rule for rule in searched.significance(99) if str(rule) == wrong)
+    assert judged.p_value == 1
+    # p of a rule that is named in advance is two-sided
+    assert rules[0].p_value == 0.01
+
+
+def test_cross_fitting_a_mean_is_the_mean_over_the_parts_in_units() -> None:
+    columns = table()
+    rule = ask(columns, "mean").cross_fit(4, seed=2)[0]
+    honest = honest_of(rule)
+    assert honest.found == honest.splits == 4
+    assert honest.counts == ()
+    assert honest.effect == pytest.approx(adjusted(rule, columns, "cost")[0], rel=0.05)
+    assert honest.standard_error == pytest.approx(adjusted(rule, columns, "cost")[1], rel=0.1)
+    tenfold = {**columns, "cost": 10 * columns["cost"]}
+    assert honest_of(ask(tenfold, "mean").cross_fit(4, seed=2)[0]).effect == pytest.approx(10 * (honest.effect or 0))
+
+
+def arms(n: int = 900) -> dict[str, Any]:
+    """Arm a raises the outcome above the placebo; arm b, which most rows have, raises it far more."""
+    rng = np.random.default_rng(5)
+    arm = rng.choice(["placebo", "a", "b"], n, p=[0.3, 0.3, 0.4])
+    z = rng.choice(["old", "young"], n)
+    p = 0.2 + 0.1 * (z == "old") + 0.3 * (arm == "a") + 0.6 * (arm == "b")
+    return {"arm": arm, "z": z, "y": (rng.random(n) < p).astype(int)}
+
+
+@pytest.mark.parametrize("how", ["cross-fitting", "holdout", "second table"])
+def test_reference_rows_are_what_held_out_rows_are_compared_with(how: str) -> None:
+    columns = arms()
+    holdout = {"cross-fitting": None, "holdout": 0.4, "second table": columns}[how]
+    options: dict[str, Any] = {"control": "z", "actionable": "arm", "reference": ("arm", "placebo"), "holdout": holdout}
+    rules = cr.discover(columns, "y", k=2, **options).trust(99, 10, 4, n_jobs=2)
+    assert [str(rule) for rule in rules] == ["arm = b", "arm = a"]
+    for rule, truth in zip(rules, (0.6, 0.3), strict=True):
+        honest = honest_of(rule)
+        assert honest.effect == pytest.approx(truth, abs=0.12)
+        assert rule.p_value == 0.01
+        verdict = known(rule).verdict
+        assert verdict is not None
+        assert verdict.word == "strong"
+        if how == "second table":
+            y, inside = columns["y"] == 1, [columns["z"] == z for z in ("old", "young")]
+            arm = columns["arm"] == str(rule)[-1]
+            placebo = columns["arm"] == "placebo"
+            by_hand = sum(
+                rows.mean() * (y[rows & arm].mean() - y[rows & placebo].mean()) for rows in inside
+            )
+            assert honest.effect == pytest.approx(by_hand)
+            assert honest.effect == pytest.approx(rule.effect)
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
+
+
+@cache
+def by_permutation(case: str, times: int = 4000) -> tuple[RuleSet, NDArray[np.float64]]:
+    """Two-sided p-values of three named rules from labels that NumPy shuffles, with κ = 2 rows of the stratum's mean."""
+    columns, target = table(4, n=150, shift=0.8), CASES[case]["target"]
+    asked = ["drug = yes", "other >= 3", "drug = yes and other >= 2"]
+    rules = cr.evaluate(columns, asked, **{"control": "z"} | CASES[case])
+    y, rng = np.asarray(columns[target], float), np.random.default_rng(0)
+    levels = np.unique(y)
+    if len(levels) > 32:
+        assert rules.problem is not None
+        y = rules.problem.comparison.values[rules.problem.outcome]  # means of 32 levels, which the search ranks by
+    strata = [np.flatnonzero(columns["z"] == z) for z in ("old", "young")]
+    sides = [three_ways(rule, columns) for rule in rules]
+
+    def effects(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = []
+        for holds, fails in sides:
+            total = 0.0
+            for rows in strata:
+                mean = values[rows].mean()
+                k, f = holds[rows].sum(), fails[rows].sum()
+                difference = (values[rows][holds[rows]].sum() + 2 * mean) / (k + 2)
+                difference -= (values[rows][fails[rows]].sum() + 2 * mean) / (f + 2)
+                total += len(rows) / len(values) * difference * (k > 0 and f > 0)
+            found.append(abs(total))
+        return np.array(found)
+
+    observed, as_good = effects(y), np.zeros(3)
+    for _ in range(times):
+        shuffled = y.copy()
+        for rows in strata:
+            shuffled[rows] = rng.permutation(y[rows])
+        as_good += effects(shuffled) >= observed - 1e-9
+    return rules, (1 + as_good) / (1 + times)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_p_values_of_named_rules_are_those_of_shuffled_labels(case: str) -> None:
+    rules, expected = by_permutation(case)
+    judged = rules.significance(1999, n_jobs=2)
+    found = [known(rule).significance for rule in judged]
+    alone = [each.single_step for each in found if isinstance(each, Significance)]
+    error = 4 * np.sqrt(expected * (1 - expected) / 1999 + 1e-6)
+    assert np.all(np.abs(np.array(alone) - expected) < error), (alone, expected)
+    assert [rule.p_value for rule in judged] == holm(alone)
+    assert judged.evidence is not None
+    assert judged.evidence.permutation is not None
+    assert judged.evidence.permutation.method == "fixed rules"
+    assert expected.min() < 0.1 < expected.max()  # or every table would give them
+
+
+def test_rules_named_in_advance_are_judged_without_a_search() -> None:
+    rules = cr.evaluate(table(n=600), ["drug = yes", "other >= 3"], "well", control="z").trust(99, n_jobs=2)
+    assert rules.stopped == "evaluated"
+    for rule in rules:
+        evidence = known(rule)
+        assert (evidence.honest, evidence.stability) == (None, None)
+        assert evidence.verdict is not None
+        assert not any("held-out" in doubt or "resampled" in doubt for doubt in evidence.verdict.doubts)
+    assert [known(rule).verdict.word for rule in rules] == ["strong", "not supported"]  # type: ignore[union-attr]
+    assert "adjusted for the number of rules (Holm, two-sided, 99 of at most 99" in " ".join(str(rules).split())
+
+
+def test_rules_by_length_are_compared_by_their_ratios_in_one_step() -> None:
+    columns = noise(4, n=80)
+    rules = cr.discover(columns, "y", control="z", k=3, max_length=1, max_bins=3)
+    assert all(rule.by_length for rule in rules)
+    times = 60
+    judged = rules.significance(times, seed=1, stop_early=False, n_jobs=2)
+    problem = rules.problem
+    assert problem is not None
+    # every rule of every shuffled table, by evaluating it
+    from causalrules.trust import repeat
+    from causalrules.trust.resample import permuted
+
+    every = [(proposition,) for proposition in problem.language.propositions]
+    as_good = np.zeros(len(rules))
+    for place in range(times):
+        shuffled = permuted(problem, repeat.generator(1, "permutation", place))
+        table_of = {**columns, "y": shuffled.outcome}
+        measured = cr.evaluate(table_of, every, "y", control="z", actionable=[f"x{i}" for i in range(4)])
+        best = max(replace(rule, beta=rules[0].beta).ratio for rule in measured)
+        as_good += best >= np.array([rule.ratio for rule in rules]) - 1e-9
+    assert [rule.p_value for rule in judged] == pytest.approx(np.maximum.accumulate(1 + as_good) / (1 + times))
+    assert judged.evidence is not None
+    assert judged.evidence.permutation is not None
+    assert judged.evidence.permutation.method == "single-step"
+
+
+def test_a_table_in_which_nothing_can_be_compared_is_searched() -> None:
+    """Each stratum is all on one side, so every effect and every margin is 0."""
+    rules = cr.discover({"x": [False, True] * 3, "z": ["a", "b"] * 3, "y": [1, 0, 0, 1, 1, 0]}, "y", control="z")
+    assert [rule.ratio for rule in rules] == [0.0] * len(rules)
+    assert [rule.p_value for rule in rules.significance(19)] == [1.0] * len(rules)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_json_brings_back_an_equal_result(case: str) -> None:
+    for options in ({}, {"beta": 1.5}, {"reference": ("drug", "no"), "actionable": "drug"}, {"holdout": 0.3}):
+        rules = ask(table(), case, **options).significance(19)
+        read = cr.RuleSet.from_json(rules.to_json())
+        assert read == rules
+        assert isinstance(read.question.beta, tuple) == ("beta" not in options)
+        for mine, theirs in zip(rules, read, strict=True):
+            assert (mine.sums, mine.undecided, mine.by_length, mine.decrease) == (
+                theirs.sums,
+                theirs.undecided,
+                theirs.by_length,
+                theirs.decrease,
+            )
+            assert (mine.effect, mine.value, mine.ratio, mine.n_undecided, mine.margin) == pytest.approx(
+                (theirs.effect, theirs.value, theirs.ratio, theirs.n_undecided, theirs.margin), nan_ok=True
+            )
