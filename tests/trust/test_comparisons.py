@@ -63,7 +63,7 @@ def honest_of(rule: RuleResult) -> HonestEffect:
 
 
 def three_ways(rule: RuleResult, columns: dict[str, Any]) -> tuple[Rows, Rows]:
-    """The rows that satisfy a rule of conditions on drug and other, and those that fail: unknown drugs may be either."""
+    """The rows that satisfy a rule of conditions on drug and other, and those that fail; unknown drugs may be both."""
     n = len(columns["z"])
     holds, fails = np.ones(n, bool), np.zeros(n, bool)
     for condition in rule.conditions:
@@ -236,7 +236,7 @@ def test_reference_rows_are_what_held_out_rows_are_compared_with(how: str) -> No
 
 @cache
 def by_permutation(case: str, times: int = 4000) -> tuple[RuleSet, NDArray[np.float64]]:
-    """Two-sided p-values of three named rules from labels that NumPy shuffles, with κ = 2 rows of the stratum's mean."""
+    """Two-sided p-values of three named rules from labels that NumPy shuffles, with κ = 2 rows of a stratum's mean."""
     columns, target = table(4, n=150, shift=0.8), CASES[case]["target"]
     asked = ["drug = yes", "other >= 3", "drug = yes and other >= 2"]
     rules = cr.evaluate(columns, asked, **{"control": "z"} | CASES[case])
