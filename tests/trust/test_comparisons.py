@@ -63,7 +63,7 @@ def honest_of(rule: RuleResult) -> HonestEffect:
 
 
 def three_ways(rule: RuleResult, columns: dict[str, Any]) -> tuple[Rows, Rows]:
-    """The rows that satisfy a rule of conditions on drug and other, and those that fail: unknown drugs may be either."""
+    """The rows that satisfy a rule on drug and other, and those that fail; unknown drugs may be neither."""
     n = len(columns["z"])
     holds, fails = np.ones(n, bool), np.zeros(n, bool)
     for condition in rule.conditions:
@@ -91,7 +91,9 @@ def adjusted(rule: RuleResult, columns: dict[str, Any], target: str) -> tuple[fl
     differences = np.array([y[rows & holds].mean() - y[rows & fails].mean() for rows in strata])
     weights = np.array([rows.sum() / compared for rows in strata])
     effect = float(weights @ differences)
-    variances = np.array([sum(y[rows & side].var(ddof=1) / (rows & side).sum() for side in (holds, fails)) for rows in strata])
+    variances = np.array(
+        [sum(y[rows & side].var(ddof=1) / (rows & side).sum() for side in (holds, fails)) for rows in strata]
+    )
     error = float(np.sqrt(weights**2 @ variances + weights @ (differences - effect) ** 2 / compared))
     return effect, error, compared / len(y)
 
@@ -172,7 +174,7 @@ def test_the_opposite_of_a_true_rule_is_not_supported(case: str) -> None:
     """Where only the rule that does the opposite can be chosen, none stands out."""
     columns = table(n=600)
     opposite = "yes" if "decrease" in case else "no"
-    columns["drug"] = [value if value is None else ("none" if value == opposite else value) for value in columns["drug"]]
+    columns["drug"] = ["none" if value == opposite else value for value in columns["drug"]]
     wrong = "drug = none"
     rules = cr.evaluate(columns, wrong, **{"control": "z"} | CASES[case]).trust(99, n_jobs=2)
     searched = ask(columns, case, actionable="drug", k=2)
@@ -224,9 +226,7 @@ def test_reference_rows_are_what_held_out_rows_are_compared_with(how: str) -> No
             y, inside = columns["y"] == 1, [columns["z"] == z for z in ("old", "young")]
             arm = columns["arm"] == str(rule)[-1]
             placebo = columns["arm"] == "placebo"
-            by_hand = sum(
-                rows.mean() * (y[rows & arm].mean() - y[rows & placebo].mean()) for rows in inside
-            )
+            by_hand = sum(rows.mean() * (y[rows & arm].mean() - y[rows & placebo].mean()) for rows in inside)
             assert honest.effect == pytest.approx(by_hand)
             assert honest.effect == pytest.approx(rule.effect)
     assert cr.RuleSet.from_json(rules.to_json()) == rules
@@ -234,7 +234,7 @@ def test_reference_rows_are_what_held_out_rows_are_compared_with(how: str) -> No
 
 @cache
 def by_permutation(case: str, times: int = 4000) -> tuple[RuleSet, NDArray[np.float64]]:
-    """Two-sided p-values of three named rules from labels that NumPy shuffles, with κ = 2 rows of the stratum's mean."""
+    """Three named rules, and their two-sided p-values from labels that NumPy shuffles."""
     columns, target = table(4, n=150, shift=0.8), CASES[case]["target"]
     asked = ["drug = yes", "other >= 3", "drug = yes and other >= 2"]
     rules = cr.evaluate(columns, asked, **{"control": "z"} | CASES[case])
