@@ -429,7 +429,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return dict(zip(self._names, columns.values(), strict=True))
 
     def _targets(self, labels: list[Any]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Return which rows have a label, and their target: 1 for the outcome, even if no row has it, or a number."""
+        """Return which rows have a label, and their target: a number, or 1 for the outcome, even if none has it."""
         name = self.rules_.question.target
         rows = read({name: [*labels, *self._examples]})
         if self._problem.roles.outcome.is_mean:

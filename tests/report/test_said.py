@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import html
 import re
+import shlex
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import causalrules as cr
+from causalrules.cli import cli
+from causalrules.report import reproduce
 from causalrules.result.rules import RuleSet
 from causalrules.text import amount, percent
 from strategies import noise
@@ -99,3 +105,38 @@ def test_a_rule_that_lowers_an_outcome_is_told_as_less_often() -> None:
     assert rules[0].effect < 0
     assert f"occurs {amount(-100 * rules[0].effect)[:4]}" in seen(rules, "html")
     assert "points less often" in seen(rules, "html")
+
+
+def arms() -> dict[str, Any]:
+    return {**earnings(), "arm": np.random.default_rng(1).choice(["placebo", "a"], 500)}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"direction": "decrease"},
+        {"reference": ("arm", "placebo")},
+        {"beta": 1.5, "missing": "false"},
+        {"outcome": ">= 10000", "error_rate": 0.1, "control_bins": 3},
+    ],
+)
+def test_the_call_and_the_command_of_a_report_repeat_the_result(
+    asked: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = "people.csv"
+    pl.DataFrame(arms(), strict=False).write_csv(path)
+    for rules in (
+        cr.discover(path, "earned", control="sex", actionable=["course", "arm"], k=3, **asked),
+        cr.evaluate(path, ["course = yes", "course = no and arm = a"], "earned", control="sex", **asked),
+    ):
+        made: dict[str, Any] = {}
+        exec(reproduce.call(rules), made)
+        assert (made["rules"].rules, made["rules"].question) == (rules.rules, rules.question)
+        program, *arguments = shlex.split(reproduce.command(rules))
+        assert program == "causalrules"
+        ran = CliRunner().invoke(cli, [arguments[0], "--format=json", "--quiet", *arguments[1:]])
+        assert ran.exit_code == 0, ran.output
+        again = cr.RuleSet.from_json(ran.stdout)
+        assert (again.rules, again.question) == (rules.rules, rules.question)

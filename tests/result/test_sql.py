@@ -368,17 +368,21 @@ def test_every_field_of_the_json_is_documented() -> None:
     graph = "size -> treatment; size -> success; treatment -> success"
     rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", graph=graph)
     payload = json.loads(rules.to_json())
+    unknown: Any = {"x": [1, 2, None, 4, 5, 6] * 20, "y": [0, 1] * 60, "cost": [number / 7 for number in range(120)]}
+    others = [json.loads(cr.discover(unknown, target, actionable="x").to_json()) for target in ("y", "cost")]
     for inner in (
         payload["admissibility"],
         payload["versions"],
+        *(each["versions"] for each in others),
         *(rule["identification"] for rule in payload["rules"]),
     ):
         inner.clear()  # documented where they are made
-    for rule in payload["rules"]:
+    for rule in (rule for each in (payload, *others) for rule in each["rules"]):
         for stratum in rule["strata"]:
             stratum["labels"].clear()
     page = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
-    keys = _keys(payload)
+    keys = set().union(*map(_keys, (payload, *others)))
+    assert {"undecided", "covered", "scored"} <= keys
     assert len(keys) > 60
     assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
     assert payload["schema"] in page

@@ -63,7 +63,7 @@ def honest_of(rule: RuleResult) -> HonestEffect:
 
 
 def three_ways(rule: RuleResult, columns: dict[str, Any]) -> tuple[Rows, Rows]:
-    """The rows that satisfy a rule of conditions on drug and other, and those that fail; unknown drugs may be both."""
+    """The rows that satisfy a rule on drug and other, and those that fail; unknown drugs may be neither."""
     n = len(columns["z"])
     holds, fails = np.ones(n, bool), np.zeros(n, bool)
     for condition in rule.conditions:
@@ -174,9 +174,7 @@ def test_the_opposite_of_a_true_rule_is_not_supported(case: str) -> None:
     """Where only the rule that does the opposite can be chosen, none stands out."""
     columns = table(n=600)
     opposite = "yes" if "decrease" in case else "no"
-    columns["drug"] = [
-        value if value is None else ("none" if value == opposite else value) for value in columns["drug"]
-    ]
+    columns["drug"] = ["none" if value == opposite else value for value in columns["drug"]]
     wrong = "drug = none"
     rules = cr.evaluate(columns, wrong, **{"control": "z"} | CASES[case]).trust(99, n_jobs=2)
     searched = ask(columns, case, actionable="drug", k=2)
@@ -236,7 +234,7 @@ def test_reference_rows_are_what_held_out_rows_are_compared_with(how: str) -> No
 
 @cache
 def by_permutation(case: str, times: int = 4000) -> tuple[RuleSet, NDArray[np.float64]]:
-    """Two-sided p-values of three named rules from labels that NumPy shuffles, with κ = 2 rows of a stratum's mean."""
+    """Three named rules, and their two-sided p-values from labels that NumPy shuffles."""
     columns, target = table(4, n=150, shift=0.8), CASES[case]["target"]
     asked = ["drug = yes", "other >= 3", "drug = yes and other >= 2"]
     rules = cr.evaluate(columns, asked, **{"control": "z"} | CASES[case])

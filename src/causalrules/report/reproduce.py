@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from causalrules.language.propositions import format_column
-from causalrules.options import CutPoints, Flag, Option
+from causalrules.options import CutPoints, Flag, Option, ReferenceRows
 from causalrules.question import Question, differing, flag
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def call(rules: RuleSet) -> str:
-    """Return the call of `discover` in Python."""
+    """Return the call of `discover` or `evaluate` in Python."""
     arguments = {name: _argument(known, value) for name, known, value in _asked(rules)}
     if rules.graph is not None:
         arguments["graph"] = rules.graph.to_dagitty()
@@ -23,12 +23,17 @@ def call(rules: RuleSet) -> str:
             arguments["allow_inadmissible"] = True
     lines = "".join(f"    {name}={value!r},\n" for name, value in arguments.items())
     source = "data" if rules.source is None else repr(rules.source)
-    return f"import causalrules as cr\n\nrules = cr.discover(\n    {source},\n{lines}){_ideas(rules.question)}"
+    what = f"cr.discover(\n    {source},\n"
+    if rules.stopped == "evaluated":
+        what = f"cr.evaluate(\n    {source},\n    {[rule.text for rule in rules]!r},\n"
+    return f"import causalrules as cr\n\nrules = {what}{lines}){_ideas(rules.question)}"
 
 
 def command(rules: RuleSet) -> str:
     """Return the command for a shell."""
     words = ["causalrules", "discover"]
+    if rules.stopped == "evaluated":
+        words = ["causalrules", "evaluate", *(f"--rule={rule.text}" for rule in rules)]
     for name, known, value in _asked(rules):
         words += _words(name, known, value)
     if rules.graph is not None:
@@ -38,10 +43,14 @@ def command(rules: RuleSet) -> str:
 
 
 def _asked(rules: RuleSet) -> Iterator[tuple[str, Option, Any]]:
-    """Yield the options in the form that `discover` takes: outcome without its column, β as given."""
+    """Yield the options in the form that `discover` takes: outcome without its column, β as given, means by default."""
     question = rules.question
     calibrated = rules.evidence is not None and rules.evidence.calibration is not None
     for name, known, value in differing(question):
+        if name == "beta" and isinstance(value, tuple):
+            continue  # by length, as is the default
+        if name == "outcome" and value == f"mean of {format_column(question.target)}":
+            continue
         if name == "outcome":
             value = value.removeprefix(f"{format_column(question.target)} ").removeprefix("= ")
         elif name == "beta" and calibrated:
@@ -53,6 +62,8 @@ def _asked(rules: RuleSet) -> Iterator[tuple[str, Option, Any]]:
 def _argument(known: Option, value: Any) -> Any:
     if isinstance(known.kind, CutPoints):
         return {column: list(points) for column, points in value}
+    if isinstance(known.kind, ReferenceRows):
+        return dict([value])
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -61,6 +72,8 @@ def _words(name: str, known: Option, value: Any) -> list[str]:
         return [flag(name)] if value else [flag(f"no_{name}")]
     if isinstance(known.kind, CutPoints):
         value = tuple(f"{column}={','.join(points)}" for column, points in value)
+    if isinstance(known.kind, ReferenceRows):
+        value = f"{value[0]}={value[1]}"
     option = flag(name)
     joint = "=" if option.startswith("--") else ""
     texts = ["none" if each is None else str(each) for each in (value if isinstance(value, tuple) else (value,))]

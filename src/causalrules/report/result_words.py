@@ -29,7 +29,7 @@ def meaning(rules: RuleSet) -> str:
     """Say what the effects are."""
     question = rules.question
     adjusted = adjustment(question.controls)
-    compared = "" if question.reference is None else f", compared with {_reference(question)}"
+    compared = _compared(question)
     if rules.admissibility:
         of_what = question.outcome if is_mean(rules) else f"probability of {question.outcome}"
         return (
@@ -56,9 +56,12 @@ def is_mean(rules: RuleSet) -> bool:
     return any(rule.is_mean for rule in rules)
 
 
-def _reference(question: Question) -> str:
-    column, value = question.reference  # type: ignore[misc]
-    return f"{plain(column)} = {plain(str(value))}"
+def _compared(question: Question) -> str:
+    """Name the reference rows; empty without any."""
+    if question.reference is None:
+        return ""
+    column, value = question.reference
+    return f", compared with {plain(column)} = {plain(str(value))}"
 
 
 def maximised(question: Question) -> str:
@@ -194,7 +197,7 @@ def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
 def _headline(rule: RuleResult, rules: RuleSet) -> str:
     """Say the estimate and its conservative value, and first whether the rule is not supported."""
     conditions, outcome = rule.text.replace(AND, " and "), rules.question.outcome
-    adjusted = adjustment(rules.question.controls)
+    adjusted = adjustment(rules.question.controls) + _compared(rules.question)
     less = rule.effect < 0
     if math.isnan(rule.effect):
         estimate = f"Where {conditions}, nothing can be estimated, as no row has a comparison group"

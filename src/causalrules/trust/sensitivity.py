@@ -127,7 +127,7 @@ def _to_include_zero(value_limit: float) -> str:
 
 
 def _merged(rule: RuleResult, names: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
-    """Return a, b, c, d and the undecided rows with and without the outcome in the strata of these controls only."""
+    """Return a, b, c, d and the undecided rows, with the outcome and without, in the strata of these controls only."""
     merged: dict[tuple[str, ...], list[int]] = {}
     undecided = rule.undecided or [(0, 0)] * len(rule.counts)
     for labels, table, rest in zip(rule.labels, rule.counts, undecided, strict=True):
