@@ -543,7 +543,7 @@ def test_an_absent_field_takes_its_default_or_is_named() -> None:
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
-def test_names_from_strangers_are_escaped_and_stay_on_one_line(first: str, second: str) -> None:
+def test_untrusted_names_are_escaped_and_stay_on_one_line(first: str, second: str) -> None:
     hostile = f"<script>{first}"
     if second == hostile:
         return

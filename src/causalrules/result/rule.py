@@ -449,14 +449,45 @@ class RuleResult:
         >>> rules[0].covers({"class": [1, 3], "sex": ["female", "female"]}).tolist()
         [True, False]
         """
+        return self._applied(new_data)[0]
+
+    def decides(self, new_data: Any) -> NDArray[np.bool_]:
+        """Tell on which rows of a table it can be decided whether the rule holds.
+
+        Parameters
+        ----------
+        new_data
+            Anything that `discover` reads, with the columns of the rule.
+
+        Returns
+        -------
+        numpy.ndarray
+            For each row, whether the rule surely holds or surely fails: a missing value leaves it open, unless another
+            condition fails.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=1)
+        >>> rules[0].decides({"class": [1, 3, 1], "sex": ["female", None, None]}).tolist()
+        [True, True, False]
+        """
+        covered, possible = self._applied(new_data)
+        return covered | ~possible
+
+    def _applied(self, new_data: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which rows surely satisfy the rule, and which may."""
         table = read(new_data)
-        covered = np.ones(table.n_rows, dtype=np.bool_)
+        covered = np.ones(table.n_records, dtype=np.bool_)
+        possible = covered.copy()
         for condition in self.conditions:
             if condition.column not in table.names:
                 raise UnknownColumnError(f"the rule {self.text!r}: {unknown_column(condition.column, table.names)}")
-            satisfied = condition.holds(table.histogram(condition.column).values)
-            covered &= table.select(condition.column, satisfied)
-        return covered
+            values = table.histogram(condition.column).values
+            holds = table.select(condition.column, condition.holds(values))
+            covered &= holds
+            possible &= holds | ~table.select(condition.column, np.ones(len(values), np.bool_))
+        return covered, possible
 
     def to_sql(self, dialect: str = "duckdb") -> str:
         """Return the rule as a condition for WHERE, which selects the rows of `covers`.
