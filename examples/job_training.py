@@ -58,6 +58,15 @@ def main() -> dict[str, cr.RuleResult]:
     print("The experiment, trained against not drawn:")
     results = {"experiment": of_training(experiment)}
 
+    print("The same in dollars of 1978:")
+    table: dict[str, Any] = {name: [row[name] for row in experiment] for name in COLUMNS}
+    results["dollars"] = cr.evaluate(table, TRAINED, target="re78").significance(999)[0]
+    dollars = results["dollars"]
+    print(
+        f"  difference {dollars.effect:+,.0f} (95 % interval {dollars.interval.low:+,.0f} to "
+        f"{dollars.interval.high:+,.0f}), p = {dollars.p_value:.3f} by shuffling\n"
+    )
+
     print("Trained against the survey, as it is:")
     results["survey"] = of_training(trained + survey)
 

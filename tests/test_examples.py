@@ -53,6 +53,10 @@ def test_job_training(capsys: pytest.CaptureFixture[str]) -> None:
     experiment, survey, adjusted = (found[name] for name in ("experiment", "survey", "adjusted"))
     assert [sum(map(sum, rule.counts)) for rule in (experiment, survey)] == [445, 185 + 2490]
     assert survey.effect < 0 < adjusted.effect
+    # Dehejia and Wahba (1999): 1,794 dollars, with a standard error of 633.
+    assert found["dollars"].effect == pytest.approx(1794, abs=1)
+    assert found["dollars"].standard_error == pytest.approx(671, abs=1)
+    assert found["dollars"].p_value < 0.05
     low, high = experiment.interval
     assert low < adjusted.effect < high
     # "two thirds of the people are in strata where nobody was trained"; "makes no claim"
