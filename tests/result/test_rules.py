@@ -26,6 +26,7 @@ from causalrules.datasets import titanic
 from causalrules.discovery import discover
 from causalrules.exceptions import DataError, InputError
 from causalrules.language.propositions import Proposition
+from causalrules.question import ESTIMATORS
 from causalrules.result.rule import RuleResult
 from causalrules.result.rules import RuleSet
 from causalrules.text import number
@@ -35,18 +36,18 @@ from strategies import VALUES, SmallTable, small_tables
 # --- numbers
 
 
-@given(rule_results(3), st.sampled_from(estimators.ESTIMATORS))
+@given(rule_results(3), st.sampled_from(ESTIMATORS))
 def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> None:
     rule = dataclasses.replace(rule, estimator=estimator)
     strata = rule.strata
     rows = sum(stratum.n for stratum in strata)
     assert rule.n_covered == sum(stratum.a + stratum.b for stratum in strata)
     assert rule.coverage == pytest.approx(rule.n_covered / rows)
-    total = sum(stratum.weight * stratum.reliable_difference for stratum in strata)
+    total: float = sum(stratum.weight * stratum.reliable_difference for stratum in strata)
     if estimator == "pooled":
         # one margin for the whole rule, which no stratum has a part of
         spread = estimators.pooled_variance(*rule.sides)
-        pooled = estimators.pooled_difference(*rule.sides) @ rule.sides[2].n / rows
+        pooled = float(estimators.pooled_difference(*rule.sides) @ rule.sides[2].n) / rows
         total = pooled - estimators.pooled_margin(2.0, spread)
         assert [stratum.weight for stratum in strata] == pytest.approx(list(rule.sides[2].n / rows))
     assert rule.reliable_effect == pytest.approx(total, abs=1e-12)
