@@ -213,7 +213,7 @@ SHAPES = (
 
 
 def noise_above(shape: Noise, seed: int) -> bool:
-    """Is any rule above 0 on a table of noise? Only rules above 0 are looked for, which is fast and decides the same."""
+    """Is any rule above 0 on a table of noise? Only rules above 0 are searched for, which is fast and enough."""
     columns, question = shape.draw(np.random.default_rng([seed, SHAPES.index(shape)] if shape in SHAPES else seed))
     found = prepared(columns, question).search(floor=0.0)
     return bool(found.rules) and found.rules[0][0] > 0

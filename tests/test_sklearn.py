@@ -17,7 +17,7 @@ import sklearn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import sparse  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
@@ -201,7 +201,7 @@ def test_without_rules_there_are_no_columns() -> None:
     [X, pl.from_pandas(X), pa.Table.from_pandas(X), X.to_dict("list")],
     ids=lambda given: f"{type(given).__module__.split('.')[0]}",
 )
-def test_set_output_selects_the_container(container: str, made_by: type, given: Any) -> None:
+def test_set_output_selects_the_container(container: str, made_by: Any, given: Any) -> None:
     model = cr.CausalRules(k=2).set_output(transform=container)
     for made in (model.fit_transform(given, Y), model.transform(given), clone(model).fit(given, Y).transform(given)):
         assert isinstance(made, made_by)
@@ -287,6 +287,7 @@ def test_the_score_keeps_the_strata_and_the_outcome_of_fit() -> None:
     columns = {"x": rng.integers(0, 3, 400), "age": rng.integers(0, 90, 400)}
     y = np.where(columns["x"] + rng.random(400) * 3 > 2.5, "yes", "no")
     model = cr.CausalRules(outcome="yes", k=1, control_bins=4).fit(columns, y, control="age")
+    assert model.rules_.problem is not None
     cuts = model.rules_.problem.strata.bins["age"].uppers
     assert len(cuts) == 3
     young = columns["age"] <= cuts[1]
@@ -297,7 +298,8 @@ def test_the_score_keeps_the_strata_and_the_outcome_of_fit() -> None:
         for covered in (True, False)
         for outcome in ("yes", "no")
     ]
-    assert model.score(part, y[young]) == pytest.approx(estimators.reliable_effect(*counts, beta=2.0))
+    a, b, c, d = counts
+    assert model.score(part, y[young]) == pytest.approx(estimators.reliable_effect(a, b, c, d, 2.0))
     assert model.score(part, np.full(young.sum(), "no")) < 0
     with pytest.raises(DataError, match="rows and y has 400"):
         model.score(part, y)
@@ -359,14 +361,15 @@ def test_the_score_compares_with_the_reference_as_fit_does() -> None:
     rng = np.random.default_rng(3)
     columns = {"arm": rng.choice(["none", "a", "b"], 600), "z": rng.integers(0, 2, 600)}
     y = (rng.random(600) < 0.3 + 0.4 * (columns["arm"] == "a") + 0.2 * (columns["arm"] == "b")).astype(int)
-    model = cr.CausalRules(k=1, reference=("arm", "none"), actionable="arm").fit(columns, y, control="z")
+    model = cr.CausalRules(k=1, reference={"arm": "none"}, actionable="arm").fit(columns, y, control="z")
     assert str(model.rules_[0]) == "arm = a"
     counts = [
         [int(np.sum((columns["z"] == z) & (columns["arm"] == arm) & (y == happened))) for z in (0, 1)]
         for arm in ("a", "none")
         for happened in (1, 0)
     ]
-    assert model.score(columns, y) == pytest.approx(estimators.reliable_effect(*counts, beta=2.0))
+    a, b, c, d = counts
+    assert model.score(columns, y) == pytest.approx(estimators.reliable_effect(a, b, c, d, 2.0))
 
 
 def test_a_condition_as_outcome_holds_for_values_that_fit_has_not_seen() -> None:

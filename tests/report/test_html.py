@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import causalrules as cr
-from causalrules.graph.admissibility import Violation
+from causalrules.graph.criteria import Violation
 from causalrules.report import html, reproduce, sections
 from causalrules.report import result_words as wording
 from rulesets import HOSTILE, admissibility, rule_set, women_of_two_classes
@@ -483,7 +483,7 @@ def test_the_command_tells_all_that_was_asked(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
     lines = [f"{age},{'?' if age % 7 == 0 else age % 3},{1 + age % 2},{int(age > 40)}" for age in range(18, 80)]
     table.write_text("\n".join(["age,group,n,y", *lines]))
-    asked = {
+    asked: dict[str, Any] = {
         "weights": "n",
         "na_values": ["?"],
         "cuts": {"age": [30, 50]},

@@ -42,7 +42,8 @@ def offsets(ax: Any, place: int) -> list[list[float]]:
     """Where the dots of a scatter are; a missing one is not there."""
     collections = [each for each in ax.collections if type(each).__name__ == "PathCollection"]
     points = np.ma.filled(collections[place].get_offsets().astype(float), math.nan)
-    return points[~np.isnan(points).any(axis=1)].tolist()
+    kept: list[list[float]] = points[~np.isnan(points).any(axis=1)].tolist()
+    return kept
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -142,7 +143,7 @@ def test_the_graph_has_causes_to_the_left_and_each_role_its_colour() -> None:
         directed=(("sex", "class"), ("sex", "survived"), ("class", "survived")),
         bidirected=(("class", "luck"),),
     )
-    ax = plot_graph(known, cr.check(known, target="survived", actionable=["class"], control=["sex"]))
+    ax: Any = plot_graph(known, cr.check(known, target="survived", actionable=["class"], control=["sex"]))
     place = ax.plotted["place"]
     assert all(place[cause][0] < place[effect][0] for cause, effect in known.directed)
     assert len(set(place.values())) == 4

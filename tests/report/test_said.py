@@ -26,7 +26,7 @@ def earnings(n: int = 500) -> dict[str, Any]:
     rng = np.random.default_rng(13)
     course, sex = rng.choice(["yes", "no"], n), rng.choice(["f", "m"], n)
     earned = 9000 + 2000.0 * (course == "yes") + 500 * (sex == "m") + rng.normal(size=n) * 800
-    return {"course": np.where(rng.random(n) < 0.1, None, course), "sex": sex, "earned": earned.round(2)}
+    return {"course": np.where(rng.random(n) < 0.1, np.array(None), course), "sex": sex, "earned": earned.round(2)}
 
 
 def seen(rules: RuleSet, form: str) -> str:
@@ -93,7 +93,7 @@ def test_reference_rows_are_named(form: str) -> None:
     rng = np.random.default_rng(2)
     arm = rng.choice(["placebo", "a", "b"], 600)
     columns = {"arm": arm, "y": (rng.random(600) < 0.2 + 0.3 * (arm == "a") + 0.4 * (arm == "b")).astype(int)}
-    said = seen(cr.discover(columns, "y", reference=("arm", "placebo"), k=2), form)
+    said = seen(cr.discover(columns, "y", reference={"arm": "placebo"}, k=2), form)
     assert "compared with arm = placebo" in said
     assert "compared with" not in seen(cr.discover(columns, "y", k=2), "terminal")
 
@@ -116,7 +116,7 @@ def arms() -> dict[str, Any]:
     [
         {},
         {"direction": "decrease"},
-        {"reference": ("arm", "placebo")},
+        {"reference": {"arm": "placebo"}},
         {"beta": 1.5, "missing": "false"},
         {"outcome": ">= 10000", "error_rate": 0.1, "control_bins": 3},
     ],

@@ -43,11 +43,11 @@ def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> Non
     rows = sum(stratum.n for stratum in strata)
     assert rule.n_covered == sum(stratum.a + stratum.b for stratum in strata)
     assert rule.coverage == pytest.approx(rule.n_covered / rows)
-    total: Any = sum(stratum.weight * stratum.reliable_difference for stratum in strata)
+    total: float = sum(stratum.weight * stratum.reliable_difference for stratum in strata)
     if estimator == "pooled":
         # one margin for the whole rule, which no stratum has a part of
         spread = estimators.pooled_variance(*rule.sides)
-        pooled = estimators.pooled_difference(*rule.sides) @ rule.sides[2].n / rows
+        pooled = float(estimators.pooled_difference(*rule.sides) @ rule.sides[2].n) / rows
         total = pooled - estimators.pooled_margin(2.0, spread)
         assert [stratum.weight for stratum in strata] == pytest.approx(list(rule.sides[2].n / rows))
     assert rule.reliable_effect == pytest.approx(total, abs=1e-12)

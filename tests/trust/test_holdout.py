@@ -81,8 +81,8 @@ def test_splits_take_their_share_of_each_stratum(table: SmallTable, seed: int, s
         assert abs(n - share * named[tuple(label.items())]) < 1
     parts = folds(problem, 3, np.random.default_rng(seed))
     np.testing.assert_array_equal(sum(parts), problem.frequencies)
-    for part in parts:
-        drawn = np.bincount(problem.stratum, part, minlength=len(rows))
+    for fold in parts:
+        drawn = np.bincount(problem.stratum, fold, minlength=len(rows))
         assert np.all(np.abs(drawn - rows / 3) < 2)
 
 

@@ -113,7 +113,7 @@ def test_shares_are_those_of_the_lists() -> None:
         operator = {"≤": "<=", "≥": ">="}[sign]
         cuts = []
         for each in lists:
-            firsts = [
+            firsts: list[Any] = [
                 o.value for conditions in each for o in conditions if (o.column, o.operator) == (column, operator)
             ]
             cuts += firsts[:1]
@@ -199,7 +199,7 @@ def test_noise_is_not_supported() -> None:
 @pytest.mark.parametrize("control", [(), ("z",)])
 @pytest.mark.parametrize("n", [2, 3, 4, 7])
 def test_a_tiny_table_is_judged_by_what_can_be_asked_of_it(n: int, control: tuple[str, ...]) -> None:
-    columns = {"x": [0, 1] * 4, "z": ["a", "b"] * 4, "y": [0, 1, 1, 0] * 2}
+    columns: dict[str, Any] = {"x": [0, 1] * 4, "z": ["a", "b"] * 4, "y": [0, 1, 1, 0] * 2}
     table = {name: values[:n] for name, values in columns.items() if name != "z" or control}
     rules = cr.discover(table, "y", control=control).trust(19, 5, progress=False)
     for rule in rules:
