@@ -70,7 +70,7 @@ def resolve_outcome(table: Table, target: str, outcome: Any) -> Outcome:
     histogram = table.histogram(target)
     if outcome is None:
         if table.kinds[target] is Kind.NUMBER and not all(value in (0, 1) for value in histogram.values[:3]):
-            return _mean(target, histogram)
+            return _mean(target, histogram, in_memory=table.storage == "memory")
         outcome = _default_outcome(table, target, histogram)
     satisfied, sign, shown = _satisfied(table.kinds[target], target, outcome, histogram)
     text = f"{format_column(target)} {sign} {shown}"
@@ -83,7 +83,7 @@ def resolve_outcome(table: Table, target: str, outcome: Any) -> Outcome:
     return Outcome(target, text, satisfied.astype(np.uint8), np.array([0.0, 1.0]))
 
 
-def _mean(target: str, histogram: Histogram) -> Outcome:
+def _mean(target: str, histogram: Histogram, in_memory: bool) -> Outcome:
     """Put the values of a numeric target into levels."""
     values, counts = np.asarray(histogram.values.sortable, np.float64), histogram.counts
     if len(values) < 2:
@@ -101,7 +101,12 @@ def _mean(target: str, histogram: Histogram) -> Outcome:
     if len(ends) < len(values):
         notes.append(
             f"the target {target!r} has {len(values):,} values; ranking and conservative estimates take {len(ends)} "
-            "levels of them, differences and intervals the values themselves"
+            "levels of them, "
+            + (
+                "differences and intervals the values themselves"
+                if in_memory
+                else "and so do differences and intervals"
+            )
         )
     mean = float(np.average(values, weights=counts))
     deviation = counts * (values - mean) ** 2

@@ -11,6 +11,7 @@ import numpy as np
 from causalrules.exceptions import OptionError
 from causalrules.report import drawing, trust_plots
 from causalrules.report.figure import BLUE, GREY, ORANGE, axes, finish, label, legend, name_rows
+from causalrules.report.result_words import is_mean
 from causalrules.result import similarity
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def effects(rules: RuleSet, ax: Axes | None = None) -> Axes:
             zorder=2,
         )
     name_rows(ax, [f"{place}.  {label(rule.text)}" for place, rule in enumerate(rules, 1)])
-    ax.set_xlabel(f"difference in the probability of {label(rules.question.outcome)}", parse_math=False)
+    of_what = "the " if is_mean(rules) else "the probability of "
+    ax.set_xlabel(f"difference in {of_what}{label(rules.question.outcome)}", parse_math=False)
     legend(ax, 3)
     return finish(ax, plotted)
 
@@ -118,9 +120,10 @@ def strata(rule: RuleResult, ax: Axes | None = None) -> Axes:
         alone = np.where(np.isnan(plotted["p_rule"]), plotted["p_not_rule"], plotted["p_rule"])[~both]
         ax.scatter(alone, places[~both], s=46, marker="x", color="black", label="no comparison group", zorder=4)
     name_rows(ax, [f"{label(name)}  (n = {n:,})" for name, n in zip(plotted["stratum"], plotted["n"], strict=True)])
-    ax.set_xlim(-0.04, 1.04)
+    if not rule.is_mean:
+        ax.set_xlim(-0.04, 1.04)
     shown = "" if len(largest) == len(rule.strata) else f"; the {len(largest)} largest of {len(rule.strata):,} strata"
-    ax.set_xlabel(f"share of the rows with the outcome{shown}")
+    ax.set_xlabel(f"{'mean of the target' if rule.is_mean else 'share of the rows with the outcome'}{shown}")
     legend(ax, 3)
     return finish(ax, plotted)
 
@@ -143,7 +146,7 @@ def coverage(rules: RuleSet, ax: Axes | None = None) -> Axes:
         if place <= _MOST_NUMBERS:
             ax.annotate(str(place), (x, y), textcoords="offset points", xytext=(0, -11), ha="center", fontsize=8)
     ax.set_xlabel("coverage (% of rows); numbers are places in the list")
-    ax.set_ylabel("difference in probability")
+    ax.set_ylabel("difference in the mean" if is_mean(rules) else "difference in probability")
     legend(ax, 2)
     return finish(ax, plotted)
 
