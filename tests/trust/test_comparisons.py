@@ -14,8 +14,10 @@ import causalrules as cr
 from causalrules.estimators import beta_of_confidence
 from causalrules.result.rule import RuleResult
 from causalrules.result.rules import RuleSet
+from causalrules.trust import repeat
 from causalrules.trust.evidence import HonestEffect, RuleEvidence, Significance
 from causalrules.trust.holdout import holm
+from causalrules.trust.resample import folds, permuted, reweighted
 from strategies import noise
 
 Rows = NDArray[np.bool_]
@@ -297,7 +299,7 @@ def test_rules_named_in_advance_are_judged_without_a_search() -> None:
 
 
 def test_rules_by_length_are_compared_by_their_ratios_in_one_step() -> None:
-    columns = noise(4, n=80)
+    columns = noise(3, n=80)
     rules = cr.discover(columns, "y", control="z", k=3, max_length=1, max_bins=3)
     assert all(rule.by_length for rule in rules)
     times = 60
@@ -305,10 +307,10 @@ def test_rules_by_length_are_compared_by_their_ratios_in_one_step() -> None:
     problem = rules.problem
     assert problem is not None
     # every rule of every shuffled table, by evaluating it
-    from causalrules.trust import repeat
-    from causalrules.trust.resample import permuted
-
     every = [(proposition,) for proposition in problem.language.propositions]
+    observed = cr.evaluate(columns, every, "y", control="z", actionable=[f"x{i}" for i in range(4)])
+    assert rules[0].value < 0
+    assert rules[0].ratio == pytest.approx(max(replace(rule, beta=rules[0].beta).ratio for rule in observed))
     as_good = np.zeros(len(rules))
     for place in range(times):
         shuffled = permuted(problem, repeat.generator(1, "permutation", place))
@@ -322,11 +324,54 @@ def test_rules_by_length_are_compared_by_their_ratios_in_one_step() -> None:
     assert judged.evidence.permutation.method == "single-step"
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_rule_nearest_to_standing_out_has_the_largest_ratio(seed: int) -> None:
+    columns = noise(seed, n=80)
+    rules = cr.discover(columns, "y", control="z", k=1, max_length=1)
+    rule, problem = rules[0], rules.problem
+    assert problem is not None
+    every = [(proposition,) for proposition in problem.language.propositions]
+    measured = cr.evaluate(columns, every, "y", control="z", actionable=[f"x{i}" for i in range(4)])
+    assert rule.value < 0
+    assert rule.ratio == pytest.approx(max(replace(other, beta=rule.beta).ratio for other in measured))
+
+
+def test_parts_are_searched_for_what_is_nearest_to_standing_out_as_the_table_is() -> None:
+    """A narrow rule that just does not stand out is not replaced by a broad one where none does."""
+    rng = np.random.default_rng([5, 4])
+    columns: dict[str, Any] = {f"x{i}": rng.choice(list("abcdefghij"), 600) for i in range(3)} | {"w": rng.random(600)}
+    columns["y"] = (rng.random(600) < 0.3 + 0.3 * (columns["x0"] == "a")).astype(int)
+    rules = cr.discover(columns, "y", k=1, max_length=1)
+    problem = rules.problem
+    assert problem is not None
+    assert str(rules[0]) == "x0 = a"
+    nothing = 0
+    for part in folds(problem, 5, repeat.generator(0, "split")):
+        rest = reweighted(problem, 1 - part)
+        ((first,),) = repeat.Searcher().listed(rest, rules.question)
+        rows = {name: np.asarray(values)[part == 0] for name, values in columns.items()}
+        every = cr.evaluate(rows, [(each,) for each in problem.language.propositions], "y", beta=rules.question.beta)
+        values, ratios = ([getattr(rule, number) for rule in every] for number in ("value", "ratio"))
+        best = np.argmax(ratios if max(values) <= 0 else values)
+        assert problem.language.propositions[first] == every[int(best)].conditions[0]
+        nothing += max(values) <= 0 and int(np.argmax(values)) != best
+    assert nothing  # the broadest rule is another
+
+
 def test_a_table_in_which_nothing_can_be_compared_is_searched() -> None:
-    """Each stratum is all on one side, so every effect and every margin is 0."""
-    rules = cr.discover({"x": [False, True] * 3, "z": ["a", "b"] * 3, "y": [1, 0, 0, 1, 1, 0]}, "y", control="z")
-    assert [rule.ratio for rule in rules] == [0.0] * len(rules)
-    assert [rule.p_value for rule in rules.significance(19)] == [1.0] * len(rules)
+    """Each stratum is all on one side and has one outcome, so every effect and every margin is 0."""
+    rules = cr.discover({"x": [False, True] * 3, "z": ["a", "b"] * 3, "y": [1, 0] * 3}, "y", control="z")
+    assert len(rules) == 2
+    assert [(rule.ratio, rule.margin) for rule in rules] == [(0.0, 0.0)] * 2
+    assert [rule.p_value for rule in rules.significance(19)] == [1.0] * 2
+
+
+def test_a_rule_that_does_the_opposite_is_as_good_as_any_shuffled_one() -> None:
+    """Of shuffled tables, half have no rule with an effect above 0; they are no evidence for one below it."""
+    columns = arms()
+    rules = cr.discover(columns, "y", control="z", actionable="arm", reference={"arm": "b"}, k=1)
+    assert rules[0].ratio < 0
+    assert rules.significance(39, stop_early=False)[0].p_value == 1
 
 
 @pytest.mark.parametrize("case", CASES)
