@@ -35,7 +35,10 @@ column_values = st.one_of(
     optional(st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1))),
 ).filter(lambda values: any(value is not None for value in values))
 names = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=5).map("x".__add__)
-tables = st.dictionaries(names, column_values, min_size=1, max_size=4)
+# Names that differ in case alone are one name to DuckDB, which renames the second in a relation.
+tables = st.dictionaries(names, column_values, min_size=1, max_size=4).filter(
+    lambda columns: len({name.lower() for name in columns}) == len(columns)
+)
 
 
 def plain(values, counts):

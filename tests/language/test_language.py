@@ -60,7 +60,8 @@ def test_a_printed_cut_selects_the_same_rows_as_the_exact_one(numbers, max_bins)
     for proposition in language.propositions:
         sign, written = proposition.text.removeprefix("x ").split(" ")
         typed = float(written)
-        compare = {"≤": operator.le, "≥": operator.ge}[sign]
+        # a column of 0 and 1 is compared by =
+        compare = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}[sign]
         for number in numbers:
             assert compare(number, typed) == compare(number, proposition.value)
         assert Proposition.from_dict(json.loads(json.dumps(proposition.to_dict()))).text == proposition.text
