@@ -101,40 +101,6 @@ def _compared(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> tuple[F
     return (*tables, rows / rows.sum() if rows.size else rows)
 
 
-def contingency(
-    stratum: NDArray[Any], outcome: NDArray[Any], covered: NDArray[np.bool_], weights: ArrayLike | None, n_strata: int
-) -> NDArray[np.int64]:
-    """Count the contingency table of a rule in each stratum.
-
-    Parameters
-    ----------
-    stratum
-        Number of each row's stratum, from 0 to n_strata − 1.
-    outcome
-        Whether the outcome happened in each row.
-    covered
-        Whether the rule holds in each row.
-    weights
-        How often each row counts; None if each counts once.
-    n_strata
-        Number of strata; those without rows get a table of zeros.
-
-    Returns
-    -------
-    ndarray of shape (4, n_strata)
-        The counts a, b, c and d.
-
-    Examples
-    --------
-    >>> rule, happened = np.array([True, True, False]), np.array([True, False, True])
-    >>> contingency(np.array([0, 0, 1]), happened, rule, [1, 5, 2], 2).tolist()
-    [[1, 0], [5, 0], [0, 2], [0, 0]]
-    """
-    cell = 4 * stratum.astype(np.int64) + 2 * ~covered + ~outcome.astype(np.bool_)
-    counts: NDArray[np.int64] = np.bincount(cell, weights, minlength=4 * n_strata).astype(np.int64)
-    return counts.reshape(n_strata, 4).T
-
-
 def reliable_difference(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> Any:
     """Return the Laplace-corrected difference less its confidence terms, for one stratum or for each.
 
