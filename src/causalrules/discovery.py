@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from causalrules import __version__, estimators
 from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError, OptionError, RoleError
-from causalrules.language.roles import Roles, resolve
+from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
 from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
@@ -76,6 +76,7 @@ def discover(data: Any, question: Question) -> RuleSet:
     graph = _graph(question)
     table = _table(data, question)
     roles = _roles(table, question, graph)
+    check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
     if admissibility is not None and admissibility.adjustments is not None:
         parts = _parts(table, roles, question, admissibility.adjustments)
@@ -128,6 +129,7 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     roles = resolve(
         table, question.target, question.outcome, question.actions or columns, question.control, question.weights
     )
+    check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
     problem = prepare(table, roles, question, language_of(named, table.observed(roles.target, question.weights)))
     if question.beta is None and question.estimator == "pooled":
