@@ -41,6 +41,8 @@ _COLOURS = {
     figure.GREEN.lower(): "var(--green)",
     figure.GREY.lower(): "var(--grey)",
 }
+# Reasons why sets of columns are left out.
+_MOST_REASONS = 20
 
 
 def write(rules: RuleSet, path: str | PathLike[str] | None = None) -> str:
@@ -85,7 +87,7 @@ def _page(rules: RuleSet, n_left: int) -> str:
         verdict=wording.verdict(rules),
         noun=rules.noun,
         ranking=_sentence(ranking) if (ranking := wording.ranking(rules)) else None,
-        adjusted="adjusted" if rules.question.controls else rules.noun,
+        adjusted="adjusted" if rules.question.adjusts else rules.noun,
         proof=_sentence(wording.proof(rules)),
         warning=wording.warning(rules),
         hidden=_hidden(less, n_left),
@@ -116,7 +118,7 @@ def _less(rules: RuleSet) -> list[_Less]:
         rules = replace(rules, problem=None)  # remote rows are not fetched for a report
     redundant = grouping.redundant(rules)
     result = [_Less("redundant") if one else _Less() for one in redundant]
-    if rules.problem is None:
+    if rules.problem is None and rules.parts is None:
         return result
     place = {rule.text: index for index, rule in enumerate(rules)}
     listed = tuple(rule for rule, one in zip(rules, redundant, strict=True) if not one)
@@ -186,7 +188,7 @@ def _scale(rules: RuleSet) -> tuple[float, float]:
 
 def _chart(rule: RuleResult, rules: RuleSet, x: Callable[[float], float | None]) -> dict[str, Any]:
     low, high = rule.interval
-    controlled = bool(rules.question.controls)
+    controlled = bool(wording.control_of(rule, rules))
     figure = amount if rule.is_mean else number
     said = [
         f"conservative {figure(rule.conservative)}",
@@ -276,7 +278,10 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
     return [
         ("Outcome", question.outcome),
         ("Actionable", ", ".join(question.actions)),
-        ("Adjusted for", ", ".join(question.controls) or "nothing"),
+        (
+            "Adjusted for",
+            "each rule's own controls" if question.own_controls else ", ".join(question.controls) or "nothing",
+        ),
         ("Maximised", wording.maximised(question)),
         ("β", _beta(rules)),
         ("Rules", _which(question)),
@@ -312,6 +317,9 @@ def _assumed(rules: RuleSet) -> str:
 
 def _assumptions(rules: RuleSet) -> tuple[str, ...]:
     question, verdict = rules.question, rules.admissibility
+    if verdict is not None and verdict.adjustments is not None:
+        left_out = tuple(f"left out: {reason}" for reason in verdict.adjustments.explained()[:_MOST_REASONS])
+        return ("the causal graph has every arrow and every common cause that there is", *left_out)
     if verdict is None or verdict:
         return assumptions(question.target, question.actions, question.controls)
     said = []

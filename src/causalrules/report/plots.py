@@ -218,4 +218,4 @@ def stratum_name(labels: Mapping[str, str]) -> str:
 
 def _adjusted(rules: RuleSet) -> str:
     """Return what to call the estimates, which are adjusted only if there are controls."""
-    return "adjusted" if rules.question.controls else rules.noun
+    return "adjusted" if rules.question.adjusts else rules.noun
