@@ -5,7 +5,7 @@ Permutations, splits and subsamples derive from it: other rows, the same languag
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import estimators
+from causalrules.data.columns import Ends
 from causalrules.data.table import Table
 from causalrules.estimators import Side
 from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
@@ -23,7 +24,7 @@ from causalrules.language.roles import Roles
 from causalrules.language.strata import Strata, stratify
 from causalrules.question import Question
 from causalrules.search.core import Packed
-from causalrules.search.rows import Comparison, Rows, local_rows
+from causalrules.search.rows import Comparison, LocalRows, Rows, local_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +130,14 @@ class Problem:
 
     def pack(self) -> Packed:
         """Pack the rows into bits for the search."""
-        packed = self.rows.pack()
-        packed.offered = self.language.offered_numbers
+        rows, offered = self.rows, self.language.offered_numbers
+        if isinstance(rows, LocalRows) and offered is not None:
+            # Columns that no rule is on need no codes: without them, more rows are the same.
+            used, nothing = {column for each in offered for column in each}, np.zeros(len(rows.stratum), np.int8)
+            columns = tuple(codes if place in used else nothing for place, codes in enumerate(rows.columns))
+            rows = replace(rows, columns=columns)
+        packed = rows.pack()
+        packed.offered = offered
         return packed
 
     def digest(self) -> int:
@@ -163,6 +170,39 @@ def prepare(table: Table, roles: Roles, question: Question, language: Language |
         library=observed.library,
         notes=(*table.notes, *roles.notes, *language.notes, *strata.notes),
     )
+
+
+def with_controls(
+    problem: Problem,
+    table: Table,
+    control: Sequence[str],
+    question: Question,
+    known: dict[tuple[str, bytes], NDArray[np.int32]],
+) -> Problem:
+    """Return the problem with other controls; `known` keeps the codes of controls for the next time."""
+    observed = table.observed(problem.roles.target, question.weights)
+    cuts: Cuts = dict(question.cuts or {})
+    roles = replace(problem.roles, control=tuple(control))
+    rows = problem.rows
+
+    def codes(ends: Mapping[str, Ends]) -> dict[str, NDArray[np.int32]]:
+        found = {}
+        for name, each in ends.items():
+            key = name, each.tobytes()
+            if key not in known:
+                known[key] = observed.codes(name, each)
+            found[name] = known[key]
+        return found
+
+    combinations = codes if isinstance(rows, LocalRows) else None
+    options = question.control_bins, question.max_bins, cuts, question.categorical
+    strata = stratify(observed, control, *options, combinations=combinations)
+    if isinstance(rows, LocalRows):
+        rows = replace(rows, strata=strata, stratum=strata.index(codes(strata.ends), observed.n_records))
+    else:
+        rows = _code(observed, problem.language, strata, roles.outcome, question)
+    notes = (*table.notes, *roles.notes, *problem.language.notes, *strata.notes)
+    return replace(problem, roles=roles, rows=rows, notes=notes)
 
 
 def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:
