@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
 ESTIMATORS = ("pooled", "reliable", "plugin", "wracc", "association")
+ADJUSTMENTS = ("auto", "strata", "prognostic")
 # The longest list of rules that can be asked for.
 MOST_RULES = 1_000_000
 QUESTION, RULES, TRUST, RUN = "Question", "Rules", "Trust", "Run"
@@ -52,6 +53,7 @@ PAPER: dict[str, Any] = {
     "similarity": None,
     "missing": "false",
     "control_bins": 4,
+    "adjust": "strata",
 }
 
 P = ParamSpec("P")
@@ -184,6 +186,21 @@ class Question:
         Whole(least=2, none="more bins for more rows"),
         "Bins of an ordered control with more values than that.",
         panel=RULES,
+    )
+    adjust: str = option(
+        "auto",
+        Choice(words=ADJUSTMENTS),
+        "How to adjust for the controls: strata of their values, prognostic for strata of the outcome that they "
+        "predict, which suits many controls (needs scikit-learn), or auto for whichever suits the table.",
+        panel=QUESTION,
+    )
+    adjust_model: Any = option(
+        None,
+        Kind(),
+        "Classifier or regressor of scikit-learn that predicts the outcome from the controls; by default the mean of "
+        "gradient-boosted trees and a smooth additive model.",
+        kept=False,
+        fitted=False,
     )
     cuts: Mapping[str, Sequence[Any]] | None = option(
         None,

@@ -279,7 +279,7 @@ def _question(payload: Any) -> Question:
     known["beta"] = from_json(tuple[float, ...] if by_length else float, known.get("beta"), "question.beta")
     known["reference"] = from_json(tuple[str, Any] | None, known.get("reference"), "question.reference")  # type: ignore[arg-type]
     # Results from before these options had what the paper has.
-    known = {"missing": "false", "control_bins": 4, **known}
+    known = {"missing": "false", "control_bins": 4, "adjust": "strata", **known}
     known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
     known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
     known["weights"] = from_json(str | None, known.get("weights"), "question.weights")  # type: ignore[arg-type]

@@ -120,6 +120,7 @@ def reweighted(problem: Problem, counts: NDArray[Any]) -> Problem:
         columns=tuple(column[kept] for column in problem.columns),
         reference=None if rows.reference is None else rows.reference[kept],
         target=None if rows.target is None else rows.target[kept],
+        record=np.flatnonzero(kept) if rows.record is None else rows.record[kept],
     )
 
 
@@ -164,4 +165,5 @@ def _permuted_weighted(problem: Problem, rng: np.random.Generator) -> Problem:
         columns=tuple(np.tile(column, n_levels)[kept] for column in problem.columns),
         reference=None if rows.reference is None else np.tile(rows.reference, n_levels)[kept],
         target=None,
+        record=None if rows.record is None else np.tile(rows.record, n_levels)[kept],
     )
