@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,6 +26,8 @@ FOLDS = 5
 _RIDGE = 0.1
 # Log-odds are cut off here.
 _FARTHEST = 6.0
+# From so many rows on, more than one thread is worth its while.
+_MANY = 20_000
 INSTALL = 'pip install "causalrules[ml]"'
 
 
@@ -133,23 +134,20 @@ def cross_fit(
 ) -> list[Predictor]:
     """Fit one model for each fold, on the rows of the others, in an order that depends on their values alone."""
     require_models("a model of the controls")
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
     order = np.lexsort((weights, y, row_hash(matrix)))
     matrix, y, weights, fold = matrix[order], y[order], weights[order], fold[order]
 
-    def fit(place: int) -> Predictor:
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-        # One thread for each model: threads that wait for one another are slow on a busy machine.
-        with threadpool_limits(1):
-            chosen = (fold != place) & (weights > 0)
-            return learner.fit(matrix[chosen], y[chosen], weights[chosen])
-
     fitted = []
-    with ThreadPoolExecutor(max(1, min(n_threads, n_folds))) as executor:
-        for done, model in enumerate(executor.map(fit, range(n_folds)), 1):
-            fitted.append(model)
+    # Threads that wait for one another are slow on a busy machine, and few rows need none. The folds come one after the
+    # other, for scikit-learn changes the filters of warnings while it fits.
+    with threadpool_limits(n_threads if len(y) >= _MANY else 1):
+        for place in range(n_folds):
+            chosen = (fold != place) & (weights > 0)
+            fitted.append(learner.fit(matrix[chosen], y[chosen], weights[chosen]))
             if watch is not None:
-                watch(done, n_folds)
+                watch(place + 1, n_folds)
     return fitted
 
 
