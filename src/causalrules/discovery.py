@@ -70,7 +70,7 @@ def discover(data: Any, question: Question) -> RuleSet:
     """
     deadline = Deadline.after(question.time_limit)
     graph = _graph(question)
-    table = _table(data, question)
+    table = _table(data, question, deadline)
     roles = resolve(table, question.target, question.outcome, question.actionable, question.control, question.weights)
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
@@ -110,8 +110,9 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     >>> print(f"{rules[0].effect:.3f}, from {rules[0].interval.low:.3f} to {rules[0].interval.high:.3f}")
     0.696, from 0.649 to 0.743
     """
+    deadline = Deadline.after(question.time_limit)
     graph = _graph(question)
-    table = _table(data, question)
+    table = _table(data, question, deadline)
     listed = rule if isinstance(rule, list) else [rule]
     named = [parse_rule(each, table) if isinstance(each, str) else tuple(each) for each in listed]
     columns = sorted({condition.column for conditions in named for condition in conditions})
@@ -123,7 +124,7 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     problem = prepare(table, roles, question, language_of(named, table.observed(roles.target, question.weights)))
     if question.beta is None and question.estimator == "pooled":
         question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
-    question, evidence = _with_beta(problem, question, Deadline.after(question.time_limit))
+    question, evidence = _with_beta(problem, question, deadline)
     number = {condition: index for index, condition in enumerate(problem.language.propositions)}
     rules = tuple((0.0, tuple(number[condition] for condition in conditions)) for conditions in named)
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
@@ -179,12 +180,12 @@ def _graph(question: Question) -> CausalGraph | None:
     return CausalGraph.read(question.graph, question.latent)
 
 
-def _table(data: Any, question: Question) -> Table:
+def _table(data: Any, question: Question, deadline: Deadline) -> Table:
     if is_dask(data):
         from causalrules.data.dask import read_dask
 
         return read_dask(data, question.client, question.target, question.weights)
-    return read(data, question.na_values, question.query)
+    return read(data, question.na_values, question.query, deadline.left())
 
 
 def _admitted(table: Table, roles: Roles, graph: CausalGraph | None, question: Question) -> Admissibility | None:

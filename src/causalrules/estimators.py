@@ -492,7 +492,8 @@ def beta_of_confidence(confidence: float) -> float:
         raise OptionError(
             "give a number of at least 0 and below 1, such as 0.95", parameter="confidence", value=repr(confidence)
         )
-    return NormalDist().inv_cdf((1 + confidence) / 2)
+    # By the lower tail: half of 1 + confidence is 1 for levels next to 1.
+    return abs(NormalDist().inv_cdf((1 - confidence) / 2))
 
 
 def confidence_of_beta(beta: float) -> float:
