@@ -252,7 +252,7 @@ def test_trust_shares_its_time(rules: RuleSet, clock: SimpleNamespace, monkeypat
         clock.now += 10
         return rules
 
-    for name in ("significance", "cross_fit", "stability"):
+    for name in ("significance", "cross_fit", "stability", "conditions"):
         monkeypatch.setattr(everything, name, part)
     rules.trust(time_limit=60)
-    assert limits == [30, 25, 40]
+    assert limits == [30, 25, 28, 30]

@@ -240,6 +240,18 @@ class RuleResult:
         return describe(self.conditions)
 
     @property
+    def superfluous(self) -> tuple[Proposition, ...]:
+        """The conditions that do not earn their place, by their own p-values, once `RuleSet.trust` has tested them."""
+        known = None if self.evidence is None else self.evidence.conditions
+        return tuple(each for each in self.conditions if known and each.p_value and each.p_value > known.level)
+
+    @property
+    def simpler(self) -> tuple[Proposition, ...]:
+        """The conditions that are left without those that do not earn their place; all of them if that is not known."""
+        known = None if self.evidence is None else self.evidence.conditions
+        return self.conditions if known is None else tuple(self.conditions[place] for place in known.kept)
+
+    @property
     def length(self) -> int:
         """Number of conditions; an interval counts as two."""
         return len(self.conditions)
