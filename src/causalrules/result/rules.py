@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import Question
     from causalrules.result.similarity import Group
+    from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
     from causalrules.search.run import Progress
     from causalrules.trust.evidence import SearchEvidence
@@ -60,6 +61,8 @@ class RuleSet(Sequence[RuleResult]):
         The progress of the search, one entry a step.
     problem
         The coded table that was searched; None for a result that was read from a file.
+    parts
+        The same for each set of controls, where rules have their own.
     """
 
     rules: tuple[RuleResult, ...]
@@ -83,6 +86,7 @@ class RuleSet(Sequence[RuleResult]):
     library: str = field(default="dict", compare=False)
     history: tuple[Progress, ...] = field(default=(), compare=False)
     problem: Problem | None = field(default=None, compare=False)
+    parts: Parts | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.graph is not None:
@@ -599,6 +603,6 @@ def _identified(rules: tuple[RuleResult, ...], question: Question, graph: Causal
     for rule in rules:
         columns = tuple(sorted({condition.column for condition in rule.conditions}))
         if columns not in known:
-            known[columns] = identify_rule(graph, target=question.target, variables=columns, control=question.controls)
+            known[columns] = identify_rule(graph, target=question.target, variables=columns, control=rule.control)
         result.append(replace(rule, identification=known[columns]))
     return tuple(result)

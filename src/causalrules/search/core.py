@@ -20,6 +20,8 @@ ESTIMATORS = {"reliable": 0, "plugin": 1, "wracc": 2, "association": 3, "pooled"
 BINARY = (0.0, 1.0)
 """The levels of an outcome that happens or not."""
 _MISSING = ("false", "unknown")
+# Sets of columns are bits in the core.
+MOST_COLUMNS = 128
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ class Packed(ABC):
     n_strata: int
     levels: NDArray[np.float64]
     """The values of the target's levels, lowest first."""
+    offered: Sequence[Sequence[int]] | None = None
+    """The sets of columns that rules may be on, by their numbers; None for any."""
 
     @property
     def n_cells(self) -> int:
@@ -389,6 +393,17 @@ def _estimation(
     return made, (betas, levels)
 
 
+def _column_sets(sets: Sequence[Sequence[int]] | None) -> NDArray[np.uint64]:
+    """Return sets of columns as bits, in two words each."""
+    masks = [] if sets is None else [sum(1 << column for column in set(each)) for each in sets]
+    if masks and max(masks) >> MOST_COLUMNS:
+        raise ValueError(f"sets of columns may name the first {MOST_COLUMNS} columns")
+    if sets is not None and not masks:
+        raise ValueError("no set of columns is offered")
+    low = 2**64 - 1
+    return np.array([(mask & low, mask >> 64) for mask in masks], np.uint64).reshape(-1, 2)
+
+
 class NativeSearch:
     """One search over a packed table, a step at a time.
 
@@ -420,7 +435,11 @@ class NativeSearch:
         options = ffi.new("SearchOptions *")
         options.k, options.alpha, options.max_length = k, alpha, max_length or 0
         options.min_rows, options.irredundant, options.floor = min_rows, not redundant, floor
-        self._kept = kept  # the core reads it, perhaps in another thread
+        offered = _column_sets(table.offered)
+        options.n_offered, options.offered = len(offered), _pointer("uint64_t *", offered)
+        if len(offered) and not redundant:
+            raise ValueError("redundant=False needs rules on all columns")
+        self._kept = kept, offered  # the core reads it, perhaps in another thread
         search = self._begin(table, estimation, options)
         if not search:
             raise _failure()
