@@ -24,7 +24,8 @@ from hypothesis import example, given, settings
 import causalrules as cr
 from causalrules.cli import cli
 from causalrules.graph.graph import CausalGraph
-from causalrules.report.drawing import MAX_NODES, plot_graph, save
+from causalrules.report.drawing import plot_graph, save
+from causalrules.report.layout import MAX_NODES
 from rulesets import HOSTILE
 
 COLUMNS = ("a", "b", "c", "z", "y")

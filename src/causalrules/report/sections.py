@@ -18,12 +18,13 @@ _CONDITION_HEADINGS = ("condition", "reappears", "cut points")
 
 @dataclass(frozen=True)
 class Section:
-    """A title, sentences, and a table with its headings."""
+    """A title, sentences, and a table with its headings; `about` tells the page which figure goes with it."""
 
     title: str
     sentences: tuple[str, ...] = ()
     headings: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
+    about: str = ""
 
 
 def of_result(rules: RuleSet) -> tuple[Section, ...]:
@@ -41,7 +42,7 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     if (verdict := evidence.verdict) is not None:
         reasons = [f"For: {reason}." for reason in verdict.supports]
         reasons += [f"Against: {reason}." for reason in verdict.doubts]
-        found.append(Section(f"Verdict: {verdict.word}", tuple(reasons)))
+        found.append(Section(f"Verdict: {verdict.word}", tuple(reasons), about="verdict"))
     else:
         found.append(Section("Trust", (trust_words.of_rule(rule, rules),)))
     if evidence.sensitivity is not None:
@@ -66,8 +67,7 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
     rows = []
     for place, rule in judged:
         verdict, _, *others = trust_words.cells(rule)  # the effect is in the list of rules
-        # Verdicts do not wrap.
-        rows.append((str(place), rule.text, verdict.replace(" ", "\u00a0"), *others))
+        rows.append((str(place), rule.text, verdict, *others))
     found = [Section("Trust", sentences, headings if rows else (), tuple(rows))]
     run = rules.evidence.stability if rules.evidence else None
     if run is not None and run.conditions:
@@ -94,7 +94,7 @@ def _confounding(found: Sensitivity, noun: str) -> Section:
         for control in found.controls
     )
     headings = ("control", "risk ratio with the rule", "with the outcome", "strength", f"{noun} without it")
-    return Section("Unmeasured confounding", (found.sentence,), headings if rows else (), rows)
+    return Section("Unmeasured confounding", (found.sentence,), headings if rows else (), rows, "confounding")
 
 
 def _lacking(overlap: Overlap, noun: str, is_mean: bool) -> str:
