@@ -434,20 +434,26 @@ def population_effect(covered: Side, failing: Side, everything: Side, binary: bo
     return effect, float(np.sqrt(within + between))
 
 
-def risk_ratio(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> tuple[float, float]:
+def risk_ratio(
+    a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, rows: ArrayLike | None = None
+) -> tuple[float, float]:
     """Return p_do_rule / p_do_not_rule and the standard error of its logarithm.
 
     RR = p/q, with p = p_do_rule and q = p_do_not_rule; √( var(p)/p² + var(q)/q² ) by the delta method
 
-    The variances are those of `standard_error`. Where p or q is 0, half a row is added to every cell.
+    The variances are those of `standard_error`. Where p or q is 0, half a row is added to every cell. `rows` are all
+    rows of each stratum, where some are not compared.
 
     >>> ratio, error = risk_ratio(161, 9, 181, 540)
     >>> round(ratio, 3), round(error, 4)
     (3.773, 0.0671)
     """
+    inside = _both_sides(*_tables(a, b, c, d))
     a, b, c, d, weight = _compared(a, b, c, d)
     if not weight.size:
         return float("nan"), float("nan")
+    if rows is not None:
+        weight = np.asarray(rows, np.float64)[inside] / np.sum(np.asarray(rows, np.float64)[inside])
     variances = [np.sum(weight**2 * share_variance(*side)) for side in ((a, b), (c, d))]
     if not (a.any() and c.any()):
         a, b, c, d = a + 0.5, b + 0.5, c + 0.5, d + 0.5

@@ -20,11 +20,14 @@ export interface Measured {
 export interface ControlStrength {
   control: string;
   strength: Maybe;
+  gamma?: Maybe;
 }
 
 export interface Sensitivity {
   e_value: Maybe;
   e_value_limit: Maybe;
+  gamma?: Maybe;
+  gamma_limit?: Maybe;
   controls: ControlStrength[];
 }
 
@@ -90,7 +93,6 @@ export interface RuleView {
   conditions: Condition[];
   evidence: Answer;
   claim: Answer;
-  stands_out: boolean;
   holds: string;
   fails: string;
   estimate: string;

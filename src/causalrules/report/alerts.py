@@ -36,7 +36,7 @@ class Alert:
 def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Alert, ...]:
     """Return the alerts of one rule, the gravest first."""
     found = (_leak(rule, rules), _reversed(rule), _disagreeing(rule), _one_stratum(rule), _lacking(rule))
-    return tuple(alert for alert in (*found, _undecided(rule), _untested(rule, rules), _unproven(rules)) if alert)
+    return tuple(alert for alert in (*found, _undecided(rule), _untested(rule), _unproven(rules)) if alert)
 
 
 def _leak(rule: RuleResult, rules: RuleSet) -> Alert | None:
@@ -108,9 +108,8 @@ def _undecided(rule: RuleResult) -> Alert | None:
     return Alert("Many undecided rows", f"{percent(share, 0)} of the rows are in neither group and are not compared.")
 
 
-def _untested(rule: RuleResult, rules: RuleSet) -> Alert | None:
-    evidence = rule.evidence
-    if rule.p_value is not None or (evidence is not None and evidence.honest is not None):
+def _untested(rule: RuleResult) -> Alert | None:
+    if rule.verdict.basis != "nothing":
         return None
     return Alert("Not tested yet", "Call rules.trust(), or use --trust, for a p-value and for held-out rows.")
 

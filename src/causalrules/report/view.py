@@ -60,7 +60,6 @@ class RuleView:
     conditions: tuple[tuple[str, str, str], ...]
     evidence: Answer
     claim: Answer
-    stands_out: bool
     holds: str
     fails: str
     estimate: str
@@ -124,7 +123,7 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
     """Return what the report of a result shows; `n_left` rules were left out of it."""
     less = hidden(rules)
     shown = tuple(_rule(rule, rules, place) for rule, place in zip(rules, less, strict=True))
-    lead = next((place for place, rule in enumerate(shown) if rule.stands_out), None)
+    lead = _lead(rules)
     return View(
         title=short(f"{rules.question.outcome} – rules", 90),
         outcome=short(rules.question.outcome, 300),
@@ -196,9 +195,18 @@ def _hidden(less: list[Less], n_left: int) -> tuple[str, ...]:
     return tuple(said)
 
 
+def _lead(rules: RuleSet) -> int | None:
+    """Return the place of the rule for the first screen: the first with evidence, or that could not be judged."""
+    words = [rule.verdict.evidence for rule in rules]
+    for wanted in (("supported", "suggestive"), ("cannot tell",)):
+        if found := [place for place, word in enumerate(words) if word in wanted]:
+            return found[0]
+    return None
+
+
 def _rule(rule: RuleResult, rules: RuleSet, less: Less) -> RuleView:
     level = amount if rule.is_mean else percent
-    evidence, claim = answers(rule, rules)
+    evidence, claim = answers(rule)
     ordered = sorted(rule.strata, key=lambda stratum: -stratum.n)
     return RuleView(
         text=short(rule.text, 500),
@@ -207,7 +215,6 @@ def _rule(rule: RuleResult, rules: RuleSet, less: Less) -> RuleView:
         ),
         evidence=evidence,
         claim=claim,
-        stands_out=evidence.tone in ("good", "caution"),
         holds=level(rule.p_do_rule),
         fails=level(rule.p_do_not_rule),
         estimate=with_interval(rule.effect, *rule.interval, rule.is_mean),

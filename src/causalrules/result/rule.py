@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from causalrules.search.problem import Problem
     from causalrules.search.run import Found
     from causalrules.trust.evidence import RuleEvidence
+    from causalrules.trust.verdict import Circumstances, Verdict
 
 _Counts = NDArray[np.int64]
 
@@ -185,6 +186,8 @@ class RuleResult:
         Whether the search was for rules that decrease the outcome.
     by_length
         Whether `beta` is that of the rule's length, with a margin for extreme rows.
+    circumstances
+        What `verdict` depends on besides the rule; a RuleSet sets it.
     """
 
     conditions: tuple[Proposition, ...]
@@ -200,6 +203,7 @@ class RuleResult:
     scored: tuple[StratumSums, ...] = ()
     decrease: bool = False
     by_length: bool = False
+    circumstances: Circumstances | None = field(default=None, compare=False)
 
     @classmethod
     def from_counts(
@@ -428,6 +432,13 @@ class RuleResult:
             StratumEffect(labels, stratum, beta=self.beta, weight=weight)
             for labels, stratum, weight in zip(self.labels, sums, weights, strict=True)
         )
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict by what is known so far: evidence, direction, claim, reasons and robustness."""
+        from causalrules.trust.verdict import judge
+
+        return judge(self, self.circumstances)
 
     def covers(self, new_data: Any) -> NDArray[np.bool_]:
         """Tell which rows of a table satisfy the rule.

@@ -54,7 +54,7 @@ export function Card({ rule, said, view, controlled }: Props) {
         <section key={section.title}>
           <h3>{section.title}</h3>
           <Words section={section}>
-            {section.about === "confounding" && sensitivity && <Strengths found={sensitivity} noun={view.noun} />}
+            {section.about === "confounding" && sensitivity && <Strengths found={sensitivity} />}
           </Words>
         </section>
       ))}

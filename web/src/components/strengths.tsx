@@ -1,19 +1,22 @@
 import { known, number } from "../format";
 import type { Sensitivity } from "../types";
 
-/** How strong an unmeasured confounder must be, beside the measured controls. */
-export function Strengths({ found, noun }: { found: Sensitivity; noun: string }) {
+/** How strong an unmeasured confounder must be, by Γ or else by E-values, beside the measured controls. */
+export function Strengths({ found }: { found: Sensitivity }) {
   const rows: [string, number, string][] = [];
   const add = (name: string, value: number | null | undefined, kind: string): void => {
     if (known(value)) rows.push([name, value, kind]);
   };
-  add(`needed to remove the ${noun}`, found.e_value, "needed");
-  add("needed to reach its interval", found.e_value_limit, "needed");
-  for (const control of found.controls.slice(0, 8)) add(control.control, control.strength, "control");
+  const gamma = known(found.gamma);
+  add("needed for an estimate of 0", gamma ? found.gamma : found.e_value, "needed");
+  add("needed for an interval with 0", gamma ? found.gamma_limit : found.e_value_limit, "needed");
+  for (const control of found.controls.slice(0, 8)) {
+    add(`measured: ${control.control}`, gamma ? control.gamma : control.strength, "control");
+  }
   const most = Math.max(...rows.map(([, value]) => value), 1.5);
   return (
     <table class="strengths">
-      <caption class="hidden-text">Strength as a risk ratio; 1 is none</caption>
+      <caption class="hidden-text">Strength of a confounder as a factor; 1 is none</caption>
       <tbody>
         {rows.map(([name, value, kind], place) => (
           <tr key={place} class={kind}>
