@@ -25,7 +25,7 @@ from causalrules.question import ESTIMATORS
 
 Floats = NDArray[np.float64]
 
-# Pseudo-rows at the stratum's own mean that the pooled estimator adds to each side.
+# Pseudo-rows at the mean of a stratum's compared rows that the pooled estimator adds to each side.
 KAPPA = 2.0
 
 
@@ -263,29 +263,33 @@ def standardised(values: Floats, covered: Side, failing: Side, everything: Side)
     return _ratio(np.sum(values[inside] * rows), np.sum(rows))
 
 
-def mean_variance(side: Side, everything: Side) -> Floats:
+def both(covered: Side, failing: Side) -> Side:
+    """Return the rows that are compared, of both sides together."""
+    return Side(*(left + right for left, right in zip(covered, failing, strict=True)))
+
+
+def mean_variance(side: Side, compared: Side) -> Floats:
     """Return the variance of a side's mean, for each stratum.
 
-    s²/n with s² = Σ(y − ȳ)²/(n − 1) of the side's own rows, and of all rows of the stratum where the side has one row
+    s²/n with s² = Σ(y − ȳ)²/(n − 1) of the side's own rows, and of all compared rows where the side has one row
     """
     own = _share(side.variance * side.n, np.maximum(side.n - 1, 0))
-    shared = _share(everything.variance * everything.n, np.maximum(everything.n - 1, 0))
+    shared = _share(compared.variance * compared.n, np.maximum(compared.n - 1, 0))
     return _share(np.where(side.n > 1, own, shared), side.n)
 
 
-def pooled_difference(covered: Side, failing: Side, everything: Side) -> Floats:
+def pooled_difference(covered: Side, failing: Side) -> Floats:
     """Return the difference of each stratum that the pooled estimator averages.
 
     δ_z = (S + κμ)/(k + κ) − (F + κμ)/(f + κ), and 0 where the rule covers nothing or fails nowhere
 
-    k rows with sum S are covered, f rows with sum F are on the other side, μ is the mean of all rows of the stratum and
-    κ = 2.
+    k rows with sum S are covered, f rows with sum F are on the other side, μ is the mean of these k + f rows and κ = 2.
 
     >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
-    >>> pooled_difference(women, others, Side.binary(342, 549)).round(4).tolist()
+    >>> pooled_difference(women, others).round(4).tolist()
     [0.6891]
     """
-    mean = np.nan_to_num(everything.mean)
+    mean = np.nan_to_num(both(covered, failing).mean)
     difference = (covered.total + KAPPA * mean) / (covered.n + KAPPA) - (failing.total + KAPPA * mean) / (
         failing.n + KAPPA
     )
@@ -301,13 +305,13 @@ def pooled_effect(covered: Side, failing: Side, everything: Side) -> float:
     0.6891
     """
     weight = everything.n / np.sum(everything.n)
-    return float(np.sum(weight * pooled_difference(covered, failing, everything)))
+    return float(np.sum(weight * pooled_difference(covered, failing)))
 
 
 def pooled_variance(covered: Side, failing: Side, everything: Side) -> float:
     """Return the variance of the pooled estimate if the rule had no effect.
 
-    V = Σ_z w² s² (1/(k + κ) + 1/(f + κ)), with s² the variance of the target over all rows of the stratum
+    V = Σ_z w² s² (1/(k + κ) + 1/(f + κ)), with s² the variance of the target over the k + f compared rows
 
     >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
     >>> round(pooled_variance(women, others, Side.binary(342, 549)) ** 0.5, 4)
@@ -315,13 +319,14 @@ def pooled_variance(covered: Side, failing: Side, everything: Side) -> float:
     """
     weight = everything.n / np.sum(everything.n)
     spread = 1 / (covered.n + KAPPA) + 1 / (failing.n + KAPPA)
-    return float(np.sum(weight**2 * np.nan_to_num(everything.variance) * spread))
+    return float(np.sum(weight**2 * np.nan_to_num(both(covered, failing).variance) * spread))
 
 
 def pooled_reach(covered: Side, failing: Side, everything: Side, span: ArrayLike) -> float:
     """Return the most that one row can move the pooled estimate, Bernstein's b.
 
-    b = max_z w (y_max − y_min) (1/(k + κ) + 1/(f + κ)) over the strata with both sides; `span` is y_max − y_min
+    b = max_z w (y_max − y_min) (1/(k + κ) + 1/(f + κ)) over the strata with both sides; `span` is y_max − y_min, of the
+    compared rows
     """
     weight = everything.n / np.sum(everything.n)
     reach = weight * np.asarray(span, np.float64) * (1 / (covered.n + KAPPA) + 1 / (failing.n + KAPPA))
@@ -428,7 +433,7 @@ def population_effect(covered: Side, failing: Side, everything: Side, binary: bo
     if binary:
         variance = sum(share_variance(side.total, side.n - side.total) for side in (left, right))
     else:
-        variance = mean_variance(left, rows) + mean_variance(right, rows)
+        variance = mean_variance(left, both(left, right)) + mean_variance(right, both(left, right))
     within = np.sum(weight**2 * variance)
     between = np.sum(weight * (difference - effect) ** 2) / np.sum(rows.n)
     return effect, float(np.sqrt(within + between))

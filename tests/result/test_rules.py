@@ -47,7 +47,7 @@ def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> Non
     if estimator == "pooled":
         # one margin for the whole rule, which no stratum has a part of
         spread = estimators.pooled_variance(*rule.sides)
-        pooled = float(estimators.pooled_difference(*rule.sides) @ rule.sides[2].n) / rows
+        pooled = float(estimators.pooled_difference(*rule.sides[:2]) @ rule.sides[2].n) / rows
         total = pooled - estimators.pooled_margin(2.0, spread)
         assert [stratum.weight for stratum in strata] == pytest.approx(list(rule.sides[2].n / rows))
     assert rule.reliable_effect == pytest.approx(total, abs=1e-12)

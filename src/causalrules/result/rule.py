@@ -58,7 +58,7 @@ class Sums(NamedTuple):
 
 
 class StratumSums(NamedTuple):
-    """One stratum: the rows that a rule covers, those on which it fails, all of them, and the range of their target."""
+    """One stratum: the rows that a rule covers, those on which it fails, all, and the target's range where compared."""
 
     covered: Sums
     failing: Sums
@@ -295,9 +295,10 @@ class RuleResult:
         reach = 0.0
         if self.by_length:
             # An outcome that happens or not ranges over 1 in strata where it does both.
-            both = [min(1, a + c + u) * min(1, b + d + v) for (a, b, c, d), (u, v) in self._with_undecided()]
             spans = [stratum.span for stratum in self.scored or self.sums]
-            reach = estimators.pooled_reach(*self._scored_sides, spans or both)
+            reach = estimators.pooled_reach(
+                *self._scored_sides, spans or [min(1, a + c) * min(1, b + d) for a, b, c, d in self.counts]
+            )
         return estimators.pooled_margin(self.beta, estimators.pooled_variance(*self._scored_sides), reach)
 
     def _with_undecided(self) -> Iterable[tuple[tuple[int, int, int, int], tuple[int, int]]]:
@@ -385,7 +386,8 @@ class RuleResult:
         if not inside.any():
             return float("nan")
         if self.is_mean:
-            variance = estimators.mean_variance(covered, everything) + estimators.mean_variance(failing, everything)
+            compared = estimators.both(covered, failing)
+            variance = estimators.mean_variance(covered, compared) + estimators.mean_variance(failing, compared)
         else:
             a, b, c, d = self.tables
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -612,7 +614,7 @@ def _sides(strata: Sequence[StratumSums]) -> tuple[Side, Side, Side]:
 def _level_sums(sides: Sequence[_Counts], values: NDArray[np.float64]) -> tuple[StratumSums, ...]:
     """Return the sums of the levels of the target, from the counts of each level."""
     tables = [np.stack([side.sum(axis=1), side @ values, side @ values**2]) for side in sides]
-    spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in sides[2] > 0]
+    spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in sides[0] + sides[1] > 0]
     return _strata_sums(tables, spans)
 
 
@@ -621,9 +623,9 @@ def _value_sums(problem: Problem, conditions: Sequence[int]) -> tuple[StratumSum
     if not problem.rows.is_local or problem.rows.local.target is None:
         return ()
     rows = problem.rows.local
-    chosen = [*problem.sides(conditions), np.ones(len(rows.stratum), np.bool_)]
-    least, most = rows.ranges
-    return _strata_sums([rows.sums(each) for each in chosen], (most - least).tolist())
+    covered, failing = problem.sides(conditions)
+    chosen = [covered, failing, np.ones(len(rows.stratum), np.bool_)]
+    return _strata_sums([rows.sums(each) for each in chosen], rows.spans(covered | failing).tolist())
 
 
 def _strata_sums(tables: Sequence[NDArray[np.float64]], spans: Sequence[float]) -> tuple[StratumSums, ...]:
