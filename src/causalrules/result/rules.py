@@ -571,8 +571,9 @@ class RuleSet(Sequence[RuleResult]):
             The page.
         """
         from causalrules.report import html
+        from causalrules.result.json import as_json
 
-        return html.write(self, path)
+        return html.write(self, as_json, path)
 
     def plot(self, kind: str = "effects", ax: Any = None) -> Any:
         """Plot the rules.
