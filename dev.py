@@ -111,6 +111,18 @@ def bench(*arguments: str) -> None:
     run(PYTHON, ROOT / "benchmarks" / "run.py", *arguments)
 
 
+def docs(*arguments: str) -> None:
+    """The documentation as a site, strictly: a broken link or a page without a place is an error."""
+    setup()
+    run(PYTHON, "-m", "mkdocs", *(arguments or ["build", "--quiet"]))
+
+
+def wheel() -> None:
+    """The wheel and the source distribution into dist/, each tried in an empty environment."""
+    setup()
+    run(PYTHON, ROOT / "tests" / "wheels.py")
+
+
 CHORES: dict[str, Callable[..., None]] = {
     "setup": setup,
     "demo": demo,
@@ -119,6 +131,8 @@ CHORES: dict[str, Callable[..., None]] = {
     "paper": paper,
     "paper-quick": paper_quick,
     "bench": bench,
+    "docs": docs,
+    "wheel": wheel,
 }
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from causalrules import datasets, estimators
 from causalrules.exceptions import OptionError, RoleError
 
-TABLES = [datasets.titanic, datasets.kidney_stones, datasets.berkeley]
+TABLES = [datasets.titanic, datasets.kidney_stones, datasets.berkeley, datasets.renewals]
 POPULATION = datasets.paper_population()
 
 
@@ -192,3 +192,17 @@ def test_rules_outside_the_population_are_errors(conditions: Any, error: type, m
 def test_an_empty_sample_is_an_error() -> None:
     with pytest.raises(OptionError, match="n is 0; a sample needs at least 1 row"):
         POPULATION.sample(0)
+
+
+def test_renewals_have_the_effects_that_they_promise() -> None:
+    table = datasets.renewals(n_rows=200_000, seed=3, library="pandas")
+    holds = {
+        "called": (table["call"] == "yes") & (table["discount"] >= 10),
+        "app": table["app"] == "yes",
+        "newsletter": table["newsletter"] == "yes",
+    }
+    for name, truth in {"called": 0.18, "app": 0.06, "newsletter": 0.0}.items():
+        others = ["complaint", "tenure", *(["call", "discount"] if name != "called" else ["app"])]
+        means = table.assign(holds=holds[name]).groupby([*others, "holds"])["renewed"].mean().unstack()
+        sizes = table.groupby(others).size()
+        assert np.average(means[True] - means[False], weights=sizes) == pytest.approx(truth, abs=0.012), name

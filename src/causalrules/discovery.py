@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from causalrules import __version__, estimators
 from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError
-from causalrules.language.roles import Roles, resolve
+from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
 from causalrules.question import Question, asks, asks_about
@@ -72,6 +72,7 @@ def discover(data: Any, question: Question) -> RuleSet:
     graph = _graph(question)
     table = _table(data, question)
     roles = resolve(table, question.target, question.outcome, question.actionable, question.control, question.weights)
+    check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
     problem = prepare(table, roles, question)
     problem, held_out = _hold_out(table, problem, question)
@@ -117,6 +118,7 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     roles = resolve(
         table, question.target, question.outcome, question.actions or columns, question.control, question.weights
     )
+    check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
     problem = prepare(table, roles, question, language_of(named, table.observed(roles.target, question.weights)))
     if question.beta is None and question.estimator == "pooled":

@@ -26,7 +26,7 @@ from causalrules.question import ESTIMATORS
 
 Floats = NDArray[np.float64]
 
-# Pseudo-rows at the stratum's own mean that the pooled estimator adds to each side.
+# Pseudo-rows at the mean of a stratum's compared rows that the pooled estimator adds to each side.
 KAPPA = 2.0
 
 
@@ -264,19 +264,23 @@ def standardised(values: Floats, covered: Side, failing: Side, everything: Side)
     return _ratio(np.sum(values[inside] * rows), np.sum(rows))
 
 
-def pooled_difference(covered: Side, failing: Side, everything: Side) -> Floats:
+def both(covered: Side, failing: Side) -> Side:
+    """Return the rows that are compared, of both sides together."""
+    return Side(*(left + right for left, right in zip(covered, failing, strict=True)))
+
+
+def pooled_difference(covered: Side, failing: Side) -> Floats:
     """Return the difference of each stratum that the pooled estimator averages.
 
     δ_z = (S + κμ)/(k + κ) − (F + κμ)/(f + κ), and 0 where the rule covers nothing or fails nowhere
 
-    k rows with sum S are covered, f rows with sum F are on the other side, μ is the mean of all rows of the stratum and
-    κ = 2.
+    k rows with sum S are covered, f rows with sum F are on the other side, μ is the mean of these k + f rows and κ = 2.
 
     >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
-    >>> pooled_difference(women, others, Side.binary(342, 549)).round(4).tolist()
+    >>> pooled_difference(women, others).round(4).tolist()
     [0.6891]
     """
-    mean = np.nan_to_num(everything.mean)
+    mean = np.nan_to_num(both(covered, failing).mean)
     difference = (covered.total + KAPPA * mean) / (covered.n + KAPPA) - (failing.total + KAPPA * mean) / (
         failing.n + KAPPA
     )
@@ -292,13 +296,13 @@ def pooled_effect(covered: Side, failing: Side, everything: Side) -> float:
     0.6891
     """
     weight = everything.n / np.sum(everything.n)
-    return float(np.sum(weight * pooled_difference(covered, failing, everything)))
+    return float(np.sum(weight * pooled_difference(covered, failing)))
 
 
 def pooled_variance(covered: Side, failing: Side, everything: Side) -> float:
     """Return the variance of the pooled estimate if the rule had no effect.
 
-    V = Σ_z w² s² (1/(k + κ) + 1/(f + κ)), with s² the variance of the target over all rows of the stratum
+    V = Σ_z w² s² (1/(k + κ) + 1/(f + κ)), with s² the variance of the target over the k + f compared rows
 
     >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
     >>> round(pooled_variance(women, others, Side.binary(342, 549)) ** 0.5, 4)
@@ -306,13 +310,14 @@ def pooled_variance(covered: Side, failing: Side, everything: Side) -> float:
     """
     weight = everything.n / np.sum(everything.n)
     spread = 1 / (covered.n + KAPPA) + 1 / (failing.n + KAPPA)
-    return float(np.sum(weight**2 * np.nan_to_num(everything.variance) * spread))
+    return float(np.sum(weight**2 * np.nan_to_num(both(covered, failing).variance) * spread))
 
 
 def pooled_reach(covered: Side, failing: Side, everything: Side, span: ArrayLike) -> float:
     """Return the most that one row can move the pooled estimate, Bernstein's b.
 
-    b = max_z w (y_max − y_min) (1/(k + κ) + 1/(f + κ)) over the strata with both sides; `span` is y_max − y_min
+    b = max_z w (y_max − y_min) (1/(k + κ) + 1/(f + κ)) over the strata with both sides; `span` is y_max − y_min, of the
+    compared rows
     """
     weight = everything.n / np.sum(everything.n)
     reach = weight * np.asarray(span, np.float64) * (1 / (covered.n + KAPPA) + 1 / (failing.n + KAPPA))
@@ -508,20 +513,26 @@ def standard_error(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> fl
     return _estimated(a, b, c, d).standard_error
 
 
-def risk_ratio(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> tuple[float, float]:
+def risk_ratio(
+    a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, rows: ArrayLike | None = None
+) -> tuple[float, float]:
     """Return p_do_rule / p_do_not_rule and the standard error of its logarithm.
 
     RR = p/q, with p = p_do_rule and q = p_do_not_rule; √( var(p)/p² + var(q)/q² ) by the delta method
 
-    The variances are those of `side_mean`. Where p or q is 0, half a row is added to every cell.
+    The variances are those of `side_mean`. Where p or q is 0, half a row is added to every cell. `rows` are all rows
+    of each stratum, where some are not compared.
 
     >>> ratio, error = risk_ratio(161, 9, 181, 540)
     >>> round(ratio, 3), round(error, 4)
     (3.773, 0.0672)
     """
+    inside = _both_sides(*_tables(a, b, c, d))
     a, b, c, d, weight = _compared(a, b, c, d)
     if not weight.size:
         return float("nan"), float("nan")
+    if rows is not None:
+        weight = np.asarray(rows, np.float64)[inside] / np.sum(np.asarray(rows, np.float64)[inside])
     variances = [side_mean(Side.binary(*side), weight).variance for side in ((a, b), (c, d))]
     if not (a.any() and c.any()):
         a, b, c, d = a + 0.5, b + 0.5, c + 0.5, d + 0.5

@@ -125,6 +125,13 @@ class Question:
     categorical: str | Sequence[str] = option(
         (), Texts("COLUMN"), "Columns of numbers that are codes, not quantities.", panel=QUESTION, repeated=True
     )
+    randomised: str | Sequence[str] = option(
+        (),
+        Texts("COLUMN"),
+        "Actionable columns that were assigned at random, given the controls.",
+        panel=QUESTION,
+        repeated=True,
+    )
     weights: str | None = option(
         None, Column(), "Column with the number of times each row counts.", panel=QUESTION, fitted=False
     )

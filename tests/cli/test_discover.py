@@ -144,7 +144,8 @@ def test_csv_holds_the_numbers_of_to_frame():
     assert header == list(frame)
     assert [row[0] for row in rows] == list(frame["rule"])
     for position, name in enumerate(header[1:], 1):
-        assert [float(row[position]) for row in rows] == list(frame[name]), name
+        words = name in ("evidence", "direction", "claim")
+        assert [row[position] if words else float(row[position]) for row in rows] == list(frame[name]), name
 
 
 def test_csv_without_formulas_and_without_nan(tmp_path):
@@ -504,7 +505,7 @@ def test_the_demo_prints_code_and_a_command_that_give_what_it_shows(tmp_path, mo
     assert program == "causalrules"
     assert rules_of(run(*words).stdout) == rules_of(titanic)
     (best,) = [line.split() for line in kidney.splitlines() if "treatment = A" in line]
-    assert best[-5:-3] == ["0.0537", "−0.0457"]  # Simpson: adjusted up, marginal down
+    assert best[5:7] == ["0.0537", "−0.0457"]  # Simpson: adjusted up, marginal down
 
 
 def rules_of(printed: str) -> list[str]:

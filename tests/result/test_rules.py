@@ -47,7 +47,7 @@ def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> Non
     if estimator == "pooled":
         # one margin for the whole rule, which no stratum has a part of
         spread = estimators.pooled_variance(*rule.sides)
-        pooled = float(estimators.pooled_difference(*rule.sides) @ rule.sides[2].n) / rows
+        pooled = float(estimators.pooled_difference(*rule.sides[:2]) @ rule.sides[2].n) / rows
         total = pooled - estimators.pooled_margin(2.0, spread)
         assert [stratum.weight for stratum in strata] == pytest.approx(list(rule.sides[2].n / rows))
     assert rule.reliable_effect == pytest.approx(total, abs=1e-12)
@@ -147,11 +147,12 @@ def test_text_fits_the_terminal_and_commands_it_nothing(
 
 def test_the_table_shows_each_rule_with_its_numbers() -> None:
     lines = str(rule_set(women_of_two_classes(), notes=("age is missing in 177 rows",))).split("\n")
-    assert lines[0].split() == ["#", "rule", "conservative", "difference", "unadjusted", "coverage", "rows"]
-    assert lines[1] == "1  class ≤ 2 ∧ sex = female        0.5767      0.6960      0.6960    19.1 %   170"
+    assert lines[0].split() == ["#", "rule", "conservative", "difference", "unadjusted", "coverage", "rows", "evidence"]
+    assert lines[1] == "1  class ≤ 2 ∧ sex = female        0.5767      0.6960      0.6960    19.1 %   170  cannot tell"
     assert lines[2] == "difference: how much more often survived = 1 occurs where the rule holds, unadjusted"
     assert lines[3] == "proven optimal, 185 nodes in 0.02 s"
-    assert lines[4].startswith("No causal graph given: these are associations; cr.assumptions(…) lists")
+    assert lines[4] == "evidence: rests on nothing yet: rules.trust() tests it"
+    assert lines[5].startswith("No causal graph given: these are associations; cr.assumptions(…) lists")
     assert lines[-1] == "age is missing in 177 rows"
 
 
@@ -295,7 +296,7 @@ def test_json_brings_back_an_equal_result(rules: RuleSet) -> None:
     assert again.to_json() == text
     assert [rule.text for rule in again] == [rule.text for rule in rules]
     payload = strict(text)
-    assert payload["schema"] == "causalrules/1"
+    assert payload["schema"] == "causalrules/2"
     for rule, written in zip(rules, payload["rules"], strict=True):
         assert written["effect"] == (None if math.isnan(rule.effect) else rule.effect)
         assert written["reliable_effect"] == rule.reliable_effect
@@ -377,7 +378,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("[" * 100_000, "the text is not JSON"),
         ('{"schema": NaN}', "NaN is not a number of JSON"),
         ("{}", "the schema None; this version reads 'causalrules/1'"),
-        ('{"schema": "causalrules/2"}', "the schema 'causalrules/2'"),
+        ('{"schema": "causalrules/3"}', "the schema 'causalrules/3'"),
         ('{"schema": "causalrules/1"}', "question must be an object, not NoneType"),
         ("[]", "the schema None"),
         ("no/such/file.json", "cannot read a result from 'no/such/file.json'"),

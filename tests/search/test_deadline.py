@@ -238,18 +238,14 @@ def test_trust_in_no_time_says_what_is_not_known(k: int) -> None:
     for rule in rules.trust(time_limit=1e-9):
         assert rule.evidence is not None
         assert rule.evidence.sensitivity is not None
-        verdict = rule.evidence.verdict
-        assert verdict is not None
-        assert verdict.word == "suggestive"
-        assert {
-            "not tested against shuffled data",
-            "not measured on held-out rows",
-            "not searched again on resampled rows",
-        } <= set(verdict.doubts)
+        # Then it is the margin that the verdict rests on.
+        assert (rule.p_value, rule.evidence.honest, rule.evidence.stability) == (None, None, None)
+        assert rule.verdict.basis == "margin"
+        assert rule.verdict.evidence == ("supported" if rule.value > 0 else "not supported")
 
 
 def test_trust_shares_its_time(rules: RuleSet, clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    from causalrules.trust import verdict
+    from causalrules.trust import everything
 
     limits: list[float] = []
 
@@ -259,6 +255,6 @@ def test_trust_shares_its_time(rules: RuleSet, clock: SimpleNamespace, monkeypat
         return rules
 
     for name in ("significance", "cross_fit", "stability"):
-        monkeypatch.setattr(verdict, name, part)
+        monkeypatch.setattr(everything, name, part)
     rules.trust(time_limit=60)
     assert limits == [30, 25, 40]

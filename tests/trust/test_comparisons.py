@@ -165,11 +165,15 @@ def test_a_true_rule_is_supported_by_all_evidence(case: str) -> None:
     assert honest.effect == pytest.approx(rule.effect, rel=0.2)
     assert honest.p_value is not None
     assert honest.p_value < 0.001
-    assert (evidence.sensitivity is None) == rule.is_mean
+    assert evidence.sensitivity is not None
+    assert (evidence.sensitivity.e_value is None) == rule.is_mean
+    assert rule.verdict.robustness == evidence.sensitivity.gamma_limit
+    assert rule.verdict.robustness is not None
+    assert rule.verdict.robustness > 1
     assert evidence.overlap is not None
     assert (evidence.overlap.low is None) == rule.is_mean
-    assert evidence.verdict is not None
-    assert evidence.verdict.word == "strong"
+    assert rule.verdict.evidence == "supported"
+    assert rule.verdict.direction == ("lowers" if "decrease" in case else "raises")
     assert cr.RuleSet.from_json(rules.to_json()) == rules
 
 
@@ -224,9 +228,7 @@ def test_reference_rows_are_what_held_out_rows_are_compared_with(how: str) -> No
         honest = honest_of(rule)
         assert honest.effect == pytest.approx(truth, abs=0.12)
         assert rule.p_value == 0.01
-        verdict = known(rule).verdict
-        assert verdict is not None
-        assert verdict.word == "strong"
+        assert rule.verdict.evidence == "supported"
         if how == "second table":
             y, inside = columns["y"] == 1, [columns["z"] == z for z in ("old", "young")]
             arm = columns["arm"] == str(rule)[-1]
@@ -294,9 +296,8 @@ def test_rules_named_in_advance_are_judged_without_a_search() -> None:
     for rule in rules:
         evidence = known(rule)
         assert (evidence.honest, evidence.stability) == (None, None)
-        assert evidence.verdict is not None
-        assert not any("held-out" in doubt or "resampled" in doubt for doubt in evidence.verdict.doubts)
-    assert [known(rule).verdict.word for rule in rules] == ["strong", "not supported"]  # type: ignore[union-attr]
+        assert not any("held-out" in doubt or "resampled" in doubt for doubt in rule.verdict.doubts)
+    assert [rule.verdict.evidence for rule in rules] == ["supported", "not supported"]
     assert "adjusted for the number of rules (Holm, two-sided, 99 of at most 99" in " ".join(str(rules).split())
 
 

@@ -306,23 +306,21 @@ def test_an_effect_that_speaks_for_fewer_rows_says_so(how: str) -> None:
     rule = rules[0]
     assert rule.overlap > 0.9
     assert rule.evidence is not None
-    honest, verdict = rule.evidence.honest, rule.evidence.verdict
+    honest, verdict = rule.evidence.honest, rule.verdict
     assert honest is not None
     assert honest.effect is not None
     # One row in five of each small stratum cannot be on both sides; of the second table's, 12,000 rows, 15/16 are.
     # Of half of the rows, and then fewer, some small strata have both sides left.
     expected = {"holdout": 0.5, "cross-fitting": 0.68, "second table": 1 - 10_000 / 12_000 / 16}[how]
     assert honest.overlap == pytest.approx(expected, abs=0.03 if how == "cross-fitting" else 0.01)
-    assert verdict is not None
     if how == "second table":
         assert not any("comparison group" in doubt for doubt in verdict.doubts)
         return
     assert honest.found == honest.splits
     assert honest.effect > rule.effect + 0.1
-    assert verdict.word == "suggestive"
-    share = percent(honest.overlap, 0)
-    assert f"only {share} of the held-out rows have a comparison group" in verdict.doubts
-    assert f"for {share} of them" in " ".join(str(rules).split())
+    doubted = any("of the held-out rows have a comparison group" in doubt for doubt in verdict.doubts)
+    assert doubted == (honest.overlap < 0.5)
+    assert f"for {percent(honest.overlap, 0)} of them" in " ".join(str(rules).split())
     assert replace(rules, library="dict").to_frame()["honest_overlap"] == [honest.overlap]
     assert cr.RuleSet.from_json(rules.to_json()) == rules
 

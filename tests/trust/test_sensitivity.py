@@ -118,7 +118,7 @@ def population(seed: int = 0, n: int = 20_000) -> dict[str, Any]:
     return {"x": x, "z": z, "v": v, "y": y}
 
 
-def test_the_strongest_control_is_the_yardstick() -> None:
+def test_controls_are_the_yardsticks() -> None:
     rule = cr.discover(population(), "y", control=["z", "v"], actionable="x", k=1).sensitivity()[0]
     assert rule.text == "x = 1"
     found = rule.evidence.sensitivity  # type: ignore[union-attr]
@@ -127,20 +127,54 @@ def test_the_strongest_control_is_the_yardstick() -> None:
     z, v = found.controls
     assert z.with_rule == pytest.approx(0.8 / 0.2, rel=0.05)
     assert z.with_outcome == pytest.approx(0.6 / 0.2, rel=0.1)
+    assert z.gamma == pytest.approx(4, rel=0.1)  # odds of 0.2/0.8 and 0.8/0.2 instead of 1
     assert v.with_rule == pytest.approx(1, abs=0.05)
+    assert v.gamma == pytest.approx(1, abs=0.05)
+    assert v.strength is not None
     assert v.strength < 1.3
     # Without z, the effect takes on z's; without v nothing happens.
-    assert z.effect_without is not None
-    assert v.effect_without is not None
     assert z.effect_without == pytest.approx(0.2 + 0.4 * 0.6, abs=0.03)
     assert v.effect_without == pytest.approx(rule.effect, abs=0.01)
     assert found.risk_ratio == pytest.approx(rule.p_do_rule / rule.p_do_not_rule)
-    assert f"{found.e_value / z.strength:.1f} times as strong as 'z'" in found.sentence
+    assert f"'z' {z.gamma:.2f} times, 'v' {v.gamma:.2f} times" in found.sentence
     alone = cr.discover(population(), "y", actionable="x", k=1).sensitivity()[0].evidence
     assert alone is not None
     assert alone.sensitivity is not None
     assert alone.sensitivity.controls == ()
     assert "no measured control" in alone.sensitivity.sentence
+    # z itself, hidden, explains the whole difference where x does nothing: Γ tells that it takes less than z.
+    noise = population()
+    noise["y"] = (np.random.default_rng(1).random(20_000) < 0.1 + 0.8 * noise["z"]).astype(int)
+    hidden = cr.discover(noise, "y", actionable="x", k=1).sensitivity()[0].verdict
+    assert (hidden.evidence, hidden.strong) == ("supported", False)
+    assert hidden.robustness is not None
+    assert 1.5 < hidden.robustness < 4
+
+
+def test_a_published_example_of_directional_ratios() -> None:
+    """One control, counts (a, b, c, d) of both values; by hand: RR_EU 0.99/0.7, RR_UD 0.5/0.1."""
+    (control,) = control_strengths(rule_of([(1, 9, 30, 270), (495, 495, 350, 350)]))
+    assert control.with_rule == pytest.approx(0.99 / 0.7)
+    assert control.with_outcome == pytest.approx(5)
+    assert control.strength == pytest.approx(1.94, abs=0.005)
+
+
+@given(st.lists(st.lists(counts, min_size=2, max_size=2), min_size=1, max_size=3))
+def test_ratios_are_those_within_the_strata_of_the_other_controls(nested: list[list[tuple[int, ...]]]) -> None:
+    tables = [table for stratum in nested for table in stratum]
+    labels = [{"z": str(value), "other": str(place)} for place, stratum in enumerate(nested) for value in range(2)]
+    a, b, c, d = np.array(tables).T
+    rule = RuleResult.from_counts([], a, b, c, d, labels, 2.0, "reliable")
+    rows = np.array(tables).sum(axis=1).reshape(-1, 2)
+    assume((rows.sum(axis=0) >= 0.05 * rows.sum()).all())
+    found = next(each for each in control_strengths(rule) if each.control == "z")
+    on, off = (np.array(n).reshape(-1, 2) for n in (a + b, c + d))
+    weight = rows.sum(axis=1) / rows.sum()
+    shares = [sum(w * row / row.sum() for w, row in zip(weight, side, strict=True)) for side in (on, off)]
+    if rule.effect < 0:
+        shares.reverse()
+    assert found.with_rule == pytest.approx(max(shares[0] / shares[1]))
+    assert found.gamma >= 1
 
 
 def test_a_few_rows_do_not_make_a_control_strong() -> None:
@@ -148,21 +182,24 @@ def test_a_few_rows_do_not_make_a_control_strong() -> None:
     common = (250, 250, 250, 250)
     tables = [common, common, (3, 0, 0, 0), (0, 0, 0, 3)]
     (control,) = control_strengths(rule_of(tables))
+    assert control.gamma < 1.7
+    assert control.strength is not None
     assert control.strength < 1.7
     (strong,) = control_strengths(rule_of([(400, 50, 40, 10), (10, 40, 50, 400)]))
+    assert strong.gamma > 5
+    assert strong.strength is not None
     assert strong.strength > 5
 
 
 @given(st.lists(counts, min_size=2, max_size=4))
 def test_a_control_is_as_strong_for_a_rule_as_for_its_negation(tables: list[tuple[int, int, int, int]]) -> None:
-    (mine,) = control_strengths(rule_of(tables))
+    rule = rule_of(tables)
+    assume(abs(rule.effect) > 1e-9)
+    (mine,) = control_strengths(rule)
     (negation,) = control_strengths(rule_of([(c, d, a, b) for a, b, c, d in tables]))
     assert mine.with_rule == pytest.approx(negation.with_rule)
     assert mine.strength == pytest.approx(negation.strength)
-    rows = np.array([[a + b, c + d] for a, b, c, d in tables])
-    if (rows.sum(axis=1) >= 0.05 * rows.sum()).all():
-        on, off = ((rows + 1) / (rows + 1).sum(axis=0)).T
-        assert mine.with_rule == pytest.approx(max(*(on / off), *(off / on)))
+    assert mine.gamma == pytest.approx(negation.gamma)
 
 
 def rule_of(tables: list[tuple[int, int, int, int]]) -> RuleResult:

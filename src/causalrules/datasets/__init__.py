@@ -1,4 +1,4 @@
-"""Example data: three classics of confounding, and the population of the paper.
+"""Example data: three classics of confounding, a simulated shop, and the population of the paper.
 
 Tables are pandas data frames if pandas is installed, else dicts of columns; `library` overrides that.
 """
@@ -10,10 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from causalrules.datasets._frame import frame
 from causalrules.datasets.population import PaperPopulation, TrueRule
 
-__all__ = ["PaperPopulation", "TrueRule", "berkeley", "kidney_stones", "paper_population", "titanic"]
+__all__ = ["PaperPopulation", "TrueRule", "berkeley", "kidney_stones", "paper_population", "renewals", "titanic"]
 
 _TITANIC: dict[str, Callable[[str], Any]] = {
     "survived": int,
@@ -93,6 +95,53 @@ def berkeley(library: str | None = None) -> Any:
     4526
     """
     return frame(_people(("department", "gender", "admitted"), _BERKELEY), library)
+
+
+def renewals(n_rows: int = 4000, seed: int = 0, library: str | None = None) -> Any:
+    """Simulate contracts that are up for renewal. The truth is known, and hidden by confounding.
+
+    Columns: tenure (years with the firm), complaint (whether the customer complained before), call (whether an agent
+    called), discount (per cent), app (whether the app is installed), newsletter, renewed (0, 1).
+    A call with a discount of at least 10 % raises renewals by 18 points, the app by 6 points, the newsletter by
+    nothing. Customers who complained renew less often and are called more often; customers of few years renew less
+    often and get higher discounts: adjust for complaint and tenure.
+
+    Parameters
+    ----------
+    n_rows
+        Number of contracts.
+    seed
+        Seed of the random numbers.
+    library
+        "pandas", "polars" or "dict"; by default pandas if it is installed, else a dict.
+
+    Returns
+    -------
+    table
+        A data frame or a dict of columns.
+
+    Examples
+    --------
+    >>> contracts = renewals(library="dict")
+    >>> len(contracts["renewed"]), sum(contracts["renewed"])
+    (4000, 2005)
+    """
+    draw = np.random.default_rng(seed)
+    tenure = draw.integers(0, 11, n_rows)
+    complaint = draw.random(n_rows) < 0.35
+    call = draw.random(n_rows) < np.where(complaint, 0.65, 0.2)
+    discount = np.array([0, 5, 10, 15])[np.clip(draw.integers(0, 4, n_rows) + (tenure < 4) - (tenure > 7), 0, 3)]
+    app = draw.random(n_rows) < 0.3 + 0.03 * tenure
+    newsletter = draw.random(n_rows) < 0.5
+    chance = 0.35 + 0.04 * tenure - 0.3 * complaint + 0.06 * app + 0.18 * (call & (discount >= 10))
+    columns: dict[str, list[Any]] = {"tenure": tenure.tolist()}
+    for name, happened in {"complaint": complaint, "call": call}.items():
+        columns[name] = np.where(happened, "yes", "no").tolist()
+    columns["discount"] = discount.tolist()
+    for name, happened in {"app": app, "newsletter": newsletter}.items():
+        columns[name] = np.where(happened, "yes", "no").tolist()
+    columns["renewed"] = (draw.random(n_rows) < chance).astype(int).tolist()
+    return frame(columns, library)
 
 
 def paper_population() -> PaperPopulation:

@@ -79,6 +79,14 @@ def resolve(
     return Roles(target, resolved, tuple(sorted(chosen)), tuple(sorted(controls)), tuple(notes))
 
 
+def check_randomised(table: Table, roles: Roles, names: str | Sequence[str]) -> None:
+    """Reject columns that are declared randomised but are no columns to put conditions on."""
+    for name in _columns(table, names, "randomised"):
+        if name == roles.target or name in roles.control:
+            role = "the target" if name == roles.target else "a control"
+            raise RoleError(f"column {name!r} is {role}; name actionable columns", parameter="randomised")
+
+
 def _check_column(table: Table, name: object, role: str) -> None:
     if not isinstance(name, str):
         raise RoleError("name a column by its text", parameter=role, value=f"{name!r:.40}")

@@ -81,7 +81,7 @@ def _page(rules: RuleSet, n_left: int) -> str:
         style=Markup(style),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        status="unchecked" if rules.admissibility is None else rules.admissibility.status,
+        status=_status(rules),
         verdict=wording.verdict(rules),
         noun=rules.noun,
         ranking=_sentence(ranking) if (ranking := wording.ranking(rules)) else None,
@@ -156,7 +156,7 @@ def _cards(rules: RuleSet, less: list[_Less]) -> list[dict[str, Any]]:
             "rule": rule,
             "less": place.why,
             "variants": place.variants,
-            "identified": _identified(rule, rules),
+            "verdict": rule.verdict,
             "reading": wording.reading(rule, rules),
             "sections": sections.of_rule(rule, rules),
             "chart": _chart(rule, rules, x),
@@ -167,9 +167,10 @@ def _cards(rules: RuleSet, less: list[_Less]) -> list[dict[str, Any]]:
     ]
 
 
-def _identified(rule: RuleResult, rules: RuleSet) -> str | None:
-    """Label a rule where the graph does not admit all of them."""
-    return None if rule.identification is None or rules.claim != "association" else rule.identification.label
+def _status(rules: RuleSet) -> str:
+    if rules.admissibility is None:
+        return "admissible" if rules.claim == "effect" else "unchecked"
+    return rules.admissibility.status
 
 
 def _scale(rules: RuleSet) -> tuple[float, float]:

@@ -23,6 +23,7 @@ _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupt
 # Smaller changes by adjusting are not mentioned.
 _CHANGED = 0.005
 _NO_GRAPH = "No causal graph given: these are associations; cr.assumptions(…) lists what acting on them assumes"
+_NO_GRAPH_FOR_OTHERS = "No causal graph given: the others are associations"
 
 
 def meaning(rules: RuleSet) -> str:
@@ -30,12 +31,10 @@ def meaning(rules: RuleSet) -> str:
     question = rules.question
     adjusted = adjustment(question.controls)
     compared = _compared(question)
-    if rules.admissibility:
+    if rules.claim == "effect":
         of_what = question.outcome if is_mean(rules) else f"probability of {question.outcome}"
-        return (
-            f"effect: change in the {of_what} if the rule is brought about, {adjusted}{compared}, as the causal graph "
-            "allows"
-        )
+        why = "as the causal graph allows" if rules.admissibility else "as the columns are randomised"
+        return f"effect: change in the {of_what} if the rule is brought about, {adjusted}{compared}, {why}"
     if is_mean(rules):
         differs = f"how much higher the {question.outcome} is where the rule holds, {adjusted}{compared}"
     else:
@@ -48,7 +47,8 @@ def meaning(rules: RuleSet) -> str:
         if violated
         else "the graph leaves open whether the roles are admissible"
     )
-    return f"association only: {differs}; {why}"
+    apart = any(rule.verdict.claim in ("identified", "by design") for rule in rules)
+    return f"association{', but for rules identified on their own' if apart else ' only'}: {differs}; {why}"
 
 
 def is_mean(rules: RuleSet) -> bool:
@@ -90,21 +90,66 @@ def headings(names: Sequence[str], rules: RuleSet) -> list[str]:
     return [name.replace("effect", rules.noun) for name in names]
 
 
+def verdict_lines(rules: RuleSet) -> list[str]:
+    """Say what the evidence rests on, what lets differences be called effects, and which rules have both."""
+    if not rules:
+        return []
+    strong = [str(place) for place, rule in enumerate(rules, 1) if rule.verdict.strong]
+    said = [f"Strong causal evidence (supported, and {_claims(rules)}): {_rules(strong)}"] if strong else []
+    return [_basis(rules), *graph_lines(rules), *said]
+
+
+def _basis(rules: RuleSet) -> str:
+    """Say what the words of the evidence rest on."""
+    rate = percent(rules[0].circumstances.level if rules[0].circumstances else rules.question.error_rate, 0)
+    adjusted = "number of rules" if rules.stopped == "evaluated" else "search"
+    words = {
+        "permutations": f"p, adjusted for the {adjusted} (at most {rate})",
+        "margin": f"the margin of the conservative {rules.noun}, which chance exceeds in at most {rate} of tables",
+        "overlap": "how few rows have a comparison group",
+        "nothing": "nothing yet: rules.trust() tests it",
+    }
+    places: dict[str, list[str]] = {}
+    for place, rule in enumerate(rules, 1):
+        places.setdefault(rule.verdict.basis, []).append(str(place))
+    if len(places) == 1:
+        return f"evidence: rests on {words[next(iter(places))]}"
+    return "evidence: rests on " + "; ".join(
+        f"{words[basis]} for {_rules(which)}" for basis, which in sorted(places.items())
+    )
+
+
+def _claims(rules: RuleSet) -> str:
+    return " or ".join(dict.fromkeys(rule.verdict.claim for rule in rules if rule.verdict.strong))
+
+
+def _rules(places: Sequence[str]) -> str:
+    return f"rule{'s' * (len(places) > 1)} {listed(places)}"
+
+
+def by_design_lines(rules: RuleSet) -> list[str]:
+    """Name the rules whose columns are all randomised, where some are."""
+    places = [str(place) for place, rule in enumerate(rules, 1) if rule.verdict.claim == "by design"]
+    if not places:
+        return []
+    which = "all rules" if len(places) == len(rules) else _rules(places)
+    return [f"Effects by design, as their columns are declared randomised given the controls: {which}"]
+
+
 def graph_lines(rules: RuleSet) -> list[str]:
     """Say that there is no graph, or which rules it identifies; nothing if it is admissible."""
+    design = by_design_lines(rules)
     if rules.admissibility is None:
-        return [_NO_GRAPH]
+        return design if rules.claim == "effect" else [*design, _NO_GRAPH if not design else _NO_GRAPH_FOR_OTHERS]
     if rules.admissibility:
-        return []
+        return design
     places: dict[tuple[str, str], list[str]] = {}
     for wanted in (True, False, None):
         for place, rule in enumerate(rules, 1):
             known = rule.identification
             if known is not None and known.identified is wanted:
                 places.setdefault((known.label, known.reason), []).append(str(place))
-    return [
-        f"{label}: rule{'s' * (len(which) > 1)} {listed(which)} ({reason})" for (label, reason), which in places.items()
-    ]
+    return [*design, *(f"{label}: {_rules(which)} ({reason})" for (label, reason), which in places.items())]
 
 
 def identified(rule: RuleResult) -> str:
@@ -129,6 +174,8 @@ def identification(rule: RuleResult) -> str | None:
 def verdict(rules: RuleSet) -> str:
     """Say what the graph, or the lack of one, allows to claim."""
     adjusted = "adjusted for the controls" if rules.question.controls else "unadjusted"
+    if rules.admissibility is None and rules.claim == "effect":
+        return "The columns are declared randomised, given the controls: these are effects of bringing a rule about."
     if rules.admissibility is None:
         return f"No causal graph given: the numbers are differences, {adjusted}, and not effects."
     status = rules.admissibility.status
@@ -161,18 +208,22 @@ def warning(rules: RuleSet) -> str | None:
     if not rules:
         return "No rule satisfies the options; lower min_coverage or add actionable columns."
     best = rules[0]
+    found = any(rule.verdict.evidence in ("supported", "suggestive") for rule in rules)
+    if found and best.value <= 0 and best.estimator in ("pooled", "reliable"):
+        return (
+            f"No conservative {rules.noun} is beyond 0, but permutations, which are sharper than its margin, tell "
+            "rules from chance: see the adjusted p."
+        )
+    if found:
+        return None
+    p_values = [rule.p_value for rule in rules if rule.p_value is not None]
+    if p_values and best.value > 0:
+        return f"No rule stands out from chance: p, adjusted for the search, is at least {min(p_values):.3g}."
     if best.value > 0:
         return None
     if best.by_length and rules.stopped == "evaluated":
         many = "The rule does" if len(rules) == 1 else "The first rule does"
         return f"{many} not stand out by the conservative {rules.noun} (0 is within its margin)."
-    run = None if rules.evidence is None else rules.evidence.permutation
-    smallest = min((rule.p_value for rule in rules if rule.p_value is not None), default=1.0)
-    if best.by_length and run is not None and smallest <= run.level:
-        return (
-            f"No conservative {rules.noun} is beyond 0, but permutations, which are sharper than its margin, tell "
-            "rules from chance: see the adjusted p."
-        )
     if best.by_length:
         return (
             f"No rule stands out from chance: none has a conservative {rules.noun} beyond 0. Listed are those nearest "
@@ -201,7 +252,7 @@ def _headline(rule: RuleResult, rules: RuleSet) -> str:
     less = rule.effect < 0
     if math.isnan(rule.effect):
         estimate = f"Where {conditions}, nothing can be estimated, as no row has a comparison group"
-    elif rules.admissibility:
+    elif rule.verdict.claim in ("by design", "identified") and rules.claim != "association":
         estimate = (
             f"Bringing about {conditions} is estimated to {'lower' if less else 'raise'} the "
             f"{outcome if rule.is_mean else f'probability of {outcome}'} by "
@@ -216,19 +267,17 @@ def _headline(rule: RuleResult, rules: RuleSet) -> str:
             f"{adjusted}"
         )
     sentence = f"{estimate}; {_conservative(rule, rules)}."
-    against = _against(rule, rules)
-    return f"Not supported ({against}). {sentence}" if against else sentence
+    against = _against(rule)
+    return f"{rule.verdict.evidence.capitalize()} ({against}). {sentence}" if against else sentence
 
 
-def _against(rule: RuleResult, rules: RuleSet) -> str:
-    """Return why the rule is not supported; empty if it is, or if that was not tested."""
-    verdict = None if rule.evidence is None else rule.evidence.verdict
-    if verdict is not None:
-        return verdict.doubts[0] if verdict.word == "not supported" and verdict.doubts else ""
-    run = None if rules.evidence is None else rules.evidence.permutation
-    if rule.p_value is None or run is None or rule.p_value <= run.level:
-        return ""
-    return adjusted_p(rule.p_value)
+def _against(rule: RuleResult) -> str:
+    """Return why the rule is not supported, or why that cannot be told; empty if it is, or if it was not tested."""
+    verdict = rule.verdict
+    told = verdict.evidence in ("not supported", "cannot tell") and not math.isnan(rule.effect)
+    if not told or verdict.basis in ("margin", "nothing"):
+        return ""  # the conservative estimate says it, or that nothing was tested
+    return verdict.doubts[0]
 
 
 def _conservative(rule: RuleResult, rules: RuleSet) -> str:
@@ -241,10 +290,12 @@ def _conservative(rule: RuleResult, rules: RuleSet) -> str:
         rate = percent(rules.question.error_rate, 0)
         how = f"{how}: any rule without an effect gets beyond 0 in at most {rate} of tables"
     said = f"conservative estimate {difference(rule.conservative, rule.is_mean)} ({how})"
-    if rule.value <= 0:
+    if _against(rule):
+        return said
+    if rule.value <= 0 and rule.verdict.basis != "permutations":
         return f"{said}, so it may be due to chance"
     if rule.p_value is not None:
-        return said if _against(rule, rules) else f"{said}; {adjusted_p(rule.p_value)}"
+        return f"{said}; {adjusted_p(rule.p_value)}"
     return said if promise else f"{said}, not adjusted for the search"
 
 

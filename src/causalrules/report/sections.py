@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from causalrules.report import trust_words
-from causalrules.text import counted, difference, percent, points
+from causalrules.text import counted, difference, percent
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -34,18 +34,14 @@ def of_result(rules: RuleSet) -> tuple[Section, ...]:
 
 def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     """Return the sections on one rule: the reasons for its verdict, confounding, overlap and stability."""
-    evidence = rule.evidence
+    verdict, evidence = rule.verdict, rule.evidence
+    reasons = [f"{reason[0].upper()}{reason[1:]}." for reason in verdict.reasons]
+    strong = ": strong causal evidence" if verdict.strong else ""
+    found = [Section(f"Evidence: {verdict.evidence}; claim: {verdict.claim}{strong}", tuple(reasons))]
     if evidence is None:
-        return ()
-    found = []
-    if (verdict := evidence.verdict) is not None:
-        reasons = [f"For: {reason}." for reason in verdict.supports]
-        reasons += [f"Against: {reason}." for reason in verdict.doubts]
-        found.append(Section(f"Verdict: {verdict.word}", tuple(reasons)))
-    else:
-        found.append(Section("Trust", (trust_words.of_rule(rule, rules),)))
+        return tuple(found)
     if evidence.sensitivity is not None:
-        found.append(_confounding(evidence.sensitivity, rules.noun))
+        found.append(_confounding(evidence.sensitivity, rules.noun, rule.is_mean))
     if evidence.overlap is not None and evidence.overlap.n_strata:
         lacking = _lacking(evidence.overlap, rules.noun, rule.is_mean)
         found.append(Section("Rows without a comparison group", (lacking,)))
@@ -62,12 +58,12 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
     if not judged and not sentences:
         return ()
     held_out = f"{rules.noun} on held-out rows"
-    headings = ("#", "rule", "verdict", held_out, "adjusted p", "E-value", "rows compared", "reappears")
+    headings = ("#", "rule", "evidence", held_out, "adjusted p", "Γ", "E-value", "rows compared", "reappears")
     rows = []
     for place, rule in judged:
-        verdict, _, *others = trust_words.cells(rule)  # the effect is in the list of rules
-        # Verdicts do not wrap.
-        rows.append((str(place), rule.text, verdict.replace(" ", "\u00a0"), *others))
+        _, *others = trust_words.cells(rule)  # the effect is in the list of rules
+        # Words of the evidence do not wrap.
+        rows.append((str(place), rule.text, rule.verdict.evidence.replace(" ", "\u00a0"), *others))
     found = [Section("Trust", sentences, headings if rows else (), tuple(rows))]
     run = rules.evidence.stability if rules.evidence else None
     if run is not None and run.conditions:
@@ -82,18 +78,24 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
     return tuple(found)
 
 
-def _confounding(found: Sensitivity, noun: str) -> Section:
+def _ratio(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _confounding(found: Sensitivity, noun: str, is_mean: bool) -> Section:
     rows = tuple(
         (
             control.control,
-            f"{control.with_rule:.2f}",
-            f"{control.with_outcome:.2f}",
-            f"{control.strength:.2f}",
-            points(control.effect_without),
+            _ratio(control.gamma),
+            _ratio(control.with_rule),
+            _ratio(control.with_outcome),
+            _ratio(control.strength),
+            difference(control.effect_without, is_mean),
         )
         for control in found.controls
     )
-    headings = ("control", "risk ratio with the rule", "with the outcome", "strength", f"{noun} without it")
+    ratios = ("Γ", "risk ratio with the rule", "with the outcome", "strength")
+    headings = ("control", *ratios, f"{noun} without it")
     return Section("Unmeasured confounding", (found.sentence,), headings if rows else (), rows)
 
 

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
-_HEADINGS = ("#", "rule", "conservative effect", "effect", "95 % interval", "unadjusted", "coverage", "rows")
+_HEADINGS = (
+    "#",
+    "rule",
+    "conservative effect",
+    "effect",
+    "95 % interval",
+    "unadjusted",
+    "coverage",
+    "rows",
+    "evidence",
+)
 
 
 def latex(rules: RuleSet) -> str:
@@ -41,21 +51,14 @@ def markdown(rules: RuleSet) -> str:
 
 
 def headings(rules: RuleSet) -> tuple[str, ...]:
-    """Return the headings, with the value that rules are ranked by, and with p and verdict if they are known."""
+    """Return the headings, with the value that rules are ranked by, and with p if it is known."""
     first, rule, *others = wording.headings(_HEADINGS, rules)
     value = ["value"] if wording.ranking(rules) else []
-    return (first, rule, *value, *others, *(name for name, known in _asked(rules).items() if known))
+    return (first, rule, *value, *others, *(["adjusted p"] if _tested(rules) else []))
 
 
-def _asked(rules: RuleSet) -> dict[str, bool]:
-    return {
-        "adjusted p": any(rule.p_value is not None for rule in rules),
-        "verdict": any(_word(rule) for rule in rules),
-    }
-
-
-def _word(rule: RuleResult) -> str:
-    return "" if rule.evidence is None or rule.evidence.verdict is None else rule.evidence.verdict.word
+def _tested(rules: RuleSet) -> bool:
+    return any(rule.p_value is not None for rule in rules)
 
 
 def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
@@ -65,15 +68,14 @@ def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     reliable, effect, unadjusted = map(figure, (rule.conservative, rule.effect, rule.marginal_effect))
     coverage, rows = percent(rule.coverage), f"{rule.n_covered:,}"
     value = [figure(rule.value)] if wording.ranking(rules) else []
-    evidence = {"adjusted p": "–" if rule.p_value is None else f"{rule.p_value:.3g}", "verdict": _word(rule) or "–"}
-    asked = [evidence[name] for name, known in _asked(rules).items() if known]
+    tested = ["–" if rule.p_value is None else f"{rule.p_value:.3g}"] if _tested(rules) else []
     first = (str(place), describe(rule.conditions), *value)
-    return (*first, reliable, effect, between, unadjusted, coverage, rows, *asked)
+    return (*first, reliable, effect, between, unadjusted, coverage, rows, rule.verdict.evidence, *tested)
 
 
 def _caption(rules: RuleSet) -> str:
     said = [wording.meaning(rules), wording.ranking(rules), wording.proof(rules), wording.warning(rules)]
-    said += wording.graph_lines(rules)
+    said += wording.verdict_lines(rules)
     return " ".join(part[0].upper() + part[1:] + "." * (not part.endswith(".")) for part in said if part)
 
 

@@ -10,15 +10,17 @@ import shutil
 import unicodedata
 from typing import TYPE_CHECKING
 
-from causalrules.report.result_words import graph_lines, headings, meaning, proof, ranking, undecided_lines, warning
+from causalrules.report.result_words import headings, meaning, proof, ranking, undecided_lines, verdict_lines, warning
 from causalrules.text import amount, number, percent, printable
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
-_HEADINGS = ("#", "rule", "conservative", "effect", "unadjusted", "coverage", "rows")
+_HEADINGS = ("#", "rule", "conservative", "effect", "unadjusted", "coverage", "rows", "evidence")
 _NARROWEST_RULE = 16
+# Columns that a narrow terminal does without.
+_SPARE = ("coverage", "unadjusted")
 _MOST_RULE_LINES = 4
 _MOST_SENTENCE_LINES = 20
 
@@ -29,6 +31,12 @@ def text(rules: RuleSet) -> str:
     numbers = [_cells(position, rule, rules) for position, rule in enumerate(rules, 1)]
     heading = _numeric(_headings(rules))
     widths = [max(map(len, column)) for column in zip(heading, *numbers, strict=True)]
+    for spare in _SPARE:
+        if width - sum(widths) - 2 * len(widths) >= _NARROWEST_RULE:
+            break
+        place = heading.index(spare)
+        heading, *numbers = ((*row[:place], *row[place + 1 :]) for row in (heading, *numbers))
+        del widths[place]
     room = max(width - sum(widths) - 2 * len(widths), _NARROWEST_RULE)
     wrapped = [_wrap(printable(rule.text), room, _MOST_RULE_LINES) for rule in rules]
     room = max(_columns(line) for lines in [["rule"], *wrapped] for line in lines)
@@ -57,7 +65,7 @@ def html(rules: RuleSet) -> str:
 def sentences(rules: RuleSet) -> list[str]:
     """Return what the numbers mean, what is proven, the evidence and the notes."""
     said = [sentence for sentence in (meaning(rules), ranking(rules), proof(rules), warning(rules)) if sentence]
-    return [*said, *undecided_lines(rules), *graph_lines(rules), *_trust_lines(rules), *rules.notes]
+    return [*said, *undecided_lines(rules), *verdict_lines(rules), *_trust_lines(rules), *rules.notes]
 
 
 def _trust_lines(rules: RuleSet) -> list[str]:
@@ -81,7 +89,7 @@ def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
 def _cells(position: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     effects = (*([rule.value] if ranking(rules) else []), rule.conservative, rule.effect, rule.marginal_effect)
     shown = map(amount if rule.is_mean else number, effects)
-    return (str(position), *shown, percent(rule.coverage), f"{rule.n_covered:,}")
+    return (str(position), *shown, percent(rule.coverage), f"{rule.n_covered:,}", rule.verdict.evidence)
 
 
 def _row(cells: tuple[str, ...], rule: str, widths: list[int], room: int) -> str:

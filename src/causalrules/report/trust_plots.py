@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,16 +55,19 @@ def bias(rule: RuleResult, ax: Axes | None = None) -> Axes:
     the rule's risk ratio, on the dashed line the end of its interval. The measured controls are shown for comparison.
     """
     found = rule.evidence.sensitivity if rule.evidence is not None else None
-    if found is None:
-        raise OptionError("no E-values yet; call rules.sensitivity() first")
+    if found is None or not found.risk_ratio or not found.limit or not found.e_value or not found.e_value_limit:
+        raise OptionError("no E-values yet; call rules.sensitivity() first (they are for outcomes that happen or not)")
     ax = axes(ax, height=4.2, width=5.2)
     ratios = [max(ratio, 1 / ratio) for ratio in (found.risk_ratio, found.limit)]
     controls = found.controls
-    most = 1.15 * max(found.e_value * 1.6, *(max(control.with_rule, control.with_outcome) for control in controls), 2.0)
+    with_rule, with_outcome = (
+        np.array([getattr(control, name) for control in controls], float) for name in ("with_rule", "with_outcome")
+    )
+    most = 1.15 * max(found.e_value * 1.6, *with_rule.tolist(), *with_outcome.tolist(), 2.0)
     plotted: dict[str, Any] = {
         "control": [control.control for control in controls],
-        "with_rule": np.array([control.with_rule for control in controls]),
-        "with_outcome": np.array([control.with_outcome for control in controls]),
+        "with_rule": with_rule,
+        "with_outcome": with_outcome,
         "e_value": found.e_value,
         "e_value_limit": found.e_value_limit,
     }
@@ -78,10 +80,10 @@ def bias(rule: RuleResult, ax: Axes | None = None) -> Axes:
     ax.scatter(
         plotted["with_rule"], plotted["with_outcome"], marker="D", color=ORANGE, s=30, label="controls", zorder=3
     )
-    for control in controls:
+    for control, place in zip(controls, zip(with_rule.tolist(), with_outcome.tolist(), strict=True), strict=True):
         ax.annotate(
             label(control.control, 20),
-            (control.with_rule, control.with_outcome),
+            place,
             textcoords="offset points",
             xytext=(6, 4),
             fontsize=8,
@@ -121,7 +123,7 @@ def of_report(rules: RuleSet) -> list[tuple[str, Any]]:
         figures.append((f"The {rules.noun}s on searched rows and on held-out rows.", honest))
     if rules.evidence is not None and rules.evidence.stability is not None:
         figures.append(("Conditions that reappear on resampled rows, with the range of their cut points.", stability))
-    if judged and judged[0].sensitivity is not None and math.isfinite(judged[0].sensitivity.risk_ratio):
+    if judged and judged[0].sensitivity is not None and judged[0].sensitivity.risk_ratio is not None:
         figures.append(("Unmeasured confounders above the lines explain the first rule away.", first_bias))
     return figures
 

@@ -21,40 +21,43 @@ def lines(rules: RuleSet) -> list[str]:
 
 
 def of_rule(rule: RuleResult, rules: RuleSet) -> str:
-    """Say the verdict, what is known, and the doubts."""
+    """Say the word for the evidence, what is known, and the doubts."""
     if rule.evidence is None:
         return ""
     phrases = (
         f"{rules.noun} {{}}",
         "on held-out rows {}",
         "adjusted p {}",
+        "Γ {}",
         "E-value {}",
         "comparison group for {} of rows",
         f"reappears in {{}} of {_samples(rules)}",
     )
-    word, *known = cells(rule)
-    line = ", ".join(phrase.format(cell) for phrase, cell in zip(phrases, known, strict=True) if cell)
-    verdict = rule.evidence.verdict
-    if verdict is None:
-        return line
-    return f"{word}: {line}" + (f"; against it: {'; '.join(verdict.doubts)}" if verdict.doubts else "")
+    verdict = rule.verdict
+    line = ", ".join(phrase.format(cell) for phrase, cell in zip(phrases, cells(rule), strict=True) if cell)
+    doubts = f"; doubts: {'; '.join(verdict.doubts)}" if verdict.doubts else ""
+    return f"{verdict.evidence}: {line}{doubts}"
 
 
 def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str, str]:
-    """Return verdict, effect, honest effect, adjusted p, E-value, overlap and stability; empty if not known."""
+    """Return effect, honest effect, adjusted p, Γ and E-value of the interval, overlap and stability; empty if not known."""
     from causalrules.trust.evidence import RuleEvidence
 
     evidence = rule.evidence or RuleEvidence()
     honest, sensitivity = evidence.honest, evidence.sensitivity
     return (
-        "" if evidence.verdict is None else evidence.verdict.word,
         with_interval(rule.effect, *rule.interval, rule.is_mean),
         "" if honest is None else _honest(honest, rule.is_mean),
         "" if rule.p_value is None else f"{rule.p_value:.3g}",
-        "" if sensitivity is None else f"{sensitivity.e_value:.2f} (interval {sensitivity.e_value_limit:.2f})",
+        "" if sensitivity is None else _factor(sensitivity.gamma_limit),
+        "" if sensitivity is None else _factor(sensitivity.e_value_limit),
         "" if evidence.overlap is None else percent(1 - evidence.overlap.share, 0),
         "" if evidence.stability is None else percent(evidence.stability.nearly, 0),
     )
+
+
+def _factor(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
 
 
 def condition_cells(condition: ConditionStability) -> tuple[str, str, str]:
@@ -82,6 +85,11 @@ def obtained(rules: RuleSet) -> list[str]:
         sentences.append(_calibration(evidence.calibration, rules.noun, is_mean(rules)))
     if evidence.honest is not None:
         sentences.append(_source(evidence.honest))
+    if any(rule.verdict.robustness is not None for rule in rules):
+        sentences.append(
+            "Γ, E-value: how strong a hidden confounder must be, beyond the controls, for the interval to reach 0 (as a "
+            "factor of the odds of the rule; as risk ratios with rule and outcome)"
+        )
     if (stability := evidence.stability) is not None:
         from causalrules.trust.evidence import BEST
 

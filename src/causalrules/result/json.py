@@ -1,4 +1,4 @@
-"""Results as JSON, schema "causalrules/1".
+"""Results as JSON, schema "causalrules/2"; "causalrules/1" is read too.
 
 What a search found is apart from how long it took ("run"), so that two results can be compared. Of a rule, the
 conditions, the counts, the p-value and the evidence are read back; the other numbers follow from them, and are written
@@ -24,13 +24,16 @@ from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
 from causalrules.question import Question
 from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect, StratumSums, Sums
+from causalrules.text import shorten
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
 
-SCHEMA = "causalrules/1"
+SCHEMA = "causalrules/2"
+# In the first schema, a verdict was one word; what it followed from is read, and judged anew.
+_READ = ("causalrules/1", SCHEMA)
 _STRATUM_NUMBERS = (
     "n",
     "a",
@@ -152,9 +155,9 @@ def read(source: str | os.PathLike[str]) -> dict[str, Any]:
         payload = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place} is not JSON: {error}; pass what to_json() wrote") from error
-    if not isinstance(payload, dict) or payload.get("schema") != SCHEMA:
+    if not isinstance(payload, dict) or payload.get("schema") not in _READ:
         found = payload.get("schema") if isinstance(payload, dict) else None
-        raise DataError(f"{place} has the schema {found!r:.60}; this version reads {SCHEMA!r}")
+        raise DataError(f"{place} has the schema {found!r:.60}; this version reads {shorten(_READ)}")
     question, known = _question(payload.get("question")), from_json(_Payload, payload, "")
     return {
         "rules": tuple(
@@ -197,6 +200,7 @@ def _rule(rule: RuleResult) -> dict[str, Any]:
         "conditions": [condition.to_dict() for condition in rule.conditions],
         **{name: to_json(getattr(rule, name)) for name in (*NUMBERS, "n_undecided", "p_value", "interval")},
         "strata": [_stratum(rule, place, stratum) for place, stratum in enumerate(rule.strata)],
+        "verdict": {**to_json(rule.verdict), "strong": rule.verdict.strong},
         "evidence": to_json(rule.evidence),
         "identification": to_json(rule.identification),
     }

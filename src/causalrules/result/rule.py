@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from causalrules.search.problem import Problem
     from causalrules.search.run import Found
     from causalrules.trust.evidence import RuleEvidence
+    from causalrules.trust.verdict import Circumstances, Verdict
 
 _Counts = NDArray[np.int64]
 
@@ -57,7 +58,7 @@ class Sums(NamedTuple):
 
 
 class StratumSums(NamedTuple):
-    """One stratum: the rows that a rule covers, those on which it fails, all of them, and the range of their target."""
+    """One stratum: the rows that a rule covers, those on which it fails, all, and the target's range where compared."""
 
     covered: Sums
     failing: Sums
@@ -185,6 +186,8 @@ class RuleResult:
         Whether the search was for rules that decrease the outcome.
     by_length
         Whether `beta` is that of the rule's length, with a margin for extreme rows.
+    circumstances
+        What `verdict` depends on besides the rule; a RuleSet sets it.
     """
 
     conditions: tuple[Proposition, ...]
@@ -200,6 +203,7 @@ class RuleResult:
     scored: tuple[StratumSums, ...] = ()
     decrease: bool = False
     by_length: bool = False
+    circumstances: Circumstances | None = field(default=None, compare=False)
 
     @classmethod
     def from_counts(
@@ -291,9 +295,10 @@ class RuleResult:
         reach = 0.0
         if self.by_length:
             # An outcome that happens or not ranges over 1 in strata where it does both.
-            both = [min(1, a + c + u) * min(1, b + d + v) for (a, b, c, d), (u, v) in self._with_undecided()]
             spans = [stratum.span for stratum in self.scored or self.sums]
-            reach = estimators.pooled_reach(*self._scored_sides, spans or both)
+            reach = estimators.pooled_reach(
+                *self._scored_sides, spans or [min(1, a + c) * min(1, b + d) for a, b, c, d in self.counts]
+            )
         return estimators.pooled_margin(self.beta, estimators.pooled_variance(*self._scored_sides), reach)
 
     def _with_undecided(self) -> Iterable[tuple[tuple[int, int, int, int], tuple[int, int]]]:
@@ -416,6 +421,13 @@ class RuleResult:
             StratumEffect(labels, stratum, beta=self.beta, weight=weight)
             for labels, stratum, weight in zip(self.labels, sums, weights, strict=True)
         )
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict by what is known so far: evidence, direction, claim, reasons and robustness."""
+        from causalrules.trust.verdict import judge
+
+        return judge(self, self.circumstances)
 
     def covers(self, new_data: Any) -> NDArray[np.bool_]:
         """Tell which rows of a table satisfy the rule.
@@ -589,7 +601,7 @@ def _sides(strata: Sequence[StratumSums]) -> tuple[Side, Side, Side]:
 def _level_sums(sides: Sequence[_Counts], values: NDArray[np.float64]) -> tuple[StratumSums, ...]:
     """Return the sums of the levels of the target, from the counts of each level."""
     tables = [np.stack([side.sum(axis=1), side @ values, side @ values**2]) for side in sides]
-    spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in sides[2] > 0]
+    spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in sides[0] + sides[1] > 0]
     return _strata_sums(tables, spans)
 
 
@@ -598,9 +610,9 @@ def _value_sums(problem: Problem, conditions: Sequence[int]) -> tuple[StratumSum
     if not problem.rows.is_local or problem.rows.local.target is None:
         return ()
     rows = problem.rows.local
-    chosen = [*problem.sides(conditions), np.ones(len(rows.stratum), np.bool_)]
-    least, most = rows.ranges
-    return _strata_sums([rows.sums(each) for each in chosen], (most - least).tolist())
+    covered, failing = problem.sides(conditions)
+    chosen = [covered, failing, np.ones(len(rows.stratum), np.bool_)]
+    return _strata_sums([rows.sums(each) for each in chosen], rows.spans(covered | failing).tolist())
 
 
 def _strata_sums(tables: Sequence[NDArray[np.float64]], spans: Sequence[float]) -> tuple[StratumSums, ...]:

@@ -87,6 +87,11 @@ class RuleSet(Sequence[RuleResult]):
     def __post_init__(self) -> None:
         if self.graph is not None:
             object.__setattr__(self, "rules", _identified(self.rules, self.question, self.graph))
+        from causalrules.trust.verdict import circumstances
+
+        known = circumstances(self)
+        if any(rule.circumstances != known for rule in self.rules):
+            object.__setattr__(self, "rules", tuple(replace(rule, circumstances=known) for rule in self.rules))
 
     @overload
     def __getitem__(self, index: int) -> RuleResult: ...
@@ -115,8 +120,12 @@ class RuleSet(Sequence[RuleResult]):
 
     @property
     def claim(self) -> str:
-        """What the graph lets the numbers be called: "effect", "association", or "unchecked" without a graph."""
-        return "unchecked" if self.admissibility is None else "effect" if self.admissibility else "association"
+        """What the numbers may be called: "effect", "association", or "unchecked" without a graph or a design."""
+        if self.admissibility is not None:
+            return "effect" if self.admissibility else "association"
+        question = self.question
+        by_design = bool(question.actions) and set(question.actions) <= set(question.randomised)
+        return "effect" if by_design else "unchecked"
 
     @property
     def noun(self) -> str:
@@ -154,10 +163,11 @@ class RuleSet(Sequence[RuleResult]):
             **{name: [getattr(rule, name) for rule in self] for name in NUMBERS},
             "interval_low": [rule.interval.low for rule in self],
             "interval_high": [rule.interval.high for rule in self],
+            "evidence": [rule.verdict.evidence for rule in self],
+            "direction": [rule.verdict.direction for rule in self],
+            "claim": [rule.verdict.claim for rule in self],
             **evidence(self),
         }
-        if self.admissibility is not None:
-            columns["claim"] = [self.claim] * len(self)
         if self.graph is not None:
             from causalrules.report import result_words as words
 
@@ -376,7 +386,7 @@ class RuleSet(Sequence[RuleResult]):
         time_limit: float | None = None,
         progress: bool | Watcher | None = None,
     ) -> RuleSet:
-        """Collect all of the evidence and give a verdict on each rule.
+        """Collect all of the evidence on each rule, which sharpens its verdict.
 
         Parameters
         ----------
@@ -396,11 +406,11 @@ class RuleSet(Sequence[RuleResult]):
         Returns
         -------
         RuleSet
-            The same rules with `evidence`, including `evidence.verdict`.
+            The same rules with `evidence`, on which their verdicts then rest.
         """
-        from causalrules.trust import verdict
+        from causalrules.trust import everything
 
-        return verdict.trust(
+        return everything.trust(
             self,
             permutations,
             replicates,

@@ -32,7 +32,7 @@ def ratio(packed: Packed, comparison: Comparison, conditions: Sequence[int], que
     counts = [comparison.true(each) for each in (*packed.count(conditions), np.add(*packed.count()))]
     values = comparison.values
     covered, failing, everything = (Side(each.sum(axis=1), each @ values, each @ values**2) for each in counts)
-    spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in counts[2] > 0]
+    spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in counts[0] + counts[1] > 0]
     betas = question.beta
     assert isinstance(betas, tuple), "the margin is one by length"
     margin = estimators.pooled_margin(

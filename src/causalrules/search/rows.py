@@ -151,13 +151,15 @@ class LocalRows(Rows):
         stratum, y, n_strata = self.stratum[chosen], self.y[chosen], self.strata.n_strata
         return np.stack([np.bincount(stratum, weight * power, n_strata) for power in (np.ones_like(y), y, y**2)])
 
-    @cached_property
-    def ranges(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The smallest and the largest target of each stratum."""
-        first = np.searchsorted(self.stratum[self._order], np.arange(self.strata.n_strata))
-        last = np.append(first[1:], len(self._order)) - 1
-        y = self.y[self._order]
-        return y[first], y[last]
+    def spans(self, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the range of the target of these rows in each stratum; 0 without rows."""
+        chosen = self._order[rows[self._order]]
+        stratum, y = self.stratum[chosen], self.y[chosen]
+        least, most = (np.searchsorted(stratum, np.arange(self.strata.n_strata), side) for side in ("left", "right"))
+        spans = np.zeros(self.strata.n_strata)
+        present = most > least
+        spans[present] = y[most[present] - 1] - y[least[present]]
+        return spans
 
     def fetch(self) -> Batch:
         """Return all rows as arrays."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -110,21 +110,23 @@ class ControlStrength:
     ----------
     control
         Its name.
-    with_rule
-        Largest risk ratio of its values between rows with and without the rule.
-    with_outcome
-        Largest risk ratio of the outcome between its values.
+    with_rule, with_outcome
+        RR_EU and RR_UD: how much more frequent one of its values is with the rule than without it, and how much more
+        frequent the outcome is with one of its values than with another, given the other controls; None for a mean.
     strength
         The common value of both ratios that has the same bias.
     effect_without
         The effect not adjusted for it.
+    gamma
+        How much its values change the odds of the rule, at most, given the other controls.
     """
 
     control: str
-    with_rule: float
-    with_outcome: float
-    strength: float
+    with_rule: float | None
+    with_outcome: float | None
+    strength: float | None
     effect_without: float | None
+    gamma: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -134,21 +136,26 @@ class Sensitivity:
     Attributes
     ----------
     risk_ratio, limit
-        p_do_rule / p_do_not_rule, and the end of its interval nearer to 1.
+        p_do_rule / p_do_not_rule, and the end of its interval nearer to 1; None for a mean, as are the E-values.
     e_value, e_value_limit
         The E-values of both.
     controls
         The measured controls, strongest first.
     sentence
         The same in words.
+    gamma, gamma_limit
+        How much a confounder may change the odds of the rule, given the controls, before the effect, and the end of
+        its interval, can be 0.
     """
 
-    risk_ratio: float
-    limit: float
-    e_value: float
-    e_value_limit: float
+    risk_ratio: float | None
+    limit: float | None
+    e_value: float | None
+    e_value_limit: float | None
     controls: tuple[ControlStrength, ...]
     sentence: str
+    gamma: float | None = None
+    gamma_limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -175,15 +182,6 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The verdict on one rule: "strong", "suggestive" or "not supported", with the reasons for and against."""
-
-    word: str
-    supports: tuple[str, ...]
-    doubts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class RuleEvidence:
     """The evidence on one rule; None for parts that were not computed."""
 
@@ -192,7 +190,6 @@ class RuleEvidence:
     stability: Stability | None = None
     sensitivity: Sensitivity | None = None
     overlap: Overlap | None = None
-    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True)
@@ -313,7 +310,7 @@ def with_run(rules: RuleSet, measured: Iterable[RuleResult], **runs: Any) -> Rul
     return replace(rules, rules=tuple(measured), evidence=replace(rules.evidence or SearchEvidence(), **runs))
 
 
-def columns(rules: Iterable[RuleResult]) -> dict[str, list[Any]]:
+def columns(rules: Sequence[RuleResult]) -> dict[str, list[Any]]:
     """Return the evidence as columns of a data frame, without columns that are None throughout."""
     rows = [(rule.p_value, rule.evidence or RuleEvidence()) for rule in rules]
     found: dict[str, list[Any]] = {
@@ -325,6 +322,6 @@ def columns(rules: Iterable[RuleResult]) -> dict[str, list[Any]]:
         "e_value": [known.sensitivity and known.sensitivity.e_value for _, known in rows],
         "e_value_limit": [known.sensitivity and known.sensitivity.e_value_limit for _, known in rows],
         "returns": [known.stability and known.stability.nearly for _, known in rows],
-        "verdict": [known.verdict and known.verdict.word for _, known in rows],
+        "robustness": [rule.verdict.robustness for rule in rules],
     }
     return {name: values for name, values in found.items() if any(value is not None for value in values)}

@@ -1,26 +1,32 @@
 """Unmeasured confounding: how strong a confounder must be to explain an effect away.
 
-Only the counts of a rule in the strata are needed, so results read from a file work too.
+For an outcome that happens or not, only the counts of a rule in the strata are needed, so results read from a file work
+too; the Γ of a mean needs the rows.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from causalrules import estimators
-from causalrules.estimators import Side
+from causalrules.estimators import Floats, Side
 from causalrules.trust.evidence import ControlStrength, Sensitivity, with_evidence
+from causalrules.trust.gamma import MOST, Outcomes, gammas, odds_factor
+from causalrules.trust.verdict import BY_DESIGN
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
 Counts = Sequence[tuple[int, int, int, int]]
+Rows = ArrayLike | None
 # Values of a control with a smaller share of the rows are merged.
 _RARE = 0.05
 
@@ -49,9 +55,10 @@ def bias_factor(with_rule: float, with_outcome: float) -> float:
     return with_rule * with_outcome / (with_rule + with_outcome - 1)
 
 
-def risk_ratio_and_limit(counts: Counts, confidence: float = 0.95) -> tuple[float, float] | None:
+def risk_ratio_and_limit(counts: Counts, confidence: float = 0.95, rows: Rows = None) -> tuple[float, float] | None:
     """Return `estimators.risk_ratio` and the end of its interval nearer to 1; None if no stratum has both sides."""
-    ratio, error = estimators.risk_ratio(*np.array(counts).T)
+    a, b, c, d = np.array(counts).T
+    ratio, error = estimators.risk_ratio(a, b, c, d, rows)
     if math.isnan(ratio):
         return None
     reach = math.exp(estimators.beta_of_confidence(confidence) * error)
@@ -59,79 +66,180 @@ def risk_ratio_and_limit(counts: Counts, confidence: float = 0.95) -> tuple[floa
 
 
 def control_strengths(rule: RuleResult) -> tuple[ControlStrength, ...]:
-    """Compute each control's own risk ratios with the rule and the outcome, and the effect not adjusted for it.
+    """Compute how strong each control is, given the other controls, and the effect not adjusted for it.
 
-    Values with less than 5 % of the rows are merged and shares are Laplace-corrected, so that a few rows do not make a
-    control look strong.
+    Values with less than 5 % of the rows are merged, so that a few rows do not make a control look strong.
     """
-    found = []
-    for name in rule.labels[0] if rule.labels else ():
-        levels = np.array(list(_merged(rule, [name]).values()), dtype=np.float64)[:, :4]
-        rare = levels.sum(axis=1) < _RARE * levels.sum()
-        a, b, c, d = np.vstack([levels[~rare], levels[rare].sum(axis=0)] if rare.any() else [levels]).T
-        on = (a + b + 1) / np.sum(a + b + 1)
-        off = (c + d + 1) / np.sum(c + d + 1)
-        with_rule = float(np.max(np.maximum(on / off, off / on)))
-        sides = ((a + 1) / (a + b + 2), (c + 1) / (c + d + 2))
-        with_outcome = max(float(side.max() / side.min()) for side in sides)
-        without = _merged(rule, [other for other in rule.labels[0] if other != name])
-        a, b, c, d, u, v = np.array(list(without.values())).T
-        covered, failing = Side.binary(a, b), Side.binary(c, d)
-        everything = Side.binary(a + c + u, b + d + v)
-        effect = estimators.standardised(covered.mean - failing.mean, covered, failing, everything)
-        found.append(
-            ControlStrength(
-                control=name,
-                with_rule=with_rule,
-                with_outcome=with_outcome,
-                strength=e_value(bias_factor(with_rule, with_outcome)),
-                effect_without=None if math.isnan(effect) else effect,
+    found = [_strength(rule, name) for name in (rule.labels[0] if rule.labels else ())]
+    return tuple(sorted(found, key=lambda control: (-control.gamma, -(control.strength or 0.0))))
+
+
+def _strength(rule: RuleResult, name: str) -> ControlStrength:
+    others = [other for other in rule.labels[0] if other != name]
+    covered, failing, everything = _by_value(rule, name, others)
+    strength = with_rule = with_outcome = None
+    if not rule.is_mean:
+        with_rule = ratio_with_rule(covered.n, failing.n, rule.effect < 0)
+        with_outcome = max(ratio_with_outcome(side.total, side.n) for side in (covered, failing))
+        strength = e_value(bias_factor(with_rule, with_outcome))
+    left, right, rows = (Side(*(part.sum(axis=1) for part in side)) for side in (covered, failing, everything))
+    effect = estimators.standardised(left.mean - right.mean, left, right, rows)
+    return ControlStrength(
+        control=name,
+        with_rule=with_rule,
+        with_outcome=with_outcome,
+        strength=strength,
+        effect_without=None if math.isnan(effect) else effect,
+        gamma=odds_factor(covered.n, failing.n),
+    )
+
+
+def ratio_with_rule(held: Floats, failed: Floats, lowers: bool = False) -> float:
+    """Return RR_EU (Ding & VanderWeele 2016): how much more frequent a value can be with the rule than without it.
+
+    max_u P(u | rule) / P(u | not rule), and the other way round for a rule that lowers the outcome; both shares are
+    those of the strata of the other controls, weighted by their rows.
+
+    Parameters
+    ----------
+    held, failed
+        Rows on which the rule holds and fails, by stratum of the other controls (rows) and value (columns).
+    lowers
+        Whether the rule lowers the outcome.
+    """
+    both = (held.sum(axis=1) > 0) & (failed.sum(axis=1) > 0)
+    held, failed = held[both], failed[both]
+    if not len(held):
+        return 1.0
+    weight = held.sum(axis=1) + failed.sum(axis=1)
+    on, off = (weight @ (side / side.sum(axis=1, keepdims=True)) for side in (held, failed))
+    if lowers:
+        on, off = off, on
+    if not off[on > 0].all():  # half a row, as for risk ratios
+        on, off = on + 0.5, off + 0.5
+    return float(np.max(on[on > 0] / off[on > 0]))
+
+
+def ratio_with_outcome(total: Floats, n: Floats) -> float:
+    """Return RR_UD (Ding & VanderWeele 2016) on one side of a rule: max_u P(outcome | u) / min_u P(outcome | u).
+
+    Two values are compared in the strata of the other controls that have rows of both, weighted by these rows.
+
+    Parameters
+    ----------
+    total, n
+        Rows with the outcome, and all, by stratum of the other controls (rows) and value (columns).
+    """
+    largest = 1.0
+    for one, other in itertools.permutations(range(n.shape[1]), 2):
+        both = (n[:, one] > 0) & (n[:, other] > 0)
+        if not both.any():
+            continue
+        weight = (n[:, one] + n[:, other])[both]
+        p, q = (float(weight @ (total[both, each] / n[both, each]) / weight.sum()) for each in (one, other))
+        if q == 0 < p:  # half a row, as for risk ratios
+            p, q = (
+                (float(total[both, each].sum()) + 0.5) / (float(n[both, each].sum()) + 1) for each in (one, other)
             )
-        )
-    return tuple(sorted(found, key=lambda control: -control.strength))
+        if p > 0:
+            largest = max(largest, p / q)
+    return largest
 
 
 def sensitivity(rules: RuleSet, *, confidence: float = 0.95) -> RuleSet:
-    """Implement `RuleSet.sensitivity`, with the counts of held-out rows where there are any."""
-    judged = []
-    for rule in rules:
-        if rule.is_mean:  # risk ratios are of outcomes that happen or not
-            judged.append(rule)
-            continue
-        honest = rule.evidence.honest if rule.evidence else None
-        found = risk_ratio_and_limit(honest.counts if honest and honest.counts else rule.counts, confidence)
-        judged.append(rule if found is None else with_evidence(rule, sensitivity=_judged(rule, *found)))
+    """Implement `RuleSet.sensitivity`, with the counts of held-out rows where there are any.
+
+    Rules whose columns are all randomised have no hidden confounders, so they are not asked.
+    """
+    judged = [
+        rule if rule.verdict.claim == BY_DESIGN or math.isnan(rule.effect) else _judged(rule, rules, confidence)
+        for rule in rules
+    ]
     return replace(rules, rules=tuple(judged))
 
 
-def _judged(rule: RuleResult, ratio: float, limit: float) -> Sensitivity:
-    value, value_limit = e_value(ratio), e_value(limit)
+def _judged(rule: RuleResult, rules: RuleSet, confidence: float) -> RuleResult:
+    ratio = limit = value = value_limit = gamma = gamma_limit = None
+    honest = rule.evidence.honest if rule.evidence else None
+    held_out = honest is not None and honest.effect is not None and bool(honest.counts)
+    if not rule.is_mean:
+        counts = honest.counts if honest is not None and held_out else rule.counts
+        found = risk_ratio_and_limit(counts, confidence, None if held_out else rule.sides[2].n)
+        if found is not None:
+            ratio, limit = found
+            value, value_limit = e_value(ratio), e_value(limit)
+    ends = rule.effect, *rule.interval_at(confidence)
+    if honest is not None and held_out and honest.effect is not None:
+        ends = honest.effect, honest.low or 0.0, honest.high or 0.0
+    if (outcomes := _outcomes(rule, rules, held_out)) is not None:
+        gamma, gamma_limit = gammas(outcomes, *ends)
     controls = control_strengths(rule)
-    sentence = (
-        f"To explain it away, a confounder needs risk ratios of {value:.2f} with both the rule and the outcome, beyond "
-        f"the controls ({_to_include_zero(value_limit)})"
-    )
-    if controls:
-        strongest = controls[0]
-        sentence += (
-            f": {value / strongest.strength:.1f} times as strong as {strongest.control!r}, the strongest measured "
-            f"control ({strongest.strength:.2f})"
+    known = Sensitivity(ratio, limit, value, value_limit, controls, "", gamma, gamma_limit)
+    return with_evidence(rule, sensitivity=replace(known, sentence=_sentence(known)))
+
+
+def _outcomes(rule: RuleResult, rules: RuleSet, held_out: bool) -> Outcomes | None:
+    """Return the outcomes on both sides; None for a mean whose rows are not here."""
+    if rule.is_mean:
+        problem = rules.problem
+        return None if problem is None else Outcomes.of_rows(problem, problem.language.numbers(rule.conditions))
+    if held_out and rule.evidence is not None and rule.evidence.honest is not None:
+        return Outcomes.of_counts(rule.evidence.honest.counts)
+    return Outcomes.of_counts(rule.counts, rule.undecided)
+
+
+def _sentence(found: Sensitivity) -> str:
+    said = []
+    if found.gamma is not None and found.gamma_limit is not None:
+        if found.gamma_limit > 1:
+            said.append(
+                f"A hidden confounder must change the odds of the rule {_times(found.gamma_limit)}, given the "
+                f"controls, for the interval to reach 0 (Γ), and {_times(found.gamma)} for the estimate"
+            )
+        else:
+            said.append("The interval includes 0 without a hidden confounder (Γ = 1)")
+    if found.e_value is not None and found.e_value_limit is not None:
+        said.append(
+            f"By risk ratios, it must have {found.e_value:.2f} with both the rule and the outcome (E-value; "
+            f"{_to_include_zero(found.e_value_limit)})"
         )
+    if found.controls:
+        names = ", ".join(f"{control.control!r} {_times(control.gamma)}" for control in found.controls[:3])
+        said.append(f"Measured controls change the odds of the rule: {names}")
     else:
-        sentence += "; there is no measured control to compare it with"
-    return Sensitivity(ratio, limit, value, value_limit, controls, sentence + ".")
+        said.append("There is no measured control to compare it with")
+    return ". ".join(said) + "."
+
+
+def _times(factor: float) -> str:
+    return f"more than {MOST:,.0f} times" if factor >= MOST else f"{factor:.2f} times"
 
 
 def _to_include_zero(value_limit: float) -> str:
     return f"{value_limit:.2f} for the interval" if value_limit > 1 else "the interval already includes no effect"
 
 
-def _merged(rule: RuleResult, names: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
-    """Return a, b, c, d and the undecided rows, with the outcome and without, in the strata of these controls only."""
-    merged: dict[tuple[str, ...], list[int]] = {}
-    undecided = rule.undecided or [(0, 0)] * len(rule.counts)
-    for labels, table, rest in zip(rule.labels, rule.counts, undecided, strict=True):
-        cells = merged.setdefault(tuple(labels[name] for name in names), [0] * 6)
-        for place, count in enumerate((*table, *rest)):
-            cells[place] += count
-    return merged
+def _by_value(rule: RuleResult, name: str, others: Sequence[str]) -> tuple[Side, Side, Side]:
+    """Return covered, failing and all rows by stratum of the other controls (rows) and value of the control (columns).
+
+    Rare values are one.
+    """
+    stratum = _numbered([tuple(labels[other] for other in others) for labels in rule.labels])
+    value = _numbered([labels[name] for labels in rule.labels])
+    rows = np.bincount(value, rule.sides[2].n)
+    rare = rows < _RARE * rows.sum()
+    value = np.unique(np.where(rare[value], len(rows), value), return_inverse=True)[1]
+    shape = (stratum.max() + 1, value.max() + 1)
+
+    def tabled(part: Floats) -> Floats:
+        table = np.zeros(shape)
+        np.add.at(table, (stratum, value), part)
+        return table
+
+    covered, failing, everything = (Side(*(tabled(part) for part in side)) for side in rule.sides)
+    return covered, failing, everything
+
+
+def _numbered(keys: Sequence[Hashable]) -> NDArray[np.intp]:
+    places: dict[Hashable, int] = {}
+    return np.array([places.setdefault(key, len(places)) for key in keys], np.intp)

@@ -1,200 +1,237 @@
-"""Collect all evidence on each rule and give a verdict.
+"""The verdict on a rule: two answers, to two questions that are never mixed.
 
-*not supported*: p is above the level, or there is no effect on held-out rows. *strong*: there is no doubt.
-*suggestive*: the rest. The thresholds are the constants below.
+Evidence: is there a difference, after the search, given the measured controls? Claim: what would have to be true to
+call it an effect? A verdict follows from what is stored with a rule, so it is there as soon as a rule is, and changes
+as evidence is added. Robustness to hidden confounding stands beside both answers and decides neither.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from causalrules.exceptions import CausalRulesWarning
-from causalrules.search.deadline import Deadline
-from causalrules.text import adjusted_p, counted, percent, with_interval
-from causalrules.trust import overlap, repeat
-from causalrules.trust.evidence import RuleEvidence, Verdict, with_evidence
-from causalrules.trust.holdout import cross_fit
-from causalrules.trust.permutation import significance
-from causalrules.trust.resample import TooFewRowsError
-from causalrules.trust.sensitivity import sensitivity
-from causalrules.trust.stability import stability
+import numpy as np
+
+from causalrules import estimators
+from causalrules.text import adjusted_p, counted, listed, percent, with_interval
+from causalrules.trust.evidence import RuleEvidence
 
 if TYPE_CHECKING:
-    from causalrules.graph.backdoor import Identification
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
-# A stable rule, or nearly the same one, reappears in at least this share of the samples.
-STABLE = 0.5
-# Minimum E-value of the interval if there is no control to compare with.
-LEAST_E_VALUE = 1.5
-# Minimum rows on each side of a rule; with fewer, its numbers depend on single rows.
+SUPPORTED, SUGGESTIVE, NOT_SUPPORTED, CANNOT_TELL = "supported", "suggestive", "not supported", "cannot tell"
+BY_DESIGN, IDENTIFIED, UNCHECKED, NOT_IDENTIFIED = "by design", "identified", "unchecked", "not identified"
+EVIDENCE = (SUPPORTED, SUGGESTIVE, NOT_SUPPORTED, CANNOT_TELL)
+CLAIMS = (BY_DESIGN, IDENTIFIED, UNCHECKED, NOT_IDENTIFIED)
+# Least share of rows with a comparison group, and of subsamples in which a rule reappears.
+MOST_ROWS = 0.5
+# Minimum rows on each side of a comparison; with fewer, its numbers depend on single rows.
 FEW = 10
 _GRAPH = {
-    "violated": "the input is not admissible by the causal graph",
-    "unknown": "the causal graph leaves open whether the input is admissible",
+    "violated": "by the causal graph the roles are not admissible",
+    "unknown": "the causal graph leaves open whether the roles are admissible",
 }
 
 
-def trust(
-    rules: RuleSet,
-    permutations: int = 999,
-    replicates: int = 100,
-    splits: int = 5,
-    seed: int = 0,
-    *,
-    level: float = 0.05,
-    n_jobs: int = -1,
-    time_limit: float | None = None,
-    progress: bool | repeat.Watcher | None = None,
-) -> RuleSet:
-    """Implement `RuleSet.trust`.
+@dataclass(frozen=True)
+class Circumstances:
+    """What the verdicts on all rules of a result depend on, besides the rules.
 
-    Effects are cross-fitted unless the rules have a holdout. `time_limit` is for all parts together. A part that has
-    no result in time counts as a doubt, and so does one that the table is too small for, which a note names.
-    """
-    deadline = Deadline.after(time_limit)
-
-    def ask(share: float, part: Callable[..., RuleSet], *arguments: Any, **options: Any) -> RuleSet:
-        """Add a part of the evidence within this share of the remaining time."""
-        limit = deadline.left(share)
-        try:
-            return part(rules, *arguments, seed=seed, n_jobs=n_jobs, progress=progress, time_limit=limit, **options)
-        except repeat.OutOfTimeError:
-            return rules
-        except TooFewRowsError as error:
-            return replace(rules, notes=(*rules.notes, f"{part.__name__} was skipped: {error}"))
-
-    rules = ask(0.5, significance, permutations, level=level)
-    if rules.stopped != "evaluated":  # rules that were named in advance owe nothing to a search
-        if rules.evidence is None or rules.evidence.honest is None:
-            rules = ask(0.5, cross_fit, splits, confidence=1 - level)
-        rules = ask(1.0, stability, replicates)
-    rules = sensitivity(rules, confidence=1 - level)
-    with warnings.catch_warnings():
-        # The verdict of each rule says it.
-        warnings.simplefilter("ignore", CausalRulesWarning)
-        rules = overlap.overlap(rules)
-    judged = tuple(_judged(rule, rules, level) for rule in rules)
-    return replace(rules, rules=judged)
-
-
-def _judged(rule: RuleResult, rules: RuleSet, level: float) -> RuleResult:
-    evidence = rule.evidence or RuleEvidence()
-    sides = (rule.n_covered, rule.n_failing)
-    graph = None if rules.admissibility is None else rules.admissibility.status
-    fixed = rules.stopped == "evaluated"
-    verdict = judge(
-        evidence,
-        rule.p_value,
-        level,
-        graph,
-        rule.identification,
-        min(sides),
-        rules.noun,
-        decrease=rule.decrease,
-        is_mean=rule.is_mean,
-        fixed=fixed,
-    )
-    return with_evidence(rule, verdict=verdict)
-
-
-def judge(
-    evidence: RuleEvidence,
-    p_value: float | None,
-    level: float,
-    graph: str | None,
-    identification: Identification | None,
-    n_fewest: int,
-    noun: str,
-    *,
-    decrease: bool = False,
-    is_mean: bool = False,
-    fixed: bool = False,
-) -> Verdict:
-    """Give the verdict on one rule.
-
-    Parameters
+    Attributes
     ----------
-    evidence, p_value
-        What is known about the rule.
     level
-        Error rate of the p-value.
-    graph
-        Status of the input by the causal graph, if any.
-    identification
-        Whether the graph identifies the effect of this rule, if there is a graph.
-    n_fewest
-        Rows on the smaller side of the rule.
-    noun
-        What to call the effect.
-    decrease
-        Whether the rule is to decrease the outcome.
-    is_mean
-        Whether the effect is on a mean, in the units of the target.
+        Error rate of the verdicts.
+    guaranteed
+        Whether a conservative effect beyond 0 is more than chance does, at this level, by its margin.
+    calibrated
+        Whether that margin was calibrated on shuffled outcomes.
     fixed
-        Whether the rule was named in advance, so that nothing was searched.
-
-    Returns
-    -------
-    Verdict
+        Whether the rules were named in advance, so that nothing was searched.
+    noun
+        What to call an effect.
+    randomised
+        Columns that were assigned at random, given the controls.
+    graph
+        Status of the roles by the causal graph; None without one.
     """
-    supports: list[str] = []
+
+    level: float = 0.05
+    guaranteed: bool = False
+    calibrated: bool = False
+    fixed: bool = False
+    noun: str = "difference"
+    randomised: tuple[str, ...] = ()
+    graph: str | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on one rule.
+
+    Attributes
+    ----------
+    evidence
+        Is there a difference, after the search, given the controls? "supported", "suggestive", "not supported" or
+        "cannot tell".
+    direction
+        "raises" or "lowers".
+    claim
+        What lets it be called an effect: "by design", "identified", "unchecked" or "not identified".
+    basis
+        What the evidence rests on: "margin", "permutations", "overlap" if too few rows have a comparison group, or
+        "nothing" if it was not tested.
+    reasons
+        Why, in words; the doubts are among them.
+    doubts
+        What speaks against it, or is not known.
+    robustness
+        Γ: how much a hidden confounder may change the odds of the rule before the interval reaches 0; None if that was
+        not computed, or is not asked because the columns are randomised.
+    """
+
+    evidence: str
+    direction: str
+    claim: str
+    basis: str
+    reasons: tuple[str, ...]
+    doubts: tuple[str, ...]
+    robustness: float | None = None
+
+    @property
+    def strong(self) -> bool:
+        """Whether both answers allow to speak of strong causal evidence."""
+        return self.evidence == SUPPORTED and self.claim in (BY_DESIGN, IDENTIFIED)
+
+    def __str__(self) -> str:
+        return f"{self.evidence}, {self.claim}"
+
+
+def circumstances(rules: RuleSet) -> Circumstances:
+    """Return what the verdicts on the rules of a result depend on, besides the rules."""
+    question, evidence = rules.question, rules.evidence
+    calibration = None if evidence is None else evidence.calibration
+    run = None if evidence is None else evidence.permutation
+    level = question.error_rate if run is None else run.level
+    calibrated = calibration is not None and calibration.beta == question.beta
+    rate = 1.0
+    if calibrated and calibration is not None:
+        rate = 1 - calibration.confidence
+    elif question.estimator == "pooled" and isinstance(question.beta, tuple):
+        rate = question.error_rate
+    return Circumstances(
+        level=level,
+        # The margin takes rows to be independent; rows that belong together are not.
+        guaranteed=rate <= level + 1e-9 and not getattr(question, "groups", None),
+        calibrated=calibrated,
+        fixed=rules.stopped == "evaluated",
+        noun=rules.noun,
+        randomised=question.randomised if isinstance(question.randomised, tuple) else (),
+        graph=None if rules.admissibility is None else rules.admissibility.status,
+    )
+
+
+def judge(rule: RuleResult, known: Circumstances | None = None) -> Verdict:
+    """Give the verdict on a rule, under the circumstances of its result."""
+    known = known or Circumstances()
+    evidence, basis, reasons, doubts = _evidence(rule, known)
+    claim, why = _claim(rule, known)
+    found = None if rule.evidence is None else rule.evidence.sensitivity
+    return Verdict(
+        evidence=evidence,
+        direction="lowers" if _lowers(rule) else "raises",
+        claim=claim,
+        basis=basis,
+        reasons=(*reasons, *doubts, *why),
+        doubts=tuple(doubts),
+        robustness=None if found is None or claim == BY_DESIGN else found.gamma_limit,
+    )
+
+
+def _lowers(rule: RuleResult) -> bool:
+    return rule.decrease if np.isnan(rule.effect) else rule.effect < 0
+
+
+def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], list[str]]:
+    """Return the word, what it rests on, the reasons for it and the doubts."""
+    covered, failing, _ = rule.sides
+    inside = estimators.comparable(covered, failing)
+    if rule.overlap < MOST_ROWS:
+        share = percent(1 - rule.overlap, 0)
+        return CANNOT_TELL, "overlap", [], [f"{share} of the rows have no comparison group"]
+    n_fewest = int(min(covered.n[inside].sum(), failing.n[inside].sum()))
+    few = [f"one side of the comparison has {counted(n_fewest, 'row')}"] if n_fewest < FEW else []
+    found, basis, tested = _tested(rule, known)
+    if not found:
+        if basis == "nothing" or few:
+            return CANNOT_TELL, basis, [], [*tested, *few]
+        return NOT_SUPPORTED, basis, [], tested
+    reasons, doubts, against = _repeated(rule, known)
+    if against:
+        return NOT_SUPPORTED, basis, tested, against
+    doubts = [*few, *doubts]
+    return SUGGESTIVE if doubts else SUPPORTED, basis, [*tested, *reasons, *_for_whom(rule)], doubts
+
+
+def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str]]:
+    """Return whether the rule is more than chance does, what that rests on, and the words for it."""
+    beyond = known.guaranteed and rule.value > 0
+    if rule.p_value is not None and (rule.p_value <= known.level or not beyond):
+        words = f"p = {rule.p_value:.3g}, adjusted for the number of rules" if known.fixed else adjusted_p(rule.p_value)
+        other = "lower" if _lowers(rule) else "raise"
+        if _lowers(rule) != rule.decrease and not known.fixed:
+            words += f"; the search was not for rules that {other} it"
+        return rule.p_value <= known.level, "permutations", [words]
+    conservative = f"conservative {known.noun}"
+    if beyond:
+        how = "calibrated on shuffled outcomes" if known.calibrated else "by its margin for the number of rules"
+        rate = percent(known.level, 0)
+        return True, "margin", [f"{conservative} beyond 0: {how}, chance does that in at most {rate} of tables"]
+    if known.guaranteed:
+        return False, "margin", [f"{conservative} not beyond 0; permutations are sharper than its margin"]
+    return False, "nothing", ["not tested: significance() compares it with shuffled outcomes"]
+
+
+def _repeated(rule: RuleResult, known: Circumstances) -> tuple[list[str], list[str], list[str]]:
+    """Return what held-out rows and subsamples say for the rule, the doubts, and what speaks against it."""
+    evidence = rule.evidence or RuleEvidence()
+    reasons: list[str] = []
     doubts: list[str] = []
-    fatal: list[str] = []
-
-    def weigh(good: bool, reason: str, against: str | None = None, *, decisive: bool = False) -> None:
-        if good:
-            supports.append(reason)
+    against: list[str] = []
+    if (honest := evidence.honest) is not None:
+        if honest.effect is None or honest.low is None or honest.high is None:
+            doubts.append(f"no {known.noun} could be measured on held-out rows")
         else:
-            (fatal if decisive else doubts).append(against or reason)
-
-    if p_value is None:
-        doubts.append("not tested against shuffled data")
-    else:
-        tested = f"p = {p_value:.3g}, adjusted for the number of rules" if fixed else adjusted_p(p_value)
-        weigh(p_value <= level, tested, decisive=True)
-    if n_fewest < FEW:
-        doubts.append(f"one side of the comparison has {counted(n_fewest, 'row')}")
-    honest = evidence.honest
-    if honest is None:
-        if not fixed:
-            doubts.append("not measured on held-out rows")
-    elif honest.effect is None or honest.low is None:
-        doubts.append(f"no {noun} could be measured on held-out rows")
-    else:
-        measured = f"{noun} on held-out rows: {with_interval(honest.effect, honest.low, honest.high, is_mean)}"
-        sign, near = (-1.0, honest.high) if decrease else (1.0, honest.low)
-        weigh(sign * (near or 0.0) > 0, measured, decisive=sign * honest.effect <= 0)
-        if 1 - honest.overlap > overlap.MOST:
+            measured = with_interval(honest.effect, honest.low, honest.high, rule.is_mean)
+            words = f"{known.noun} on held-out rows: {measured}"
+            near, far = (-honest.high, -honest.low) if _lowers(rule) else (honest.low, honest.high)
+            (reasons if near > 0 else against if far < 0 else doubts).append(words)
+        if honest.overlap < MOST_ROWS:
             doubts.append(f"only {percent(honest.overlap, 0)} of the held-out rows have a comparison group")
-    if evidence.stability is None:
-        if not fixed:
-            doubts.append("not searched again on resampled rows")
-    else:
+    if evidence.stability is not None:
         share = evidence.stability.nearly
-        weigh(share >= STABLE, f"it or nearly the same rule reappears in {percent(share, 0)} of subsamples")
-    if evidence.sensitivity is not None:
-        found = evidence.sensitivity
-        needed = f"a confounder needs risk ratios of {found.e_value_limit:.2f} to make the {noun} uncertain"
-        if found.e_value_limit <= 1:
-            doubts.append(f"the interval of the risk ratio includes 1: the {noun} is uncertain without a confounder")
-        elif found.controls:
-            strongest = found.controls[0]
-            compared = f"{needed}; the strongest control, {strongest.control!r}, has {strongest.strength:.2f}"
-            weigh(found.e_value_limit >= strongest.strength, compared)
-        else:
-            weigh(found.e_value_limit >= LEAST_E_VALUE, needed)
-    if evidence.overlap is not None:
-        share = evidence.overlap.share
-        lacking = f"{percent(share, 0)} of the rows have no comparison group"
-        weigh(share <= overlap.MOST, lacking if share else "every row has a comparison group", lacking)
-    if graph is not None:
-        weigh(graph == "admissible", "the causal graph allows it", _GRAPH.get(graph, _GRAPH["unknown"]))
-    if identification is not None and not (identification and graph == "admissible"):
-        weigh(bool(identification), identification.summary())
-    word = "not supported" if fatal else "suggestive" if doubts else "strong"
-    return Verdict(word, tuple(supports), (*fatal, *doubts))
+        words = f"it or nearly the same rule reappears in {percent(share, 0)} of subsamples"
+        (reasons if share >= MOST_ROWS else doubts).append(words)
+    return reasons, doubts, against
+
+
+def _for_whom(rule: RuleResult) -> list[str]:
+    share = percent(rule.overlap, 0)
+    return [] if share == "100 %" else [f"it is about the {share} of rows with a comparison group"]
+
+
+def _claim(rule: RuleResult, known: Circumstances) -> tuple[str, list[str]]:
+    """Return what lets the difference be called an effect, and why."""
+    own = rule.identification
+    refused = own is not None and own.identified is False
+    columns = sorted({condition.column for condition in rule.conditions})
+    if columns and set(columns) <= set(known.randomised) and not refused:
+        verb = "is" if len(columns) == 1 else "are"
+        return BY_DESIGN, [f"{listed(columns)} {verb} randomised, given the controls"]
+    if own is not None:
+        return (IDENTIFIED if own else NOT_IDENTIFIED), [own.summary()]
+    if known.graph is None:
+        return UNCHECKED, ["no causal graph given"]
+    if known.graph == "admissible":
+        return IDENTIFIED, ["the causal graph allows it"]
+    return NOT_IDENTIFIED, [_GRAPH.get(known.graph, _GRAPH["unknown"])]

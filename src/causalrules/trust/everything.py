@@ -1,0 +1,61 @@
+"""All of the evidence on each rule, within one time limit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from causalrules.exceptions import CausalRulesWarning
+from causalrules.search.deadline import Deadline
+from causalrules.trust import overlap, repeat
+from causalrules.trust.holdout import cross_fit
+from causalrules.trust.permutation import significance
+from causalrules.trust.resample import TooFewRowsError
+from causalrules.trust.sensitivity import sensitivity
+from causalrules.trust.stability import stability
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleSet
+
+
+def trust(
+    rules: RuleSet,
+    permutations: int = 999,
+    replicates: int = 100,
+    splits: int = 5,
+    seed: int = 0,
+    *,
+    level: float = 0.05,
+    n_jobs: int = -1,
+    time_limit: float | None = None,
+    progress: bool | repeat.Watcher | None = None,
+) -> RuleSet:
+    """Implement `RuleSet.trust`.
+
+    Effects are cross-fitted unless the rules have a holdout. `time_limit` is for all parts together. A part that has
+    no result in time is left out, and so is one that the table is too small for; a note names it.
+    """
+    deadline = Deadline.after(time_limit)
+
+    def ask(share: float, part: Callable[..., RuleSet], *arguments: Any, **options: Any) -> RuleSet:
+        """Add a part of the evidence within this share of the remaining time."""
+        limit = deadline.left(share)
+        try:
+            return part(rules, *arguments, seed=seed, n_jobs=n_jobs, progress=progress, time_limit=limit, **options)
+        except repeat.OutOfTimeError:
+            return rules
+        except TooFewRowsError as error:
+            return replace(rules, notes=(*rules.notes, f"{part.__name__} was skipped: {error}"))
+
+    rules = ask(0.5, significance, permutations, level=level)
+    if rules.stopped != "evaluated":  # rules that were named in advance owe nothing to a search
+        if rules.evidence is None or rules.evidence.honest is None:
+            rules = ask(0.5, cross_fit, splits, confidence=1 - level)
+        rules = ask(1.0, stability, replicates)
+    rules = sensitivity(rules, confidence=1 - level)
+    with warnings.catch_warnings():
+        # The verdict of each rule says it.
+        warnings.simplefilter("ignore", CausalRulesWarning)
+        return overlap.overlap(rules)

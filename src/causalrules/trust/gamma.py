@@ -1,0 +1,217 @@
+"""Γ: how much a hidden confounder may change the odds of a rule before its effect can be 0.
+
+The marginal sensitivity model (Tan 2006): given the controls, knowing the confounder changes the odds that the rule
+holds by a factor of at most Γ, up or down. By Bayes' theorem the outcomes that the rows without the rule would have had
+with it are then distributed like those of the rows with it, reweighted by factors between 1/Γ and Γ whose mean is 1;
+and the other way round. The worst such factors are Γ for the lowest values, up to a share of 1/(1 + Γ), and 1/Γ for the
+rest, so each stratum is solved exactly. The number does not change if the outcome is turned round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from causalrules import estimators
+
+if TYPE_CHECKING:
+    from causalrules.search.problem import Problem
+
+Floats = NDArray[np.float64]
+# No larger Γ is told apart.
+MOST = 1000.0
+_STEP = 1.1
+_HALVINGS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """The values of the target on both sides of a rule.
+
+    Attributes
+    ----------
+    stratum, value
+        Entries in ascending order of both; an entry is all rows of a stratum with one value, or one row.
+    covered, failing, everything
+        The rows of each entry that the rule covers, on which it fails, and all.
+    """
+
+    stratum: NDArray[np.int64]
+    value: Floats
+    covered: Floats
+    failing: Floats
+    everything: Floats
+
+    @classmethod
+    def of_counts(cls, counts: Sequence[Sequence[int]], undecided: Sequence[Sequence[int]] = ()) -> Outcomes:
+        """Take the counts (a, b, c, d) of each stratum, and its rows that are not compared, with the outcome or not."""
+        a, b, c, d = np.array(counts, np.float64).reshape(-1, 4).T
+        u, v = np.array(undecided or [(0, 0)] * len(a), np.float64).reshape(-1, 2).T
+        without_and_with = [(b, a), (d, c), (b + d + v, a + c + u)]
+        return cls(
+            np.repeat(np.arange(len(a)), 2),
+            np.tile([0.0, 1.0], len(a)),
+            *(np.stack(pair, axis=1).ravel() for pair in without_and_with),
+        )
+
+    @classmethod
+    def of_rows(cls, problem: Problem, numbers: Sequence[int]) -> Outcomes:
+        """Take the rows of a problem, on which a rule, given by its conditions' numbers, holds or fails."""
+        rows = problem.rows.local
+        order = np.lexsort((rows.y, rows.stratum))
+        covered, failing = problem.sides(numbers)
+        weight = problem.frequencies.astype(np.float64)
+        entries = (rows.y, weight * covered, weight * failing, weight)
+        value, on, off, every = (np.asarray(entry, np.float64)[order] for entry in entries)
+        return cls(rows.stratum[order].astype(np.int64), value, on, off, every)
+
+    def turned(self) -> Outcomes:
+        """Return the outcomes with the sign of the target changed."""
+        order = np.lexsort((-self.value, self.stratum))
+        return Outcomes(
+            self.stratum[order], -self.value[order], self.covered[order], self.failing[order], self.everything[order]
+        )
+
+    def compared(self) -> Outcomes:
+        """Return the outcomes of the strata with both sides, numbered from 0."""
+        sides = [np.bincount(self.stratum, side) > 0 for side in (self.covered, self.failing)]
+        kept = (sides[0] & sides[1])[self.stratum]
+        stratum = np.unique(self.stratum[kept], return_inverse=True)[1]
+        fields = (self.value, self.covered, self.failing, self.everything)
+        return Outcomes(stratum.astype(np.int64), *(each[kept] for each in fields))
+
+
+class _Side(NamedTuple):
+    """The values of one side in each stratum: shares that add up to 1, and the number of rows."""
+
+    share: Floats
+    n: Floats
+
+
+class Bias:
+    """The most by which confounders can have moved an effect upwards, as a function of Γ."""
+
+    def __init__(self, outcomes: Outcomes) -> None:
+        self._stratum, self._value = outcomes.stratum, outcomes.value
+        every, total = outcomes.everything, self._sum(outcomes.everything)
+        self._weight = total / total.sum()
+        # The pooled estimator's pseudo-rows: the rows of a side stand for the side only as far as there are many.
+        self._on, self._off = (
+            _Side((side + estimators.KAPPA * every / total[self._stratum]) / (n + estimators.KAPPA)[self._stratum], n)
+            for side, n in ((each, self._sum(each)) for each in (outcomes.covered, outcomes.failing))
+        )
+        self._held = self._on.n / (self._on.n + self._off.n)
+        self._spread = self._variance(1.0)
+
+    def _sum(self, entries: Floats) -> Floats:
+        return np.bincount(self._stratum, entries).astype(np.float64)
+
+    def __call__(self, gamma: float) -> float:
+        """Return Σ_z w_z [(1 − e)(mean with − least with) + e (most without − mean without)].
+
+        e is the share of the stratum's rows on which the rule holds; least and most are over all factors.
+        """
+        low, _ = self._extreme(self._on, gamma, lowest=True)
+        high, _ = self._extreme(self._off, gamma, lowest=False)
+        mean_on, mean_off = (self._sum(side.share * self._value) for side in (self._on, self._off))
+        moved = (1 - self._held) * (mean_on - low) + self._held * (high - mean_off)
+        return float(np.sum(self._weight * moved))
+
+    def widening(self, gamma: float) -> float:
+        """Return the standard error of the least effect, relative to that of the effect (delta method)."""
+        return float(np.sqrt(self._variance(gamma) / self._spread)) if self._spread > 0 else 1.0
+
+    def _extreme(self, side: _Side, gamma: float, lowest: bool) -> tuple[Floats, Floats]:
+        """Return the extreme mean in each stratum, and what each value adds to it (its influence function)."""
+        tail, more = 1 / (1 + gamma), gamma - 1 / gamma
+        upto = np.cumsum(side.share)
+        first = np.flatnonzero(np.diff(self._stratum, prepend=-1))
+        upto = upto - (upto[first] - side.share[first])[self._stratum]  # within the stratum
+        before = upto - side.share if lowest else 1 - upto
+        taken = np.clip(tail - before, 0.0, side.share)
+        extreme = self._sum(side.share * self._value) / gamma + more * self._sum(taken * self._value)
+        at = (before < tail) & (before + side.share >= tail - 1e-12)
+        edge = self._sum(at * self._value) / np.maximum(self._sum(at.astype(np.float64)), 1)
+        beyond = self._value - edge[self._stratum]
+        return extreme, self._value / gamma + more * (np.minimum(beyond, 0.0) if lowest else np.maximum(beyond, 0.0))
+
+    def _variance(self, gamma: float) -> float:
+        total = 0.0
+        parts = ((self._on, self._held, True), (self._off, 1 - self._held, False))
+        for side, own, lowest in parts:
+            _, influence = self._extreme(side, gamma, lowest)
+            moved = own[self._stratum] * self._value + (1 - own)[self._stratum] * influence
+            mean = self._sum(side.share * moved)
+            variance = self._sum(side.share * (moved - mean[self._stratum]) ** 2)
+            total += float(np.sum(self._weight**2 * variance / side.n))
+        return total
+
+
+def gammas(outcomes: Outcomes, effect: float, low: float, high: float) -> tuple[float, float]:
+    """Return the smallest Γ at which the effect can be 0, and at which its interval reaches 0.
+
+    1 where that is so without a confounder; at most 1,000.
+
+    Parameters
+    ----------
+    outcomes
+        The values of the target on both sides of the rule.
+    effect, low, high
+        Its effect and interval.
+    """
+    compared = outcomes.compared()
+    if effect < 0:
+        compared, effect, low = compared.turned(), -effect, -high
+    bias = Bias(compared)
+    reach = effect - low
+    return (
+        _first_zero(lambda gamma: effect - bias(gamma)),
+        _first_zero(lambda gamma: effect - bias(gamma) - reach * bias.widening(gamma)),
+    )
+
+
+def odds_factor(held: ArrayLike, failed: ArrayLike) -> float:
+    """Return by how much knowing a control changes the odds of a rule, at most, given the other controls.
+
+    For each value v of the control, over the strata z of the others (Mantel & Haenszel 1959):
+
+    Σ_z h_zv f_z / n_z  /  Σ_z f_zv h_z / n_z,   or 1 over it
+
+    Parameters
+    ----------
+    held, failed
+        The rows h_zv on which the rule holds, and f_zv on which it fails, by stratum of the other controls (rows) and
+        value of the control (columns).
+
+    Examples
+    --------
+    >>> odds_factor([[60, 20]], [[20, 60]])
+    3.0
+    """
+    h, f = np.asarray(held, np.float64), np.asarray(failed, np.float64)
+    n = np.maximum(h.sum(axis=1) + f.sum(axis=1), 1)
+    up = np.sum(h * (f.sum(axis=1) / n)[:, None], axis=0)
+    down = np.sum(f * (h.sum(axis=1) / n)[:, None], axis=0)
+    known = up + down > 0
+    up, down = up[known], down[known]
+    if not (up.all() and down.all()):
+        up, down = up + 0.5, down + 0.5
+    return float(np.max(np.maximum(up / down, down / up), initial=1.0))
+
+
+def _first_zero(left: Callable[[float], float]) -> float:
+    if not left(1.0) > 0:
+        return 1.0
+    below, above = 1.0, _STEP
+    while left(above) > 0:
+        if above >= MOST:
+            return MOST
+        below, above = above, min(above * _STEP, MOST)
+    for _ in range(_HALVINGS):
+        middle = (below + above) / 2
+        below, above = (middle, above) if left(middle) > 0 else (below, middle)
+    return above
