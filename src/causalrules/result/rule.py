@@ -397,19 +397,7 @@ class RuleResult:
     @cached_property
     def standard_error(self) -> float:
         """Standard error of `effect`."""
-        covered, failing, everything = self.sides
-        inside = estimators.comparable(covered, failing)
-        if not inside.any():
-            return float("nan")
-        if self.is_mean:
-            compared = estimators.both(covered, failing)
-            variance = estimators.mean_variance(covered, compared) + estimators.mean_variance(failing, compared)
-        else:
-            a, b, c, d = self.tables
-            with np.errstate(divide="ignore", invalid="ignore"):
-                variance = estimators.share_variance(a, b) + estimators.share_variance(c, d)
-        weight = everything.n[inside] / everything.n[inside].sum()
-        return float(np.sqrt(np.sum(weight**2 * variance[inside])))
+        return estimators.estimate(*self.sides, binary=not self.is_mean).standard_error
 
     @cached_property
     def interval(self) -> Interval:
@@ -431,9 +419,8 @@ class RuleResult:
         Interval
             Its two ends.
         """
-        reach = estimators.beta_of_confidence(confidence) * self.standard_error
-        low, high = self.effect - reach, self.effect + reach
-        return Interval(low, high) if self.is_mean else Interval(float(np.maximum(low, -1)), float(np.minimum(high, 1)))
+        found = estimators.estimate(*self.sides, confidence, binary=not self.is_mean)
+        return Interval(found.low, found.high)
 
     @cached_property
     def strata(self) -> tuple[StratumEffect, ...]:
