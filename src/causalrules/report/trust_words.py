@@ -113,7 +113,11 @@ def obtained(rules: RuleSet) -> list[str]:
 
 def _honest(honest: HonestEffect, is_mean: bool) -> str:
     said, share = with_interval(honest.effect, honest.low, honest.high, is_mean), percent(honest.overlap, 0)
-    return said if honest.effect is None or share == "100 %" else f"{said} for {share} of them"
+    if honest.effect is None:
+        return said
+    if share != "100 %":
+        said += f" for {share} of them"
+    return said if honest.found == honest.splits else f"{said}, this rule in {honest.found} of {honest.splits} blocks"
 
 
 def _calibration(calibration: Calibration, noun: str, is_mean: bool) -> str:
@@ -134,8 +138,8 @@ def _source(run: HonestRun) -> str:
     where = {
         "holdout": f"{counted(run.n_estimation, 'row')} held out, {run.n_discovery:,} searched",
         "second table": f"a second table of {counted(run.n_estimation, 'row')}",
-        "cross-fitting": f"cross-fitting, {_of(run.splits, run.asked, 'splits')}, the rule in the same place of each "
-        "split's list",
+        "forward chaining": f"forward chaining, {_of(run.splits, run.asked, 'blocks')}, each measured with the rule "
+        "that a search of the rows before it finds in the same place",
     }.get(run.source, run.source)
     return f"held-out rows: {where}; {percent(run.level, 0)} intervals"
 
