@@ -113,6 +113,7 @@ def _basis(rules: RuleSet) -> str:
     words = {
         "permutations": f"p, adjusted for the {adjusted} (error rate {rate})",
         "margin": f"the conservative {rules.noun} (error rate {rate}); rules.trust() tests it further",
+        "held-out rows": f"p on held-out rows, adjusted for the number of rules (error rate {rate})",
         "overlap": "how few rows have a comparison group",
         "nothing": "nothing yet: rules.trust() tests it",
     }
