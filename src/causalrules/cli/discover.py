@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ def discover(
     form: str,
     output: Path | None,
     report: Path | None,
+    explain: bool,
     quiet: bool,
     permutations: int | None,
     trust: bool,
@@ -47,7 +49,7 @@ def discover(
     progress = False if quiet else None
     rules = search(file, **options.given(question), progress=progress)
     rules, interrupted = trusted(rules, question, permutations, trust, quiet)
-    write(rules, form, output, report, quiet)
+    write(rules, form, output, report, quiet, explain)
     if interrupted:
         ctx.exit(1)
 
@@ -69,9 +71,15 @@ def trusted(
         return rules, True
 
 
-def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, quiet: bool) -> None:
+def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, quiet: bool, explain: bool) -> None:
     """Print the rules or write them to files, and say what a reader of the bare rules would miss."""
-    text = rules.to_json() if form == "json" else output.to_csv(rules) if form == "csv" else str(rules)
+    from causalrules.report import terminal
+
+    if form == "table":
+        colour = path is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        text = terminal.text(rules, colour=colour, explain=explain)
+    else:
+        text = rules.to_json() if form == "json" else output.to_csv(rules)
     if path is None:
         click.echo(text)
     else:
@@ -79,8 +87,6 @@ def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, qui
     if report is not None:
         rules.to_html(report)
     if not quiet and (path is not None or form != "table"):
-        from causalrules.report.terminal import sentences
-
         written = [] if path is None else [f"{counted(len(rules), 'rule')} written to {str(path)!r}"]
-        for remark in (*written, *sentences(rules)):
+        for remark in (*written, *terminal.sentences(rules)):
             click.echo(printable(remark), err=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
 # Smaller changes by adjusting are not mentioned.
 _CHANGED = 0.005
-_NO_GRAPH = "No causal graph given: these are associations; cr.assumptions(…) lists what acting on them assumes"
+_NO_GRAPH = "No causal graph given: these are associations; what acting assumes: cr.assumptions(…), or --explain"
 _NO_GRAPH_FOR_OTHERS = "No causal graph given: the others are associations"
 
 
