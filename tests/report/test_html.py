@@ -496,7 +496,7 @@ def test_readings_give_the_numbers_of_the_rule() -> None:
         "points, unadjusted; conservative estimate 57.7 points (β = 2), not adjusted for the search."
     )
     assert second == (
-        "Effect: 69.6 points (64.9 to 74.3), with a 95 % interval; 94.7 % where the rule holds instead of 25.1 %. "
+        "Effect: 69.6 points (64.0 to 73.5), with a 95 % interval; 94.7 % where the rule holds instead of 25.1 %. "
         "The rule covers 170 rows (19.1 %)."
     )
 

@@ -64,12 +64,7 @@ def plot_graph(graph: object, admissibility: Admissibility | None = None, ax: Ax
     >>> ax = plot_graph(graph, admissibility, Figure().add_subplot())
     """
     causal_graph = CausalGraph.read(graph)
-    if not layout.can_be_drawn(causal_graph):
-        n_edges = len(causal_graph.directed) + len(causal_graph.bidirected) + len(causal_graph.unknown)
-        raise OptionError(
-            f"the graph has {len(causal_graph.nodes):,} variables and {n_edges:,} edges; drawings are limited to "
-            f"{layout.MAX_NODES} variables and {layout.MAX_EDGES} edges, so draw a part of it"
-        )
+    require_drawable(causal_graph)
     plt = pyplot()
     import matplotlib as mpl
     from matplotlib.patches import Patch
@@ -177,6 +172,7 @@ def save(graph: object, admissibility: Admissibility | None, path: Path) -> None
 
     kind = validate_format(path)
     causal_graph = CausalGraph.read(graph)
+    require_drawable(causal_graph)
     figure = Figure(figsize=size(causal_graph), layout="constrained")
     plot_graph(causal_graph, admissibility, figure.add_subplot())
     content = io.BytesIO()
@@ -185,6 +181,17 @@ def save(graph: object, admissibility: Admissibility | None, path: Path) -> None
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         figure.savefig(content, format=kind, dpi=150)
     replace_file(path, content.getvalue())
+
+
+def require_drawable(graph: CausalGraph) -> None:
+    """Raise an OptionError if the graph is too large for a readable drawing."""
+    if layout.can_be_drawn(graph):
+        return
+    n_edges = len(graph.directed) + len(graph.bidirected) + len(graph.unknown)
+    raise OptionError(
+        f"the graph has {len(graph.nodes):,} variables and {n_edges:,} edges; drawings are limited to "
+        f"{layout.MAX_NODES} variables and {layout.MAX_EDGES} edges, so draw a part of it"
+    )
 
 
 def validate_format(path: Path) -> str:

@@ -20,10 +20,17 @@ if TYPE_CHECKING:
     from causalrules.trust.evidence import Calibration
 
 _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
+# Marks a rule with a condition that does not earn its place.
+MARK = "*"
 # Smaller changes by adjusting are not mentioned.
 _CHANGED = 0.005
 _NO_GRAPH = "No causal graph given: these are associations; what acting assumes: cr.assumptions(…), or --explain"
 _NO_GRAPH_FOR_OTHERS = "No causal graph given: the others are associations"
+
+
+def is_marked(rule: RuleResult) -> bool:
+    """Return whether a condition of the rule does not earn its place."""
+    return rule.length > 1 and bool(rule.superfluous)
 
 
 def meaning(rules: RuleSet) -> str:
@@ -104,8 +111,8 @@ def _basis(rules: RuleSet) -> str:
     rate = percent(rules[0].circumstances.level if rules[0].circumstances else rules.question.error_rate, 0)
     adjusted = "number of rules" if rules.stopped == "evaluated" else "search"
     words = {
-        "permutations": f"p, adjusted for the {adjusted} (at most {rate})",
-        "margin": f"the margin of the conservative {rules.noun}, which chance exceeds in at most {rate} of tables",
+        "permutations": f"p, adjusted for the {adjusted} (error rate {rate})",
+        "margin": f"the conservative {rules.noun} (error rate {rate}); rules.trust() tests it further",
         "overlap": "how few rows have a comparison group",
         "nothing": "nothing yet: rules.trust() tests it",
     }
@@ -113,8 +120,8 @@ def _basis(rules: RuleSet) -> str:
     for place, rule in enumerate(rules, 1):
         places.setdefault(rule.verdict.basis, []).append(str(place))
     if len(places) == 1:
-        return f"evidence: rests on {words[next(iter(places))]}"
-    return "evidence: rests on " + "; ".join(
+        return f"evidence rests on {words[next(iter(places))]}"
+    return "evidence rests on " + "; ".join(
         f"{words[basis]} for {_rules(which)}" for basis, which in sorted(places.items())
     )
 

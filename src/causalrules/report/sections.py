@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from causalrules.language.propositions import describe
 from causalrules.report import trust_words
 from causalrules.text import counted, difference, percent
 
@@ -40,6 +41,8 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     found = [Section("Why: strong causal evidence" if verdict.strong else "Why", tuple(reasons), about="verdict")]
     if evidence is None:
         return tuple(found)
+    if evidence.conditions is not None and rule.length > 1:
+        found.append(_conditions(rule, rules.noun))
     if evidence.sensitivity is not None:
         found.append(_confounding(evidence.sensitivity, rules.noun, rule.is_mean))
     if evidence.overlap is not None and evidence.overlap.n_strata:
@@ -71,6 +74,21 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
             )
         )
     return tuple(found)
+
+
+def _conditions(rule: RuleResult, noun: str) -> Section:
+    """Show which conditions earn their place."""
+    known = None if rule.evidence is None else rule.evidence.conditions
+    rows = tuple(
+        (each.text, f"{each.p_value:.2g}", "no" if each in rule.superfluous else "yes")
+        for each in rule.conditions
+        if each.p_value is not None
+    )
+    said = "Each condition is compared with the best that chance adds to the rest of the rule."
+    if known is not None and rule.superfluous:
+        left = f"{noun} {difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"
+        said += f" Without those that do not earn their place: {describe(rule.simpler)} ({left})."
+    return Section("Conditions that earn their place", (said,), ("condition", "p", "earns its place"), rows)
 
 
 def _ratio(value: float | None) -> str:

@@ -117,7 +117,7 @@ def _table(rules: RuleSet, common: Sequence[Proposition], width: int) -> list[st
             rows = [[*row[:place], *row[place + 1 :]] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     room = max(width - _taken(rows), _NARROWEST_RULE)
-    texts = [["rule"], *(wrap_rule(printable(remaining(rule, common)), room) for rule in rules)]
+    texts = [["rule"], *(wrap_rule(printable(_marked(rule, common)), room) for rule in rules)]
     room = max(columns(line) for lines in texts for line in lines)
     last = rows[0][-1] == "evidence"
     found = []
@@ -128,6 +128,11 @@ def _table(rules: RuleSet, common: Sequence[Proposition], width: int) -> list[st
         found.append("  ".join([number, first + " " * (room - columns(first)), *numbers]))
         found += [" " * (widths[0] + 2) + line for line in others]
     return found
+
+
+def _marked(rule: RuleResult, common: Sequence[Proposition]) -> str:
+    """Return the rest of a rule, with a mark if a condition does not earn its place."""
+    return f"{remaining(rule, common)} {wording.MARK}" if wording.is_marked(rule) else remaining(rule, common)
 
 
 def _taken(rows: list[list[str]]) -> int:
@@ -151,9 +156,9 @@ def _trust(rules: RuleSet, width: int, explain: bool) -> list[str]:
     lines = ["Trust (intervals ignore the search, except on held-out rows)"]
     for place, row in enumerate(table):
         lines.append("  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True)))
-        why = trust_words.why_not(rules[place - 1], rules) if place else ""
         margin = " " * (widths[0] + 2)
-        lines += [margin + line for line in wrap(printable(why), width - len(margin), 2) if line]
+        for why in trust_words.why_not(rules[place - 1], rules) if place else []:
+            lines += [margin + line for line in wrap(printable(why), width - len(margin), 2)]
     return [*lines, *(_wrapped(trust_words.obtained(rules), width) if explain else [])]
 
 

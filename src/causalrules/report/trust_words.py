@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from causalrules.report.result_words import calibrated, is_mean
+from causalrules.language.propositions import describe
+from causalrules.report.result_words import MARK, calibrated, is_mean
 from causalrules.text import counted, difference, percent, with_interval
 
 if TYPE_CHECKING:
@@ -26,14 +27,13 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> str:
         return ""
     names = headings(rules)
     line = ", ".join(f"{name} {cell}" for name, cell in zip(names, cells(rule), strict=True) if cell)
-    why = why_not(rule, rules)
-    return f"{rule.verdict.evidence}: {line}" + (f"; {why}" if why else "")
+    return "; ".join([f"{rule.verdict.evidence}: {line}", *why_not(rule, rules)])
 
 
 def headings(rules: RuleSet) -> tuple[str, ...]:
     """Return the names of the cells of `cells`."""
     unit = "" if is_mean(rules) else ", points"
-    return (f"on held-out rows{unit}", "Γ", "E-value", "compared", "reappears")
+    return (f"on held-out rows{unit}", "same rule", "Γ", "E-value", "compared", "reappears")
 
 
 def table(rules: RuleSet) -> list[list[str]]:
@@ -48,19 +48,26 @@ def table(rules: RuleSet) -> list[list[str]]:
     return named + [[str(number), *(row[place] or "–" for place in known)] for number, row in enumerate(rows, 1)]
 
 
-def why_not(rule: RuleResult, rules: RuleSet) -> str:
-    """Say what speaks against a rule, or is not known; empty if nothing does."""
-    return f"why not: {'; '.join(rule.verdict.doubts)}" if rule.verdict.doubts else ""
+def why_not(rule: RuleResult, rules: RuleSet) -> list[str]:
+    """Say what speaks against a rule or is not known, and which conditions do not earn their place."""
+    said = [f"why not: {'; '.join(rule.verdict.doubts)}"] if rule.verdict.doubts else []
+    known = None if rule.evidence is None else rule.evidence.conditions
+    if known is None or not rule.superfluous or rule.length == 1:
+        return said
+    named = ", ".join(f"{each.text} (p {each.p_value:.2g})" for each in rule.superfluous)
+    left = f"{describe(rule.simpler)}: {rules.noun} {difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"
+    return [*said, f"{MARK} not shown to matter beside the rest: {named}; without: {left}"]
 
 
-def cells(rule: RuleResult) -> tuple[str, str, str, str, str]:
-    """Return the effect on held-out rows, Γ and E-value of the interval, overlap and stability, as far as known."""
+def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str]:
+    """Return the effect on held-out rows, how often it is this rule's, Γ, E-value, overlap and stability, if known."""
     from causalrules.trust.evidence import RuleEvidence
 
     evidence = rule.evidence or RuleEvidence()
     honest, sensitivity = evidence.honest, evidence.sensitivity
     return (
         "" if honest is None else _honest(honest, rule.is_mean),
+        "" if honest is None or honest.splits < 2 else f"{honest.found} of {honest.splits}",
         "" if sensitivity is None else _factor(sensitivity.gamma_limit),
         "" if sensitivity is None else _factor(sensitivity.e_value_limit),
         "" if evidence.overlap is None else percent(1 - evidence.overlap.share, 0),
@@ -99,8 +106,8 @@ def obtained(rules: RuleSet) -> list[str]:
         sentences.append(_source(evidence.honest))
     if any(rule.verdict.robustness is not None for rule in rules):
         sentences.append(
-            "Γ, E-value: how strong a hidden confounder must be, beyond the controls, for the interval to reach 0 (as a "
-            "factor of the odds of the rule; as risk ratios with rule and outcome)"
+            "Γ, E-value: how strong a hidden confounder must be, beyond the controls, for the interval to reach 0 (as "
+            "a factor of the odds of the rule; as risk ratios with rule and outcome)"
         )
     if (stability := evidence.stability) is not None:
         from causalrules.trust.evidence import BEST
@@ -134,8 +141,8 @@ def _source(run: HonestRun) -> str:
     where = {
         "holdout": f"{counted(run.n_estimation, 'row')} held out, {run.n_discovery:,} searched",
         "second table": f"a second table of {counted(run.n_estimation, 'row')}",
-        "cross-fitting": f"cross-fitting, {_of(run.splits, run.asked, 'splits')}, the rule in the same place of each "
-        "split's list",
+        "forward chaining": f"forward chaining, {_of(run.splits, run.asked, 'blocks')}, each measured with the rule "
+        "that a search of the rows before it finds in the same place",
     }.get(run.source, run.source)
     return f"held-out rows: {where}; {percent(run.level, 0)} intervals"
 

@@ -22,7 +22,7 @@ from causalrules.graph.assumptions import assumptions
 from causalrules.graph.graph import CausalGraph
 from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
-from causalrules.question import Question
+from causalrules.question import OWN_CONTROLS, Question
 from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect, StratumSums, Sums
 from causalrules.text import shorten
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence
@@ -205,6 +205,7 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
     return {
         "rule": rule.text,
         "conditions": [condition.to_dict() for condition in rule.conditions],
+        "control": list(rule.control),
         **{name: to_json(getattr(rule, name)) for name in (*NUMBERS, "n_undecided", "p_value", "interval")},
         "strata": [_stratum(rule, place, stratum) for place, stratum in strata],
         "verdict": {**to_json(rule.verdict), "strong": rule.verdict.strong},
@@ -236,6 +237,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         "evidence": from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
         "decrease": question.direction == "decrease",
         "by_length": isinstance(question.beta, tuple),
+        "control": from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
     }
     strata = _list(payload, "strata")
     if any(isinstance(stratum, dict) and "covered" in stratum for stratum in strata):
@@ -285,12 +287,13 @@ def _question(payload: Any) -> Question:
     for name in ("target", "outcome", "estimator"):
         known[name] = from_json(str, known.get(name), f"question.{name}")
     for name in ("actionable", "control"):
-        known[name] = from_json(tuple[str, ...], known.get(name), f"question.{name}")
+        if (name, known.get(name)) != ("control", OWN_CONTROLS):
+            known[name] = from_json(tuple[str, ...], known.get(name), f"question.{name}")
     by_length = isinstance(known.get("beta"), list)
     known["beta"] = from_json(tuple[float, ...] if by_length else float, known.get("beta"), "question.beta")
     known["reference"] = from_json(tuple[str, Any] | None, known.get("reference"), "question.reference")  # type: ignore[arg-type]
     # Results from before these options had what the paper has.
-    known = {"missing": "false", "control_bins": 4, **known}
+    known = {"missing": "false", "control_bins": 4, "adjust": "strata", **known}
     known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
     known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
     known["weights"] = from_json(str | None, known.get("weights"), "question.weights")  # type: ignore[arg-type]
