@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from causalrules import __version__, estimators
 from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError, OptionError, RoleError
+from causalrules.language.propositions import describe
 from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
@@ -313,7 +314,11 @@ def _search(problem: Problem, packed: Packed, question: Question, deadline: Dead
 
         checkpoint = Checkpoint(question.checkpoint, problem, question)
     scale = problem.comparison.scale
-    with watching(question.progress, search_bar) as watch:
+
+    def in_words(conditions: tuple[int, ...]) -> str:
+        return describe(problem.language.propositions[number] for number in conditions)
+
+    with watching(question.progress, partial(search_bar, in_words)) as watch:
         limited = replace(question, time_limit=deadline.left())
         found = search.run(packed, limited, problem.n_rows, scale=scale, watch=watch, checkpoint=checkpoint)
 

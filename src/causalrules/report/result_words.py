@@ -24,13 +24,13 @@ _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupt
 MARK = "*"
 # Smaller changes by adjusting are not mentioned.
 _CHANGED = 0.005
-_NO_GRAPH = "No causal graph given: these are associations; cr.assumptions(…) lists what acting on them assumes"
+_NO_GRAPH = "No causal graph given: these are associations; what acting assumes: cr.assumptions(…), or --explain"
 _NO_GRAPH_FOR_OTHERS = "No causal graph given: the others are associations"
 
 
-def marked(rule: RuleResult) -> str:
-    """Return the rule, with a mark if a condition does not earn its place."""
-    return f"{rule.text} {MARK}" if rule.length > 1 and rule.superfluous else rule.text
+def is_marked(rule: RuleResult) -> bool:
+    """Return whether a condition of the rule does not earn its place."""
+    return rule.length > 1 and bool(rule.superfluous)
 
 
 def meaning(rules: RuleSet) -> str:

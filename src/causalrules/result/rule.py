@@ -238,6 +238,11 @@ class RuleResult:
             f"coverage={self.coverage:.4f}, n_covered={self.n_covered}>"
         )
 
+    def _repr_html_(self) -> str:
+        from causalrules.report import notebook
+
+        return notebook.card(self)
+
     @cached_property
     def text(self) -> str:
         """The rule as text, such as "class ≤ 2 ∧ sex = female"."""

@@ -118,9 +118,9 @@ class RuleSet(Sequence[RuleResult]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from causalrules.report import terminal
+        from causalrules.report import notebook
 
-        return terminal.html(self)
+        return notebook.table(self)
 
     @property
     def claim(self) -> str:
