@@ -314,6 +314,11 @@ class Question:
         return isinstance(self.control, str) and self.control == OWN_CONTROLS
 
     @property
+    def adjusts(self) -> bool:
+        """Whether effects are adjusted for anything."""
+        return self.own_controls or bool(self.controls)
+
+    @property
     def controls(self) -> tuple[str, ...]:
         """The names of the controls that all rules have."""
         return () if self.own_controls else _names(self.control)
