@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from causalrules import __version__, estimators
 from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError, OptionError, RoleError
+from causalrules.language.propositions import describe
 from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
@@ -74,7 +75,7 @@ def discover(data: Any, question: Question) -> RuleSet:
     """
     deadline = Deadline.after(question.time_limit)
     graph = _graph(question)
-    table = _table(data, question)
+    table = _table(data, question, deadline)
     roles = _roles(table, question, graph)
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
@@ -117,10 +118,11 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     >>> import causalrules as cr
     >>> rules = cr.evaluate(cr.datasets.titanic(), "class <= 2 and sex = female", "survived")
     >>> print(f"{rules[0].effect:.3f}, from {rules[0].interval.low:.3f} to {rules[0].interval.high:.3f}")
-    0.696, from 0.649 to 0.743
+    0.696, from 0.640 to 0.735
     """
+    deadline = Deadline.after(question.time_limit)
     graph = _graph(question)
-    table = _table(data, question)
+    table = _table(data, question, deadline)
     listed = rule if isinstance(rule, list) else [rule]
     named = [parse_rule(each, table) if isinstance(each, str) else tuple(each) for each in listed]
     columns = sorted({condition.column for conditions in named for condition in conditions})
@@ -134,7 +136,7 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     problem = prepare(table, roles, question, language_of(named, table.observed(roles.target, question.weights)))
     if question.beta is None and question.estimator == "pooled":
         question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
-    question, evidence = _with_beta(problem, question, Deadline.after(question.time_limit))
+    question, evidence = _with_beta(problem, question, deadline)
     number = {condition: index for index, condition in enumerate(problem.language.propositions)}
     rules = tuple((0.0, tuple(number[condition] for condition in conditions)) for conditions in named)
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
@@ -220,12 +222,12 @@ def _graph(question: Question) -> CausalGraph | None:
     return CausalGraph.read(question.graph, question.latent)
 
 
-def _table(data: Any, question: Question) -> Table:
+def _table(data: Any, question: Question, deadline: Deadline) -> Table:
     if is_dask(data):
         from causalrules.data.dask import read_dask
 
         return read_dask(data, question.client, question.target, question.weights)
-    return read(data, question.na_values, question.query)
+    return read(data, question.na_values, question.query, deadline.left())
 
 
 def _roles(table: Table, question: Question, graph: CausalGraph | None) -> Roles:
@@ -312,7 +314,11 @@ def _search(problem: Problem, packed: Packed, question: Question, deadline: Dead
 
         checkpoint = Checkpoint(question.checkpoint, problem, question)
     scale = problem.comparison.scale
-    with watching(question.progress, search_bar) as watch:
+
+    def in_words(conditions: tuple[int, ...]) -> str:
+        return describe(problem.language.propositions[number] for number in conditions)
+
+    with watching(question.progress, partial(search_bar, in_words)) as watch:
         limited = replace(question, time_limit=deadline.left())
         found = search.run(packed, limited, problem.n_rows, scale=scale, watch=watch, checkpoint=checkpoint)
 

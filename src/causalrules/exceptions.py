@@ -99,3 +99,7 @@ class MissingPackageError(CausalRulesError, ImportError):
 
 class CausalRulesWarning(UserWarning):
     """The result stands, but something about the input deserves attention."""
+
+
+class UnsavedWarning(CausalRulesWarning):
+    """The result stands, but a file that was asked for could not be written."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
 ESTIMATORS = ("pooled", "reliable", "plugin", "wracc", "association")
+ADJUSTMENTS = ("auto", "strata", "prognostic")
 # What `control` says where each rule has controls of its own; a column of this name is given in a list.
 OWN_CONTROLS = "auto"
 # The longest list of rules that can be asked for.
@@ -54,6 +55,7 @@ PAPER: dict[str, Any] = {
     "similarity": None,
     "missing": "false",
     "control_bins": 4,
+    "adjust": "strata",
 }
 
 P = ParamSpec("P")
@@ -201,6 +203,21 @@ class Question:
         Whole(least=2, none="more bins for more rows"),
         "Bins of an ordered control with more values than that.",
         panel=RULES,
+    )
+    adjust: str = option(
+        "auto",
+        Choice(words=ADJUSTMENTS),
+        "How to adjust for the controls: strata of their values, prognostic for strata of the outcome that they "
+        "predict, which suits many controls (needs scikit-learn), or auto for whichever suits the table.",
+        panel=QUESTION,
+    )
+    adjust_model: Any = option(
+        None,
+        Kind(),
+        "Classifier or regressor of scikit-learn that predicts the outcome from the controls; by default the mean of "
+        "gradient-boosted trees and a smooth additive model.",
+        kept=False,
+        fitted=False,
     )
     cuts: Mapping[str, Sequence[Any]] | None = option(
         None,

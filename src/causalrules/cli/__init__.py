@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
+from typing import Any
 
 import rich_click as click
 
@@ -14,8 +16,16 @@ from causalrules.cli.evaluate import evaluate
 from causalrules.cli.messages import Commands
 from causalrules.cli.suggest import suggest
 
+_HELP = """Find the conditions with the highest reliable effect on an outcome. To start:
 
-@click.group(cls=Commands)
+\b
+causalrules demo
+causalrules discover cr-demo/titanic.csv --target survived --report all.html
+causalrules discover cr-demo/titanic.csv --target survived --trust --explain
+"""
+
+
+@click.group(cls=Commands, help=_HELP)
 @click.version_option(package_name="causalrules", message="%(prog)s %(version)s")
 def cli() -> None:
     """Find the conditions with the highest reliable effect on an outcome."""
@@ -26,8 +36,16 @@ for command in (discover, evaluate, check, suggest, demo):
 
 
 def main() -> None:
-    """Run the command line, on terminals of any encoding."""
+    """Run the command line, on terminals of any encoding; when it is told to end, it removes its temporary files."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one of them
+            signal.signal(number, _end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     cli(prog_name="causalrules")
+
+
+def _end(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)

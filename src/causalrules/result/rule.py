@@ -238,10 +238,27 @@ class RuleResult:
             f"coverage={self.coverage:.4f}, n_covered={self.n_covered}>"
         )
 
+    def _repr_html_(self) -> str:
+        from causalrules.report import notebook
+
+        return notebook.card(self)
+
     @cached_property
     def text(self) -> str:
         """The rule as text, such as "class ≤ 2 ∧ sex = female"."""
         return describe(self.conditions)
+
+    @property
+    def superfluous(self) -> tuple[Proposition, ...]:
+        """The conditions that do not earn their place, by their own p-values, once `RuleSet.trust` has tested them."""
+        known = None if self.evidence is None else self.evidence.conditions
+        return tuple(each for each in self.conditions if known and each.p_value and each.p_value > known.level)
+
+    @property
+    def simpler(self) -> tuple[Proposition, ...]:
+        """The conditions that are left without those that do not earn their place; all of them if that is not known."""
+        known = None if self.evidence is None else self.evidence.conditions
+        return self.conditions if known is None else tuple(self.conditions[place] for place in known.kept)
 
     @property
     def length(self) -> int:
@@ -385,19 +402,7 @@ class RuleResult:
     @cached_property
     def standard_error(self) -> float:
         """Standard error of `effect`."""
-        covered, failing, everything = self.sides
-        inside = estimators.comparable(covered, failing)
-        if not inside.any():
-            return float("nan")
-        if self.is_mean:
-            compared = estimators.both(covered, failing)
-            variance = estimators.mean_variance(covered, compared) + estimators.mean_variance(failing, compared)
-        else:
-            a, b, c, d = self.tables
-            with np.errstate(divide="ignore", invalid="ignore"):
-                variance = estimators.share_variance(a, b) + estimators.share_variance(c, d)
-        weight = everything.n[inside] / everything.n[inside].sum()
-        return float(np.sqrt(np.sum(weight**2 * variance[inside])))
+        return estimators.estimate(*self.sides, binary=not self.is_mean).standard_error
 
     @cached_property
     def interval(self) -> Interval:
@@ -419,9 +424,8 @@ class RuleResult:
         Interval
             Its two ends.
         """
-        reach = estimators.beta_of_confidence(confidence) * self.standard_error
-        low, high = self.effect - reach, self.effect + reach
-        return Interval(low, high) if self.is_mean else Interval(float(np.maximum(low, -1)), float(np.minimum(high, 1)))
+        found = estimators.estimate(*self.sides, confidence, binary=not self.is_mean)
+        return Interval(found.low, found.high)
 
     @cached_property
     def strata(self) -> tuple[StratumEffect, ...]:

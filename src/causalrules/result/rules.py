@@ -118,9 +118,9 @@ class RuleSet(Sequence[RuleResult]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from causalrules.report import terminal
+        from causalrules.report import notebook
 
-        return terminal.html(self)
+        return notebook.table(self)
 
     @property
     def claim(self) -> str:
@@ -255,12 +255,15 @@ class RuleSet(Sequence[RuleResult]):
         time_limit: float | None = None,
         progress: bool | Watcher | None = None,
     ) -> RuleSet:
-        """Measure effects on held-out rows by searching again without each part of the rows in turn.
+        """Measure effects on held-out rows by forward chaining: search again on the rows before each block.
+
+        The rows come in a random order. After the first half, each block is measured with the rules found on the rows
+        before it.
 
         Parameters
         ----------
         splits
-            Number of parts.
+            Number of blocks.
         seed
             Seed of the split.
         confidence
@@ -268,7 +271,7 @@ class RuleSet(Sequence[RuleResult]):
         n_jobs
             Threads; -1 for all cores.
         time_limit
-            Seconds after which the parts searched so far are used.
+            Seconds after which the blocks measured so far are used.
         progress
             Whether to show progress, or a function that is called with the number done and the total.
 
@@ -588,8 +591,9 @@ class RuleSet(Sequence[RuleResult]):
             The page.
         """
         from causalrules.report import html
+        from causalrules.result.json import as_json
 
-        return html.write(self, path)
+        return html.write(self, as_json, path)
 
     def plot(self, kind: str = "effects", ax: Any = None) -> Any:
         """Plot the rules.

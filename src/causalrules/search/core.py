@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from causalrules._core import ffi, lib
 from causalrules.exceptions import CausalRulesError
+from causalrules.waiting import interruptible
 
 ESTIMATORS = {"reliable": 0, "plugin": 1, "wracc": 2, "association": 3, "pooled": 4}
 BINARY = (0.0, 1.0)
@@ -551,38 +552,16 @@ class RemoteSearch(NativeSearch):
 
     def _away(self, call: Callable[[], Any]) -> Any:
         """The result of the call, made in another thread; an interrupt is raised when it is over."""
-        outcome: list[Any] = []
-        errors: list[BaseException] = []
 
-        over = threading.Event()
+        def alone() -> Any:
+            # One that the caller waits for no longer may still be under way.
+            with self._calling:
+                return call()
 
-        def run() -> None:
-            try:
-                # One that the caller waits for no longer may still be under way.
-                with self._calling:
-                    outcome.append(call())
-            except BaseException as error:
-                errors.append(error)
-            over.set()
-
-        threading.Thread(target=run, daemon=True).start()
-        interrupt: KeyboardInterrupt | None = None
-        while True:
-            try:
-                # An event, because a thread whose join() is interrupted is taken for dead by Python 3.11.
-                while not over.wait(0.1):
-                    pass
-                break
-            except KeyboardInterrupt as again:
-                if interrupt is not None:
-                    raise
-                interrupt = again
-                self._table.hurry()
-        if errors:
-            raise self._table.failure or errors[0]
-        if interrupt is not None:
-            raise interrupt
-        return outcome[0]
+        try:
+            return interruptible(alone, self._table.hurry)
+        except BaseException as error:
+            raise self._table.failure or error from None
 
     def step(self, seconds: float, threads: int) -> Status:
         """Go on for about this long. The threads wait for answers, so they are those that the rows need."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,20 @@ from causalrules.estimators import Side
 from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
 from causalrules.language.cuts import Cuts, check_cuts
 from causalrules.language.language import Language, build_language
+from causalrules.language.learning import FOLDS, check_model
 from causalrules.language.outcome import Outcome, resolve_outcome
+from causalrules.language.prognostic import adjusting
 from causalrules.language.roles import Roles
-from causalrules.language.strata import Strata, stratify
+from causalrules.language.strata import Combinations, Strata, stratify
 from causalrules.question import Question
+from causalrules.search.controls import Controls
 from causalrules.search.core import Packed
+from causalrules.search.progress import count_bar, watching
 from causalrules.search.rows import Comparison, LocalRows, Rows, local_rows
+from causalrules.search.run import threads
+
+# Models of fewer values of the controls are fitted in no time.
+_LONG = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +45,11 @@ class Problem:
     n_dropped: int
     library: str
     notes: tuple[str, ...]
+    controls: Controls | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle holds the coded rows, not the table that they were read from.
+        return {**vars(self), "controls": None}
 
     @property
     def language(self) -> Language:
@@ -162,13 +176,14 @@ def prepare(table: Table, roles: Roles, question: Question, language: Language |
     check_cuts(observed, cuts, {*roles.actionable, *roles.control})
     if language is None:
         language = build_language(observed, roles.actionable, question.max_bins, cuts, question.categorical)
-    strata = stratify(observed, roles.control, question.control_bins, question.max_bins, cuts, question.categorical)
+    strata = _stratify(observed, roles, cuts, question)
     return Problem(
         roles=roles,
         rows=_code(observed, language, strata, roles.outcome, question),
         n_dropped=observed.n_dropped,
         library=observed.library,
         notes=(*table.notes, *roles.notes, *language.notes, *strata.notes),
+        controls=_controls(observed, roles, question),
     )
 
 
@@ -194,15 +209,35 @@ def with_controls(
             found[name] = known[key]
         return found
 
-    combinations = codes if isinstance(rows, LocalRows) else None
-    options = question.control_bins, question.max_bins, cuts, question.categorical
-    strata = stratify(observed, control, *options, combinations=combinations)
+    strata = _stratify(observed, roles, cuts, question, codes if isinstance(rows, LocalRows) else None)
     if isinstance(rows, LocalRows):
-        rows = replace(rows, strata=strata, stratum=strata.index(codes(strata.ends), observed.n_records))
+        exact = strata.columns == tuple(sorted(control))
+        stratum = strata.index(codes(strata.ends), len(rows.stratum)) if exact else strata.index_in(observed)
+        rows = replace(rows, strata=strata, stratum=stratum)
     else:
         rows = _code(observed, problem.language, strata, roles.outcome, question)
     notes = (*table.notes, *roles.notes, *problem.language.notes, *strata.notes)
-    return replace(problem, roles=roles, rows=rows, notes=notes)
+    controls = _controls(observed, roles, question)
+    return replace(problem, roles=roles, rows=rows, notes=notes, controls=controls)
+
+
+def _stratify(
+    table: Table, roles: Roles, cuts: Cuts, question: Question, combinations: Combinations | None = None
+) -> Strata:
+    """Form the strata that the question asks for, with a bar where models take a while to fit."""
+    options = question.control_bins, question.max_bins, cuts, question.categorical
+    exact = partial(stratify, table, roles.control, *options, combinations=combinations)
+    check_model(question.adjust_model)
+    shown = False if callable(question.progress) or table.n_rows * len(roles.control) < _LONG else question.progress
+    with watching(shown, partial(count_bar, "models of the controls", FOLDS)) as watch:
+        return adjusting(table, exact, roles.outcome, question, roles.control, threads(question.n_jobs), watch)
+
+
+def _controls(table: Table, roles: Roles, question: Question) -> Controls | None:
+    if not roles.control or table.storage != "memory":
+        return None
+    groups = getattr(question, "groups", None)
+    return Controls(table, roles.control, tuple(question.categorical), question.adjust_model, question.seed, groups)
 
 
 def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from causalrules.exceptions import DataError
@@ -27,13 +27,17 @@ _ROUNDING = 2.0**-37
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search has come: `best` is None before the first rule, `upper_bound` inf before the first bound."""
+    """How far a search has come: `best` is None before the first rule, `upper_bound` inf before the first bound.
+
+    `conditions` are the numbers of the best rule's conditions, for a function that watches the search.
+    """
 
     seconds: float
     best: float | None
     upper_bound: float
     gap: float
     nodes: int
+    conditions: tuple[int, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,8 @@ def run(
                 raise
             history.append(_progress(status, time.perf_counter() - start, scale))
             if watch is not None:
-                watch(history[-1])
+                best = next(iter(search.rules()), (0.0, ()))
+                watch(replace(history[-1], conditions=best[1]))
             if checkpoint is not None:
                 checkpoint.save(search)
         except KeyboardInterrupt:
