@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules import __version__, estimators
 from causalrules.data.reading import is_dask, read
-from causalrules.exceptions import InadmissibleError
+from causalrules.exceptions import InadmissibleError, RoleError
+from causalrules.language.propositions import describe
 from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
@@ -126,6 +127,14 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     question, evidence = _with_beta(problem, question, Deadline.after(question.time_limit))
     number = {condition: index for index, condition in enumerate(problem.language.propositions)}
     rules = tuple((0.0, tuple(number[condition] for condition in conditions)) for conditions in named)
+    if question.reference is not None:
+        column, _ = question.reference
+        for conditions, (_, numbers) in zip(named, rules, strict=True):
+            if not problem.excludes_reference(numbers):
+                raise RoleError(
+                    f"{describe(conditions)!r} does not exclude the reference rows; add a condition on {column!r}",
+                    parameter="rule",
+                )
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
     found = search.Found(rules, nothing, optimal=True, stopped="evaluated", history=(nothing,))
     result = _result(data, problem, problem.pack(), _answered(question, roles), found)

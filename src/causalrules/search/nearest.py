@@ -28,7 +28,7 @@ Run = Callable[[Question, float, float], Found]
 
 
 def ratio(packed: Packed, comparison: Comparison, conditions: Sequence[int], question: Question) -> float:
-    """Return the effect of a rule over its margin, for the levels that the search ranks by."""
+    """Return the effect of a rule over its margin, for the levels that the search ranks by; without a margin, 0."""
     counts = [comparison.true(each) for each in (*packed.count(conditions), np.add(*packed.count()))]
     values = comparison.values
     covered, failing, everything = (Side(each.sum(axis=1), each @ values, each @ values**2) for each in counts)
@@ -41,7 +41,7 @@ def ratio(packed: Packed, comparison: Comparison, conditions: Sequence[int], que
         estimators.pooled_reach(covered, failing, everything, spans),
     )
     sign = -1.0 if comparison.decrease else 1.0
-    return sign * estimators.pooled_effect(covered, failing, everything) / margin if margin > 0 else -math.inf
+    return sign * estimators.pooled_effect(covered, failing, everything) / margin if margin > 0 else 0.0
 
 
 def best_ratio(packed: Packed, comparison: Comparison, question: Question, run: Run, least: float = 0.0) -> float:
@@ -51,7 +51,7 @@ def best_ratio(packed: Packed, comparison: Comparison, question: Question, run: 
     while True:
         found = run(one, 0.0, max(factor - _CLOSE, 0.0)).rules
         reached = ratio(packed, comparison, found[0][1], question) if found else -math.inf
-        if reached <= best + _CLOSE:
+        if reached <= best + _CLOSE or reached < factor - 2 * _CLOSE:
             return best
         best = factor = reached
 
