@@ -119,6 +119,8 @@ class LocalRows(Rows):
         1 for the rows to compare with; None for all that a rule does not cover.
     target
         Value of the target, where its level does not say it.
+    record
+        Record of the table that each row is; None if they are in the table's order.
     """
 
     stratum: NDArray[np.int32]
@@ -127,6 +129,7 @@ class LocalRows(Rows):
     columns: tuple[NDArray[Any], ...]
     reference: NDArray[np.uint8] | None = None
     target: NDArray[np.float64] | None = None
+    record: NDArray[np.int64] | None = None
 
     is_local = True
 
@@ -212,14 +215,13 @@ def local_rows(
     reference: tuple[str, NDArray[np.bool_]] | None = None,
 ) -> LocalRows:
     """Code the rows of a table in memory; `reference` is a column and which of its values the reference rows have."""
-    controls = {name: table.codes(name, strata.ends[name]) for name in strata.columns}
     columns = (table.codes(name, language.ends[name]) for name in language.columns)
     positions = table.codes(outcome.column, np.arange(len(outcome.level)))
     return LocalRows(
         language,
         strata,
         comparison,
-        stratum=strata.index(controls, table.n_records),
+        stratum=strata.index_in(table),
         outcome=outcome.level[positions],
         weights=None if table.weights is None else table.weights.astype(np.uint64),
         columns=tuple(
