@@ -97,8 +97,8 @@ class Question:
     reference: Mapping[str, Any] | None = option(
         None,
         ReferenceRows(),
-        "Column and value of the rows to compare with, such as {'arm': 'placebo'}; by default all rows where the rule "
-        "does not hold.",
+        "Column and value of the rows to compare with, such as {'arm': 'placebo'}; every rule then has a condition on "
+        "this column. By default all rows where the rule does not hold.",
         panel=QUESTION,
     )
     graph: object = option(

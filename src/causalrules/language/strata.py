@@ -19,6 +19,8 @@ from causalrules.language.propositions import format_value, shortened
 
 # Given the bins of some columns, rows of codes that include every combination that occurs.
 Combinations = Callable[[Mapping[str, Ends]], Mapping[str, NDArray[np.int32]]]
+# What prognostic strata are strata of, for an outcome that happens or not and for a mean.
+SCORES = ("predicted probability", "predicted mean")
 
 
 class Coded(Protocol):

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from causalrules import estimators
 from causalrules.data.reading import read
 from causalrules.estimators import Side
-from causalrules.exceptions import UnknownColumnError
+from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
+from causalrules.language.strata import SCORES
 from causalrules.text import unknown_column
 
 if TYPE_CHECKING:
@@ -152,6 +153,9 @@ class _AnyInterval(Interval):
 
     rule: RuleResult
 
+    def __repr__(self) -> str:
+        return repr(Interval(*self))
+
     def __call__(self, confidence: float = 0.95) -> Interval:
         return self.rule.interval_at(confidence)
 
@@ -269,6 +273,11 @@ class RuleResult:
     def is_mean(self) -> bool:
         """Whether the mean of the target is what counts, and not how often an outcome happens."""
         return bool(self.sums)
+
+    @property
+    def is_prognostic(self) -> bool:
+        """Whether the strata are those of a prediction from the controls, and not of their values."""
+        return bool(self.labels) and tuple(self.labels[0]) in ((SCORES[0],), (SCORES[1],))
 
     @cached_property
     def tables(self) -> tuple[_Counts, _Counts, _Counts, _Counts]:
@@ -509,6 +518,26 @@ class RuleResult:
             covered &= holds
             possible &= holds | ~table.select(condition.column, np.ones(len(values), np.bool_))
         return covered, possible
+
+    def balance(self) -> dict[str, list[Any]]:
+        """Return the standardised mean differences of the controls between the rule's two sides.
+
+        Returns
+        -------
+        dict
+            Columns "control", "before", "strata" and "weighted": before adjusting, in the strata, and with the weights
+            of `RuleSet.doubly_robust`.
+
+        Raises
+        ------
+        OptionError
+            If neither `RuleSet.balance` nor `RuleSet.doubly_robust` was called before.
+        """
+        found = self.evidence.balance if self.evidence is not None else ()
+        if not found:
+            raise OptionError("the controls were not compared yet; call rules.balance() first")
+        names = ("control", "before", "strata", "weighted")
+        return {name: [getattr(each, name) for each in found] for name in names}
 
     def to_sql(self, dialect: str = "duckdb") -> str:
         """Return the rule as a condition for WHERE, which selects the rows of `covers`.

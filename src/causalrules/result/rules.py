@@ -391,6 +391,61 @@ class RuleSet(Sequence[RuleResult]):
 
         return overlap.overlap(self, most=most)
 
+    def doubly_robust(
+        self,
+        *,
+        confidence: float = 0.95,
+        n_jobs: int = -1,
+        time_limit: float | None = None,
+        progress: bool | Watcher | None = None,
+    ) -> RuleSet:
+        """Measure effects by augmented inverse probability weighting, on the controls as they are.
+
+        Cross-fitted models predict the outcome on both sides of each rule, and how likely a row is to be on either
+        (scikit-learn; `adjust_model` chooses the model). The effect is right if one of the two is. Rules that were
+        found on some rows are measured on the held-out rows.
+
+        Parameters
+        ----------
+        confidence
+            Confidence of the intervals.
+        n_jobs
+            Threads; -1 for all cores.
+        time_limit
+            Seconds after which no further rule is measured.
+        progress
+            Whether to show progress, or a function that is called with the number done and the total.
+
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence.doubly_robust` and `evidence.balance`.
+        """
+        from causalrules.trust import doubly_robust
+
+        return doubly_robust.doubly_robust(
+            self, confidence=confidence, n_jobs=n_jobs, time_limit=time_limit, progress=progress
+        )
+
+    def balance(self) -> RuleSet:
+        """Compare the controls on both sides of each rule, before and after adjusting.
+
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence.balance`: standardised mean differences.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1).balance()
+        >>> rules[0].balance()["strata"]
+        [0.0, 0.0]
+        """
+        from causalrules.trust import balance
+
+        return balance.balance(self)
+
     def trust(
         self,
         permutations: int = 999,
@@ -600,7 +655,9 @@ class RuleSet(Sequence[RuleResult]):
 
         Parameters
         ----------
-        kind : {"effects", "coverage", "shared", "convergence", "graph", "honest", "stability", "bias"}
+        kind : str
+            "effects", "coverage", "shared", "convergence", "graph", "honest", "stability", "bias", "propensity" or
+            "balance":
             What to show.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.

@@ -45,11 +45,13 @@ class Problem:
     n_dropped: int
     library: str
     notes: tuple[str, ...]
+    # The rows of the table as they are, and those of a second table that were held out.
     controls: Controls | None = None
+    second: Controls | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle holds the coded rows, not the table that they were read from.
-        return {**vars(self), "controls": None}
+        return {**vars(self), "controls": None, "second": None}
 
     @property
     def language(self) -> Language:
@@ -93,7 +95,7 @@ class Problem:
 
     def sides(self, conditions: Iterable[int]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which rows satisfy all of the conditions, and on which they fail; the rest cannot be compared."""
-        language, rows = self.language, self.rows.local
+        language, rows, conditions = self.language, self.rows.local, list(conditions)
         covered = np.ones(len(rows.stratum), np.bool_)
         possible = covered.copy()
         for condition in conditions:
@@ -102,14 +104,33 @@ class Problem:
             covered &= holds
             possible &= holds | (codes < 0)
         if rows.reference is not None:
-            return covered & (rows.reference == 0), rows.reference == 1
+            fails = self.excludes_reference(conditions)
+            return covered & (rows.reference == 0), (rows.reference == 1) & fails
         return covered, ~(possible if self.comparison.missing == "unknown" else covered)
+
+    def excludes_reference(self, conditions: Iterable[int]) -> bool:
+        """Return whether one of the conditions excludes the reference rows by what it says of their own column."""
+        language = self.language
+        assert self.comparison.reference is not None
+        column, low, high = self.comparison.reference
+        return any(
+            language.column_index[each] == column and (language.high[each] < low or high < language.low[each])
+            for each in conditions
+        )
 
     @property
     def frequencies(self) -> NDArray[np.int64]:
         """How often each row counts: its weight, or 1."""
         weights = self.weights
         return np.ones(len(self.stratum), np.int64) if weights is None else weights.astype(np.int64)
+
+    @property
+    def searched(self) -> NDArray[np.int64]:
+        """How often each record of the table that the rows were read from counts among them."""
+        weights, record = self.frequencies, self.rows.local.record
+        if self.controls is None or record is None:
+            return weights
+        return np.bincount(record, weights, self.controls.table.n_records).astype(np.int64)
 
     def covered(self, numbers: Iterable[int]) -> NDArray[np.bool_]:
         """Return which rows satisfy all of these conditions, given by their numbers in the language."""
@@ -236,14 +257,31 @@ def _stratify(
 def _controls(table: Table, roles: Roles, question: Question) -> Controls | None:
     if not roles.control or table.storage != "memory":
         return None
-    groups = getattr(question, "groups", None)
-    return Controls(table, roles.control, tuple(question.categorical), question.adjust_model, question.seed, groups)
+    return controls_of(table, roles.outcome, roles.control, question)
+
+
+def controls_of(table: Table, outcome: Outcome, columns: tuple[str, ...], question: Question) -> Controls:
+    """Return the controls of a table's rows as they are."""
+    return Controls(
+        table,
+        outcome,
+        columns,
+        tuple(question.categorical),
+        question.adjust_model,
+        question.seed,
+        getattr(question, "groups", None),
+    )
 
 
 def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:
     """Code the rows where they are."""
     reference = reference_rows(table, question)
-    comparison = Comparison(outcome.values, question.missing, question.direction == "decrease", reference is not None)
+    comparison = Comparison(
+        outcome.values,
+        question.missing,
+        question.direction == "decrease",
+        None if reference is None else _reference_codes(*reference, language),
+    )
     if table.storage == "memory":
         return local_rows(table, language, strata, outcome, comparison, reference)
     if reference is not None:
@@ -261,6 +299,17 @@ def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, qu
     from causalrules.search.sharded import shard_rows
 
     return shard_rows(table, language, strata, outcome, comparison)
+
+
+def _reference_codes(column: str, satisfied: NDArray[np.bool_], language: Language) -> tuple[int, int, int]:
+    """Return the column of the reference rows in the language, and the lowest and the highest of their codes."""
+    if column not in language.columns:
+        raise RoleError(
+            f"no condition is about {column!r}, so no rule can differ from the reference rows; make it actionable",
+            parameter="reference",
+        )
+    codes = np.searchsorted(language.ends[column], np.flatnonzero(satisfied))
+    return list(language.columns).index(column), int(codes.min()), int(codes.max())
 
 
 def reference_rows(table: Table, question: Question) -> tuple[str, NDArray[np.bool_]] | None:
