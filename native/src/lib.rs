@@ -11,6 +11,7 @@ mod describe;
 pub mod estimator;
 mod expand;
 mod ffi;
+mod ideas;
 pub mod layout;
 pub mod local;
 mod redundancy;
@@ -19,6 +20,7 @@ pub mod rows;
 pub mod search;
 pub mod table;
 mod top;
+pub mod wanted;
 
 pub use ffi::fastest as fastest_kernel;
 

@@ -11,6 +11,7 @@ import rich_click as click
 from causalrules.cli import options, output
 from causalrules.cli.messages import say
 from causalrules.exceptions import OptionError
+from causalrules.question import RULES
 from causalrules.text import counted, printable
 from causalrules.writing import replace_file
 
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", is_eager=True)
 @options.of_question
+@click.option(
+    "--frontier",
+    is_flag=True,
+    panel=RULES,
+    help="List the best rule for every coverage instead: the front of value and coverage.",
+)
+@click.option("--variants", is_flag=True, panel=RULES, help="Show the strongest near-duplicates of each rule, too.")
 @output.options
 @click.pass_context
 def discover(
@@ -33,6 +41,8 @@ def discover(
     quiet: bool,
     permutations: int | None,
     trust: bool,
+    frontier: bool,
+    variants: bool,
     **question: Any,
 ) -> None:
     """Find the rules with the highest reliable effect in FILE (CSV, TSV or Parquet, also gzipped).
@@ -46,10 +56,19 @@ def discover(
 
     progress = False if quiet else None
     rules = search(file, **options.given(question), progress=progress)
+    rules = listed(rules, question, frontier, variants)
     rules, interrupted = trusted(rules, question, permutations, trust, quiet)
     write(rules, form, output, report, quiet)
     if interrupted:
         ctx.exit(1)
+
+
+def listed(rules: RuleSet, question: dict[str, Any], frontier: bool, variants: bool) -> RuleSet:
+    """Return the front instead of the rules, and the rules with their variants, as was asked for."""
+    if rules.stopped == "interrupted":
+        return rules
+    rules = rules.frontier(question["time_limit"]) if frontier else rules
+    return rules.families() if variants else rules
 
 
 def trusted(

@@ -114,6 +114,10 @@ class _Less:
 def _less(rules: RuleSet) -> list[_Less]:
     if rules.problem is not None and not rules.problem.rows.is_local:
         rules = replace(rules, problem=None)  # remote rows are not fetched for a report
+    if rules.question.similarity is not None:
+        # A list of different rules has its near-duplicates with each rule, once they have been looked for.
+        near = [[(each.rule.text, each.shared, each.rule.value) for each in rule.near or ()] for rule in rules]
+        return [_Less(None, tuple(variants)) for variants in near]
     redundant = grouping.redundant(rules)
     result = [_Less("redundant") if one else _Less() for one in redundant]
     if rules.problem is None:
@@ -290,7 +294,7 @@ def _which(question: Question) -> str:
     said = f"the best {question.k:,}{'' if question.redundant else ' that beat all of their generalisations'}"
     if question.similarity is None:
         return said
-    return f"{said}, without those that share at least {percent(question.similarity, 0)} of the rows of a stronger one"
+    return f"{said} above 0 that share less than {percent(question.similarity, 0)} of their rows with a stronger one"
 
 
 def _beta(rules: RuleSet) -> str:

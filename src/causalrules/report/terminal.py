@@ -10,7 +10,7 @@ import shutil
 import unicodedata
 from typing import TYPE_CHECKING
 
-from causalrules.report.result_words import headings, meaning, proof, ranking, undecided_lines, verdict_lines, warning
+from causalrules.report.result_words import family, headings, meaning, proof, ranking, undecided_lines, verdict_lines, warning
 from causalrules.text import amount, number, percent, printable
 
 if TYPE_CHECKING:
@@ -41,9 +41,12 @@ def text(rules: RuleSet) -> str:
     wrapped = [_wrap(printable(rule.text), room, _MOST_RULE_LINES) for rule in rules]
     room = max(_columns(line) for lines in [["rule"], *wrapped] for line in lines)
     lines = [_row(heading, "rule", widths, room)] if rules else []
-    for cells, rule_lines in zip(numbers, wrapped, strict=True):
+    for rule, cells, rule_lines in zip(rules, numbers, wrapped, strict=True):
         lines.append(_row(cells, rule_lines[0], widths, room))
         lines += [" " * (widths[0] + 2) + line for line in rule_lines[1:]]
+        if said := family(rule):
+            margin = " " * (widths[0] + 2)
+            lines += [margin + line for line in _wrap(printable(said), width - len(margin), _MOST_RULE_LINES)]
     for sentence in sentences(rules):
         lines += _wrap(printable(sentence), width, _MOST_SENTENCE_LINES)
     return "\n".join(line.rstrip() for line in lines)
@@ -56,7 +59,9 @@ def html(rules: RuleSet) -> str:
     for position, rule in enumerate(rules, 1):
         first, *others = _cells(position, rule, rules)
         numbers = "".join(f"<td>{cell}</td>" for cell in others)
-        name = f'<td style="text-align:left"><bdi>{markup.escape(printable(rule.text))}</bdi></td>'
+        said = family(rule)
+        below = f"<br><small>{markup.escape(printable(said))}</small>" if said else ""
+        name = f'<td style="text-align:left"><bdi>{markup.escape(printable(rule.text))}</bdi>{below}</td>'
         body += f"<tr><td>{first}</td>{name}{numbers}</tr>"
     below = "".join(f"<p>{markup.escape(printable(sentence))}</p>" for sentence in sentences(rules))
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
