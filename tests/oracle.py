@@ -104,23 +104,26 @@ class Sides(NamedTuple):
 
 
 def pooled(strata: Sequence[Sides], beta: float | Sequence[float], length: int = 1, margin_scale: float = 1.0) -> float:
-    """Σ w δ − γ ε; with a list of betas Bernstein's margin, at the beta of the rule's length."""
+    """Σ w δ − γ ε; with a list of betas Bernstein's margin, at the beta of the rule's length.
+
+    A stratum weighs what all its rows weigh; all else in it is of the rows that are compared. Their mean pulls both
+    sides together: δ is the difference of the sides' means times q k f/(k + f).
+    """
     n_rows = sum(len(stratum.all) for stratum in strata)
     effect = variance = largest_step = 0.0
     for stratum in strata:
-        n = len(stratum.all)
-        if n == 0:
+        compared = [*stratum.covered, *stratum.failing]
+        if not compared:
             continue
-        mean = sum(stratum.all) / n
-        spread = sum((value - mean) ** 2 for value in stratum.all) / n
-        weight = n / n_rows
-        inverse = 1 / (len(stratum.covered) + 2) + 1 / (len(stratum.failing) + 2)
+        k, f = len(stratum.covered), len(stratum.failing)
+        mean = sum(compared) / (k + f)
+        spread = sum((value - mean) ** 2 for value in compared) / (k + f)
+        weight = len(stratum.all) / n_rows
+        inverse = 1 / (k + 2) + 1 / (f + 2)
         variance += weight**2 * spread * inverse
-        if stratum.covered and stratum.failing:
-            covered = (sum(stratum.covered) + 2 * mean) / (len(stratum.covered) + 2)
-            failing = (sum(stratum.failing) + 2 * mean) / (len(stratum.failing) + 2)
-            effect += weight * (covered - failing)
-            largest_step = max(largest_step, weight * (max(stratum.all) - min(stratum.all)) * inverse)
+        if k and f:
+            effect += weight * inverse * k * f / (k + f) * _mean_difference(stratum.covered, stratum.failing)
+            largest_step = max(largest_step, weight * (max(compared) - min(compared)) * inverse)
     if isinstance(beta, (int, float)):
         return effect - margin_scale * beta * math.sqrt(variance)
     own = beta[min(length, len(beta) - 1)]

@@ -45,6 +45,8 @@ typedef struct {
     size_t n_leaders; /* rules that come before those to be found: lengths[n_leaders] and their conditions */
     const size_t *lengths;
     const uint32_t *conditions;
+    size_t n_offered; /* 0: rules may be on any columns */
+    const uint64_t *offered; /* else, for each set of columns that they may be on, two words of bits, the lower first */
 } SearchOptions;
 
 /* A cell is a stratum and a level of the target; the levels of a stratum stand side by side, lowest first.

@@ -58,6 +58,8 @@ pub struct Best {
 
 pub struct Ideas {
     pub wanted: Wanted,
+    /// Rules are described as they were found: the shortest description may be on columns that are not offered.
+    as_found: bool,
     /// Those that were given, then those that were found.
     pub leaders: Arc<Vec<Leader>>,
     /// The rules that are settled: value and shortest description.
@@ -71,9 +73,10 @@ pub struct Ideas {
 }
 
 impl Ideas {
-    pub fn new(wanted: Wanted, leaders: Vec<Leader>) -> Ideas {
+    pub fn new(wanted: Wanted, leaders: Vec<Leader>, as_found: bool) -> Ideas {
         Ideas {
             wanted,
+            as_found,
             leaders: Arc::new(leaders),
             found: Vec::new(),
             best: None,
@@ -131,12 +134,13 @@ impl Ideas {
             match rule.value.cmp(&best.rule.value) {
                 Ordering::Less => return self.passed.push(rule),
                 Ordering::Equal => {
-                    let same = counts == best.counts
+                    let same = !self.as_found
+                        && counts == best.counts
                         && are_same(rows, &counts, &best.rule.conditions, &rule.conditions);
                     if same {
                         return;
                     }
-                    let found = description.insert(shortest(rows, usable, &rule.conditions));
+                    let found = description.insert(self.describe(&rule, rows, usable));
                     if (found.len(), &*found) > (best.description.len(), &best.description) {
                         return self.passed.push(rule);
                     }
@@ -144,7 +148,7 @@ impl Ideas {
                 Ordering::Greater => {}
             }
         }
-        let description = description.unwrap_or_else(|| shortest(rows, usable, &rule.conditions));
+        let description = description.unwrap_or_else(|| self.describe(&rule, rows, usable));
         let before = self.best.replace(Best {
             rule,
             counts,
@@ -213,6 +217,15 @@ impl Ideas {
         }
     }
 
+    fn describe(&self, rule: &Candidate, rows: &dyn Rows, usable: &[u32]) -> Vec<u32> {
+        if !self.as_found {
+            return shortest(rows, usable, &rule.conditions);
+        }
+        let mut description = rule.conditions.clone();
+        description.sort_unstable();
+        description
+    }
+
     fn put_back(&mut self) {
         self.pool.extend(self.taken.drain(..));
         self.pool.extend(self.passed.drain(..));
@@ -250,7 +263,7 @@ impl Ideas {
                 conditions: rule.conditions.clone(),
                 n_covered: rule.n_covered,
             });
-            listed.push((rule.value, shortest(rows, usable, &rule.conditions), counts));
+            listed.push((rule.value, self.describe(rule, rows, usable), counts));
         }
         listed
     }

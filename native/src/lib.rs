@@ -14,6 +14,7 @@ mod ffi;
 mod ideas;
 pub mod layout;
 pub mod local;
+mod offered;
 mod redundancy;
 pub mod remote;
 pub mod rows;

@@ -10,6 +10,7 @@ use crate::checkpoint::State;
 use crate::estimator::{Estimator, Score};
 use crate::expand::{finish, Branch, Expander, Judge, Node, Rulebook, TIED};
 use crate::ideas::{Candidate, Ideas, REMEMBERED};
+use crate::offered::{Columns, Offered};
 use crate::redundancy::is_redundant;
 use crate::rows::{Place, Rows};
 use crate::top::{are_same, Top};
@@ -31,6 +32,8 @@ pub struct Options {
     pub irredundant: bool,
     /// Rules below this value are of no interest.
     pub floor: Score,
+    /// The sets of columns that rules may have, if not all.
+    pub offered: Option<Vec<Columns>>,
     /// Which rules may stand beside which.
     pub wanted: Wanted,
     /// Rules that are listed already, as conditions: those found are compared with them too.
@@ -124,7 +127,11 @@ const ALONE: Duration = Duration::from_millis(2);
 
 impl Search {
     pub fn new(rows: Arc<dyn Rows>, estimator: Arc<dyn Estimator>, options: Options) -> Search {
-        let usable = usable_propositions(&*rows);
+        let offered = options
+            .offered
+            .as_ref()
+            .map(|sets| Arc::new(Offered::new(sets, rows.propositions())));
+        let usable = usable_propositions(&*rows, offered.as_deref());
         let one_by_one = options.wanted.is_one_by_one();
         let n_covered = covered(&*rows, options.leaders.clone());
         let leaders = options.leaders.iter().cloned().zip(n_covered);
@@ -147,6 +154,7 @@ impl Search {
             max_length: options.max_length,
             min_rows: options.min_rows.max(1),
             irredundant,
+            offered: offered.clone(),
         };
         let root = Node::root(&usable);
         Search {
@@ -159,8 +167,8 @@ impl Search {
                 parked: Vec::new(),
                 busy: 0,
             }),
-            top: Mutex::new(Top::new(options.k)),
-            ideas: Mutex::new(Ideas::new(options.wanted, leaders)),
+            top: Mutex::new(Top::new(options.k, offered.is_some())),
+            ideas: Mutex::new(Ideas::new(options.wanted, leaders, offered.is_some())),
             least_rows: AtomicU64::new(least_rows),
             tie_length: AtomicUsize::new(usize::MAX),
             n_waiting: AtomicUsize::new(0),
@@ -250,7 +258,7 @@ impl Search {
     pub fn restore(&mut self, numbers: &[u64]) -> Result<(), String> {
         let rows = &*self.book.rows;
         let state = State::read(numbers, rows.propositions().len(), rows.layout())?;
-        let mut top = Top::new(self.options.k);
+        let mut top = Top::new(self.options.k, self.book.offered.is_some());
         for (value, counts, conditions) in &state.entries {
             top.insert(*value, counts, conditions, rows, &self.book.usable);
         }
@@ -761,6 +769,10 @@ impl Judge for Keeper<'_> {
 
     fn is_known(&self, branch: &Branch) -> bool {
         let search = self.search;
+        // Where not all columns are offered, another branch may hold the description that is.
+        if search.book.offered.is_some() {
+            return false;
+        }
         if search.is_one_by_one() {
             if branch.bound != search.threshold.load(Ordering::Relaxed) {
                 return false;
@@ -780,7 +792,12 @@ impl Judge for Keeper<'_> {
 
     fn offer(&mut self, value: Score, counts: &[u64], conditions: &[u32]) {
         let search = self.search;
+        let offered = search.book.offered.as_ref();
+        let is_offered = || offered.is_none_or(|offered| offered.has(conditions));
         if search.is_one_by_one() {
+            if !is_offered() {
+                return;
+            }
             self.offers.push(Candidate {
                 value,
                 n_covered: search.book.layout().n_covered(counts),
@@ -790,6 +807,9 @@ impl Judge for Keeper<'_> {
         }
         let (rows, usable) = (&*search.book.rows, &search.book.usable);
         if value < search.entrance.load(Ordering::Relaxed) {
+            return;
+        }
+        if !is_offered() {
             return;
         }
         if lock(&search.top).contains(value, counts, conditions, rows) {
@@ -824,8 +844,9 @@ impl Judge for Keeper<'_> {
 }
 
 /// The propositions without those that hold nowhere or everywhere, and without repetitions. One that possibly holds
-/// everywhere is no rule, but may be part of one.
-fn usable_propositions(rows: &dyn Rows) -> Vec<u32> {
+/// everywhere is no rule, but may be part of one. Where only some sets of columns are offered, those on other columns
+/// are left out, and repetitions are looked for within columns.
+fn usable_propositions(rows: &dyn Rows, offered: Option<&Offered>) -> Vec<u32> {
     let layout = rows.layout();
     let width = layout.width();
     let n_propositions = rows.propositions().len() as u32;
@@ -834,13 +855,17 @@ fn usable_propositions(rows: &dyn Rows) -> Vec<u32> {
     rows.place(&[]).counts(&all, &mut counts);
     let (whole, each) = counts.split_at(width);
     let fingerprints = rows.fingerprints();
-    let mut seen: HashMap<u128, u32> = HashMap::new();
+    let mut seen: HashMap<(u128, Columns), u32> = HashMap::new();
     let mut usable = Vec::new();
     for (&proposition, counts) in all.iter().zip(each.chunks(width)) {
         if layout.n_covered(counts) == 0 || counts == whole {
             continue;
         }
-        match seen.entry(fingerprints[proposition as usize]) {
+        let column = offered.map_or(0, |offered| offered.columns(&[proposition]));
+        if offered.is_some_and(|offered| !offered.is_on(proposition, offered.above(0))) {
+            continue;
+        }
+        match seen.entry((fingerprints[proposition as usize], column)) {
             Slot::Occupied(first) if are_same(rows, counts, &[*first.get()], &[proposition]) => {}
             Slot::Occupied(_) => usable.push(proposition),
             Slot::Vacant(place) => {

@@ -566,6 +566,7 @@ fn search_rows(
         floor: i64::MIN,
         wanted: Wanted::Any,
         leaders: Vec::new(),
+        offered: None,
     };
     let search = Search::new(rows, estimator, options);
     for _ in 0..1_000_000 {
@@ -691,6 +692,7 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
                 floor: i64::MIN,
                 wanted: Wanted::Any,
                 leaders: Vec::new(),
+                offered: None,
             };
             Search::new(rows.clone(), estimator, options)
         };
@@ -725,6 +727,7 @@ fn what_is_left_out_is_bounded_at_any_time() {
             floor: i64::MIN,
             wanted: Wanted::Any,
             leaders: Vec::new(),
+            offered: None,
         };
         let search = Search::new(Arc::new(Local::new(table.clone())), estimator, options);
         for _ in 0..1_000_000 {

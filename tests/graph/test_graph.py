@@ -113,7 +113,6 @@ def test_python_objects_are_read() -> None:
         ("dag { u [latent=maybe]; u -> a }", "line 1, column 9: latent='maybe': must be true or false"),
         ("dag { s [selected] -> a }", "line 1, column 9: dagitty's [selected] is not supported"),
         ("digraph { node [latent=true]; a -> b }", "line 1, column 11: defaults for 'latent' are not supported"),
-        ("pag { a o-> b }", "line 1, column 9: partially directed edges (o->) are not supported; write --"),
         ("a -> {}\n", "line 1, column 3: empty group"),
         ("a -> b\nb -> c\nc -> a", "line 1, 2, 3: the graph has a cycle: 'a' -> 'b' -> 'c' -> 'a'"),
         ("a -> b\nc -> c", "line 2: 'c' has an edge to itself"),

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import GraphError, GraphFileError, NoSuchGraphFileError
-from causalrules.graph.parsing import DotReader, arrow_of, is_latent
+from causalrules.graph.objects import causal_learn_edges, drawn, from_networkx, is_causal_learn_edge, node_name
+from causalrules.graph.parsing import DotReader, looks_like_bif, read_bif
 from causalrules.text import nearest, quoted
 
 if TYPE_CHECKING:
@@ -111,11 +108,14 @@ class CausalGraph:
         Parameters
         ----------
         source
-            Text in DOT, dagitty or GML syntax, or just edges such as ``"a -> b; b -> c"``; the path of such a file; a
-            networkx graph; a list of pairs (cause, effect); a dict of lists of effects; or a CausalGraph. In DOT, GML
-            and networkx the edge attribute `dir` is "both" for an unobserved common cause and "none" for an edge of
-            unknown direction. A node is latent by dagitty's ``[latent]`` or an attribute `latent=true` or
-            `observed=no`. dagitty's roles (`exposure`, `outcome`, `adjusted`) are ignored.
+            Text in DOT, dagitty, GML or BIF syntax, or just edges such as ``"a -> b; b -> c"``; the path of such a
+            file; a graph of networkx, pgmpy or causal-learn, or FCI's list of edges; a list of pairs (cause, effect);
+            a data frame with the columns `cause`, `effect` and, for other edges than ``->``, `edge`; a dict of lists
+            of effects; or a CausalGraph. In DOT, GML and networkx the edge attribute `dir` is "both" for an
+            unobserved common cause and "none" for an edge of unknown direction. An edge ``a o-> b`` is read as the
+            most that it can be: a cause and an unobserved common cause. A node is latent by dagitty's ``[latent]`` or
+            an attribute `latent=true` or `observed=no`. dagitty's roles (`exposure`, `outcome`, `adjusted`) are
+            ignored.
         latent
             More variables that are not observed.
 
@@ -244,12 +244,10 @@ class CausalGraph:
 
 def _read(source: object) -> CausalGraph:
     """Read a graph from any supported source."""
-    # Do not import networkx to recognise its graphs: whoever passes one has imported it.
-    networkx = sys.modules.get("networkx")
     if isinstance(source, CausalGraph):
         return source
-    if networkx is not None and isinstance(source, networkx.Graph):
-        return _from_networkx(source)
+    if (known := drawn(source)) is not None:
+        return _build(*known)
     if isinstance(source, str | os.PathLike):
         return _from_path_or_text(source)
     if isinstance(source, Mapping):
@@ -258,7 +256,7 @@ def _read(source: object) -> CausalGraph:
         return _from_pairs(source)
     raise GraphError(
         f"cannot read a causal graph from {type(source).__name__}; "
-        "pass a networkx.DiGraph, a list of edges, a dict of effects, text, or a file"
+        "pass a networkx.DiGraph, a list or data frame of edges, a dict of effects, text, or a file"
     )
 
 
@@ -280,26 +278,21 @@ def _require_acyclic(directed: Iterable[Edge]) -> None:
     raise _EdgeError(message, pairwise(cycle)) from None
 
 
-def _node_name(name: object, place: str) -> str:
-    """Convert a node's name to text; `place` starts the error message."""
-    if isinstance(name, str):
-        return str(name)
-    if isinstance(name, Integral):
-        return str(int(name))
-    raise GraphError(f"{place}: {quoted(name)} is {type(name).__name__}; a variable's name must be text or an integer")
-
-
 def _from_pairs(source: Iterable[object]) -> CausalGraph:
-    """Read pairs (cause, effect)."""
+    """Read pairs (cause, effect), or causal-learn's edges."""
     directed = []
-    for position, pair in enumerate(source):
+    pairs = list(source)
+    if pairs and is_causal_learn_edge(pairs[0]):
+        edges = list(causal_learn_edges(pairs))
+        return _build([name for a, _, b in edges for name in (a, b)], edges, ())
+    for position, pair in enumerate(pairs):
         place = f"edge number {position + 1} of the list"
         if isinstance(pair, str | bytes) or not isinstance(pair, Iterable):
             raise GraphError(f"{place} is {quoted(pair)}; an edge is a pair (cause, effect)")
         ends = tuple(pair)
         if len(ends) != 2:
             raise GraphError(f"{place} has {len(ends)} entries; an edge is a pair (cause, effect)")
-        directed.append((_node_name(ends[0], place), _node_name(ends[1], place)))
+        directed.append((node_name(ends[0], place), node_name(ends[1], place)))
     return _build([name for edge in directed for name in edge], [(a, "->", b) for a, b in directed], ())
 
 
@@ -308,44 +301,29 @@ def _from_adjacency(source: Mapping[Any, Any]) -> CausalGraph:
     nodes: list[str] = []
     edges: list[tuple[str, str, str]] = []
     for name, effects in source.items():
-        cause = _node_name(name, "a key of the dict")
+        cause = node_name(name, "a key of the dict")
         nodes.append(cause)
         if not isinstance(effects, Iterable):
             raise GraphError(f"the entry of {quoted(cause)} is {quoted(effects)}; it must be a list of effects")
         for effect in (effects,) if isinstance(effects, str) else effects:
-            nodes.append(_node_name(effect, f"the entry of {quoted(cause)}"))
+            nodes.append(node_name(effect, f"the entry of {quoted(cause)}"))
             edges.append((cause, "->", nodes[-1]))
     return _build(nodes, edges, ())
 
 
-def _from_networkx(source: networkx.Graph, label: str | None = None) -> CausalGraph:
-    """Read a networkx graph, with the names in the attribute `label`; edges of an undirected one are unknown."""
-    names = source.nodes(data=label, default=None) if label else ((node, None) for node in source.nodes)
-    name_of = {node: _node_name(node if name is None else name, "a node of the graph") for node, name in names}
-    for name, count in Counter(name_of.values()).items():
-        if count > 1:
-            raise GraphError(f"two nodes of the graph have the name {quoted(name)}; rename one")
-    latent = [
-        name_of[node]
-        for node, attributes in source.nodes(data=True)
-        if is_latent(attributes, partial("{}: {}".format, f"node {quoted(node)}"))
-    ]
-    edges = []
-    for a, b, attributes in source.edges(data=True):
-        arrow = "->" if source.is_directed() else "--"
-        place = f"edge {quoted(name_of[a])} -> {quoted(name_of[b])}"
-        edges.append((name_of[a], arrow_of(attributes, arrow, partial("{}: {}".format, place)), name_of[b]))
-    return _build(list(name_of.values()), edges, latent)
-
-
 def _build(nodes: Iterable[str], edges: Iterable[tuple[str, str, str]], latent: Iterable[str]) -> CausalGraph:
-    """Build a graph from edges (a, arrow, b)."""
+    """Build a graph from edges (a, arrow, b).
+
+    An edge a o-> b may be a cause, an unobserved common cause, or both. It is read as both: what holds then holds in
+    every case, since more edges only open paths.
+    """
     by_arrow: dict[str, list[Edge]] = {"->": [], "<->": [], "--": []}
     for a, arrow, b in edges:
-        if arrow == "<-":
-            by_arrow["->"].append((b, a))
-        else:
-            by_arrow[arrow].append((a, b))
+        if arrow in ("<-", "<-o"):
+            a, b = b, a
+        if "o" in arrow:
+            by_arrow["<->"].append((a, b))
+        by_arrow[arrow if arrow in by_arrow else "->"].append((a, b))
     return CausalGraph(
         tuple(nodes), tuple(by_arrow["->"]), tuple(by_arrow["<->"]), tuple(by_arrow["--"]), frozenset(latent)
     )
@@ -388,6 +366,9 @@ def _from_text(text: str, is_gml: bool) -> CausalGraph:
     """Parse text; errors about edges name their lines."""
     if is_gml:
         return _from_gml(text)
+    if looks_like_bif(text):
+        nodes, edges = read_bif(text)
+        return _build(nodes, edges, ())
     reader = DotReader(text)
     reader.parse()
     try:
@@ -412,7 +393,7 @@ def _from_gml(text: str) -> CausalGraph:
         found = re.fullmatch(r"(.*) at \((\d+), (\d+)\)", str(error), re.DOTALL)
         place = f"line {found[2]}, column {found[3]}: " if found else ""
         raise GraphError(f"{place}invalid GML: {(found[1] if found else str(error))[:200]}") from None
-    return _from_networkx(parsed, label="label")
+    return _build(*from_networkx(parsed, label="label"))
 
 
 def _quote(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Parser for DOT and dagitty text.
+"""Parsers for DOT, dagitty and BIF text.
 
 Graph files are untrusted. This parser runs in linear time, needs no recursion and reports the line and column of every
 error. pydot takes minutes for 100,000 edges and fails on deep nesting.
@@ -16,6 +16,7 @@ from causalrules.text import quoted
 
 # A short text such as `{a b …} -> {c d …}` can stand for more edges than fit into memory.
 _MAX_EDGES = 1_000_000
+ARROWS = ("->", "<-", "<->", "--", "o->", "<-o")
 _ARROW_OF_DIR = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}
 _BLANKS, _ANGLES = re.compile(r"\s*+"), re.compile("[<>]")
 _YES, _NO = {"true", "1", "yes"}, {"false", "0", "no"}
@@ -47,6 +48,33 @@ def arrow_of(attributes: Mapping[str, Any], arrow: str, locate: Callable[[str], 
     return _ARROW_OF_DIR[str(direction)]
 
 
+def looks_like_bif(text: str) -> bool:
+    """Return whether a block `network … {` or `variable … {` comes first, except for comments."""
+    return re.match(r"(?:\s++|//[^\n]*+)*+(?:network|variable)\s++[^\s{;>-]++\s*+\{", text) is not None
+
+
+_BIF_NAME = r'\s*+("[^"]*+"|[^\s",(){}|;]++)\s*+'
+_BIF_BLOCK = re.compile(rf"^[ \t]*+(?:variable{_BIF_NAME}\{{|probability\s*+\(([^)]*+)\))", re.MULTILINE)
+
+
+def read_bif(text: str) -> tuple[list[str], list[tuple[str, str, str]]]:
+    """Read the variables and the edges of a Bayesian network in BIF; its tables are not needed."""
+    blocks = list(_BIF_BLOCK.finditer(text))
+    nodes = {block[1].strip('"'): None for block in blocks if block[1] is not None}
+    edges: list[tuple[str, str, str]] = []
+    for block in blocks:
+        if block[1] is not None:
+            continue
+        names = [name.strip('"') for name in re.findall(_BIF_NAME, block[2])]
+        unknown = [name for name in names if name not in nodes]
+        if not names or unknown:
+            line = text.count("\n", 0, block.start()) + 1
+            what = f"{quoted(unknown[0])} is no variable of the network" if unknown else "no variable is named"
+            raise GraphError(f"line {line}: probability({block[2][:80]}): {what}")
+        edges += [(cause, "->", names[0]) for cause in names[1:]]
+    return list(nodes), edges
+
+
 class _Token(NamedTuple):
     """A token of the text."""
 
@@ -64,7 +92,7 @@ class DotReader:
     # Arrows such as `o-o` need spaces around them, because `o` can be the name of a variable.
     pattern = re.compile(
         r"""\s*+(?: //[^\n]*+ | (?<![^\n])\#[^\n]*+ | /\*(?s:.*?)\*/
-        | (?P<arrow> <->|->|<-|--|@-@|@->|<-@|(?<=[ \t])(?:o-o|o->|<-o)(?=[ \t]))
+        | (?P<arrow> (?<=[ \t])(?:o-o|o->|<-o)(?=[ \t])|@-@|@->|<-@|<->|->|<-|--)
         | (?P<mark> [{}\[\];,=])
         | (?P<string> "[^"\\]*+(?:\\(?s:.)[^"\\]*+)*+")
         | (?P<name> [\w.]++)
@@ -182,9 +210,6 @@ class DotReader:
             elif token.kind == "arrow":
                 if left is None or arrow is not None:
                     self.fail(token, "a name before the arrow" if arrow is None else "a name")
-                if token.text in ("o->", "<-o", "@->", "<-@"):
-                    message = f"partially directed edges ({token.text}) are not supported; write -- if unknown"
-                    raise GraphError(self.locate(token.position, message))
                 arrow = token
                 continue
             elif arrow is not None:
@@ -291,7 +316,8 @@ class DotReader:
         self.expanded += len(left) * len(right)
         if self.expanded > _MAX_EDGES:
             raise GraphError(self.locate(arrow.position, f"more than {_MAX_EDGES:,} edges"))
-        kind = "--" if arrow.text in ("o-o", "@-@") else arrow.text
+        kind = arrow.text.replace("@", "o")
+        kind = "--" if kind == "o-o" else kind
         causes = dict.fromkeys(mentions[left.start : left.stop])
         effects = dict.fromkeys(mentions[right.start : right.stop])
         self.edges += [(a, kind, b, arrow.position) for a in causes for b in effects]

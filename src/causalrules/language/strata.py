@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,24 @@ from causalrules.language.cuts import Cuts, cut
 from causalrules.language.propositions import format_value, shortened
 
 
+class Coded(Protocol):
+    """Numbers the rows of a table by their value of one column, or of something that several columns say."""
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        ...
+
+    @property
+    def uppers(self) -> NDArray[Any]:
+        """Upper ends of all bins but the last."""
+        ...
+
+    def codes(self, table: Table, unseen: bool = False) -> NDArray[np.int32]:
+        """Return the bin of each row, −1 if missing."""
+        ...
+
+
 @dataclass(frozen=True)
 class Strata:
     """The observed combinations of the controls' values, sorted by column name and value, missing last.
@@ -25,7 +43,7 @@ class Strata:
     Attributes
     ----------
     columns, bins
-        The controls, and the bins of their values.
+        The controls, and the bins of their values; for prognostic strata the predicted target in their place.
     ends
         The bins as positions in the histograms of the table that the strata were formed on.
     labels
@@ -36,7 +54,7 @@ class Strata:
 
     columns: tuple[str, ...]
     ends: Mapping[str, Ends]
-    bins: Mapping[str, Bins]
+    bins: Mapping[str, Coded]
     labels: tuple[Mapping[str, str], ...]
     notes: tuple[str, ...]
     # Sorted keys of the combinations of the first 1, 2, … controls; see _keys.
@@ -46,6 +64,15 @@ class Strata:
     def n_strata(self) -> int:
         """Number of strata."""
         return len(self.labels)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of a table that decide the stratum of a row."""
+        return tuple(name for column in self.columns for name in getattr(self.bins[column], "columns", (column,)))
+
+    def noting(self, note: str) -> Strata:
+        """Add a remark."""
+        return replace(self, notes=(*self.notes, note))
 
     def only(self, strata: NDArray[np.integer[Any]]) -> Strata:
         """Keep some strata, given by their numbers in ascending order, and renumber them."""
@@ -59,6 +86,10 @@ class Strata:
         for column, level in zip(self.columns, self._levels, strict=True):
             index = np.searchsorted(level, _keys(index, codes[column], len(self.ends[column])))
         return index.astype(np.int32)
+
+    def index_in(self, table: Table) -> NDArray[np.int32]:
+        """Return the stratum of each row of the table that the strata were formed on, or of a part of it."""
+        return self.index({column: bins.codes(table) for column, bins in self.bins.items()}, table.n_records)
 
     def index_of(self, table: Table) -> NDArray[np.int64]:
         """Return the stratum of each row of another table.
@@ -97,6 +128,15 @@ def default_bins(n_rows: int, n_controls: int) -> int:
     """
     alone, together = float(n_rows ** (1 / 3)), float((n_rows / 25) ** (1 / max(n_controls, 1)))
     return max(4, math.floor(min(alone, together) + 1e-9))
+
+
+def n_levels(table: Table, column: str, control_bins: int | None = None, max_bins: int = 8) -> int:
+    """Return how many values a column has as the only control, after binning; missing is one."""
+    histogram = table.histogram(column)
+    n_values = len(histogram.values)
+    if table.kinds[column].ordered and n_values > max_bins:
+        n_values = min(n_values, default_bins(table.n_rows, 1) if control_bins is None else control_bins)
+    return n_values + bool(histogram.n_missing)
 
 
 def stratify(

@@ -10,7 +10,17 @@ import shutil
 import unicodedata
 from typing import TYPE_CHECKING
 
-from causalrules.report.result_words import family, headings, meaning, proof, ranking, undecided_lines, verdict_lines, warning
+from causalrules.report.result_words import (
+    family,
+    headings,
+    marked,
+    meaning,
+    proof,
+    ranking,
+    undecided_lines,
+    verdict_lines,
+    warning,
+)
 from causalrules.text import amount, number, percent, printable
 
 if TYPE_CHECKING:
@@ -38,7 +48,7 @@ def text(rules: RuleSet) -> str:
         heading, *numbers = ((*row[:place], *row[place + 1 :]) for row in (heading, *numbers))
         del widths[place]
     room = max(width - sum(widths) - 2 * len(widths), _NARROWEST_RULE)
-    wrapped = [_wrap(printable(rule.text), room, _MOST_RULE_LINES) for rule in rules]
+    wrapped = [_wrap(printable(marked(rule)), room, _MOST_RULE_LINES) for rule in rules]
     room = max(_columns(line) for lines in [["rule"], *wrapped] for line in lines)
     lines = [_row(heading, "rule", widths, room)] if rules else []
     for rule, cells, rule_lines in zip(rules, numbers, wrapped, strict=True):
@@ -61,7 +71,7 @@ def html(rules: RuleSet) -> str:
         numbers = "".join(f"<td>{cell}</td>" for cell in others)
         said = family(rule)
         below = f"<br><small>{markup.escape(printable(said))}</small>" if said else ""
-        name = f'<td style="text-align:left"><bdi>{markup.escape(printable(rule.text))}</bdi>{below}</td>'
+        name = f'<td style="text-align:left"><bdi>{markup.escape(printable(marked(rule)))}</bdi>{below}</td>'
         body += f"<tr><td>{first}</td>{name}{numbers}</tr>"
     below = "".join(f"<p>{markup.escape(printable(sentence))}</p>" for sentence in sentences(rules))
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from causalrules.question import MOST_RULES, default
 from causalrules.result.rule import Variant, rule_results
 from causalrules.result.similarity import require_rows
 from causalrules.search import run as search
-from causalrules.search.nearest import nearest
+from causalrules.search.nearest import nearest, ratio_of
 from causalrules.search.similarity import SIMILARITY, Coverage
 from causalrules.trust.evidence import SearchEvidence
 
@@ -72,7 +73,7 @@ def _searched(rules: RuleSet, question: Question, wanted: str, time_limit: float
     def again(question: Question, floor: float, factor: float) -> Found:
         return search.run(packed, question, problem.n_rows, floor=floor, margin_scale=factor, scale=scale)
 
-    found = nearest(packed, problem.comparison, limited, found, again)
+    found = nearest(partial(ratio_of, packed, problem.comparison, limited), limited, found, again)
     return _result(rules, question, found, rule_results(problem, packed, question, found))
 
 

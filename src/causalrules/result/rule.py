@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from causalrules.graph.backdoor import Identification
     from causalrules.question import Question
     from causalrules.search.core import Packed
+    from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
     from causalrules.search.run import Found
     from causalrules.trust.evidence import RuleEvidence
@@ -58,7 +59,7 @@ class Sums(NamedTuple):
 
 
 class StratumSums(NamedTuple):
-    """One stratum: the rows that a rule covers, those on which it fails, all of them, and the range of their target."""
+    """One stratum: the rows that a rule covers, those on which it fails, all, and the target's range where compared."""
 
     covered: Sums
     failing: Sums
@@ -186,6 +187,8 @@ class RuleResult:
         Whether the search was for rules that decrease the outcome.
     by_length
         Whether `beta` is that of the rule's length, with a margin for extreme rows.
+    control
+        The columns that the rule is adjusted for.
     circumstances
         What `verdict` depends on besides the rule; a RuleSet sets it.
     near
@@ -207,6 +210,7 @@ class RuleResult:
     scored: tuple[StratumSums, ...] = ()
     decrease: bool = False
     by_length: bool = False
+    control: tuple[str, ...] = ()
     circumstances: Circumstances | None = field(default=None, compare=False)
     near: tuple[Variant, ...] | None = field(default=None, compare=False)
     neighbourhood: Callable[[RuleResult], tuple[Variant, ...]] | None = field(default=None, compare=False)
@@ -272,6 +276,18 @@ class RuleResult:
         return describe(self.conditions)
 
     @property
+    def superfluous(self) -> tuple[Proposition, ...]:
+        """The conditions that do not earn their place, by their own p-values, once `RuleSet.trust` has tested them."""
+        known = None if self.evidence is None else self.evidence.conditions
+        return tuple(each for each in self.conditions if known and each.p_value and each.p_value > known.level)
+
+    @property
+    def simpler(self) -> tuple[Proposition, ...]:
+        """The conditions that are left without those that do not earn their place; all of them if that is not known."""
+        known = None if self.evidence is None else self.evidence.conditions
+        return self.conditions if known is None else tuple(self.conditions[place] for place in known.kept)
+
+    @property
     def length(self) -> int:
         """Number of conditions; an interval counts as two."""
         return len(self.conditions)
@@ -327,9 +343,10 @@ class RuleResult:
         reach = 0.0
         if self.by_length:
             # An outcome that happens or not ranges over 1 in strata where it does both.
-            both = [min(1, a + c + u) * min(1, b + d + v) for (a, b, c, d), (u, v) in self._with_undecided()]
             spans = [stratum.span for stratum in self.scored or self.sums]
-            reach = estimators.pooled_reach(*self._scored_sides, spans or both)
+            reach = estimators.pooled_reach(
+                *self._scored_sides, spans or [min(1, a + c) * min(1, b + d) for a, b, c, d in self.counts]
+            )
         return estimators.pooled_margin(self.beta, estimators.pooled_variance(*self._scored_sides), reach)
 
     def _with_undecided(self) -> Iterable[tuple[tuple[int, int, int, int], tuple[int, int]]]:
@@ -412,18 +429,7 @@ class RuleResult:
     @cached_property
     def standard_error(self) -> float:
         """Standard error of `effect`."""
-        covered, failing, everything = self.sides
-        inside = estimators.comparable(covered, failing)
-        if not inside.any():
-            return float("nan")
-        if self.is_mean:
-            variance = estimators.mean_variance(covered, everything) + estimators.mean_variance(failing, everything)
-        else:
-            a, b, c, d = self.tables
-            with np.errstate(divide="ignore", invalid="ignore"):
-                variance = estimators.share_variance(a, b) + estimators.share_variance(c, d)
-        weight = everything.n[inside] / everything.n[inside].sum()
-        return float(np.sqrt(np.sum(weight**2 * variance[inside])))
+        return estimators.estimate(*self.sides, binary=not self.is_mean).standard_error
 
     @cached_property
     def interval(self) -> Interval:
@@ -445,9 +451,8 @@ class RuleResult:
         Interval
             Its two ends.
         """
-        reach = estimators.beta_of_confidence(confidence) * self.standard_error
-        low, high = self.effect - reach, self.effect + reach
-        return Interval(low, high) if self.is_mean else Interval(float(np.maximum(low, -1)), float(np.minimum(high, 1)))
+        found = estimators.estimate(*self.sides, confidence, binary=not self.is_mean)
+        return Interval(found.low, found.high)
 
     @cached_property
     def strata(self) -> tuple[StratumEffect, ...]:
@@ -635,6 +640,7 @@ def rule_results(problem: Problem, packed: Packed, question: Question, found: Fo
             "estimator": question.estimator,
             "decrease": problem.comparison.decrease,
             "by_length": isinstance(beta, tuple),
+            "control": problem.roles.control,
         }
         if problem.roles.outcome.is_mean:
             scored = _level_sums(sides, problem.comparison.values)
@@ -653,6 +659,19 @@ def rule_results(problem: Problem, packed: Packed, question: Question, found: Fo
     return tuple(rules)
 
 
+def parts_results(parts: Parts, question: Question, found: Found) -> tuple[RuleResult, ...]:
+    """Return the rules of a search over several problems, each measured with its own controls."""
+    results: dict[int, RuleResult] = {}
+    places: dict[int, list[int]] = {}
+    for place, (_, conditions) in enumerate(found.rules):
+        places.setdefault(parts.number(conditions), []).append(place)
+    for number, chosen in places.items():
+        own = replace(found, rules=tuple(found.rules[place] for place in chosen))
+        measured = rule_results(parts.problems[number], parts.packed(number), question, own)
+        results.update(zip(chosen, measured, strict=True))
+    return tuple(results[place] for place in range(len(found.rules)))
+
+
 def _sides(strata: Sequence[StratumSums]) -> tuple[Side, Side, Side]:
     covered, failing, everything = (
         Side(*np.array([stratum[place] for stratum in strata], dtype=np.float64).T) for place in range(3)
@@ -663,7 +682,7 @@ def _sides(strata: Sequence[StratumSums]) -> tuple[Side, Side, Side]:
 def _level_sums(sides: Sequence[_Counts], values: NDArray[np.float64]) -> tuple[StratumSums, ...]:
     """Return the sums of the levels of the target, from the counts of each level."""
     tables = [np.stack([side.sum(axis=1), side @ values, side @ values**2]) for side in sides]
-    spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in sides[2] > 0]
+    spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in sides[0] + sides[1] > 0]
     return _strata_sums(tables, spans)
 
 
@@ -672,9 +691,9 @@ def _value_sums(problem: Problem, conditions: Sequence[int]) -> tuple[StratumSum
     if not problem.rows.is_local or problem.rows.local.target is None:
         return ()
     rows = problem.rows.local
-    chosen = [*problem.sides(conditions), np.ones(len(rows.stratum), np.bool_)]
-    least, most = rows.ranges
-    return _strata_sums([rows.sums(each) for each in chosen], (most - least).tolist())
+    covered, failing = problem.sides(conditions)
+    chosen = [covered, failing, np.ones(len(rows.stratum), np.bool_)]
+    return _strata_sums([rows.sums(each) for each in chosen], rows.spans(covered | failing).tolist())
 
 
 def _strata_sums(tables: Sequence[NDArray[np.float64]], spans: Sequence[float]) -> tuple[StratumSums, ...]:

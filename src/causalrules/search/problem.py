@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,20 @@ from causalrules.estimators import Side
 from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
 from causalrules.language.cuts import Cuts, check_cuts
 from causalrules.language.language import Language, build_language
+from causalrules.language.learning import FOLDS, check_model
 from causalrules.language.outcome import Outcome, resolve_outcome
+from causalrules.language.prognostic import adjusting
 from causalrules.language.roles import Roles
 from causalrules.language.strata import Strata, stratify
 from causalrules.question import Question
+from causalrules.search.controls import Controls
 from causalrules.search.core import Packed
+from causalrules.search.progress import count_bar, watching
 from causalrules.search.rows import Comparison, Rows, local_rows
+from causalrules.search.run import threads
+
+# Models of fewer values of the controls are fitted in no time.
+_LONG = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +44,11 @@ class Problem:
     n_dropped: int
     library: str
     notes: tuple[str, ...]
+    controls: Controls | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle holds the coded rows, not the table that they were read from.
+        return {**vars(self), "controls": None}
 
     @property
     def language(self) -> Language:
@@ -129,7 +143,9 @@ class Problem:
 
     def pack(self) -> Packed:
         """Pack the rows into bits for the search."""
-        return self.rows.pack()
+        packed = self.rows.pack()
+        packed.offered = self.language.offered_numbers
+        return packed
 
     def digest(self) -> int:
         """Return an order-independent 128-bit hash of the rows."""
@@ -153,14 +169,33 @@ def prepare(table: Table, roles: Roles, question: Question, language: Language |
     check_cuts(observed, cuts, {*roles.actionable, *roles.control})
     if language is None:
         language = build_language(observed, roles.actionable, question.max_bins, cuts, question.categorical)
-    strata = stratify(observed, roles.control, question.control_bins, question.max_bins, cuts, question.categorical)
+    strata = _stratify(observed, roles, cuts, question)
     return Problem(
         roles=roles,
         rows=_code(observed, language, strata, roles.outcome, question),
         n_dropped=observed.n_dropped,
         library=observed.library,
         notes=(*table.notes, *roles.notes, *language.notes, *strata.notes),
+        controls=_controls(observed, roles, question),
     )
+
+
+def _stratify(table: Table, roles: Roles, cuts: Cuts, question: Question) -> Strata:
+    """Form the strata that the question asks for, with a bar where models take a while to fit."""
+    exact = partial(
+        stratify, table, roles.control, question.control_bins, question.max_bins, cuts, question.categorical
+    )
+    check_model(question.adjust_model)
+    shown = False if callable(question.progress) or table.n_rows * len(roles.control) < _LONG else question.progress
+    with watching(shown, partial(count_bar, "models of the controls", FOLDS)) as watch:
+        return adjusting(table, exact, roles.outcome, question, roles.control, threads(question.n_jobs), watch)
+
+
+def _controls(table: Table, roles: Roles, question: Question) -> Controls | None:
+    if not roles.control or table.storage != "memory":
+        return None
+    groups = getattr(question, "groups", None)
+    return Controls(table, roles.control, tuple(question.categorical), question.adjust_model, question.seed, groups)
 
 
 def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:

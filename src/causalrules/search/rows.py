@@ -118,6 +118,8 @@ class LocalRows(Rows):
         1 for the rows to compare with; None for all that a rule does not cover.
     target
         Value of the target, where its level does not say it.
+    record
+        Record of the table that each row is; None if they are in the table's order.
     """
 
     stratum: NDArray[np.int32]
@@ -126,6 +128,7 @@ class LocalRows(Rows):
     columns: tuple[NDArray[Any], ...]
     reference: NDArray[np.uint8] | None = None
     target: NDArray[np.float64] | None = None
+    record: NDArray[np.int64] | None = None
 
     is_local = True
 
@@ -151,13 +154,15 @@ class LocalRows(Rows):
         stratum, y, n_strata = self.stratum[chosen], self.y[chosen], self.strata.n_strata
         return np.stack([np.bincount(stratum, weight * power, n_strata) for power in (np.ones_like(y), y, y**2)])
 
-    @cached_property
-    def ranges(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The smallest and the largest target of each stratum."""
-        first = np.searchsorted(self.stratum[self._order], np.arange(self.strata.n_strata))
-        last = np.append(first[1:], len(self._order)) - 1
-        y = self.y[self._order]
-        return y[first], y[last]
+    def spans(self, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the range of the target of these rows in each stratum; 0 without rows."""
+        chosen = self._order[rows[self._order]]
+        stratum, y = self.stratum[chosen], self.y[chosen]
+        least, most = (np.searchsorted(stratum, np.arange(self.strata.n_strata), side) for side in ("left", "right"))
+        spans = np.zeros(self.strata.n_strata)
+        present = most > least
+        spans[present] = y[most[present] - 1] - y[least[present]]
+        return spans
 
     def fetch(self) -> Batch:
         """Return all rows as arrays."""
@@ -209,14 +214,13 @@ def local_rows(
     reference: tuple[str, NDArray[np.bool_]] | None = None,
 ) -> LocalRows:
     """Code the rows of a table in memory; `reference` is a column and which of its values the reference rows have."""
-    controls = {name: table.codes(name, strata.ends[name]) for name in strata.columns}
     columns = (table.codes(name, language.ends[name]) for name in language.columns)
     positions = table.codes(outcome.column, np.arange(len(outcome.level)))
     return LocalRows(
         language,
         strata,
         comparison,
-        stratum=strata.index(controls, table.n_records),
+        stratum=strata.index_in(table),
         outcome=outcome.level[positions],
         weights=None if table.weights is None else table.weights.astype(np.uint64),
         columns=tuple(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from causalrules.exceptions import CausalRulesWarning
 from causalrules.search.deadline import Deadline
 from causalrules.trust import overlap, repeat
+from causalrules.trust.conditions import conditions
 from causalrules.trust.holdout import cross_fit
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import TooFewRowsError
@@ -53,7 +54,8 @@ def trust(
     if rules.stopped != "evaluated":  # rules that were named in advance owe nothing to a search
         if rules.evidence is None or rules.evidence.honest is None:
             rules = ask(0.5, cross_fit, splits, confidence=1 - level)
-        rules = ask(1.0, stability, replicates)
+        rules = ask(0.7, stability, replicates)
+    rules = ask(1.0, conditions, permutations, level=level)
     rules = sensitivity(rules, confidence=1 - level)
     with warnings.catch_warnings():
         # The verdict of each rule says it.

@@ -1,0 +1,421 @@
+"""Controls for the rules on each set of columns (paper §3.1, without asking that they be the same for all rules).
+
+For a rule on the columns S, the derivation of Theorem 1 needs controls Z that are no effects of S and that d-separate S
+from the target in the graph without the edges out of S. Then for every value x of S together, P(y | do(x), z) is
+P(y | x, z), and P(z | do(x)) is P(z): the adjusted effect of a rule is the effect of the policy that sets its columns.
+Columns of S may affect each other. Nothing asks that Z be the same for all S.
+
+The separator of least cost is a minimum vertex cut between S and the target in the moral graph of their ancestors
+(van der Zander, Liśkiewicz & Textor 2019). Sets of variables are the bits of integers here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import math
+import operator
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from causalrules.exceptions import GraphError, OptionError
+from causalrules.graph.backdoor import (
+    GraphLinks,
+    ancestors,
+    completions,
+    format_path,
+    identify_rule,
+    open_paths,
+    unique_names,
+    validate_roles,
+)
+from causalrules.graph.graph import CausalGraph
+from causalrules.text import listed
+
+# More sets of columns than this take too long.
+MAX_SETS = 20_000
+# With unknown edges, all subsets of so many variables are tried as controls; of more, only likely ones.
+_ALL_SUBSETS = 10
+_MAX_SHOWN = 8
+# Costs are logarithms in these units, so that they are integers.
+_UNIT = 2**20
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """The controls of the rules on one set of columns.
+
+    Parameters
+    ----------
+    columns
+        The columns, sorted.
+    control
+        What rules on exactly these columns are adjusted for; None if no set of observed variables will do.
+    reason
+        Why there are no controls; empty if there are.
+    """
+
+    columns: tuple[str, ...]
+    control: tuple[str, ...] | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Adjustments:
+    """For every set of actionable columns its own controls; true in a boolean context if at least one set has them.
+
+    Parameters
+    ----------
+    max_length
+        The most columns in a set.
+    sets
+        The sets, each with its controls, shorter sets first.
+
+    Examples
+    --------
+    >>> graph = "smoking -> tar -> cancer; smoking -> cancer"
+    >>> print(adjustments(graph, "cancer", ["smoking", "tar"]))
+    Each rule with its own controls: 3 of 3 sets of up to 4 columns have some.
+      adjusted for nothing: smoking; smoking and tar
+      adjusted for smoking: tar
+    """
+
+    max_length: int
+    sets: tuple[Adjustment, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.groups)
+
+    @property
+    def groups(self) -> dict[tuple[str, ...], list[tuple[str, ...]]]:
+        """The sets of columns that have controls, by their controls."""
+        found: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        for each in self.sets:
+            if each.control is not None:
+                found.setdefault(each.control, []).append(each.columns)
+        return found
+
+    @property
+    def left_out(self) -> tuple[Adjustment, ...]:
+        """The sets of columns without controls."""
+        return tuple(each for each in self.sets if each.control is None)
+
+    def explained(self) -> list[str]:
+        """Return the reasons why sets of columns are left out, the most frequent first, with the sets."""
+        counts = Counter(each.reason for each in self.left_out)
+        lines = []
+        for reason, count in counts.most_common():
+            names = [listed(each.columns) for each in self.left_out if each.reason == reason]
+            shown = "; ".join(names[:_MAX_SHOWN]) + (f"; and {count - _MAX_SHOWN:,} more" if count > _MAX_SHOWN else "")
+            lines.append(f"{reason}: {shown}")
+        return lines
+
+    def summary(self) -> str:
+        """Describe the controls in plain words.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> print(adjustments("stress -> {smoking cancer}", "cancer", ["smoking"], observed=["smoking"]).summary())
+        Each rule with its own controls: 0 of 1 set of up to 4 columns has some.
+          left out, no observed set blocks smoking <- stress -> cancer: smoking
+        """
+        n_found, n_sets = len(self.sets) - len(self.left_out), len(self.sets)
+        noun, verb = ("set", "has") if n_sets == 1 else ("sets", "have")
+        lines = [
+            f"Each rule with its own controls: {n_found:,} of {n_sets:,} {noun} of up to {self.max_length} columns "
+            f"{verb} some."
+        ]
+        groups = sorted(self.groups.items(), key=lambda group: -len(group[1]))
+        for control, sets in groups[:_MAX_SHOWN]:
+            names = "; ".join(listed(columns) for columns in sets[:_MAX_SHOWN])
+            more = f"; and {len(sets) - _MAX_SHOWN:,} more" if len(sets) > _MAX_SHOWN else ""
+            lines.append(f"  adjusted for {_controls(control)}: {names}{more}")
+        if len(groups) > _MAX_SHOWN:
+            lines.append(f"  and {len(groups) - _MAX_SHOWN:,} more sets of controls.")
+        reasons = self.explained()
+        lines += [f"  left out, {reason}" for reason in reasons[:_MAX_SHOWN]]
+        if len(reasons) > _MAX_SHOWN:
+            lines.append(f"  and {len(reasons) - _MAX_SHOWN:,} more reasons.")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def adjustments(
+    graph: object,
+    target: str,
+    actionable: Iterable[str],
+    *,
+    max_length: int = 4,
+    observed: Iterable[str] | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> Adjustments:
+    """Return controls for every set of up to `max_length` actionable columns.
+
+    Of all sets of controls that are valid for a set of columns, the one with the fewest combinations of values is
+    taken (the product of the numbers of values of its variables); of equally many, the one with fewer variables, and
+    then the one without the variable that comes last by name. Controls are never effects of the rule's columns.
+
+    Where the graph has unknown edges, controls are valid only if they are in every graph that it allows. All sets of
+    controls are tried where there are at most ten variables to choose from, and otherwise those that are best in one
+    of these graphs, and their union.
+
+    Parameters
+    ----------
+    graph
+        The causal graph, in any form that `CausalGraph.read` accepts.
+    target
+        The variable with the outcome.
+    actionable
+        The variables that rules may contain.
+    max_length
+        The most columns of a rule.
+    observed
+        The variables that may be controls; by default all that are not latent.
+    sizes
+        The number of values of each variable; by default 2.
+
+    Returns
+    -------
+    Adjustments
+
+    Examples
+    --------
+    >>> found = adjustments("a -> b -> y; a -> y", "y", ["a", "b"], max_length=1)
+    >>> [(each.columns, each.control) for each in found.sets]
+    [(('a',), ()), (('b',), ('a',))]
+    """
+    causal_graph = CausalGraph.read(graph)
+    names = sorted(unique_names(actionable))
+    nodes = set(causal_graph.nodes)
+    absent = [name for name in names if name not in nodes]
+    validate_roles(causal_graph, {"target": (target,), "actionable": tuple(names)}, columns=absent)
+    candidates = nodes if observed is None else nodes.intersection(unique_names(observed))
+    candidates = candidates - causal_graph.latent - {target}
+    longest = min(max_length, len(names))
+    n_sets = sum(math.comb(len(names), length) for length in range(1, longest + 1))
+    if n_sets > MAX_SETS:
+        raise OptionError(
+            f"{len(names)} actionable columns have {n_sets:,} sets of up to {longest}, and each has controls of its "
+            f"own; at most {MAX_SETS:,} are possible: name fewer actionable columns, or choose a smaller max_length"
+        )
+    finder = _Finder(causal_graph, target, candidates, sizes or {})
+    sets = itertools.chain.from_iterable(itertools.combinations(names, length) for length in range(1, longest + 1))
+    return Adjustments(max_length, tuple(finder.adjustment(columns, absent) for columns in sets))
+
+
+def _controls(control: Sequence[str]) -> str:
+    return listed(control) if control else "nothing"
+
+
+class _Finder:
+    """Find controls in one graph, or in all that a graph with unknown edges allows."""
+
+    def __init__(self, graph: CausalGraph, target: str, candidates: Collection[str], sizes: Mapping[str, int]) -> None:
+        self.graph, self.target = graph, target
+        self.links = GraphLinks(graph)
+        self.place = {name: place for place, name in enumerate(graph.nodes)}
+        self.candidates = sorted(candidates)
+        # Fewest combinations of values, then fewest variables, then names: each outweighs all that follow.
+        n = len(self.candidates)
+        self.cost: dict[int, int] = {}
+        for number, name in enumerate(self.candidates):
+            combinations = round(math.log2(max(sizes.get(name, 2), 2)) * _UNIT)
+            self.cost[self.place[name]] = ((combinations * (n + 1) + 1) << n) + (1 << number)
+        # Of too many graphs to enumerate, a few suggest controls, which are then tested by the marks of the edges.
+        graphs = completions(graph) if self.links.can_enumerate else _some_completions(graph)
+        self.drawings = [_Drawing(one, self.place, target) for one in graphs]
+
+    def adjustment(self, columns: tuple[str, ...], absent: Collection[str]) -> Adjustment:
+        """Return the controls of a set of columns, or why there are none."""
+        if outside := [name for name in columns if name in absent]:
+            return Adjustment(columns, None, f"the graph does not contain {listed(outside)}")
+        x = sum(1 << self.place[name] for name in columns)
+        effects = 0
+        for drawing in self.drawings:
+            effects |= drawing.effects(x)
+        cost = {place: its_cost for place, its_cost in self.cost.items() if not effects >> place & 1}
+        for z in self._trials(x, cost):
+            if not self.graph.unknown or self._is_valid(columns, x, z):
+                return Adjustment(columns, self._names(z))
+        return Adjustment(columns, None, self._obstacle(columns, cost))
+
+    def _trials(self, x: int, cost: Mapping[int, int]) -> Iterable[int]:
+        """Return sets of controls to try, the best first; without unknown edges, only the best of all."""
+        if self.graph.unknown and self.links.can_enumerate and len(cost) <= _ALL_SUBSETS:
+            bits = [1 << place for place in cost]
+            sizes = range(len(bits) + 1)
+            trials = {sum(chosen) for size in sizes for chosen in itertools.combinations(bits, size)}
+        else:
+            cheapest = [drawing.cheapest(x, cost) for drawing in self.drawings]
+            trials = {z for z in cheapest if z is not None}
+            if self.graph.unknown:
+                trials.add(functools.reduce(operator.or_, trials, 0))
+        return sorted(trials, key=lambda z: sum(its_cost for place, its_cost in cost.items() if z >> place & 1))
+
+    def _is_valid(self, columns: tuple[str, ...], x: int, z: int) -> bool:
+        if self.links.can_enumerate:
+            return all(drawing.separates(x, z) for drawing in self.drawings)
+        return bool(identify_rule(self.graph, target=self.target, variables=columns, control=self._names(z)))
+
+    def _names(self, z: int) -> tuple[str, ...]:
+        return tuple(name for name in self.candidates if z >> self.place[name] & 1)
+
+    def _obstacle(self, columns: tuple[str, ...], cost: Mapping[int, int]) -> str:
+        """Return why there are no controls: a path that stays open if all that may be controls are."""
+        if self.graph.unknown:
+            return "no observed set is valid in every graph that the unknown edges allow"
+        links = self.links.certain
+        before = ancestors(links, [self.target, *columns])
+        control = {name for name in self._names(sum(1 << place for place in cost)) if name in before}
+        opened = ancestors(links, control)
+        path = min((path for _, path in open_paths(links, self.target, set(columns), control, opened)), key=len)
+        inside = [path[place] for place in range(2, len(path) - 2, 2)]
+        if any(name in control for name in inside):
+            return f"whatever blocks the other paths opens {format_path(path)}"
+        return f"no observed set blocks {format_path(path)}"
+
+
+def _some_completions(graph: CausalGraph) -> Iterator[CausalGraph]:
+    """Yield the graphs in which all unknown edges are of one kind, as far as they are acyclic."""
+    backward = tuple((b, a) for a, b in graph.unknown)
+    for directed, bidirected in (((), graph.unknown), (graph.unknown, ()), (backward, ())):
+        with contextlib.suppress(GraphError):
+            yield CausalGraph(
+                graph.nodes, graph.directed + directed, graph.bidirected + bidirected, latent=graph.latent
+            )
+
+
+class _Drawing:
+    """A graph without unknown edges; every bidirected edge has a node of its own, as an unobserved cause of both."""
+
+    def __init__(self, graph: CausalGraph, place: Mapping[str, int], target: str) -> None:
+        n_nodes = len(graph.nodes)
+        self.target = place[target]
+        self.parents = [0] * (n_nodes + len(graph.bidirected))
+        for cause, effect in graph.directed:
+            self.parents[place[effect]] |= 1 << place[cause]
+        for number, pair in enumerate(graph.bidirected, n_nodes):
+            for name in pair:
+                self.parents[place[name]] |= 1 << number
+        self.children = [0] * len(self.parents)
+        for child, parents in enumerate(self.parents):
+            for parent in _bits(parents):
+                self.children[parent] |= 1 << child
+
+    def effects(self, x: int) -> int:
+        """Return the variables of x and all that they affect."""
+        return _closure(x, self.children)
+
+    def _moral(self, x: int, z: int) -> dict[int, int]:
+        """Return the neighbours in the moral graph of the ancestors of x, z and the target, without edges out of x."""
+        parents = [each & ~x for each in self.parents]
+        neighbours: dict[int, int] = {}
+        for node in _bits(_closure(x | z | 1 << self.target, parents)):
+            family = parents[node] | 1 << node
+            for member in _bits(family):
+                neighbours[member] = neighbours.get(member, 0) | family
+        return neighbours
+
+    def separates(self, x: int, z: int) -> bool:
+        """Return whether z has no effect of x and d-separates x from the target without the edges out of x."""
+        if z & self.effects(x):
+            return False
+        neighbours = self._moral(x, z)
+        open_neighbours = [neighbours.get(node, 0) & ~z for node in range(len(self.parents))]
+        return not _closure(x, open_neighbours) >> self.target & 1
+
+    def cheapest(self, x: int, cost: Mapping[int, int]) -> int | None:
+        """Return the set of least cost that d-separates x from the target, or None if there is none.
+
+        A minimum vertex cut, by augmenting flows along shortest paths (Edmonds & Karp 1972).
+        """
+        neighbours = self._moral(x, 0)
+        blocked = sum(1 << place for place in cost)
+        uncut = [neighbours.get(node, 0) & ~blocked for node in range(len(self.parents))]
+        if _closure(x, uncut) >> self.target & 1:
+            return None
+        network = _Network(neighbours, cost)
+        while True:
+            reached = network.reachable(x, self.target)
+            if (self.target, True) not in reached:
+                return sum(1 << place for place in cost if (place, True) in reached and (place, False) not in reached)
+            path = [(self.target, True)]
+            while (before := reached[path[-1]]) is not None:
+                path.append(before)
+            path.reverse()
+            steps = list(itertools.pairwise(path))
+            room = min(network.room(a, b) for a, b in steps)
+            for a, b in steps:
+                network.send(a, b, room)
+
+
+# A node where flow enters it (True), or where it leaves it (False).
+_Side = tuple[int, bool]
+
+
+class _Network:
+    """Flow from node to node; through a node goes no more than its cost."""
+
+    def __init__(self, neighbours: Mapping[int, int], cost: Mapping[int, int]) -> None:
+        self.neighbours, self.cost = neighbours, cost
+        self.unlimited = sum(cost.values()) + 1
+        self.through: dict[int, int] = dict.fromkeys(neighbours, 0)
+        self.flow: dict[tuple[int, int], int] = {}
+
+    def room(self, a: _Side, b: _Side) -> int:
+        """Return how much more can go from one side of a node to the other, or to a neighbour; or be taken back."""
+        (node, enters), (other, _) = a, b
+        if node == other:
+            used = self.through[node]
+            return self.cost.get(node, self.unlimited) - used if enters else used
+        return self.flow.get((other, node), 0) if enters else self.unlimited
+
+    def send(self, a: _Side, b: _Side, amount: int) -> None:
+        """Send more, or take it back."""
+        (node, enters), (other, _) = a, b
+        if node == other:
+            self.through[node] += amount if enters else -amount
+        elif enters:
+            self.flow[other, node] -= amount
+        else:
+            self.flow[node, other] = self.flow.get((node, other), 0) + amount
+
+    def reachable(self, x: int, target: int) -> dict[_Side, _Side | None]:
+        """Return the sides that more flow from x can reach, each with the one before it, up to the target."""
+        reached: dict[_Side, _Side | None] = {(node, False): None for node in _bits(x)}
+        pending = deque(reached)
+        while pending and (target, True) not in reached:
+            side = pending.popleft()
+            node, enters = side
+            for other in ((each, not enters) for each in _bits(self.neighbours[node])):
+                if other not in reached and self.room(side, other):
+                    reached[other] = side
+                    pending.append(other)
+        return reached
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """Yield the places of the ones."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def _closure(start: int, neighbours: Sequence[int]) -> int:
+    """Return all that can be reached from some nodes, and these."""
+    found = pending = start
+    while pending:
+        low = pending & -pending
+        new = neighbours[low.bit_length() - 1] & ~found
+        found |= new
+        pending = (pending ^ low) | new
+    return found

@@ -1,0 +1,172 @@
+"""Every set of columns with its own controls, against brute force and exact joint distributions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from causalrules.exceptions import OptionError
+from causalrules.graph.adjustment import adjustments
+from causalrules.graph.backdoor import identify_rule
+from causalrules.graph.graph import CausalGraph
+from structural_models import Values, adjusted, after_intervention, complement, random_model
+
+NAMES = ("a", "b", "c", "d", "e", "f")
+
+
+@st.composite
+def graphs(draw: st.DrawFn, unknown: bool = False, max_nodes: int = 7) -> CausalGraph:
+    """Graphs of up to seven variables in any order, some of them latent, with edges between all kinds."""
+    order = draw(st.permutations((*NAMES[: draw(st.integers(1, max_nodes - 1))], "y")))
+    kinds = ["", "", "->", "->", "<->"] + ["--"] * unknown
+    edges: dict[str, list[tuple[str, str]]] = {kind: [] for kind in kinds}
+    for pair in itertools.combinations(order, 2):
+        edges[draw(st.sampled_from(kinds))].append(pair)
+    kept = edges.get("--", [])[:3]
+    latent = draw(st.sets(st.sampled_from(order), max_size=2)) - {"y"}
+    return CausalGraph(
+        tuple(sorted(order)), tuple(edges["->"]), tuple(edges["<->"][:4]), tuple(kept), frozenset(latent)
+    )
+
+
+def explicit(graph: CausalGraph) -> nx.DiGraph:
+    """The graph with a node for each unobserved common cause."""
+    found = nx.DiGraph(graph.directed)
+    found.add_nodes_from(graph.nodes)
+    for number, pair in enumerate(graph.bidirected):
+        found.add_edges_from((number, name) for name in pair)
+    return found
+
+
+def is_valid(graph: nx.DiGraph, columns: set[str], control: set[str]) -> bool:
+    """The condition of Theorem 1, by networkx."""
+    if any(nx.descendants(graph, name) & control for name in columns):
+        return False
+    without = graph.copy()
+    without.remove_edges_from(list(graph.out_edges(columns)))
+    return bool(nx.is_d_separator(without, columns, {"y"}, control))
+
+
+def allowed_graphs(graph: CausalGraph) -> list[nx.DiGraph]:
+    """Every graph that unknown edges allow."""
+    found = []
+    for kinds in itertools.product(("->", "<-", "<->"), repeat=len(graph.unknown)):
+        directed, bidirected = list(graph.directed), list(graph.bidirected)
+        for (a, b), kind in zip(graph.unknown, kinds, strict=True):
+            (bidirected if kind == "<->" else directed).append((b, a) if kind == "<-" else (a, b))
+        if nx.is_directed_acyclic_graph(nx.DiGraph(directed)):
+            found.append(explicit(CausalGraph(graph.nodes, tuple(directed), tuple(bidirected))))
+    return found
+
+
+def subsets(names: list[str]) -> list[tuple[str, ...]]:
+    return [each for size in range(len(names) + 1) for each in itertools.combinations(names, size)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(graphs(), graphs(unknown=True, max_nodes=6)), st.data())
+def test_controls_are_the_best_of_all_valid_sets_and_none_only_if_there_is_none(
+    graph: CausalGraph, data: st.DataObject
+) -> None:
+    observed = [name for name in graph.nodes if name not in graph.latent and name != "y"]
+    sizes = {name: data.draw(st.sampled_from((2, 3, 4)), label=f"values of {name}") for name in observed}
+    allowed = sorted(data.draw(st.sets(st.sampled_from(observed)))) if observed else []
+    drawings = allowed_graphs(graph)
+    found = adjustments(graph, "y", observed, max_length=3, observed=allowed, sizes=sizes)
+    wanted = [columns for columns in subsets(observed) if 0 < len(columns) <= 3]
+    assert [each.columns for each in found.sets] == wanted
+    for each in found.sets:
+        others = [name for name in allowed if name not in each.columns]
+        valid = [
+            control
+            for control in subsets(others)
+            if all(is_valid(drawing, set(each.columns), set(control)) for drawing in drawings)
+        ]
+        best = min(
+            valid,
+            key=lambda control: (
+                sum(round(math.log2(sizes[name]) * 2**20) for name in control),
+                len(control),
+                sorted(control, reverse=True),
+            ),
+            default=None,
+        )
+        assert each.control == best, each
+        if best is not None:
+            assert identify_rule(graph, target="y", variables=each.columns, control=best)
+        else:
+            assert each.reason
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """Causes of each variable, in causal order, and the variables that are latent."""
+    names = draw(st.permutations(("a", "b", "c", "d", "e", "y")))[draw(st.integers(0, 2)) :]
+    names = names if "y" in names else [*names, "y"]
+    causes = {name: tuple(cause for cause in names[:place] if draw(st.booleans())) for place, name in enumerate(names)}
+    return causes, tuple(draw(st.sets(st.sampled_from([name for name in names if name != "y"]), max_size=2)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(orders(), st.data())
+def test_the_adjusted_effect_of_every_offered_rule_is_that_of_intervening(
+    case: tuple[dict[str, tuple[str, ...]], tuple[str, ...]], data: st.DataObject
+) -> None:
+    causes, latent = case
+    sizes = {name: data.draw(st.integers(2, 3)) if name in "ab" else 2 for name in causes}
+    model = random_model(causes, sizes, data.draw(st.integers(0, 2**32 - 1)))
+    graph = CausalGraph(
+        tuple(causes),
+        tuple((cause, name) for name, its_causes in causes.items() for cause in its_causes),
+        latent=frozenset(latent),
+    )
+    actionable = [name for name in causes if name != "y" and name not in latent]
+    for each in adjustments(graph, "y", actionable, max_length=3).sets:
+        if each.control is None:
+            continue
+        values = {name: data.draw(st.integers(0, sizes[name] - 1)) for name in each.columns}
+
+        def rule(world: Values, values: Values = values) -> bool:
+            return all(world[name] == value for name, value in values.items())
+
+        effect = after_intervention(model, rule, each.columns, each.control)
+        effect -= after_intervention(model, complement(rule), each.columns, each.control)
+        estimand = adjusted(model, rule, each.control) - adjusted(model, complement(rule), each.control)
+        assert estimand == pytest.approx(effect, abs=1e-10)
+
+
+def test_a_set_without_controls_says_which_path_stays_open() -> None:
+    found = adjustments(
+        "stress -> {smoking cancer}; smoking -> tar -> cancer",
+        "cancer",
+        ["smoking", "tar"],
+        observed=["smoking", "tar"],
+    )
+    assert [(each.columns, each.control) for each in found.sets] == [
+        (("smoking",), None),
+        (("tar",), ("smoking",)),
+        (("smoking", "tar"), None),
+    ]
+    assert found.sets[0].reason == "no observed set blocks smoking <- stress -> cancer"
+    assert found.explained() == ["no observed set blocks smoking <- stress -> cancer: smoking; smoking and tar"]
+    # Blocking x <- z -> y by z opens the path through the unobserved causes of z.
+    found = adjustments("z -> {x y}; x <-> z; z <-> y", "y", ["x"])
+    assert found.sets[0].reason == "whatever blocks the other paths opens x <-> z <-> y"
+
+
+def test_of_equally_good_controls_the_name_decides() -> None:
+    chain = "p -> {x q}; q -> r -> y"
+    assert adjustments(chain, "y", ["x"]).sets[0].control == ("p",)
+    assert adjustments(chain, "y", ["x"], observed=["r", "q"]).sets[0].control == ("q",)
+    assert adjustments(chain, "y", ["x"], sizes={"p": 3, "q": 3, "r": 2}).sets[0].control == ("r",)
+
+
+def test_too_many_sets_are_refused_before_they_are_built() -> None:
+    graph = [(f"x{number}", "y") for number in range(100)]
+    with pytest.raises(OptionError, match="100 actionable columns have 4,087,975 sets of up to 4"):
+        adjustments(graph, "y", [f"x{number}" for number in range(100)])
