@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
+from causalrules.estimators import Side
 from causalrules.report.result_words import stratum_name
 from causalrules.text import counted, difference, percent
 
@@ -122,14 +122,17 @@ def _unproven(rules: RuleSet) -> Alert | None:
 
 def _standard_errors(rule: RuleResult) -> NDArray[np.float64]:
     """Return the standard error of the difference in each stratum."""
-    covered, failing, everything = rule.sides
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if rule.is_mean:
-            variance = estimators.mean_variance(covered, everything) + estimators.mean_variance(failing, everything)
-        else:
-            a, b, c, d = rule.tables
-            variance = estimators.share_variance(a, b) + estimators.share_variance(c, d)
-        return np.sqrt(variance)
+    covered, failing, _ = rule.sides
+    return np.sqrt(_variance(covered, rule.is_mean) + _variance(failing, rule.is_mean))
+
+
+def _variance(side: Side, is_mean: bool) -> NDArray[np.float64]:
+    """Return the variance of one side's mean in each stratum; shares with one more row of either outcome."""
+    if is_mean:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return side.variance / (side.n - 1)
+    share = (side.total + 1) / (side.n + 2)
+    return np.asarray(share * (1 - share) / (side.n + 2), np.float64)
 
 
 def _strata(count: int) -> str:
