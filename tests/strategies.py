@@ -123,6 +123,8 @@ def coded_tables(draw: st.DrawFn, max_rows: int = 30) -> tuple[Coded, list[float
                 conditions.append((index, 0, code))
                 conditions.append((index, code, 2**31 - 1))
     reference = draw(st.none() | st.none() | st.frozensets(st.integers(0, n - 1), min_size=1))
+    low = draw(st.integers(0, 3))
+    codes = (draw(st.integers(0, len(columns) - 1)), low, low + draw(st.sampled_from([0, 0, 1])))
     table = Coded(
         strata=column(n_strata - 1),
         target=[levels[code] for code in column(n_levels - 1)],
@@ -131,6 +133,7 @@ def coded_tables(draw: st.DrawFn, max_rows: int = 30) -> tuple[Coded, list[float
         weights=column(3) if draw(st.integers(0, 3)) == 0 else [1] * n,
         unknown=draw(st.booleans()),
         reference=reference,
+        codes=None if reference is None else codes,
     )
     return table, levels, n_strata
 

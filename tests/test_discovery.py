@@ -126,6 +126,7 @@ def brute_force(
         control_bins=question["control_bins"],
         unknown=question["missing"] == "unknown",
         reference=(lambda row: row["x0"] is False) if reference else None,
+        naming="x0 = True" if reference else "",
     )
     rules = oracle.coded_rules(
         asked.table,

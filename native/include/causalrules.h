@@ -43,11 +43,12 @@ typedef struct {
 
 /* A cell is a stratum and a level of the target; the levels of a stratum stand side by side, lowest first.
    missing: what a missing value (a negative code) means to a condition: 0 it does not hold, 1 unknown, 2 unknown and
-   the first pass has no columns. reference: compare with the reference rows, not with all that are not covered. */
+   the first pass has no columns. reference_…: column, lowest and highest code of the reference rows, to compare with these
+   and not with all that are not covered; a negative column for none. */
 Builder *cr_builder_new(size_t n_propositions, const uint32_t *columns, const int32_t *low, const int32_t *high,
                         size_t n_columns, size_t n_strata, size_t n_levels, size_t weight_bits, uint32_t missing,
-                        int32_t reference);
-/* columns: read only where missing is 1 and reference 0. */
+                        int32_t reference_column, int32_t reference_low, int32_t reference_high);
+/* columns: read only where missing is 1 and there are no reference rows. */
 int32_t cr_builder_size(Builder *builder, size_t n_rows, const int32_t *strata, const uint16_t *outcomes,
                         const uint64_t *weights, const int32_t *const *columns);
 int32_t cr_builder_fill(Builder *builder, size_t n_rows, const int32_t *strata, const uint16_t *outcomes,

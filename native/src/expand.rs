@@ -43,6 +43,9 @@ impl Rulebook {
     /// At least the value of every rule of `length` or more conditions in the box, or, if that is below the goal,
     /// something below the goal.
     pub fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score {
+        if self.layout().n_failing(low) == 0 {
+            return Score::MIN; // no rule of the box fails anywhere
+        }
         settle(self.estimator.bound(low, high, length, goal))
     }
 

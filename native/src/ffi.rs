@@ -210,7 +210,9 @@ pub unsafe extern "C" fn cr_builder_new(
     n_levels: usize,
     weight_bits: usize,
     missing: u32,
-    reference: i32,
+    reference_column: i32,
+    reference_low: i32,
+    reference_high: i32,
 ) -> *mut Builder {
     guard(std::ptr::null_mut(), || {
         let columns = slice(columns, n_propositions, "columns")?;
@@ -243,7 +245,13 @@ pub unsafe extern "C" fn cr_builder_new(
                 2 => Missing::UnknownAnywhere,
                 _ => return Err(format!("missing = {missing}")),
             },
-            reference: reference != 0,
+            reference: usize::try_from(reference_column)
+                .ok()
+                .map(|column| Proposition {
+                    column,
+                    low: reference_low,
+                    high: reference_high,
+                }),
         };
         Ok(Box::into_raw(Box::new(Builder::new(fastest(), plan))))
     })
@@ -375,14 +383,13 @@ pub unsafe extern "C" fn cr_table_count(
         let mut counts = vec![0; layout.width()];
         table.count(&rows, &rows, &mut counts);
         covered.copy_from_slice(&counts[..n_cells]);
+        let fails = layout.n_failing(&counts) > 0;
         for (cell, failing) in failing.iter_mut().enumerate() {
-            *failing = layout.failing(&counts, cell);
-        }
-        if let (Sides::Reference(rows), true) = (&layout.sides, conditions.is_empty()) {
-            // No rule covers reference rows, not even the one without conditions.
-            for (covered, rows) in covered.iter_mut().zip(rows) {
-                *covered -= rows;
-            }
+            *failing = if fails {
+                layout.failing(&counts, cell)
+            } else {
+                0
+            };
         }
         Ok(0)
     })

@@ -152,7 +152,11 @@ impl RandomBox {
         let sides = match sides {
             0 => Sides::Complement,
             1 => Sides::Possible,
-            _ => Sides::Reference(reference),
+            _ => {
+                high.push(0);
+                low.push(0);
+                Sides::Reference(reference)
+            }
         };
         RandomBox {
             layout: Layout::new(n_levels, all, sides),
@@ -365,7 +369,7 @@ fn build_with(rows: &Sample, weighted: bool, parts: usize, missing: Missing) -> 
         n_levels: 2,
         weight_bits: 3,
         missing,
-        reference: false,
+        reference: None,
     };
     let mut builder = Builder::new(fastest(), plan);
     let n = rows.strata.len();

@@ -139,6 +139,14 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     question, evidence = _with_beta(problem, question, deadline)
     number = {condition: index for index, condition in enumerate(problem.language.propositions)}
     rules = tuple((0.0, tuple(number[condition] for condition in conditions)) for conditions in named)
+    if question.reference is not None:
+        column, _ = question.reference
+        for conditions, (_, numbers) in zip(named, rules, strict=True):
+            if not problem.excludes_reference(numbers):
+                raise RoleError(
+                    f"{describe(conditions)!r} does not exclude the reference rows; add a condition on {column!r}",
+                    parameter="rule",
+                )
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
     found = search.Found(rules, nothing, optimal=True, stopped="evaluated", history=(nothing,))
     result = _result(data, problem, problem.pack(), _answered(question, roles), found)

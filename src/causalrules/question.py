@@ -97,8 +97,8 @@ class Question:
     reference: Mapping[str, Any] | None = option(
         None,
         ReferenceRows(),
-        "Column and value of the rows to compare with, such as {'arm': 'placebo'}; by default all rows where the rule "
-        "does not hold.",
+        "Column and value of the rows to compare with, such as {'arm': 'placebo'}; every rule then has a condition on "
+        "this column. By default all rows where the rule does not hold.",
         panel=QUESTION,
     )
     graph: object = option(
@@ -312,6 +312,11 @@ class Question:
     def own_controls(self) -> bool:
         """Whether each rule has controls of its own."""
         return isinstance(self.control, str) and self.control == OWN_CONTROLS
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether effects are adjusted for anything."""
+        return self.own_controls or bool(self.controls)
 
     @property
     def controls(self) -> tuple[str, ...]:

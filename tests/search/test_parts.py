@@ -209,3 +209,29 @@ def test_a_result_with_several_sets_of_controls_comes_back_from_json() -> None:
     assert {rule.control for rule in rules} == {(), ("a",)}
     assert rules.question.control == "auto"
     assert cr.RuleSet.from_json(rules.to_json()) == rules
+
+
+def test_evidence_is_that_of_each_set_of_controls_with_p_values_for_all() -> None:
+    rng = random.Random(4)
+    a = [rng.randint(0, 1) for _ in range(300)]
+    b = [each if rng.random() < 0.7 else 1 - each for each in a]
+    y = [int(rng.random() < 0.2 + 0.5 * each) for each in b]
+    table = {"a": a, "b": b, "y": y}
+    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", k=4, n_jobs=1)
+    assert rules.parts is not None
+    assert {rule.control for rule in rules} == {(), ("a",)}
+    trusted = rules.trust(39, 4, 2, n_jobs=1)
+    alone = cr.discover(table, "y", actionable="b", control="a", k=4, beta=1.0, n_jobs=1)
+    for rule in trusted:
+        assert rule.evidence is not None
+        assert rule.evidence.overlap is not None
+        assert rule.evidence.stability is not None
+        assert rule.evidence.honest is not None
+        # Of the 2 + 2 + 4 rules, 2 have the control a: p is four times that of 2 rules.
+        if rule.text == "b = 1":
+            assert rule.p_value == pytest.approx(4 / 40)
+            assert rule.effect == pytest.approx(next(each.effect for each in alone if each.text == "b = 1"))
+    assert cr.RuleSet.from_json(trusted.to_json()) == trusted
+    assert "adjusted for a, which blocks b <- a -> y" in str(trusted)
+    assert "b &lt;- a -&gt; y" in trusted.to_html()
+    assert len(rules.groups(0.5)) >= 1

@@ -9,7 +9,7 @@ import rich_click as click
 
 from causalrules.exceptions import OptionError
 from causalrules.options import CutPoints, Flag, Kind, Option, Whole, shown
-from causalrules.question import default, flag, options
+from causalrules.question import OWN_CONTROLS, default, flag, options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,6 +45,8 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
         for column, points in question["cuts"]:
             cuts.setdefault(column, []).extend(points)
         question["cuts"] = cuts
+    if question.get("control") == [OWN_CONTROLS] and question.get("graph") is not None:
+        question["control"] = OWN_CONTROLS
     # What is not named is at its default.
     return {name: value for name, value in question.items() if value not in ([], {}, None) or name == "max_length"}
 

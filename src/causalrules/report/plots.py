@@ -235,4 +235,4 @@ def graph(rules: RuleSet, ax: Axes | None = None) -> Axes:
 
 def _adjusted(rules: RuleSet) -> str:
     """Return what to call the estimates, which are adjusted only if there are controls."""
-    return "adjusted" if rules.question.controls else rules.noun
+    return "adjusted" if rules.question.adjusts else rules.noun

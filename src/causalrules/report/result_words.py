@@ -33,10 +33,15 @@ def is_marked(rule: RuleResult) -> bool:
     return rule.length > 1 and bool(rule.superfluous)
 
 
+def adjustment_of(question: Question) -> str:
+    """Say what the rules are adjusted for."""
+    return "each rule adjusted for its own controls" if question.own_controls else adjustment(question.controls)
+
+
 def meaning(rules: RuleSet) -> str:
     """Say what the effects are."""
     question = rules.question
-    adjusted = adjustment(question.controls)
+    adjusted = adjustment_of(question)
     compared = _compared(question)
     if rules.claim == "effect":
         of_what = question.outcome if is_mean(rules) else f"probability of {question.outcome}"
@@ -73,7 +78,7 @@ def _compared(question: Question) -> str:
 
 def maximised(question: Question) -> str:
     """Say what the search maximised."""
-    adjusted = "the adjusted difference" if question.controls else "the difference"
+    adjusted = "the adjusted difference" if question.adjusts else "the difference"
     conservative = f"the conservative estimate: {adjusted} less a margin for chance"
     return {
         "pooled": conservative,
@@ -113,6 +118,7 @@ def _basis(rules: RuleSet) -> str:
     words = {
         "permutations": f"p, adjusted for the {adjusted} (error rate {rate})",
         "margin": f"the conservative {rules.noun} (error rate {rate}); rules.trust() tests it further",
+        "held-out rows": f"p on held-out rows, adjusted for the number of rules (error rate {rate})",
         "overlap": "how few rows have a comparison group",
         "nothing": "nothing yet: rules.trust() tests it",
     }
@@ -149,7 +155,7 @@ def graph_lines(rules: RuleSet) -> list[str]:
     if rules.admissibility is None:
         return design if rules.claim == "effect" else [*design, _NO_GRAPH if not design else _NO_GRAPH_FOR_OTHERS]
     if rules.admissibility:
-        return design
+        return [*control_lines(rules), *design]
     places: dict[tuple[str, str], list[str]] = {}
     for wanted in (True, False, None):
         for place, rule in enumerate(rules, 1):
@@ -157,6 +163,30 @@ def graph_lines(rules: RuleSet) -> list[str]:
             if known is not None and known.identified is wanted:
                 places.setdefault((known.label, known.reason), []).append(str(place))
     return [*design, *(f"{label}: {_rules(which)} ({reason})" for (label, reason), which in places.items())]
+
+
+def control_lines(rules: RuleSet) -> list[str]:
+    """Say what each rule is adjusted for, and which paths that blocks, where rules have their own controls."""
+    if not rules.question.own_controls:
+        return []
+    places: dict[tuple[str, str], list[str]] = {}
+    for place, rule in enumerate(rules, 1):
+        blocked = "" if rule.identification is None else rule.identification.blocked
+        places.setdefault((adjustment(rule.control), blocked), []).append(str(place))
+    lines = [
+        f"{_rules(which)}: {adjusted}" + (f", which blocks {blocked}" if blocked else "")
+        for (adjusted, blocked), which in places.items()
+    ]
+    found = None if rules.admissibility is None else rules.admissibility.adjustments
+    if found is not None and found.left_out:
+        first = found.explained()[0]
+        lines.append(f"{len(found.left_out):,} of {len(found.sets):,} sets of columns are left out; {first}")
+    return lines
+
+
+def control_of(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
+    """Return the columns that a rule is adjusted for."""
+    return rule.control if rules.question.own_controls else rules.question.controls
 
 
 def identified(rule: RuleResult) -> str:
@@ -175,17 +205,23 @@ def identification(rule: RuleResult) -> str | None:
     if rule.identification is None:
         return None
     words = rule.identification.summary()
-    return f"{words[0].upper()}{words[1:]}."
+    blocked = f" ({rule.identification.blocked})" if rule.identification.blocked else ""
+    return f"{words[0].upper()}{words[1:]}{blocked}."
 
 
 def verdict(rules: RuleSet) -> str:
     """Say what the graph, or the lack of one, allows to claim."""
-    adjusted = "adjusted for the controls" if rules.question.controls else "unadjusted"
+    adjusted = "adjusted for the controls" if rules.question.adjusts else "unadjusted"
     if rules.admissibility is None and rules.claim == "effect":
         return "The columns are declared randomised, given the controls: these are effects of bringing a rule about."
     if rules.admissibility is None:
         return f"No causal graph given: the numbers are differences, {adjusted}, and not effects."
     status = rules.admissibility.status
+    if status == "admissible" and rules.question.own_controls:
+        return (
+            "By the causal graph each rule has controls of its own: if it is right, these are the effects of bringing "
+            "a rule about, with all that follows from it: the total effect of its columns, set together."
+        )
     if status == "admissible":
         return (
             "The causal graph is admissible: if it is right, these are the effects of bringing a rule about. Within "
@@ -247,15 +283,15 @@ def warning(rules: RuleSet) -> str | None:
 
 def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     """Say in sentences what a rule's numbers mean, the most important first."""
-    own = None if rules.admissibility else identification(rule)
+    own = None if rules.admissibility and not rules.question.own_controls else identification(rule)
     said = [_headline(rule, rules), *([own] if own else []), _estimate(rule, rules)]
-    return *said, *_unadjusted(rule, rules.question.controls), *_lacking(rule)
+    return *said, *_unadjusted(rule, control_of(rule, rules)), *_lacking(rule)
 
 
 def _headline(rule: RuleResult, rules: RuleSet) -> str:
     """Say the estimate and its conservative value, and first whether the rule is not supported."""
     conditions, outcome = rule.text.replace(AND, " and "), rules.question.outcome
-    adjusted = adjustment(rules.question.controls) + _compared(rules.question)
+    adjusted = adjustment(control_of(rule, rules)) + _compared(rules.question)
     less = rule.effect < 0
     if math.isnan(rule.effect):
         estimate = f"Where {conditions}, nothing can be estimated, as no row has a comparison group"
@@ -359,7 +395,7 @@ def _estimate(rule: RuleResult, rules: RuleSet) -> str:
     covered = f"The rule covers {counted(rule.n_covered, 'row')} ({percent(rule.coverage)})."
     if math.isnan(rule.effect):
         return covered
-    noun = f"Adjusted {rules.noun}" if rules.question.controls else rules.noun.capitalize()
+    noun = f"Adjusted {rules.noun}" if control_of(rule, rules) else rules.noun.capitalize()
     level = amount if rule.is_mean else percent
     undecided = "" if not rule.n_undecided else f" {_undecided(rule, rules)}."
     return (

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
 
 MOST_STRATA = 30
+# Reasons why sets of columns are left out.
+_MOST_REASONS = 20
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,8 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
         source=short(rules.source or "", 200),
         table=_table(rules),
         noun=rules.noun,
-        estimate=f"adjusted {rules.noun}" if rules.question.controls else rules.noun,
-        adjusted=wording.adjustment(rules.question.controls),
+        estimate=f"adjusted {rules.noun}" if rules.question.adjusts else rules.noun,
+        adjusted=wording.adjustment_of(rules.question),
         is_mean=wording.is_mean(rules),
         tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
         lead=lead,
@@ -167,7 +169,7 @@ def hidden(rules: RuleSet) -> list[Less]:
         rules = replace(rules, problem=None)  # remote rows are not fetched for a report
     redundant = grouping.redundant(rules)
     result = [Less("redundant") if one else Less() for one in redundant]
-    if rules.problem is None:
+    if rules.problem is None and rules.parts is None:
         return result
     place = {rule.text: index for index, rule in enumerate(rules)}
     listed = tuple(rule for rule, one in zip(rules, redundant, strict=True) if not one)
@@ -295,7 +297,10 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
     return [
         ("Outcome", question.outcome),
         ("Actionable", ", ".join(question.actions)),
-        ("Adjusted for", ", ".join(question.controls) or "nothing"),
+        (
+            "Adjusted for",
+            "each rule's own controls" if question.own_controls else ", ".join(question.controls) or "nothing",
+        ),
         ("Maximised", wording.maximised(question)),
         ("β", _beta(rules)),
         ("Rules", _which(question)),
@@ -331,6 +336,9 @@ def _assumed(rules: RuleSet) -> str:
 
 def _assumptions(rules: RuleSet) -> tuple[str, ...]:
     question, verdict = rules.question, rules.admissibility
+    if verdict is not None and verdict.adjustments is not None:
+        left_out = tuple(f"left out: {reason}" for reason in verdict.adjustments.explained()[:_MOST_REASONS])
+        return ("the causal graph has every arrow and every common cause that there is", *left_out)
     if verdict is None or verdict:
         return assumptions(question.target, question.actions, question.controls)
     said = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from causalrules.exceptions import OptionError
 from causalrules.result.rule import rule_results
 from causalrules.result.similarity import require_rows
 from causalrules.search import run as search
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 def ideas(rules: RuleSet, k: int | None = None, similarity: float = 0.5, time_limit: float | None = None) -> RuleSet:
     """Search on until there are k rules of which none is a near-duplicate of a better one."""
+    if rules.parts is not None:
+        raise OptionError("not available where rules have different controls: rules.groups() groups near-duplicates")
     problem = require_rows(rules, "search again")
     question = replace(
         rules.question,

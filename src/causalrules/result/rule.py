@@ -152,6 +152,9 @@ class _AnyInterval(Interval):
 
     rule: RuleResult
 
+    def __repr__(self) -> str:
+        return repr(Interval(*self))
+
     def __call__(self, confidence: float = 0.95) -> Interval:
         return self.rule.interval_at(confidence)
 

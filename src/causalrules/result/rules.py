@@ -228,18 +228,22 @@ class RuleSet(Sequence[RuleResult]):
         0.05
         """
         from causalrules.trust import permutation
+        from causalrules.trust.parts import each_part
 
-        return permutation.significance(
-            self,
-            permutations,
-            seed,
-            method=method,
-            level=level,
-            stop_early=stop_early,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return permutation.significance(
+                rules,
+                permutations,
+                seed,
+                method=method,
+                level=level,
+                stop_early=stop_early,
+                n_jobs=n_jobs,
+                time_limit=limit,
+                progress=progress,
+            )
+
+        return each_part(self, measure, time_limit, adjust=True)
 
     def cross_fit(
         self,
@@ -277,10 +281,14 @@ class RuleSet(Sequence[RuleResult]):
             The same rules with `evidence.honest`.
         """
         from causalrules.trust import holdout
+        from causalrules.trust.parts import each_part
 
-        return holdout.cross_fit(
-            self, splits, seed, confidence=confidence, n_jobs=n_jobs, time_limit=time_limit, progress=progress
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return holdout.cross_fit(
+                rules, splits, seed, confidence=confidence, n_jobs=n_jobs, time_limit=limit, progress=progress
+            )
+
+        return each_part(self, measure, time_limit)
 
     def stability(
         self,
@@ -318,17 +326,21 @@ class RuleSet(Sequence[RuleResult]):
             The same rules with `evidence.stability`.
         """
         from causalrules.trust import stability
+        from causalrules.trust.parts import each_part
 
-        return stability.stability(
-            self,
-            replicates,
-            seed,
-            method=method,
-            share=share,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return stability.stability(
+                rules,
+                replicates,
+                seed,
+                method=method,
+                share=share,
+                n_jobs=n_jobs,
+                time_limit=limit,
+                progress=progress,
+            )
+
+        return each_part(self, measure, time_limit)
 
     def sensitivity(self, *, confidence: float = 0.95) -> RuleSet:
         """Compute E-values: how strong an unmeasured confounder must be to explain an effect away.
@@ -351,8 +363,9 @@ class RuleSet(Sequence[RuleResult]):
         1.34
         """
         from causalrules.trust import sensitivity
+        from causalrules.trust.parts import each_part
 
-        return sensitivity.sensitivity(self, confidence=confidence)
+        return each_part(self, lambda rules, _: sensitivity.sensitivity(rules, confidence=confidence))
 
     def overlap(self, *, most: float = 0.1) -> RuleSet:
         """Find the strata in which a rule always or never holds, so that its rows have no comparison group.
@@ -413,18 +426,22 @@ class RuleSet(Sequence[RuleResult]):
             The same rules with `evidence`, on which their verdicts then rest.
         """
         from causalrules.trust import everything
+        from causalrules.trust.parts import each_part
 
-        return everything.trust(
-            self,
-            permutations,
-            replicates,
-            splits,
-            seed,
-            level=level,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return everything.trust(
+                rules,
+                permutations,
+                replicates,
+                splits,
+                seed,
+                level=level,
+                n_jobs=n_jobs,
+                time_limit=limit,
+                progress=progress,
+            )
+
+        return each_part(self, measure, time_limit, adjust=True)
 
     def groups(self, similarity: float = 0.5, data: Any = None) -> tuple[Group, ...]:
         """Group near-duplicates under the strongest of them.

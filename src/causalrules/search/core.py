@@ -130,7 +130,8 @@ class PackedTable(Packed):
         that surely satisfy it and fails on those that surely do not; the rest is left out of the comparison. Rows with
         missing values take twice the memory (with `sizes`: all rows).
     reference
-        Compare rules with the reference rows of the batches, which no rule covers, and leave out all others.
+        Compare rules with the reference rows of the batches, which no rule covers, and leave out all others: column,
+        lowest and highest code of these rows. A rule must have a condition that excludes these codes.
     """
 
     def __init__(
@@ -146,7 +147,7 @@ class PackedTable(Packed):
         *,
         levels: ArrayLike = BINARY,
         missing: str = "false",
-        reference: bool = False,
+        reference: tuple[int, int, int] | None = None,
     ) -> None:
         columns, low, high = _array(column_index, np.uint32), _array(low, np.int32), _array(high, np.int32)
         if not len(columns) == len(low) == len(high):
@@ -163,7 +164,7 @@ class PackedTable(Packed):
             len(self.levels),
             max(1, int(max_weight).bit_length()),
             0 if not unknown else 1 if sizes is None else 2,
-            reference,
+            *(reference or (-1, 0, 0)),
         )
         if not builder:
             raise _failure()
@@ -171,7 +172,7 @@ class PackedTable(Packed):
             for batch in batches if sizes is None else sizes:
                 self._size(builder, batch, n_columns if unknown and sizes is None else None)
             for batch in batches:
-                self._fill(builder, batch, n_columns, reference)
+                self._fill(builder, batch, n_columns, reference is not None)
         except BaseException:
             lib.cr_builder_free(builder)
             raise
@@ -190,7 +191,7 @@ class PackedTable(Packed):
     @classmethod
     def _fill(cls, builder: Any, batch: Batch, n_columns: int, reference: bool) -> None:
         if reference != (batch.reference is not None):
-            raise ValueError("reference rows are given for all batches, with reference=True, or for none")
+            raise ValueError("reference rows are given for all batches, with their column and codes, or for none")
         n_rows, pointers, kept = cls._arrays(batch, n_columns)
         if lib.cr_builder_fill(builder, n_rows, *pointers):
             raise _failure()
@@ -313,7 +314,7 @@ class RemoteTable(Packed):
     def all_rows(self) -> NDArray[np.int64]:
         """All rows, by stratum and level."""
         if self._all is None:
-            self._all = self._counted(())[0]
+            self._all = self._counted(())[: self.n_cells].reshape(self.n_strata, -1)
         return self._all
 
     def reference_rows(self) -> NDArray[np.int64] | None:
@@ -327,19 +328,22 @@ class RemoteTable(Packed):
         return self._reference
 
     def _counted(self, conditions: Sequence[int]) -> NDArray[np.int64]:
-        """Rows that satisfy all the conditions, and, where missing values are unknown, those that possibly do."""
-        length = self.n_cells * (2 if self.sides == 1 else 1)
+        """Rows that satisfy all the conditions, and, where missing values are unknown, those that possibly do.
+
+        With reference rows, whether the conditions leave them in, as a number above 0.
+        """
+        length = self.n_cells * (2 if self.sides == 1 else 1) + (self.sides == 2)
         question = np.array([_COUNTS, len(conditions), *conditions], np.uint32)
-        answer = self._checked(self._ask(question, length), length)
-        return answer.astype(np.int64).reshape(-1, self.n_strata, len(self.levels))
+        return self._checked(self._ask(question, length), length).astype(np.int64)
 
     def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows that satisfy all the conditions, and rows on which they fail, by stratum and level."""
         counted = self._counted(conditions)
+        covered = counted[: self.n_cells].reshape(self.n_strata, -1)
         reference = self.reference_rows()
         if reference is None:
-            return counted[0].copy(), self.all_rows() - counted[-1]
-        return counted[0] - (0 if len(conditions) else reference), reference.copy()
+            return covered, self.all_rows() - counted[-self.n_cells :].reshape(self.n_strata, -1)
+        return covered, reference * (counted[-1] == 0)
 
     def search(self, **options: Any) -> NativeSearch:
         """A search over these rows, with the options of `NativeSearch`."""

@@ -92,7 +92,7 @@ class Problem:
 
     def sides(self, conditions: Iterable[int]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which rows satisfy all of the conditions, and on which they fail; the rest cannot be compared."""
-        language, rows = self.language, self.rows.local
+        language, rows, conditions = self.language, self.rows.local, list(conditions)
         covered = np.ones(len(rows.stratum), np.bool_)
         possible = covered.copy()
         for condition in conditions:
@@ -101,8 +101,19 @@ class Problem:
             covered &= holds
             possible &= holds | (codes < 0)
         if rows.reference is not None:
-            return covered & (rows.reference == 0), rows.reference == 1
+            fails = self.excludes_reference(conditions)
+            return covered & (rows.reference == 0), (rows.reference == 1) & fails
         return covered, ~(possible if self.comparison.missing == "unknown" else covered)
+
+    def excludes_reference(self, conditions: Iterable[int]) -> bool:
+        """Return whether one of the conditions excludes the reference rows by what it says of their own column."""
+        language = self.language
+        assert self.comparison.reference is not None
+        column, low, high = self.comparison.reference
+        return any(
+            language.column_index[each] == column and (language.high[each] < low or high < language.low[each])
+            for each in conditions
+        )
 
     @property
     def frequencies(self) -> NDArray[np.int64]:
@@ -201,7 +212,12 @@ def _controls(table: Table, roles: Roles, question: Question) -> Controls | None
 def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:
     """Code the rows where they are."""
     reference = reference_rows(table, question)
-    comparison = Comparison(outcome.values, question.missing, question.direction == "decrease", reference is not None)
+    comparison = Comparison(
+        outcome.values,
+        question.missing,
+        question.direction == "decrease",
+        None if reference is None else _reference_codes(*reference, language),
+    )
     if table.storage == "memory":
         return local_rows(table, language, strata, outcome, comparison, reference)
     if reference is not None:
@@ -219,6 +235,17 @@ def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, qu
     from causalrules.search.sharded import shard_rows
 
     return shard_rows(table, language, strata, outcome, comparison)
+
+
+def _reference_codes(column: str, satisfied: NDArray[np.bool_], language: Language) -> tuple[int, int, int]:
+    """Return the column of the reference rows in the language, and the lowest and the highest of their codes."""
+    if column not in language.columns:
+        raise RoleError(
+            f"no condition is about {column!r}, so no rule can differ from the reference rows; make it actionable",
+            parameter="reference",
+        )
+    codes = np.searchsorted(language.ends[column], np.flatnonzero(satisfied))
+    return list(language.columns).index(column), int(codes.min()), int(codes.max())
 
 
 def reference_rows(table: Table, question: Question) -> tuple[str, NDArray[np.bool_]] | None:

@@ -35,14 +35,15 @@ class Comparison:
         Whether a missing value is "unknown" to a condition, or "false".
     decrease
         Whether rules are to decrease the target.
-    has_reference
-        Whether rules are compared with reference rows only.
+    reference
+        Where rules are compared with reference rows only: the column of the language, lowest and highest code of these
+        rows. A rule must have a condition that excludes these codes.
     """
 
     values: NDArray[np.float64]
     missing: str = "unknown"
     decrease: bool = False
-    has_reference: bool = False
+    reference: tuple[int, int, int] | None = None
 
     @property
     def scale(self) -> float:
@@ -248,7 +249,7 @@ def packed(batch: Batch, language: Language, n_strata: int, comparison: Comparis
         1 if merged.weights is None or not len(merged.weights) else int(merged.weights.max()),
         levels=comparison.levels,
         missing=comparison.missing,
-        reference=merged.reference is not None,
+        reference=comparison.reference,
     )
 
 
