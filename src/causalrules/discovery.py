@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from causalrules import __version__, estimators
 from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError, OptionError, RoleError
+from causalrules.language.outcome import resolve_outcome
 from causalrules.language.propositions import describe
 from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
@@ -24,7 +25,7 @@ from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
 from causalrules.search.margins import beta_of_rules, betas
 from causalrules.search.nearest import nearest, ratio_of
-from causalrules.search.problem import Problem, prepare
+from causalrules.search.problem import Problem, controls_of, prepare
 from causalrules.search.progress import search_bar, watching
 from causalrules.text import points
 
@@ -294,6 +295,11 @@ def _hold_out(table: Table, problem: Problem, question: Question) -> tuple[Probl
 
     if is_number(question.holdout):
         return holdout.hold_out(problem, question.holdout, question.seed)
+    if problem.controls is not None:
+        other = read(question.holdout).observed(question.target, question.weights)
+        outcome = resolve_outcome(other, question.target, question.outcome)
+        second = controls_of(other, outcome, problem.roles.control, question)
+        problem = replace(problem, second=second)
     return problem, holdout.second_table(table, problem, question)
 
 

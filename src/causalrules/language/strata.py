@@ -17,6 +17,9 @@ from causalrules.data.table import Table
 from causalrules.language.cuts import Cuts, cut
 from causalrules.language.propositions import format_value, shortened
 
+# What prognostic strata are strata of, for an outcome that happens or not and for a mean.
+SCORES = ("predicted probability", "predicted mean")
+
 
 class Coded(Protocol):
     """Numbers the rows of a table by their value of one column, or of something that several columns say."""

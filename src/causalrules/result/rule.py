@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from causalrules import estimators
 from causalrules.data.reading import read
 from causalrules.estimators import Side
-from causalrules.exceptions import UnknownColumnError
+from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
+from causalrules.language.strata import SCORES
 from causalrules.text import unknown_column
 
 if TYPE_CHECKING:
@@ -194,6 +195,10 @@ class RuleResult:
         The columns that the rule is adjusted for.
     circumstances
         What `verdict` depends on besides the rule; a RuleSet sets it.
+    near
+        The `variants`, once they have been looked for.
+    neighbourhood
+        How they are looked for; a RuleSet whose rows are at hand sets it.
     """
 
     conditions: tuple[Proposition, ...]
@@ -211,6 +216,8 @@ class RuleResult:
     by_length: bool = False
     control: tuple[str, ...] = ()
     circumstances: Circumstances | None = field(default=None, compare=False)
+    near: tuple[Variant, ...] | None = field(default=None, compare=False)
+    neighbourhood: Callable[[RuleResult], tuple[Variant, ...]] | None = field(default=None, compare=False)
 
     @classmethod
     def from_counts(
@@ -246,6 +253,32 @@ class RuleResult:
 
         return notebook.card(self)
 
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """The strongest near-duplicates of the rule, up to five: searched for when they are first asked for.
+
+        Raises
+        ------
+        OptionError
+            If the result was read from a file that has no variants.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", k=1)
+        >>> for variant in rules[0].variants[:2]:
+        ...     print(f"{variant.rule.text}: {variant.shared:.0%} in common")
+        class ≤ 2 ∧ parch ≤ 2 ∧ sex = female: 99% in common
+        class ≤ 2 ∧ sex = female ∧ sibsp ≤ 2: 98% in common
+        """
+        if self.near is None:
+            if self.neighbourhood is None:
+                raise OptionError(
+                    "this rule was read from a file, without variants or the rows to look for them; search again"
+                )
+            object.__setattr__(self, "near", self.neighbourhood(self))
+        return self.near or ()
+
     @cached_property
     def text(self) -> str:
         """The rule as text, such as "class ≤ 2 ∧ sex = female"."""
@@ -272,6 +305,11 @@ class RuleResult:
     def is_mean(self) -> bool:
         """Whether the mean of the target is what counts, and not how often an outcome happens."""
         return bool(self.sums)
+
+    @property
+    def is_prognostic(self) -> bool:
+        """Whether the strata are those of a prediction from the controls, and not of their values."""
+        return bool(self.labels) and tuple(self.labels[0]) in ((SCORES[0],), (SCORES[1],))
 
     @cached_property
     def tables(self) -> tuple[_Counts, _Counts, _Counts, _Counts]:
@@ -513,6 +551,26 @@ class RuleResult:
             possible &= holds | ~table.select(condition.column, np.ones(len(values), np.bool_))
         return covered, possible
 
+    def balance(self) -> dict[str, list[Any]]:
+        """Return the standardised mean differences of the controls between the rule's two sides.
+
+        Returns
+        -------
+        dict
+            Columns "control", "before", "strata" and "weighted": before adjusting, in the strata, and with the weights
+            of `RuleSet.doubly_robust`.
+
+        Raises
+        ------
+        OptionError
+            If neither `RuleSet.balance` nor `RuleSet.doubly_robust` was called before.
+        """
+        found = self.evidence.balance if self.evidence is not None else ()
+        if not found:
+            raise OptionError("the controls were not compared yet; call rules.balance() first")
+        names = ("control", "before", "strata", "weighted")
+        return {name: [getattr(each, name) for each in found] for name in names}
+
     def to_sql(self, dialect: str = "duckdb") -> str:
         """Return the rule as a condition for WHERE, which selects the rows of `covers`.
 
@@ -578,6 +636,25 @@ class RuleResult:
         from causalrules.report import plots
 
         return plots.strata(self, ax)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A near-duplicate of another rule.
+
+    Attributes
+    ----------
+    rule
+        The near-duplicate.
+    shared
+        The share of rows that it has in common with the other rule (Jaccard).
+    """
+
+    rule: RuleResult
+    shared: float
+
+    def __str__(self) -> str:
+        return self.rule.text
 
 
 def rule_results(problem: Problem, packed: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:

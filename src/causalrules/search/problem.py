@@ -44,11 +44,13 @@ class Problem:
     n_dropped: int
     library: str
     notes: tuple[str, ...]
+    # The rows of the table as they are, and those of a second table that were held out.
     controls: Controls | None = None
+    second: Controls | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle holds the coded rows, not the table that they were read from.
-        return {**vars(self), "controls": None}
+        return {**vars(self), "controls": None, "second": None}
 
     @property
     def language(self) -> Language:
@@ -120,6 +122,14 @@ class Problem:
         """How often each row counts: its weight, or 1."""
         weights = self.weights
         return np.ones(len(self.stratum), np.int64) if weights is None else weights.astype(np.int64)
+
+    @property
+    def searched(self) -> NDArray[np.int64]:
+        """How often each record of the table that the rows were read from counts among them."""
+        weights, record = self.frequencies, self.rows.local.record
+        if self.controls is None or record is None:
+            return weights
+        return np.bincount(record, weights, self.controls.table.n_records).astype(np.int64)
 
     def covered(self, numbers: Iterable[int]) -> NDArray[np.bool_]:
         """Return which rows satisfy all of these conditions, given by their numbers in the language."""
@@ -205,8 +215,20 @@ def _stratify(table: Table, roles: Roles, cuts: Cuts, question: Question) -> Str
 def _controls(table: Table, roles: Roles, question: Question) -> Controls | None:
     if not roles.control or table.storage != "memory":
         return None
-    groups = getattr(question, "groups", None)
-    return Controls(table, roles.control, tuple(question.categorical), question.adjust_model, question.seed, groups)
+    return controls_of(table, roles.outcome, roles.control, question)
+
+
+def controls_of(table: Table, outcome: Outcome, columns: tuple[str, ...], question: Question) -> Controls:
+    """Return the controls of a table's rows as they are."""
+    return Controls(
+        table,
+        outcome,
+        columns,
+        tuple(question.categorical),
+        question.adjust_model,
+        question.seed,
+        getattr(question, "groups", None),
+    )
 
 
 def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:
