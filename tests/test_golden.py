@@ -17,7 +17,7 @@ import pytest
 import causalrules as cr
 
 FOLDER = Path(__file__).parent / "golden"
-SENTENCES = {"notes", "assumptions", "reason", "sentence", "supports", "doubts", "remedies"}
+SENTENCES = {"notes", "assumptions", "reason", "sentence", "reasons", "doubts", "remedies"}
 RUN = {"versions", "run", "schema"}
 PAPER: dict[str, Any] = {
     "estimator": "reliable",

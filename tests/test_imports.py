@@ -29,7 +29,7 @@ LAYERS = [
     ("estimators",),
     ("question",),
     ("options", "payload", "writing"),
-    ("text", "exceptions"),
+    ("text", "exceptions", "temporary", "waiting"),
 ]
 
 

@@ -37,6 +37,8 @@ typedef struct {
     uint64_t min_rows;
     int32_t irredundant;
     double floor;
+    size_t n_offered; /* 0: rules may be on any columns */
+    const uint64_t *offered; /* else, for each set of columns that they may be on, two words of bits, the lower first */
 } SearchOptions;
 
 /* A cell is a stratum and a level of the target; the levels of a stratum stand side by side, lowest first.

@@ -3,6 +3,7 @@
 use crate::bitset::total;
 use crate::estimator::{Estimator, Score};
 use crate::layout::Layout;
+use crate::offered::Offered;
 use crate::rows::{Place, Rows};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub struct Rulebook {
     pub min_rows: u64,
     /// Only rules that beat each of their generalisations are wanted.
     pub irredundant: bool,
+    /// Only rules on these sets of columns are wanted.
+    pub offered: Option<Arc<Offered>>,
 }
 
 /// Values are compared to 2⁻³⁶: sums that are equal on paper may differ in their last bits, and are ties all the same.
@@ -61,6 +64,15 @@ impl Rulebook {
 
     /// The conditions that could be of use after another one, as far as can be told without looking at rows.
     fn useful_candidates(&self, node: &Node, last: Option<&u32>) -> Vec<u32> {
+        let mut useful = self.candidates_after(node, last);
+        if let Some(offered) = &self.offered {
+            let above = offered.above(offered.columns(&node.conditions()));
+            useful.retain(|&candidate| offered.is_on(candidate, above));
+        }
+        useful
+    }
+
+    fn candidates_after(&self, node: &Node, last: Option<&u32>) -> Vec<u32> {
         let Some(&last) = last else {
             return node.candidates().to_vec();
         };
@@ -75,6 +87,14 @@ impl Rulebook {
         let candidates = node.candidates().iter().copied();
         useful.extend(candidates.filter(|&candidate| may_follow(candidate)));
         useful
+    }
+
+    /// Is a condition of no use if it excludes no row of the rule? Not if it leads to another set of columns, which is
+    /// offered where that of the rule may not be.
+    fn is_no_use_alone(&self, conditions: &[u32], proposition: u32) -> bool {
+        self.offered
+            .as_ref()
+            .is_none_or(|offered| offered.is_on(proposition, offered.columns(conditions)))
     }
 
     /// The best value among a rule and its ancestors, where that matters.
@@ -92,7 +112,7 @@ impl Rulebook {
     /// Which rules stand for a set of rows? All minimal ones, in which no condition could be left out, where the number
     /// of conditions matters; else one that the closure of the rows decides, see [`leave_out_found_elsewhere`].
     pub fn visits_minimal(&self) -> bool {
-        self.max_length != usize::MAX || self.estimator.is_by_length()
+        self.max_length != usize::MAX || self.estimator.is_by_length() || self.offered.is_some()
     }
 }
 
@@ -336,7 +356,8 @@ pub fn finish(book: &Rulebook, nodes: &[&Node], parent: &dyn Place, judge: &mut 
         let length = conditions.len() + 1;
         for (&proposition, counts) in candidates[index].iter().zip(counts.chunks(width)) {
             let rest = total(counts);
-            if rest < size && book.is_rule_of(layout, counts, rest) {
+            let excludes = rest < size || !book.is_no_use_alone(&conditions, proposition);
+            if excludes && book.is_rule_of(layout, counts, rest) {
                 let value = book.value(counts, length);
                 if !book.irredundant || value > best {
                     conditions.push(proposition);
@@ -385,7 +406,8 @@ impl Expander {
         for (slot, &proposition) in candidates.iter().enumerate() {
             let counts = counts_of(slot);
             let rest = total(counts);
-            if rest == size || layout.n_covered(counts) < book.min_rows {
+            let excludes = rest < size || !book.is_no_use_alone(&conditions, proposition);
+            if !excludes || layout.n_covered(counts) < book.min_rows {
                 continue;
             }
             let mut offer = |judge: &mut dyn Judge| {
@@ -503,6 +525,10 @@ fn leave_out_found_elsewhere(
     family: &Family,
     nodes: &mut Vec<Node>,
 ) {
+    if book.offered.is_some() {
+        // The same rows on other columns need not be offered.
+        return;
+    }
     let children: Vec<u32> = nodes.iter().map(|node| family.order[node.index]).collect();
     let mut stays = if book.visits_minimal() {
         // The other branch may need one condition too many, or one that costs. Instead, only minimal rules are visited:

@@ -7,6 +7,7 @@ use crate::bitset::Kernel;
 use crate::estimator::{self, Estimator, Margin, Settings};
 use crate::layout::{Layout, Sides};
 use crate::local::Local;
+use crate::offered::Columns;
 use crate::remote::{self, Messenger, Part, Remote};
 use crate::search::{Options, Search};
 use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
@@ -145,10 +146,13 @@ pub struct SearchOptions {
     min_rows: u64,
     irredundant: i32,
     floor: f64,
+    n_offered: usize,
+    offered: *const u64,
 }
 
 impl SearchOptions {
-    fn checked(&self) -> Result<Options, String> {
+    /// SAFETY: as for `slice`.
+    unsafe fn checked(&self) -> Result<Options, String> {
         let SearchOptions {
             k, alpha, floor, ..
         } = *self;
@@ -165,7 +169,18 @@ impl SearchOptions {
             min_rows: self.min_rows,
             irredundant: self.irredundant != 0,
             floor: estimator::from_number(floor),
+            offered: self.offered_sets()?,
         })
+    }
+
+    /// SAFETY: as for `slice`.
+    unsafe fn offered_sets(&self) -> Result<Option<Vec<Columns>>, String> {
+        if self.n_offered == 0 {
+            return Ok(None);
+        }
+        let words = slice(self.offered, 2 * self.n_offered, "offered")?.chunks(2);
+        let sets = words.map(|word| Columns::from(word[0]) | Columns::from(word[1]) << 64);
+        Ok(Some(sets.collect()))
     }
 }
 

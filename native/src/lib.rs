@@ -13,6 +13,7 @@ mod expand;
 mod ffi;
 pub mod layout;
 pub mod local;
+mod offered;
 mod redundancy;
 pub mod remote;
 pub mod rows;

@@ -9,6 +9,7 @@ use crate::ahead::Beam;
 use crate::checkpoint::State;
 use crate::estimator::{Estimator, Score};
 use crate::expand::{finish, Branch, Expander, Judge, Node, Rulebook};
+use crate::offered::{Columns, Offered};
 use crate::redundancy::is_redundant;
 use crate::rows::{Place, Rows};
 use crate::top::{are_same, Top};
@@ -29,6 +30,8 @@ pub struct Options {
     pub irredundant: bool,
     /// Rules below this value are of no interest.
     pub floor: Score,
+    /// The sets of columns that rules may have, if not all.
+    pub offered: Option<Vec<Columns>>,
 }
 
 /// How far the search has come.
@@ -100,7 +103,11 @@ const ALONE: Duration = Duration::from_millis(2);
 
 impl Search {
     pub fn new(rows: Arc<dyn Rows>, estimator: Arc<dyn Estimator>, options: Options) -> Search {
-        let usable = usable_propositions(&*rows);
+        let offered = options
+            .offered
+            .as_ref()
+            .map(|sets| Arc::new(Offered::new(sets, rows.propositions())));
+        let usable = usable_propositions(&*rows, offered.as_deref());
         let book = |irredundant| Rulebook {
             rows: rows.clone(),
             estimator: estimator.clone(),
@@ -108,6 +115,7 @@ impl Search {
             max_length: options.max_length,
             min_rows: options.min_rows.max(1),
             irredundant,
+            offered: offered.clone(),
         };
         let root = Node::root(&usable);
         Search {
@@ -120,7 +128,7 @@ impl Search {
                 parked: Vec::new(),
                 busy: 0,
             }),
-            top: Mutex::new(Top::new(options.k)),
+            top: Mutex::new(Top::new(options.k, offered.is_some())),
             entrance: AtomicI64::new(options.floor),
             threshold: AtomicI64::new(options.floor),
             left_out: AtomicI64::new(Score::MIN),
@@ -203,7 +211,7 @@ impl Search {
     pub fn restore(&mut self, numbers: &[u64]) -> Result<(), String> {
         let rows = &*self.book.rows;
         let state = State::read(numbers, rows.propositions().len(), rows.layout())?;
-        let mut top = Top::new(self.options.k);
+        let mut top = Top::new(self.options.k, self.book.offered.is_some());
         for (value, counts, conditions) in &state.entries {
             top.insert(*value, counts, conditions, rows, &self.book.usable);
         }
@@ -461,7 +469,9 @@ impl Judge for Keeper<'_> {
     }
 
     fn is_known(&self, branch: &Branch) -> bool {
-        if branch.bound != self.0.entrance.load(Ordering::Relaxed) {
+        let is_tied = branch.bound == self.0.entrance.load(Ordering::Relaxed);
+        // Where not all columns are offered, another branch may hold the description that is.
+        if !is_tied || self.0.book.offered.is_some() {
             return false;
         }
         let top = lock(&self.0.top);
@@ -473,6 +483,10 @@ impl Judge for Keeper<'_> {
         let search = self.0;
         let (rows, usable) = (&*search.book.rows, &search.book.usable);
         if value < search.entrance.load(Ordering::Relaxed) {
+            return;
+        }
+        let offered = search.book.offered.as_ref();
+        if offered.is_some_and(|offered| !offered.has(conditions)) {
             return;
         }
         if lock(&search.top).contains(value, counts, conditions, rows) {
@@ -502,8 +516,9 @@ impl Judge for Keeper<'_> {
 }
 
 /// The propositions without those that hold nowhere or everywhere, and without repetitions. One that possibly holds
-/// everywhere is no rule, but may be part of one.
-fn usable_propositions(rows: &dyn Rows) -> Vec<u32> {
+/// everywhere is no rule, but may be part of one. Where only some sets of columns are offered, those on other columns
+/// are left out, and repetitions are looked for within columns.
+fn usable_propositions(rows: &dyn Rows, offered: Option<&Offered>) -> Vec<u32> {
     let layout = rows.layout();
     let width = layout.width();
     let n_propositions = rows.propositions().len() as u32;
@@ -512,13 +527,17 @@ fn usable_propositions(rows: &dyn Rows) -> Vec<u32> {
     rows.place(&[]).counts(&all, &mut counts);
     let (whole, each) = counts.split_at(width);
     let fingerprints = rows.fingerprints();
-    let mut seen: HashMap<u128, u32> = HashMap::new();
+    let mut seen: HashMap<(u128, Columns), u32> = HashMap::new();
     let mut usable = Vec::new();
     for (&proposition, counts) in all.iter().zip(each.chunks(width)) {
         if layout.n_covered(counts) == 0 || counts == whole {
             continue;
         }
-        match seen.entry(fingerprints[proposition as usize]) {
+        let column = offered.map_or(0, |offered| offered.columns(&[proposition]));
+        if offered.is_some_and(|offered| !offered.is_on(proposition, offered.above(0))) {
+            continue;
+        }
+        match seen.entry((fingerprints[proposition as usize], column)) {
             Slot::Occupied(first) if are_same(rows, counts, &[*first.get()], &[proposition]) => {}
             Slot::Occupied(_) => usable.push(proposition),
             Slot::Vacant(place) => {

@@ -563,6 +563,7 @@ fn search_rows(
         min_rows: 1,
         irredundant,
         floor: i64::MIN,
+        offered: None,
     };
     let search = Search::new(rows, estimator, options);
     for _ in 0..1_000_000 {
@@ -686,6 +687,7 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
                 min_rows: 1,
                 irredundant,
                 floor: i64::MIN,
+                offered: None,
             };
             Search::new(rows.clone(), estimator, options)
         };
@@ -718,6 +720,7 @@ fn what_is_left_out_is_bounded_at_any_time() {
             min_rows: 1,
             irredundant: false,
             floor: i64::MIN,
+            offered: None,
         };
         let search = Search::new(Arc::new(Local::new(table.clone())), estimator, options);
         for _ in 0..1_000_000 {

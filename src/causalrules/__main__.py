@@ -1,6 +1,17 @@
 """`python -m causalrules` is the command line."""
 
-from causalrules.cli import main
+import sys
+
+
+def main() -> None:
+    """Run the command line. Ctrl-C ends it quietly from the first moment on, while it is still being loaded."""
+    try:
+        from causalrules.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit("Interrupted: nothing was found yet")
+
 
 if __name__ == "__main__":
     main()

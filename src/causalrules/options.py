@@ -6,13 +6,16 @@ import math
 import numbers
 import operator
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from causalrules.exceptions import OptionError
 from causalrules.text import shorten
+
+# The largest whole number that is accepted anywhere.
+_LARGEST = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,10 @@ class Whole(Kind):
         if value is None and self.none:
             return None
         number = integer(value)
-        if number is None or number < self.least or (self.most is not None and number > self.most):
-            allowed = f"of at least {self.least}" if self.most is None else f"from {self.least} to {self.most:,}"
+        most = _LARGEST if self.most is None else self.most
+        if number is None or not self.least <= number <= most:
+            at_least = self.most is None and (number is None or number <= most)
+            allowed = f"of at least {self.least}" if at_least else f"from {self.least} to {most:,}"
             raise OptionError(f"give a whole number {allowed}", parameter=name, value=shown(value))
         return number
 
@@ -206,8 +211,10 @@ class CutPoints(Kind):
 
     def __call__(self, name: str, value: Any) -> Any:
         """Return the mapping, or pairs of a column and its cut points."""
-        if value is None or isinstance(value, Mapping):
+        if value is None:
             return value
+        if isinstance(value, Mapping):
+            return {column: _listed(points) for column, points in value.items()}
         match value:
             case tuple() if all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
                 return value
@@ -219,6 +226,12 @@ class CutPoints(Kind):
         if not equals or not column:
             raise ValueError("write the column, =, and its cut points, as in age=18,65")
         return column, [point.strip() for point in points.split(",")]
+
+
+def _listed(points: Any) -> Any:
+    """Return an array or a series of points as a list; what has no order as it is, to be refused with the table."""
+    unordered = isinstance(points, (str, bytes, Mapping, Set)) or getattr(points, "ndim", 1) != 1
+    return points if unordered or not isinstance(points, Collection) else list(points)
 
 
 @dataclass(frozen=True)
@@ -283,7 +296,7 @@ class Threads(Kind):
     def __call__(self, name: str, value: Any) -> Any:
         """Return the number as Python's int."""
         threads = integer(value)
-        if not threads:
+        if not threads or abs(threads) > _LARGEST:
             raise OptionError("give a number of threads, or -1 for all cores", parameter=name, value=shown(value))
         return threads
 
@@ -359,7 +372,4 @@ def real(value: Any) -> float:
 
 def shown(value: Any) -> str:
     """Return a value for an error message."""
-    try:
-        return shorten([value])
-    except ValueError:  # Python does not write integers of thousands of digits
-        return "an integer of thousands of digits"
+    return shorten([value])

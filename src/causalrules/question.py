@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 ESTIMATORS = ("pooled", "reliable", "plugin", "wracc", "association")
 ADJUSTMENTS = ("auto", "strata", "prognostic")
+# What `control` says where each rule has controls of its own; a column of this name is given in a list.
+OWN_CONTROLS = "auto"
 # The longest list of rules that can be asked for.
 MOST_RULES = 1_000_000
 QUESTION, RULES, TRUST, RUN = "Question", "Rules", "Trust", "Run"
@@ -76,7 +78,8 @@ class Question:
     control: str | Sequence[str] | None = option(
         None,
         Column(),
-        "Columns to adjust for: those that may influence both the target and the actionable columns.",
+        "Columns to adjust for: those that may influence both the target and the actionable columns. With a graph, "
+        "'auto' gives each rule controls of its own.",
         panel=QUESTION,
         repeated=True,
     )
@@ -108,6 +111,13 @@ class Question:
     )
     latent: str | Sequence[str] = option(
         (), Column(), "Variables of the graph that are not observed.", panel=QUESTION, repeated=True, kept=False
+    )
+    allowed_control: str | Sequence[str] | None = option(
+        None,
+        Column(),
+        "Columns that control='auto' may choose from; by default all that the graph contains.",
+        panel=QUESTION,
+        repeated=True,
     )
     allow_inadmissible: bool = option(
         False,
@@ -284,15 +294,29 @@ class Question:
             raise OptionError(
                 "it means the same as beta: give one of the two", parameter="confidence", value=shown(self.confidence)
             )
+        if self.own_controls and self.max_length is None:
+            raise OptionError(
+                "control='auto' looks at every set of columns of a rule: limit it", parameter="max_length"
+            )
+        if not self.own_controls and self.allowed_control is not None:
+            raise OptionError("it limits control='auto', which is not asked for", parameter="allowed_control")
+        for name, given, plain in (("redundant", self.redundant, True), ("checkpoint", self.checkpoint, None)):
+            if self.own_controls and given != plain:
+                raise OptionError("not available with control='auto'", parameter=name, value=shown(given))
         if self.graph is None and self.latent:
             raise OptionError(
                 "these are variables of a graph; give the graph too", parameter="latent", value=shown(self.latent)
             )
 
     @property
+    def own_controls(self) -> bool:
+        """Whether each rule has controls of its own."""
+        return isinstance(self.control, str) and self.control == OWN_CONTROLS
+
+    @property
     def controls(self) -> tuple[str, ...]:
-        """The names of the controls."""
-        return _names(self.control)
+        """The names of the controls that all rules have."""
+        return () if self.own_controls else _names(self.control)
 
     @property
     def actions(self) -> tuple[str, ...]:

@@ -49,9 +49,16 @@ def shorten(names: Sequence[object], most: int = 10, width: int = 40) -> str:
     >>> shorten(["a", "b"]), shorten(range(1000), most=2)
     ("'a', 'b'", '0, 1, … (1,000 in all)')
     """
-    shown = [repr(name) for name in names[:most]]
+    shown = [_repr(name) for name in names[:most]]
     shown = [text if len(text) <= width else f"{text[: width - 2]}…{text[-1]}" for text in shown]
     return ", ".join(shown) + (f", … ({len(names):,} in all)" if len(names) > most else "")
+
+
+def _repr(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python does not write integers of thousands of digits
+        return "an integer of thousands of digits"
 
 
 def counted(count: int, what: str) -> str:

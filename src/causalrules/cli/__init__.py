@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
+from typing import Any
 
 import rich_click as click
 
@@ -26,8 +28,16 @@ for command in (discover, evaluate, check, suggest, demo):
 
 
 def main() -> None:
-    """Run the command line, on terminals of any encoding."""
+    """Run the command line, on terminals of any encoding; when it is told to end, it removes its temporary files."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one of them
+            signal.signal(number, _end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     cli(prog_name="causalrules")
+
+
+def _end(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from causalrules.cli.graphs import GRAPH, LATENT, TARGET, echo
-from causalrules.exceptions import DataError
 from causalrules.text import printable
+from causalrules.writing import require_writable
 
 if TYPE_CHECKING:
     from causalrules.graph.admissibility import Admissibility
@@ -25,11 +24,8 @@ def _drawing(ctx: click.Context, param: click.Parameter, given: str | None) -> P
         return None
     from causalrules.report.drawing import validate_format
 
-    folder = os.path.dirname(given) or os.curdir
-    if not os.path.isdir(folder):
-        raise DataError(f"--draw {given!r}: no directory {folder!r}; create it first")
     validate_format(Path(given))
-    return Path(given)
+    return require_writable(given, "--draw")
 
 
 @click.command()
@@ -73,6 +69,10 @@ def check(
     from causalrules.graph.graph import CausalGraph
 
     causal_graph = CausalGraph.read(graph, latent)
+    if draw is not None:
+        from causalrules.report.drawing import require_drawable
+
+        require_drawable(causal_graph)
     columns = None
     if file is not None:
         columns, others = _columns(file, target, control, actionable)

@@ -10,7 +10,7 @@ import rich_click as click
 
 from causalrules.cli import options, output
 from causalrules.cli.messages import say
-from causalrules.exceptions import OptionError
+from causalrules.exceptions import FileError, OptionError
 from causalrules.text import counted, printable
 from causalrules.writing import replace_file
 
@@ -47,8 +47,8 @@ def discover(
     progress = False if quiet else None
     rules = search(file, **options.given(question), progress=progress)
     rules, interrupted = trusted(rules, question, permutations, trust, quiet)
-    write(rules, form, output, report, quiet)
-    if interrupted:
+    written = write(rules, form, output, report, quiet)
+    if interrupted or not written:
         ctx.exit(1)
 
 
@@ -69,18 +69,31 @@ def trusted(
         return rules, True
 
 
-def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, quiet: bool) -> None:
-    """Print the rules or write them to files, and say what a reader of the bare rules would miss."""
+def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, quiet: bool) -> bool:
+    """Print the rules or write them to files, and say what a reader of the bare rules would miss.
+
+    Rules that cannot be written are printed: nothing that was found is lost. Returns whether all was written.
+    """
+    complete = True
     text = rules.to_json() if form == "json" else output.to_csv(rules) if form == "csv" else str(rules)
+    if path is not None:
+        try:
+            replace_file(path, text + "\n")
+        except FileError as error:
+            say("Error", f"{error}; the rules are printed instead", "red")
+            complete, path = False, None
     if path is None:
         click.echo(text)
-    else:
-        replace_file(path, text + "\n")
     if report is not None:
-        rules.to_html(report)
+        try:
+            rules.to_html(report)
+        except FileError as error:
+            say("Error", f"{error}; the report is not written", "red")
+            complete = False
     if not quiet and (path is not None or form != "table"):
         from causalrules.report.terminal import sentences
 
         written = [] if path is None else [f"{counted(len(rules), 'rule')} written to {str(path)!r}"]
         for remark in (*written, *sentences(rules)):
             click.echo(printable(remark), err=True)
+    return complete

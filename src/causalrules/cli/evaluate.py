@@ -47,6 +47,6 @@ def evaluate(
 
     measured = measure(file, list(rules), **options.given(question))
     measured, interrupted = trusted(measured, question, permutations, trust, quiet)
-    write(measured, form, output, report, quiet)
-    if interrupted:
+    written = write(measured, form, output, report, quiet)
+    if interrupted or not written:
         ctx.exit(1)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+import sys
 import warnings
+from functools import partial
 from typing import Any
 
 import rich_click as click
 
-from causalrules.exceptions import CausalRulesError, CausalRulesWarning, InadmissibleError, InputError, OptionError
+from causalrules.exceptions import (
+    CausalRulesError,
+    CausalRulesWarning,
+    InadmissibleError,
+    InputError,
+    OptionError,
+    UnsavedWarning,
+)
 from causalrules.question import flag
 from causalrules.text import printable
 
@@ -21,9 +33,12 @@ class Commands(click.RichGroup):
         """Run a command, and turn its errors into messages and exit codes."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", CausalRulesWarning)
-            warnings.showwarning = _show_warning
+            unsaved: list[Warning | str] = []
+            warnings.showwarning = partial(_show_warning, unsaved)
             try:
-                return super().invoke(ctx)
+                result = super().invoke(ctx)
+                if not unsaved:
+                    return result
             except InadmissibleError as error:
                 for line in (*error.verdict.summary().splitlines(), _ANYWAY):
                     click.echo(printable(line), err=True)
@@ -34,6 +49,13 @@ class Commands(click.RichGroup):
                 say("Error", in_options(error), "red")
             except KeyboardInterrupt:
                 say("Interrupted", "nothing was found yet", "red")
+            except MemoryError:
+                say("Error", "there is not enough memory; search fewer columns or rows, or free some", "red")
+            except OSError as error:
+                if error.errno == errno.EPIPE:  # click knows what to do
+                    raise
+                say("Error", f"cannot write the output: {error.strerror or error}", "red")
+                _discard_output()
             ctx.exit(1)
 
 
@@ -46,8 +68,17 @@ def in_options(error: CausalRulesError) -> str:
 
 def say(label: str, message: str, colour: str) -> None:
     """Print a labelled line on standard error."""
-    click.secho(f"{label}: {printable(message)}", fg=colour, err=True)
+    with contextlib.suppress(OSError):  # there is nowhere left to say it
+        click.secho(f"{label}: {printable(message)}", fg=colour, err=True)
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+def _show_warning(unsaved: list[Warning | str], message: Warning | str, *_: Any, **__: Any) -> None:
     say("Warning", str(message), "yellow")
+    if isinstance(message, UnsavedWarning):
+        unsaved.append(message)
+
+
+def _discard_output() -> None:
+    """Let what is left in the buffer of a full standard output go nowhere, instead of failing once more at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -14,6 +14,7 @@ import rich_click as click
 
 from causalrules.exceptions import DataError, OptionError
 from causalrules.question import TRUST
+from causalrules.writing import require_writable
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
@@ -26,16 +27,13 @@ def checked(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
     """Reject a path that cannot be written before the search, not after it."""
     if given is None:
         return None
-    folder, data, option = os.path.dirname(given) or os.curdir, ctx.params["file"], param.opts[0]
-    if os.path.isdir(given):
-        raise DataError(f"{option} {given!r} is a directory; name a file in it")
-    if not os.path.isdir(folder):
-        raise DataError(f"{option} {given!r}: there is no directory {folder!r}; make it first")
+    data, option = ctx.params["file"], param.opts[0]
+    path = require_writable(given, option)
     if os.path.exists(given) and os.path.exists(data) and os.path.samefile(given, data):
         raise DataError(f"{option} {given!r} is the data itself; name another file")
     if option == "--report" and not given.lower().endswith((".html", ".htm")):
         raise OptionError(f"{option} {given!r}: a report is an HTML file; name one that ends in .html")
-    return Path(given)
+    return path
 
 
 def to_csv(rules: RuleSet) -> str:

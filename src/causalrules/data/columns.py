@@ -100,10 +100,11 @@ class Column:
     missing: NDArray[np.bool_]
     scalar: Callable[[Any], Scalar]
     order: tuple[Scalar, ...] | None = None
+    limits: tuple[int, int] | None = None
 
     def take(self, rows: NDArray[np.bool_]) -> Column:
         """Select rows."""
-        return Column(self.data[rows], self.missing[rows], self.scalar, self.order)
+        return Column(self.data[rows], self.missing[rows], self.scalar, self.order, self.limits)
 
     def histogram(self, weights: NDArray[np.int64] | None = None) -> Histogram:
         """Count the rows of each value, each row as often as its weight says."""
@@ -157,26 +158,38 @@ def number(data: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Colu
 
 def moments(data: NDArray[np.int64], missing: NDArray[np.bool_], form: str) -> Column:
     """Return a column of dates (in days), or of datetimes, times or durations (in microseconds)."""
-    return Column(data, missing, _MOMENTS[form])
-
-
-def _moment(convert: Callable[[int], Scalar]) -> Callable[[int], Scalar]:
-    def scalar(value: int) -> Scalar:
-        try:
-            return convert(value)
-        except (OverflowError, ValueError) as error:
-            raise DataError("a date is outside the years 1 to 9999; correct it first") from error
-
-    return scalar
+    return Column(data, missing, _MOMENTS[form], None, LIMITS[form])
 
 
 _MOMENTS: dict[str, Callable[[Any], Scalar]] = {
-    "date": _moment(lambda days: (EPOCH + dt.timedelta(days=days)).date()),
-    "datetime": _moment(lambda value: EPOCH + value * MICROSECOND),
-    "utc": _moment(lambda value: EPOCH.replace(tzinfo=dt.UTC) + value * MICROSECOND),
-    "time": _moment(lambda value: (EPOCH + value * MICROSECOND).time()),
-    "duration": _moment(lambda value: value * MICROSECOND),
+    "date": lambda days: (EPOCH + dt.timedelta(days=days)).date(),
+    "datetime": lambda value: EPOCH + value * MICROSECOND,
+    "utc": lambda value: EPOCH.replace(tzinfo=dt.UTC) + value * MICROSECOND,
+    "time": lambda value: (EPOCH + value * MICROSECOND).time(),
+    "duration": lambda value: value * MICROSECOND,
 }
+# The numbers that stand for what Python can hold: the years 1 to 9999, and durations that fit into 64 bits.
+_YEARS = (dt.datetime.min - EPOCH) // MICROSECOND, (dt.datetime.max - EPOCH) // MICROSECOND
+TOO_FAR = 2**63 - 1
+LIMITS: dict[str, tuple[int, int]] = {
+    "date": ((dt.date.min - EPOCH.date()).days, (dt.date.max - EPOCH.date()).days),
+    "datetime": _YEARS,
+    "utc": _YEARS,
+    "time": (0, dt.timedelta(days=1) // MICROSECOND - 1),
+    "duration": (-TOO_FAR, TOO_FAR - 1),
+}
+
+
+def python_value(value: Any) -> Any:
+    """Return a value of NumPy or pandas as Python's own; others as they are."""
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        if value.dtype.kind in "Mm":
+            moment: Any = value
+            value = moment if moment.dtype == "M8[D]" else moment.astype(f"{moment.dtype.kind}8[us]")
+        value = value.item()
+    if hasattr(value, "to_pydatetime"):
+        return value.to_pydatetime(warn=False)
+    return value.to_pytimedelta() if hasattr(value, "to_pytimedelta") else value
 
 
 def form(kind: Kind, values: Values) -> str:
@@ -204,6 +217,27 @@ def check_names(names: Sequence[str]) -> None:
         raise DataError(
             f"column name{'s' * (len(repeated) > 1)} used more than once: {shorten(repeated)}; rename the columns"
         )
+
+
+def check_values(name: str, column: Column) -> None:
+    """Raise a DataError for infinite numbers, and for dates that Python cannot hold."""
+    if column.data.dtype.kind == "f":
+        infinite = np.flatnonzero(np.isinf(column.data) & ~column.missing)
+        if len(infinite):
+            raise infinite_values(name, len(infinite), int(infinite[0]) + 1)
+    if column.limits is not None:
+        least, most = column.limits
+        far = np.flatnonzero(((column.data < least) | (column.data > most)) & ~column.missing)
+        if len(far):
+            raise far_moments(name, len(far), int(far[0]) + 1)
+
+
+def far_moments(name: str, n_values: int, row: int) -> DataError:
+    """Return the error for dates and durations that Python cannot hold; `row` is the first."""
+    return DataError(
+        f"column {name!r} holds {counted(n_values, 'value')} outside the years 1 to 9999 (durations: 292,000 years), "
+        f"the first in row {row:,}; correct them, or leave the column out"
+    )
 
 
 def infinite_values(name: str, n_values: int, row: int) -> DataError:

@@ -251,10 +251,17 @@ def read_dask(frame: Any, client: Any, target: str, weights: str | None) -> Dist
 
     if not frame.npartitions:
         raise DataError("the Dask table has no partitions")
+    if getattr(client, "asynchronous", False):
+        raise DataError(
+            "this client is asynchronous; pass one that is not, as Client(address) outside of a coroutine",
+            parameter="client",
+        )
     if client is not None:
         return DistributedTable(frame, client, target, weights)
     try:
         client = distributed.default_client()
+        if client.asynchronous:
+            raise ValueError
     except ValueError:
         client = distributed.Client(processes=False, dashboard_address=None, set_as_default=False)
         table = DistributedTable(frame, client, target, weights)

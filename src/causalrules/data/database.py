@@ -8,13 +8,13 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-import tempfile
+import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,9 +30,17 @@ from causalrules.data.columns import (
 )
 from causalrules.data.table import default_library
 from causalrules.exceptions import DataError, FileError, OptionError
+from causalrules.temporary import Folder
+from causalrules.waiting import interruptible
+
+T = TypeVar("T")
 
 # Rows of a slice: whole row groups of the Parquet files that DuckDB writes.
 SLICE = 8 * 122_880
+# Columns are fetched together up to so many values, and at most so many: DuckDB takes time to plan a query for every
+# column that the table has, whether it is asked for or not.
+_AHEAD, _MOST_TOGETHER = 1 << 20, 10_000
+_MOST_CONDITIONS = 500
 
 _INTEGERS = {f"{sign}{size}int" for sign in ("", "u") for size in ("tiny", "small", "", "big")} | {
     "integer",
@@ -57,7 +65,8 @@ class Database:
     def __init__(self, on_disk: bool = False) -> None:
         import duckdb
 
-        self.folder = Path(tempfile.mkdtemp(prefix="causalrules-"))
+        self._home = Folder()
+        self.folder = self._home.path
         self.connection = duckdb.connect(
             ":memory:",
             config={
@@ -71,17 +80,28 @@ class Database:
         else:
             self.connection.execute("ATTACH ':memory:' AS store (COMPRESS)")
         self.connection.execute("USE store")
-        weakref.finalize(self, _close, self.connection, self.folder)
+        weakref.finalize(self, _close, self.connection, self._home)
 
-    def rows(self, query: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+    def run(self, work: Callable[[], T], watch: Callable[[], None] | None = None) -> T:
+        """Return what a call of DuckDB returns; Ctrl-C interrupts it."""
+        return interruptible(work, self.connection.interrupt, watch)
+
+    def execute(self, query: str, parameters: Sequence[Any] = ()) -> None:
+        """Run a statement without a result."""
+        self.run(lambda: self.connection.execute(query, list(parameters)))
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Fetch the result of a query as tuples."""
-        result: list[tuple[Any, ...]] = self.connection.execute(query, parameters or []).fetchall()
-        return result
+        return self.run(lambda: self.connection.execute(query, list(parameters)).fetchall())
+
+    def arrays(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Fetch the result of a query as arrays, one per column; masked where values are missing."""
+        return self.run(lambda: list(self.connection.execute(query, list(parameters)).fetchnumpy().values()))
 
 
-def _close(connection: Any, folder: Path) -> None:
+def _close(connection: Any, home: Folder) -> None:
     connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    home.remove()
 
 
 @dataclass(frozen=True)
@@ -126,14 +146,21 @@ class DuckDBSource:
         self.unusable: dict[str, str] = {}
         self.n_rows = int(database.rows("SELECT count(*) FROM data")[0][0])
         self._fetch: dict[str, tuple[str, str]] = {}
+        self._fetched: dict[str, Any] = {}
+        self._questions: list[tuple[str, Callable[[bool], None]]] = []
         for name, (dtype, column) in zip(names, types, strict=True):
             self._classify(name, column, dtype)
+        self._ask()
+        # Columns are used in the order of their names.
+        self._sorted = sorted(self.kinds)
+        self._place = {name: place for place, name in enumerate(self._sorted)}
 
     def _classify(self, name: str, column: str, dtype: str) -> None:
         if dtype in _INTEGERS or dtype in ("float", "double"):
             self.kinds[name], self._fetch[name] = Kind.NUMBER, ("number", column)
-        elif dtype in ("hugeint", "uhugeint", "decimal"):
-            self.kinds[name], self._fetch[name] = Kind.NUMBER, ("number", self._exact(name, column, dtype))
+        elif dtype in ("hugeint", "uhugeint") or dtype.startswith("decimal"):
+            self.kinds[name], self._fetch[name] = Kind.NUMBER, ("number", f"{column}::DOUBLE")
+            self._check_exact(name, column, dtype)
         elif dtype == "boolean":
             self.kinds[name], self._fetch[name] = Kind.BOOLEAN, ("boolean", f"{column}::INTEGER")
         elif dtype in ("varchar", "uuid", "enum", "null", '"null"'):
@@ -141,23 +168,40 @@ class DuckDBSource:
         elif dtype in _MOMENTS:
             form, expression = _MOMENTS[dtype]
             self.kinds[name], self._fetch[name] = Kind.DATE, (form, expression.format(column))
-            if dtype == "timestamp_ns" and self._any(f"epoch_ns({column}) % 1000 <> 0"):
-                self.notes.append(finer_than_microseconds(name))
+            if dtype == "timestamp_ns":
+                self._note_if(f"epoch_ns({column}) % 1000 <> 0", finer_than_microseconds(name))
         else:
             self.unusable[name] = f"holds {dtype} values, which are not scalars; split it into columns"
             self.notes.append(f"column {name!r} is left out: it {self.unusable[name]}")
 
-    def _exact(self, name: str, column: str, dtype: str) -> str:
-        if dtype != "decimal":
-            lost = f"{column} IS NOT NULL AND TRY_CAST({column} AS BIGINT) IS NULL"
-            if not self._any(lost):
-                return f"{column}::BIGINT"
-        if self._any(f"TRY_CAST({column}::DOUBLE::VARCHAR AS DECIMAL(38, 18)) <> {column}"):
-            self.notes.append(inexact_numbers(name))
-        return f"{column}::DOUBLE"
+    def _check_exact(self, name: str, column: str, dtype: str) -> None:
+        """Fetch integers that fit into 64 bits as such; of other numbers, note it if floats do not hold them."""
+        exact = f"TRY_CAST({column}::DOUBLE::VARCHAR AS {dtype}) IS NOT DISTINCT FROM {column}"
+        if dtype.startswith("decimal"):
+            self._note_if(f"NOT ({exact})", inexact_numbers(name))
+            return
+        fits = f"{column} IS NULL OR TRY_CAST({column} AS BIGINT) IS NOT NULL"
 
-    def _any(self, condition: str) -> bool:
-        return bool(self._database.rows(f"SELECT count(*) FROM data WHERE {condition}")[0][0])
+        def decide(too_large: bool) -> None:
+            if not too_large:
+                self._fetch[name] = "number", f"{column}::BIGINT"
+
+        self._questions.append((f"NOT ({fits})", decide))
+        # Beyond 64 bits somewhere, and a number that no float is.
+        self._note_if(f"NOT ({exact})", inexact_numbers(name), unless=lambda: self._fetch[name][1].endswith("BIGINT"))
+
+    def _note_if(self, condition: str, note: str, unless: Callable[[], bool] = lambda: False) -> None:
+        self._questions.append((condition, lambda found: self.notes.append(note) if found and not unless() else None))
+
+    def _ask(self) -> None:
+        """Ask whether any row satisfies each of the conditions, of many columns at once."""
+        for start in range(0, len(self._questions), _MOST_CONDITIONS):
+            asked = self._questions[start : start + _MOST_CONDITIONS]
+            conditions = ", ".join(f"coalesce(bool_or({condition}), false)" for condition, _ in asked)
+            (found,) = self._database.rows(f"SELECT {conditions} FROM data")
+            for (_, decide), answer in zip(asked, found, strict=True):
+                decide(bool(answer))
+        self._questions.clear()
 
     @property
     def folder(self) -> Path:
@@ -171,24 +215,50 @@ class DuckDBSource:
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Fetch the result of a query as tuples, for few rows."""
         with _reading("the rows"):
-            return self._database.rows(query, list(parameters))
+            return self._database.rows(query, parameters)
 
     def arrays(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Fetch the result of a query as arrays, one per column; masked where values are missing."""
         with _reading("the rows"):
-            return list(self._database.connection.execute(query, list(parameters)).fetchnumpy().values())
+            return self._database.arrays(query, parameters)
 
     def column(self, name: str) -> Column:
         """Return the whole column, its rows in the same order on every call."""
+        form, expression = self._fetch[name]
         with _reading(f"column {name!r}"):
-            return self._column(*self._fetch[name])
+            if name not in self._fetched:
+                self._fetch_around(name)
+            if name in self._fetched:
+                return self._column(form, self._fetched[name])
+            if form == "text":
+                return self._enumerated(expression)
+            (fetched,) = self._database.arrays(f"SELECT {expression} FROM data")
+            return self._column(form, fetched)
 
-    def _column(self, form: str, expression: str) -> Column:
-        if form == "text":
-            return self._text(expression)
-        fetched = self._numpy(f"SELECT {expression} FROM data")
+    def _fetch_around(self, name: str) -> None:
+        """Fetch a column of few rows together with those that are used after it."""
+        import duckdb
+
+        width = min(_MOST_TOGETHER, _AHEAD // max(1, self.n_rows))
+        if width < 2:
+            return
+        # Always the same groups, so that columns in any order fetch each at most once in a row.
+        start = self._place[name] // width * width
+        names = self._sorted[start : start + width]
+        select = ", ".join(f"{self._fetch[each][1]} AS e{place}" for place, each in enumerate(names))
+        try:
+            self._fetched = dict(zip(names, self._database.arrays(f"SELECT {select} FROM data"), strict=True))
+        except duckdb.Error:  # one of them cannot be read: fetch this one alone
+            self._fetched = {}
+
+    def _column(self, form: str, fetched: Any) -> Column:
         missing = np.ma.getmaskarray(fetched)
         values = np.ma.getdata(fetched)
+        if form == "text":
+            labels = sorted(set(values[~missing].tolist()))
+            place = {label: code for code, label in enumerate(labels)}
+            found = (-1 if hidden else place[text] for text, hidden in zip(values, missing, strict=True))
+            return coded(np.fromiter(found, np.int32, len(values)), tuple(labels))
         if form == "number":
             return number(values, missing)
         if form == "boolean":
@@ -197,22 +267,18 @@ class DuckDBSource:
             return coded(codes, (False, True))
         return moments(values.astype(np.int64), missing, form)
 
-    def _text(self, expression: str) -> Column:
+    def _enumerated(self, expression: str) -> Column:
         # An enumeration passes each distinct string to Python once, and integers for the rows.
         distinct = f"SELECT DISTINCT {expression} AS value FROM data WHERE {expression} IS NOT NULL ORDER BY value"
         labels = tuple(value for (value,) in self._database.rows(distinct))
         if not labels:
             return coded(np.full(self.n_rows, -1, np.int32), ())
-        self._database.connection.execute(f"CREATE OR REPLACE TYPE labels AS ENUM ({distinct})")
-        fetched = self._numpy(f"SELECT enum_code(({expression})::labels) FROM data")
-        self._database.connection.execute("DROP TYPE labels")
+        self._database.execute(f"CREATE OR REPLACE TYPE labels AS ENUM ({distinct})")
+        (fetched,) = self._database.arrays(f"SELECT enum_code(({expression})::labels) FROM data")
+        self._database.execute("DROP TYPE labels")
         return coded(np.ma.filled(fetched.astype(np.int32), -1), labels)
 
-    def _numpy(self, query: str) -> Any:
-        (array,) = self._database.connection.execute(query).fetchnumpy().values()
-        return array
-
-    def select(self, query: str) -> DuckDBSource:
+    def select(self, query: str, time_limit: float | None = None) -> DuckDBSource:
         """Run the user's SELECT over the table `data`, whose columns have their own names; it can read nothing else."""
         import duckdb
 
@@ -224,11 +290,11 @@ class DuckDBSource:
                     parameter="query",
                 )
             _check_cases(list(self._named))
-            return self._select(query)
+            return self._select(query, _limits(self.folder, time_limit))
         except duckdb.Error as error:
             raise OptionError(str(error).splitlines()[0], parameter="query") from error
 
-    def _select(self, query: str) -> DuckDBSource:
+    def _select(self, query: str, watch: Callable[[], None]) -> DuckDBSource:
         connection = self._database.connection
         answer = Database()
         path = answer.folder / "query.parquet"
@@ -240,16 +306,34 @@ class DuckDBSource:
         connection.execute(f"CREATE VIEW named.data AS SELECT {columns} FROM store.main.data")
         folders = [f"{folder.resolve()}{os.sep}" for folder in (self.folder, answer.folder)]
         connection.execute("SET allowed_directories = ?", [folders])
-        connection.execute("SET allowed_paths = ?", [[str(place.resolve()) for place in self._files]])
+        # A name that could be a pattern is looked up in its literal form.
+        allowed = {form for place in self._files for form in (str(place.resolve()), literal(place))}
+        connection.execute("SET allowed_paths = ?", [sorted(allowed)])
         connection.execute("SET python_enable_replacements = false")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         connection.execute("USE store.named")
-        relation = connection.sql(query)
+        relation = self._database.run(lambda: connection.sql(query), watch)
         names = [str(name) for name in relation.columns]
         check_names(names)
-        relation.to_parquet(str(path))
+        self._database.run(lambda: relation.to_parquet(str(path)), watch)
         return from_parquet(answer, [path], names)
+
+
+def _limits(folder: Path, time_limit: float | None) -> Callable[[], None]:
+    """Return a function that raises a DataError once a query takes too long, or half of the free disk."""
+    begun, free = time.monotonic(), shutil.disk_usage(folder).free
+
+    def watch() -> None:
+        if time_limit is not None and time.monotonic() - begun > time_limit:
+            raise DataError("the time limit passed before its result was there; ask for less", parameter="query")
+        if shutil.disk_usage(folder).free < free / 2:
+            raise DataError(
+                f"its result fills the disk of {str(folder.parent)!r}; ask for less, or name a larger disk in TMPDIR",
+                parameter="query",
+            )
+
+    return watch
 
 
 def _check_cases(names: list[str]) -> None:
@@ -291,7 +375,7 @@ def read_relation(relation: Any) -> DuckDBSource:
     database = Database()
     path = database.folder / "relation.parquet"
     try:
-        relation.to_parquet(str(path))
+        database.run(lambda: relation.to_parquet(str(path)))
         return from_parquet(database, [path], names)
     except duckdb.Error as error:
         raise DataError(f"cannot read the relation: {str(error).splitlines()[0]}") from error
@@ -305,13 +389,19 @@ def literal(place: Path) -> str:
 def from_parquet(database: Database, paths: list[Path], names: list[str]) -> DuckDBSource:
     """Read Parquet files with the same columns."""
     columns = ", ".join(f"c{position}" for position in range(len(names)))
-    relation = database.connection.read_parquet([literal(path) for path in paths], hive_partitioning=False)
-    relation.create_view("file", replace=True)
-    database.connection.execute(f"CREATE VIEW data AS SELECT * FROM file AS renamed({columns})")
-    described = database.connection.execute("SELECT * FROM data LIMIT 0").description
-    types = [(column[1].id, f"c{position}") for position, column in enumerate(described)]
+    connection = database.connection
+    relation = database.run(lambda: connection.read_parquet([literal(path) for path in paths], hive_partitioning=False))
+    database.run(lambda: relation.create_view("file", replace=True))
+    database.execute(f"CREATE VIEW data AS SELECT * FROM file AS renamed({columns})")
+    described = database.run(lambda: connection.execute("SELECT * FROM data LIMIT 0").description)
+    types = [(_type_name(column[1]), f"c{position}") for position, column in enumerate(described)]
     slices = _parquet_slices(database, paths, columns, "file_row_number" in map(str.lower, names))
     return DuckDBSource(database, names, types, [], slices, paths)
+
+
+def _type_name(dtype: Any) -> str:
+    """Return the name of a type of DuckDB, of decimal numbers with their digits."""
+    return str(dtype).lower() if dtype.id == "decimal" else str(dtype.id)
 
 
 def _parquet_slices(database: Database, paths: list[Path], columns: str, whole_files: bool) -> list[Slice]:

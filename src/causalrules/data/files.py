@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import glob
 import gzip
@@ -9,16 +10,23 @@ import io
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from causalrules.data.columns import check_names
 from causalrules.data.database import Database, DuckDBSource, from_parquet, literal, rowid_slices
-from causalrules.data.inference import detect
+from causalrules.data.inference import detect_all
 from causalrules.exceptions import FileError, NoSuchFileError, OptionError
 from causalrules.text import shorten
 
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 _HEAD = 1 << 20
+# The first bytes of text in other encodings; those of UTF-32 begin like those of UTF-16.
+_MARKS = {
+    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 # Larger text files are stored on disk, compressed, instead of in memory.
 _KEPT_BYTES = 1 << 29
 
@@ -41,7 +49,7 @@ def read_path(path: str | os.PathLike[str], na_values: tuple[str, ...]) -> DuckD
             return _read_parquet(places, compressed)
     except FileError:
         raise
-    except (duckdb.Error, RuntimeError) as error:
+    except duckdb.Error as error:
         raise _explain(_culprit(places, str(error)), error) from error
     except (OSError, EOFError) as error:
         raise FileError(f"cannot read {os.fspath(path)!r}: {error}") from error
@@ -75,6 +83,10 @@ def _check_file(text: str, place: Path) -> None:
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
         raise FileError(f"{text!r} is an address, not a file on this computer; download it first")
     try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise FileError(f"the name {text!r} is not UTF-8, which DuckDB cannot open; rename the file") from None
+    try:
         if place.is_dir():
             raise FileError(f"{text!r} is a directory; name a file in it")
         if not place.exists():
@@ -104,6 +116,8 @@ def _explain(place: Path, error: Exception) -> FileError:
         return FileError(f"{where}: {counts[2]} fields where the header has {counts[1]}; correct or quote that line")
     if "unterminated quote" in message:
         return FileError(f"{where}: a quote is opened and never closed; close it or double it")
+    if "reached an invalid state" in message:
+        return FileError(f"{where}: a line break or a quote is out of place; quote the field that holds it")
     return FileError(f"cannot read {where}: {message.splitlines()[0]}")
 
 
@@ -141,7 +155,8 @@ def _schema(database: Database, path: Path) -> dict[str, str]:
             open_nodes += nodes[position][1] - 1
             position += 1
     check_names(names)
-    types = database.connection.read_parquet(literal(path), hive_partitioning=False).types
+    connection = database.connection
+    types = database.run(lambda: connection.read_parquet(literal(path), hive_partitioning=False).types)
     return dict(zip(names, map(str, types), strict=True))
 
 
@@ -162,6 +177,8 @@ def _check_same(first: Path, columns: dict[str, str], other: Path, other_columns
 
 
 def _read_text(places: list[Path], delimiters: str, compressed: bool, na_values: tuple[str, ...]) -> DuckDBSource:
+    import duckdb
+
     names, delimiter = _header(places[0], delimiters, compressed)
     for place in places[1:]:
         other_names, other_delimiter = _header(place, delimiters, compressed)
@@ -179,31 +196,78 @@ def _read_text(places: list[Path], delimiters: str, compressed: bool, na_values:
         "escape='\"', comment='', nullstr=?, compression=?, hive_partitioning=false, strict_mode=true, "
         "null_padding=false)"
     )
-    parameters = [
-        [literal(place) for place in places],
-        delimiter,
-        ["", *na_values],
-        "gzip" if compressed else "none",
-    ]
     # The text is kept, which is small when compressed, and cast when a column is fetched.
-    database.connection.execute(f"CREATE TABLE data AS SELECT * FROM {source}", parameters)
-    database.connection.execute("CHECKPOINT")
+    create = f"CREATE TABLE data AS SELECT * FROM {source}"
+    form = [delimiter, ["", *na_values]]
+    try:
+        database.execute(create, [[literal(place) for place in places], *form, "gzip" if compressed else "none"])
+    except duckdb.Error:
+        # DuckDB reads either kind of line end, but not both in one file.
+        if not any(_ends_lines_differently(place, compressed) for place in places):
+            raise
+        same = [database.folder / f"data{number}.csv" for number in range(len(places))]
+        for place, path in zip(places, same, strict=True):
+            _end_lines_alike(place, compressed, path)
+        database.execute(create, [[literal(path) for path in same], *form, "none"])
+        for path in same:
+            path.unlink()
+    database.execute("CHECKPOINT")
     n_rows = database.rows("SELECT count(*) FROM data")[0][0]
     if not n_rows:
         raise FileError(f"{str(places[0])!r} has a header and no rows")
     notes: list[str] = []
-    types = [detect(database.rows, f"c{position}", name, notes) for position, name in enumerate(names)]
+    types = detect_all(database.rows, names, n_rows, notes)
     return DuckDBSource(database, names, types, notes, rowid_slices(n_rows))
+
+
+def _open(place: Path, compressed: bool) -> gzip.GzipFile | IO[bytes]:
+    return gzip.open(place) if compressed else place.open("rb")
+
+
+def _unquoted(place: Path, compressed: bool) -> Iterator[tuple[bytes, bool]]:
+    """Yield the parts of a text file between quotes, and whether each is outside of them."""
+    outside, cut = True, b""
+    with _open(place, compressed) as file:
+        while piece := file.read(_HEAD):
+            piece, cut = cut + piece, b""
+            if piece.endswith(b"\r"):  # a line end may be cut in two
+                piece, cut = piece[:-1], b"\r"
+            for number, part in enumerate(piece.split(b'"')):
+                if number:
+                    yield b'"', False
+                    outside = not outside
+                yield part, outside
+    yield cut, outside
+
+
+def _ends_lines_differently(place: Path, compressed: bool) -> bool:
+    with_return = without = False
+    for part, outside in _unquoted(place, compressed):
+        if outside:
+            n_returns = part.count(b"\r\n")
+            with_return |= n_returns > 0
+            without |= part.count(b"\n") > n_returns
+        if with_return and without:
+            return True
+    return False
+
+
+def _end_lines_alike(place: Path, compressed: bool, path: Path) -> None:
+    """Copy a text file with one kind of line end; quoted fields stay as they are."""
+    with path.open("wb") as copy:
+        for part, outside in _unquoted(place, compressed):
+            copy.write(part.replace(b"\r\n", b"\n") if outside else part)
 
 
 def _header(place: Path, delimiters: str, compressed: bool) -> tuple[list[str], str]:
     """Return the names of the columns and the delimiter."""
-    with gzip.open(place) if compressed else place.open("rb") as file:
+    with _open(place, compressed) as file:
         head = file.read(_HEAD)
     if not head.strip():
         raise FileError(f"{str(place)!r} is empty")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FileError(f"{str(place)!r} is UTF-16; save it as UTF-8")
+    for encoding, marks in _MARKS.items():
+        if head.startswith(marks):
+            raise FileError(f"{str(place)!r} is {encoding}; save it as UTF-8")
     if b"\0" in head:
         raise FileError(f"{str(place)!r} is not a text file: it holds zero bytes")
     try:

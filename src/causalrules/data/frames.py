@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
@@ -16,20 +18,25 @@ from numpy.typing import NDArray
 from causalrules.data.columns import (
     EPOCH,
     MICROSECOND,
+    TOO_FAR,
     Column,
     Kind,
+    Scalar,
     check_names,
     coded,
     finer_than_microseconds,
     inexact_numbers,
     moments,
     number,
+    python_value,
 )
 from causalrules.data.table import Source, default_library
 from causalrules.exceptions import DataError
 from causalrules.text import counted, shorten
 
 _TEXT_CHUNK = 100_000
+# Python does not write integers beyond 4,300 digits.
+_MANY_DIGITS = "holds whole numbers of thousands of digits; shorten them"
 
 
 class _Frame:
@@ -44,30 +51,47 @@ class _Frame:
         self._raw = columns
         # Text is encoded once, because each time would visit every string again.
         self._encoded: dict[str, Column] = {}
+        self._ordered: dict[str, tuple[Scalar, ...]] = {}
         for name, raw in columns.items():
             self._classify(name, raw)
 
     def _classify(self, name: str, raw: Any) -> None:
         kind = _array_kind(raw) if isinstance(raw, np.ndarray) else _series_kind(raw)
-        if kind is not None:
+        if kind is Kind.ORDERED:
+            labels = _ordered_labels(name, raw.dtype.categories, self.notes)
+            if isinstance(labels, str):
+                self._leave_out(name, labels)
+            else:
+                self.kinds[name], self._ordered[name] = kind, labels
+        elif kind is not None:
             self.kinds[name] = kind
             if kind is Kind.DATE and _has_nanoseconds(raw):
                 self.notes.append(finer_than_microseconds(name))
             if not isinstance(raw, np.ndarray) and isinstance(raw.dtype, nw.Categorical):
-                self._encoded[name] = _categories(name, raw, self.notes)
-            return
-        column = _from_objects(name, raw, self.notes)
-        if isinstance(column, str):
-            self.unusable[name] = column
-            self.notes.append(f"column {name!r} is left out: it {column}")
+                self._encode(name, kind, _categories(name, raw, self.notes))
         else:
-            self.kinds[name], self._encoded[name] = column
+            found = _from_objects(name, raw, self.notes)
+            self._encode(name, *(found if isinstance(found, tuple) else (Kind.TEXT, found)))
+
+    def _encode(self, name: str, kind: Kind, column: Column | str) -> None:
+        if isinstance(column, str):
+            self._leave_out(name, column)
+        else:
+            self.kinds[name], self._encoded[name] = kind, column
+
+    def _leave_out(self, name: str, reason: str) -> None:
+        self.kinds.pop(name, None)
+        self.unusable[name] = reason
+        self.notes.append(f"column {name!r} is left out: it {reason}")
 
     def column(self, name: str) -> Column:
         if name in self._encoded:
             return self._encoded[name]
         raw, kind = self._raw[name], self.kinds[name]
-        column = _array_column(raw) if isinstance(raw, np.ndarray) else _series_column(raw, kind)
+        if name in self._ordered:
+            column = coded(_category_codes(raw), self._ordered[name], ordered=True)
+        else:
+            column = _array_column(raw) if isinstance(raw, np.ndarray) else _series_column(raw, kind)
         if column.data.dtype == np.int32:
             self._encoded[name] = column
         return column
@@ -83,7 +107,7 @@ def read_object(data: Any) -> Source:
             )
         if data.ndim != 1:
             raise DataError(f"a structured array must have one dimension, not {data.ndim}")
-        return _Frame({name: np.asarray(data[name]) for name in data.dtype.names}, default_library())
+        return _Frame({name: np.asanyarray(data[name]) for name in data.dtype.names}, default_library())
     if isinstance(data, Mapping):
         return _Frame(_dict_columns(data), default_library())
     try:
@@ -155,6 +179,7 @@ def _has_nanoseconds(raw: Any) -> bool:
         if getattr(raw.dtype, "time_unit", None) != "ns":
             return False
         raw = raw.to_numpy()
+    raw = np.where(np.ma.getmaskarray(raw), np.array("NaT", raw.dtype), np.ma.getdata(raw))
     if np.datetime_data(raw.dtype)[0] not in ("ns", "ps", "fs", "as"):
         return False
     kept = raw.astype(f"{raw.dtype.kind}8[us]")
@@ -162,10 +187,6 @@ def _has_nanoseconds(raw: Any) -> bool:
 
 
 def _series_column(series: nw.Series[Any], kind: Kind) -> Column:
-    if kind is Kind.ORDERED:
-        categories = tuple(_plain(value) for value in series.dtype.categories)  # type: ignore[attr-defined]
-        position = {category: index for index, category in enumerate(categories)}
-        return coded(_positions(_chunks(series), position), categories, ordered=True)
     if kind is Kind.TEXT:
         return _labelled(*_found(series))
     missing = series.is_null().to_numpy()
@@ -183,9 +204,47 @@ def _series_column(series: nw.Series[Any], kind: Kind) -> Column:
         return moments(np.fromiter(times, np.int64, len(series)), missing, "time")
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         return _array_column(series.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy(), "utc")
-    if isinstance(dtype, nw.Date):  # Arrow's dates in a pandas frame would be objects
-        return _array_column(series.cast(nw.Datetime("us")).to_numpy().astype("M8[D]"))
-    return _array_column(series.to_numpy())
+    array = series.to_numpy()
+    if isinstance(dtype, nw.Date) and array.dtype.kind == "O":  # Arrow's dates in a pandas frame
+        array = series.cast(nw.Datetime("us")).to_numpy().astype("M8[D]")
+    return _array_column(array)
+
+
+def _category_codes(series: nw.Series[Any]) -> NDArray[np.int32]:
+    """Return the position of each row's category, −1 if missing."""
+    if series.implementation.is_pandas_like():
+        return np.asarray(series.to_native().cat.codes, np.int32)
+    position = {category: index for index, category in enumerate(series.dtype.categories)}  # type: ignore[attr-defined]
+    codes = (-1 if _is_missing(value) else position[value] for value in _chunks(series))
+    return np.fromiter(codes, np.int32, len(series))
+
+
+def _ordered_labels(name: str, categories: Sequence[Any], notes: list[str]) -> tuple[Scalar, ...] | str:
+    """Return ordered categories as scalars of one type, else as text; or the reason why they cannot be used."""
+    plain = [python_value(category) for category in categories]
+    types = {type(value) for value in plain}
+    if types <= {int, float, Decimal} and len(types) + (Decimal in types) > 1:
+        with contextlib.suppress(OverflowError):
+            floats = [float(value) for value in plain]
+            if all(isinstance(value, float) or _same(value, each) for value, each in zip(plain, floats, strict=True)):
+                plain, types = floats, {float}
+    finite = all(_is_finite(value) for value in plain)
+    if len(types) <= 1 and types <= _SCALARS - {Decimal} and finite and len(set(plain)) == len(plain):
+        return tuple(plain)
+    try:
+        texts = [str(category) for category in categories]
+    except ValueError:
+        return _MANY_DIGITS
+    if repeated := [text for text, count in Counter(texts).items() if count > 1]:
+        return f"has several categories that are written {repeated[0]!r}; rename them"
+    kinds = " and ".join(sorted({type(category).__name__ for category in categories}))
+    notes.append(f"column {name!r} has {kinds} categories; they are read as text, such as {shorten(texts[:1])}")
+    return tuple(texts)
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether this is no infinite number, and no integer beyond 64 bits."""
+    return math.isfinite(value) if isinstance(value, float) else not isinstance(value, int) or abs(value) < 2**63
 
 
 def _found(series: nw.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
@@ -196,22 +255,24 @@ def _found(series: nw.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
     return _distinct(_chunks(series), len(series))
 
 
-def _categories(name: str, series: nw.Series[Any], notes: list[str]) -> Column:
-    """Encode unordered categories: as they are if all are of one type, else as text."""
+def _categories(name: str, series: nw.Series[Any], notes: list[str]) -> Column | str:
+    """Encode unordered categories: as they are if all are of one type, else as text; or say why not."""
     codes, found = _found(series)
     if any(_is_finer(value) for value in found):
         notes.append(finer_than_microseconds(name))
-    values = [None if _is_missing(value) else _plain(value) for value in found]
+    values = [None if _is_missing(value) else python_value(value) for value in found]
     types = {type(value) for value in values} - {type(None)}
     if len(types) > 1:
         notes.append(_mixes(name, types))
-    is_finite = all(math.isfinite(value) for value in values if isinstance(value, float))
-    if len(types) == 1 and types <= _SCALARS - {Decimal} and is_finite:
+    if len(types) == 1 and types <= _SCALARS - {Decimal} and all(_is_finite(value) for value in values):
         try:
             return _labelled(codes, values, own=True)
         except TypeError:  # datetimes with and without a time zone
             notes.append(f"column {name!r} mixes datetimes with and without a time zone; it is read as text")
-    return _labelled(codes, found)
+    try:
+        return _labelled(codes, found)
+    except ValueError:
+        return _MANY_DIGITS
 
 
 def _mixes(name: str, types: set[type]) -> str:
@@ -237,34 +298,35 @@ def _array_kind(array: NDArray[Any]) -> Kind | None:
 
 
 def _array_column(array: NDArray[Any], form: str = "datetime") -> Column:
+    masked, array = np.ma.getmaskarray(array), np.ma.getdata(array)
     if array.dtype.kind in "iuf":
-        return number(array)
+        return number(array, masked)
     if array.dtype.kind == "b":
-        return coded(array.astype(np.int32), (False, True))
+        return coded(np.where(masked, np.int32(-1), array.astype(np.int32)), (False, True))
     if array.dtype.kind == "U":
-        return _text(iter(array.tolist()), len(array))
-    missing = np.isnat(array)
+        texts = (None if hidden else text for text, hidden in zip(array.tolist(), masked.tolist(), strict=True))
+        return _text(texts, len(array))
+    missing = np.isnat(array) | masked
     if array.dtype.kind == "m":
-        return moments(array.astype("m8[us]").astype(np.int64), missing, "duration")
+        return moments(_microseconds(array), missing, "duration")
     if np.datetime_data(array.dtype)[0] == "D":
         return moments(array.astype(np.int64), missing, "date")
-    return moments(array.astype("M8[us]").astype(np.int64), missing, form)
+    return moments(_microseconds(array), missing, form)
+
+
+def _microseconds(array: NDArray[Any]) -> NDArray[np.int64]:
+    """Convert moments of any unit; those that 64 bits cannot hold, which NumPy would wrap round, are `TOO_FAR`."""
+    converted = array.astype(f"{array.dtype.kind}8[us]")
+    microseconds: NDArray[np.int64] = converted.astype(np.int64)
+    if np.datetime_data(array.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms"):
+        microseconds[(converted.astype(array.dtype) != array) & ~np.isnat(array)] = TOO_FAR
+    return microseconds
 
 
 def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating, Decimal)) and value != value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if hasattr(value, "to_pydatetime"):
-        value = value.to_pydatetime(warn=False)
-    elif hasattr(value, "to_pytimedelta"):
-        value = value.to_pytimedelta()
-    return value
 
 
 def _is_finer(value: Any) -> bool:
@@ -272,10 +334,6 @@ def _is_finer(value: Any) -> bool:
     if (not hasattr(value, "to_pydatetime") and not hasattr(value, "to_pytimedelta")) or _is_missing(value):
         return False
     return bool(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0))
-
-
-def _positions(values: Iterator[Any], position: Mapping[Any, int]) -> NDArray[np.int32]:
-    return np.fromiter((-1 if _is_missing(value) else position[_plain(value)] for value in values), np.int32)
 
 
 def _text(values: Iterator[Any], n_rows: int) -> Column:
@@ -304,7 +362,7 @@ def _time_microseconds(value: dt.time) -> int:
 
 def _from_objects(name: str, raw: Any, notes: list[str]) -> tuple[Kind, Column] | str:
     """Encode Python objects by their types, or return the reason why they cannot be used."""
-    values = [None if _is_missing(value) else _plain(value) for value in raw]
+    values = [None if _is_missing(value) else python_value(value) for value in raw]
     if any(_is_finer(value) for value in raw if not isinstance(value, str)):
         notes.append(finer_than_microseconds(name))
     missing = np.fromiter((value is None for value in values), np.bool_, len(values))
@@ -321,8 +379,11 @@ def _from_objects(name: str, raw: Any, notes: list[str]) -> tuple[Kind, Column] 
         return _dates(values, missing)
     if len(types) > 1:
         notes.append(_mixes(name, types))
-    # By their text, because 1, True and 1.0 are equal in Python, and the first would label them all.
-    return Kind.TEXT, _text((None if value is None else str(value) for value in values), len(values))
+    try:
+        # By their text, because 1, True and 1.0 are equal in Python, and the first would label them all.
+        return Kind.TEXT, _text((None if value is None else str(value) for value in values), len(values))
+    except ValueError:
+        return _MANY_DIGITS
 
 
 _SCALARS = {bool, int, float, str, Decimal, dt.date, dt.datetime, dt.time, dt.timedelta}

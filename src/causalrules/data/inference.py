@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from causalrules.text import counted, shorten
@@ -12,25 +12,89 @@ _NA_TOKENS = ("?", "NA", "N/A", "n/a", "na", "null", "NULL", "nan", "NaN", "None
 # "none" may well be a value among words: reported only in a column that is otherwise numeric.
 _NA_BESIDE_NUMBERS = (*_NA_TOKENS, "none")
 
+# Columns are looked at together up to so many values: every query takes time for each column of the table.
+_TOGETHER = 1 << 20
+
 # Runs a query over the table `data` and returns its rows.
 Ask = Callable[[str], list[tuple[Any, ...]]]
 
 
-def detect(ask: Ask, column: str, name: str, notes: list[str]) -> tuple[str, str]:
-    """Return the SQL type of a text column and the expression that casts it; append remarks to `notes`."""
-    # Most columns are numbers: other types are tried only where that fails.
-    values = f"SELECT {column} AS value, TRY_CAST({column} AS DOUBLE) AS number"
-    ((n_values, numbers, integers, leading_zeros, underscores, nans, huge),) = ask(
-        "SELECT count(*), count(number), "
-        r"count(integer) FILTER (regexp_full_match(value, '\s*[+-]?[0-9]+(\.0*)?\s*')), "
-        "count(*) FILTER (value >= '00' AND value < '0:'), count(*) FILTER (contains(value, '_')), "
-        "count(*) FILTER (isnan(number)), "
-        "count(*) FILTER (abs(number) >= 2::DOUBLE ** 63 AND regexp_full_match(value, '[+-]?[0-9]+')) "
-        f"FROM ({values}, TRY_CAST({column} AS BIGINT) AS integer FROM data WHERE {column} IS NOT NULL GROUP BY ALL)"
+def detect_all(ask: Ask, names: Sequence[str], n_rows: int, notes: list[str]) -> list[tuple[str, str]]:
+    """Return the SQL types of the text columns c0, c1, …, with the expressions that cast them.
+
+    Remarks are appended to `notes`, which call the columns by their names.
+    """
+    width = max(1, _TOGETHER // max(1, n_rows))
+    types: list[tuple[str, str]] = []
+    for start in range(0, len(names), width):
+        columns = [f"c{position}" for position in range(start, min(start + width, len(names)))]
+        values = _values(columns)
+        numeric = {row[0]: row[1:] for row in ask(_NUMERIC.format(values=values))}
+        # Most columns are numbers: other types are tried only where that fails.
+        others = [column for column in columns if column in numeric and not _is_numeric(numeric[column])]
+        other = {row[0]: row[1:] for row in ask(_OTHER.format(values=_values(others)))} if others else {}
+        for column, name in zip(columns, names[start : start + width], strict=True):
+            types.append(_type(column, name, numeric.get(column), other.get(column), notes))
+    return types
+
+
+def _values(columns: Sequence[str]) -> str:
+    """Return a query for the present values of columns, each with its column."""
+    if len(columns) == 1:
+        return f"SELECT '{columns[0]}' AS place, {columns[0]} AS value FROM data WHERE {columns[0]} IS NOT NULL"
+    return f"FROM (SELECT {', '.join(columns)} FROM data) UNPIVOT (value FOR place IN ({', '.join(columns)}))"
+
+
+_NUMERIC = r"""
+SELECT place, count(*), count(number), count(integer) FILTER (regexp_full_match(value, '\s*[+-]?[0-9]+(\.0*)?\s*')),
+    count(*) FILTER (value >= '00' AND value < '0:'), count(*) FILTER (contains(value, '_')),
+    count(*) FILTER (isnan(number)),
+    count(*) FILTER (abs(number) >= 2::DOUBLE ** 63 AND regexp_full_match(value, '[+-]?[0-9]+'))
+FROM (
+    SELECT place, value, TRY_CAST(value AS DOUBLE) AS number, TRY_CAST(value AS BIGINT) AS integer
+    FROM ({values}) GROUP BY ALL
+) GROUP BY place
+"""
+
+
+def _is_numeric(counts: tuple[Any, ...]) -> bool:
+    n_values, numbers, _, _, underscores, *_ = counts
+    return numbers == n_values and not underscores
+
+
+def _other_types() -> str:
+    day = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
+    clock = r"[0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?)?"
+    zone = "(Z|[+-][0-9]{{2}}(:[0-9]{{2}})?)"
+    tokens, more_tokens = (", ".join(f"'{token}'" for token in each) for each in (_NA_TOKENS, _NA_BESIDE_NUMBERS))
+    return (
+        "SELECT place, count(*) FILTER (value IN ('true', 'false', 'True', 'False', 'TRUE', 'FALSE')), "
+        f"count(*) FILTER (regexp_full_match(value, '{day}') AND TRY_CAST(value AS DATE) IS NOT NULL), "
+        f"count(*) FILTER (regexp_full_match(value, '{day}([ T]{clock})?') "
+        "AND TRY_CAST(value AS TIMESTAMP) IS NOT NULL), "
+        f"count(*) FILTER (regexp_full_match(value, '{day}[ T]{clock}{zone}') "
+        "AND TRY_CAST(value AS TIMESTAMPTZ) IS NOT NULL), "
+        f"count(*) FILTER (regexp_full_match(value, '{clock}') AND TRY_CAST(value AS TIME) IS NOT NULL), "
+        "count(*) FILTER (regexp_full_match(value, '-?[0-9]+(,[0-9]+)?')), min(value) FILTER (contains(value, ',')), "
+        f"count(*) FILTER (TRY_CAST(value AS DOUBLE) IS NULL AND value NOT IN ({more_tokens})), "
+        f"list(value ORDER BY value) FILTER (value IN ({more_tokens})), "
+        f"sum(n_rows) FILTER (value IN ({more_tokens})), "
+        f"list(value ORDER BY value) FILTER (value IN ({tokens})), sum(n_rows) FILTER (value IN ({tokens})) "
+        "FROM (SELECT place, value, count(*) AS n_rows FROM ({values}) GROUP BY ALL) GROUP BY place"
     )
-    if n_values == 0:
+
+
+_OTHER = _other_types()
+
+
+def _type(
+    column: str, name: str, numeric: tuple[Any, ...] | None, other: tuple[Any, ...] | None, notes: list[str]
+) -> tuple[str, str]:
+    """Return the type of a column by the counts of its values; none were counted where all are missing."""
+    if numeric is None:
         return "varchar", column
-    if numbers == n_values and not underscores:
+    n_values, numbers, integers, leading_zeros, _, nans, huge = numeric
+    if other is None:
         if leading_zeros:
             notes.append(f"column {name!r} is kept as text: some of its numbers begin with a zero, as codes do")
             return "varchar", column
@@ -43,40 +107,8 @@ def detect(ask: Ask, column: str, name: str, notes: list[str]) -> tuple[str, str
             )
         dtype = "bigint" if integers == n_values else "double"
         return dtype, f"{column}::{dtype}"
-    day = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    clock = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
-    zone = "(Z|[+-][0-9]{2}(:[0-9]{2})?)"
-    tokens, more_tokens = (", ".join(f"'{token}'" for token in each) for each in (_NA_TOKENS, _NA_BESIDE_NUMBERS))
-    (
-        (
-            booleans,
-            dates,
-            timestamps,
-            zoned,
-            times,
-            with_comma,
-            first_with_comma,
-            n_words,
-            found_beside_numbers,
-            rows_beside_numbers,
-            found,
-            token_rows,
-        ),
-    ) = ask(
-        "SELECT count(*) FILTER (value IN ('true', 'false', 'True', 'False', 'TRUE', 'FALSE')), "
-        f"count(*) FILTER (regexp_full_match(value, '{day}') AND TRY_CAST(value AS DATE) IS NOT NULL), "
-        f"count(*) FILTER (regexp_full_match(value, '{day}([ T]{clock})?') "
-        "AND TRY_CAST(value AS TIMESTAMP) IS NOT NULL), "
-        f"count(*) FILTER (regexp_full_match(value, '{day}[ T]{clock}{zone}') "
-        "AND TRY_CAST(value AS TIMESTAMPTZ) IS NOT NULL), "
-        f"count(*) FILTER (regexp_full_match(value, '{clock}') AND TRY_CAST(value AS TIME) IS NOT NULL), "
-        "count(*) FILTER (regexp_full_match(value, '-?[0-9]+(,[0-9]+)?')), min(value) FILTER (contains(value, ',')), "
-        f"count(*) FILTER (number IS NULL AND value NOT IN ({more_tokens})), "
-        f"list(value ORDER BY value) FILTER (value IN ({more_tokens})), "
-        f"sum(n_rows) FILTER (value IN ({more_tokens})), "
-        f"list(value ORDER BY value) FILTER (value IN ({tokens})), sum(n_rows) FILTER (value IN ({tokens})) "
-        f"FROM ({values}, count(*) AS n_rows FROM data WHERE {column} IS NOT NULL GROUP BY ALL)"
-    )
+    booleans, dates, timestamps, zoned, times, with_comma, first_with_comma, n_words, *tokens = other
+    found_beside_numbers, rows_beside_numbers, found, token_rows = tokens
     for dtype, matching in (
         ("boolean", booleans),
         ("date", dates),

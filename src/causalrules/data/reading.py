@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STREAMED_FROM = 5_000_000
 
 
-def read(data: Any, na_values: Sequence[str] = (), query: str | None = None) -> Table:
+def read(data: Any, na_values: Sequence[str] = (), query: str | None = None, time_limit: float | None = None) -> Table:
     """Read a table.
 
     Parameters
@@ -28,6 +28,8 @@ def read(data: Any, na_values: Sequence[str] = (), query: str | None = None) -> 
         Texts that mean missing in a text file. An empty field is always missing; nothing else is guessed.
     query
         A SELECT over the file as the table `data`.
+    time_limit
+        Seconds that the query may take.
     """
     if isinstance(na_values, str):
         na_values = (na_values,)
@@ -41,7 +43,7 @@ def read(data: Any, na_values: Sequence[str] = (), query: str | None = None) -> 
         from causalrules.data.files import read_path
 
         source = read_path(data, tuple(na_values))
-        return _table(source if query is None else source.select(query))
+        return _table(source if query is None else source.select(query, time_limit))
     if na_values:
         raise OptionError(
             "it is for text files; in a dataframe, set those values to missing instead", parameter="na_values"

@@ -5,6 +5,7 @@ Values, quantiles and codes are those of the same table in memory.
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.data import weights as weighting
-from causalrules.data.columns import Ends, Histogram, Values, code_type, coded, infinite_values, moments, number
+from causalrules.data.columns import (
+    LIMITS,
+    Ends,
+    Histogram,
+    Values,
+    code_type,
+    coded,
+    far_moments,
+    infinite_values,
+    moments,
+    number,
+)
 from causalrules.data.database import DuckDBSource, Slice
 from causalrules.data.table import Table
 from causalrules.exceptions import DataError
@@ -189,6 +201,11 @@ class StreamedTable(Table):
         if distinct.dtype.kind == "f" and len(distinct) and not np.isfinite(distinct[[0, -1]]).all():
             ((n_infinite,),) = self._duckdb.rows(f"SELECT count(*) FILTER (isinf({value})) FROM data")
             raise infinite_values(name, n_infinite, self._first(value, f"isinf({value})")[0])
+        least, most = LIMITS.get(self._duckdb.fetch(name)[0], (-math.inf, math.inf))
+        if len(distinct) and not least <= distinct[0] <= distinct[-1] <= most:
+            far = f"{value} < {least} OR {value} > {most}"
+            ((n_far,),) = self._duckdb.rows(f"SELECT count(*) FILTER ({far}) FROM data")
+            raise far_moments(name, n_far, self._first(value, far)[0])
         return Histogram(Values(distinct, self._scalar(name, distinct)), counts, self.n_rows - int(counts.sum()))
 
     def _sorted(self, name: str, value: str, present: str) -> tuple[NDArray[Any], NDArray[np.int64]]:

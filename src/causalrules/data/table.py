@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data.columns import Column, Ends, Histogram, Kind, infinite_values
+from causalrules.data.columns import Column, Ends, Histogram, Kind, check_values
 from causalrules.data.weights import frequencies
 from causalrules.exceptions import DataError, UnknownColumnError
 from causalrules.text import unknown_column
@@ -104,10 +104,7 @@ class Table:
     def _column(self, name: str) -> Column:
         self.require(name)
         column = self._source.column(name)
-        if column.data.dtype.kind == "f":
-            infinite = np.flatnonzero(np.isinf(column.data) & ~column.missing)
-            if len(infinite):
-                raise infinite_values(name, len(infinite), int(infinite[0]) + 1)
+        check_values(name, column)
         return column if self._rows is None else column.take(self._rows)
 
     def histogram(self, name: str) -> Histogram:

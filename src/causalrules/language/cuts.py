@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import heapq
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 
 from causalrules.data.columns import Ends, Histogram, Scalar, Values
 from causalrules.data.table import Table
-from causalrules.exceptions import DataError, OptionError, UnknownColumnError
+from causalrules.exceptions import DataError, OptionError, RoleError, UnknownColumnError
 from causalrules.language.propositions import comparable, format_value, positions
-from causalrules.text import unknown_column
+from causalrules.text import shorten, unknown_column
 
 Cuts: TypeAlias = "Mapping[str, Sequence[Any]]"
 
@@ -82,12 +83,12 @@ def check_cuts(table: Table, cuts: Cuts, columns: Collection[str]) -> None:
             raise _error(f"column {column!r} is neither actionable nor a control; leave it out")
         if not table.kinds[column].ordered:
             raise _error(f"column {column!r} holds {table.kinds[column]} values, which have no order; leave it out")
-        if isinstance(points, str) or not isinstance(points, (Sequence, np.ndarray)):
-            raise _error(f"{column!r} needs a list of values such as [18, 65], not {points!r}")
+        if isinstance(points, str) or not isinstance(points, Sequence):
+            raise _error(f"{column!r} needs a list of values such as [18, 65], not {shorten([points])}")
         values = table.histogram(column).values
         if len(values) == 0:
             continue
-        ranks: list[Any] = [_cut_value(column, point, values) for point in points]
+        ranks: list[Any] = [_rank(_cut_value(column, point, values)) for point in points]
         if values.order is not None:
             ranks = [values.order.index(point) for point in ranks]
         for place in range(1, len(ranks)):
@@ -95,11 +96,16 @@ def check_cuts(table: Table, cuts: Cuts, columns: Collection[str]) -> None:
                 raise _error(f"those of {column!r} must increase, but {points[place]!r} follows {points[place - 1]!r}")
 
 
+def _rank(point: Scalar) -> Scalar:
+    """Return a point that can be compared with other points: a day as its first moment."""
+    return dt.datetime.combine(point, dt.time()) if type(point) is dt.date else point
+
+
 def _cut_value(column: str, point: Any, values: Values) -> Scalar:
     try:
         return comparable(point, values, column)
-    except DataError as error:
-        raise _error(error.message) from error
+    except DataError as error:  # as an outcome that does not fit its column
+        raise RoleError(error.message, parameter="cuts") from error
 
 
 def _error(message: str) -> OptionError:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data.columns import Histogram, Kind
+from causalrules.data.columns import Histogram, Kind, python_value
 from causalrules.data.table import Table
 from causalrules.exceptions import DataError, RoleError
 from causalrules.language.cuts import cut_ends
@@ -207,8 +207,7 @@ def _not_a_value(outcome: Any, target: str, histogram: Histogram, other: str = "
 
 
 def _value_position(kind: Kind, outcome: Any, histogram: Histogram) -> int | None:
-    if isinstance(outcome, np.generic):
-        outcome = outcome.item()
+    outcome = python_value(outcome)
     if kind in (Kind.NUMBER, Kind.DATE):  # there may be millions of values: bisect instead of a loop
         try:
             value = int(outcome) if isinstance(outcome, bool) else comparable(outcome, histogram.values, "")

@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import json
 import math
+import numbers
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data.columns import Scalar, Values
+from causalrules.data.columns import Scalar, Values, python_value
 from causalrules.exceptions import DataError, OptionError
 from causalrules.text import shorten
 
@@ -90,6 +91,8 @@ class Proposition:
         All categories of a column of ordered categories, in their order.
     shown
         Number printed instead of a value of many digits; it selects the same observed values.
+    p_value
+        Whether the condition earns its place in its rule: small if it does. None if that was not tested.
     """
 
     column: str
@@ -97,6 +100,7 @@ class Proposition:
     value: Scalar
     categories: tuple[Scalar, ...] = ()
     shown: float | None = field(default=None, compare=False)
+    p_value: float | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.operator not in _SIGNS:
@@ -152,6 +156,8 @@ class Proposition:
             proposition["categories"] = [write(category) for category in self.categories]
         if self.shown is not None:
             proposition["shown"] = self.shown
+        if self.p_value is not None:
+            proposition["p_value"] = self.p_value
         return proposition
 
     @classmethod
@@ -161,8 +167,8 @@ class Proposition:
             column, operator, kind, value = data["column"], data["operator"], data["type"], data["value"]
             read = _TYPES[kind][2]
             categories = tuple(map(read, data.get("categories", ())))
-            shown = None if data.get("shown") is None else _finite(data["shown"])
-            return cls(str(column), operator, read(value), categories, shown)
+            shown, p_value = (None if data.get(name) is None else _finite(data[name]) for name in ("shown", "p_value"))
+            return cls(str(column), operator, read(value), categories, shown, p_value)
         except OptionError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -255,27 +261,39 @@ def canonical(proposition: Proposition) -> tuple[str, str, str]:
 
 def comparable(value: Any, values: Values, column: str) -> Scalar:
     """Convert `value` so that it can be compared with the column's values; text is parsed as their type."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = python_value(value)
     if values.order is not None:
         for category in values.order:
-            if category == value or format_value(category) == value:
+            # Categories of other types, such as intervals, are known by their text.
+            if category == value or format_value(category) == value or category == _text(value):
                 return category
         raise DataError(f"column {column!r} has no category {value!r}; its categories are {shorten(values.order)}")
     sample = values[0]
     try:
         if isinstance(value, str):
             value = _TYPES[_type_name(sample)][2](value) if not isinstance(sample, (int, float)) else _number(value)
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError
         if type(value) is bool and not isinstance(sample, bool):
             raise TypeError
+        if isinstance(value, (numbers.Real, decimal.Decimal)):
+            # Numbers of other types, such as Decimal, as Python's own; it must be finite, also as a float.
+            exact = float(value)
+            value = value if isinstance(value, int) else exact
+            if not math.isfinite(exact):
+                raise ValueError
         positions(values[:1], value, column)
-    except (TypeError, ValueError):
+        _type_name(value)
+    except (TypeError, ValueError, OverflowError):
         raise DataError(
-            f"column {column!r} holds values such as {sample!r}; {value!r} cannot be compared with them"
+            f"column {column!r} holds values such as {sample!r}; {shorten([value])} cannot be compared with them"
         ) from None
     return value  # type: ignore[no-any-return]
+
+
+def _text(value: Any) -> str | None:
+    try:
+        return str(value)
+    except ValueError:  # Python does not write integers of thousands of digits
+        return None
 
 
 def _number(text: str) -> int | float:

@@ -133,6 +133,15 @@ def default_bins(n_rows: int, n_controls: int) -> int:
     return max(4, math.floor(min(alone, together) + 1e-9))
 
 
+def n_levels(table: Table, column: str, control_bins: int | None = None, max_bins: int = 8) -> int:
+    """Return how many values a column has as the only control, after binning; missing is one."""
+    histogram = table.histogram(column)
+    n_values = len(histogram.values)
+    if table.kinds[column].ordered and n_values > max_bins:
+        n_values = min(n_values, default_bins(table.n_rows, 1) if control_bins is None else control_bins)
+    return n_values + bool(histogram.n_missing)
+
+
 def stratify(
     table: Table,
     control: Sequence[str],

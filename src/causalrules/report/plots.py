@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from causalrules.exceptions import OptionError
 from causalrules.report import drawing, trust_plots
 from causalrules.report.figure import BLUE, GREY, ORANGE, axes, finish, label, legend, name_rows
-from causalrules.report.result_words import is_mean
+from causalrules.report.result_words import is_mean, stratum_name
 from causalrules.result import similarity
 
 if TYPE_CHECKING:
@@ -211,11 +210,6 @@ def graph(rules: RuleSet, ax: Axes | None = None) -> Axes:
     if rules.graph is None:
         raise OptionError("there is no causal graph to plot; pass one to discover(graph=…)")
     return drawing.plot_graph(rules.graph, rules.admissibility, ax)
-
-
-def stratum_name(labels: Mapping[str, str]) -> str:
-    """Name a stratum, such as "size = small"."""
-    return ", ".join(f"{name} = {value}" for name, value in labels.items()) or "all rows"
 
 
 def _adjusted(rules: RuleSet) -> str:

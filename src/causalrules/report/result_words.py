@@ -7,7 +7,7 @@ between the rows where the rule holds and the others.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import AND
@@ -20,10 +20,17 @@ if TYPE_CHECKING:
     from causalrules.trust.evidence import Calibration
 
 _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
+# Marks a rule with a condition that does not earn its place.
+MARK = "*"
 # Smaller changes by adjusting are not mentioned.
 _CHANGED = 0.005
 _NO_GRAPH = "No causal graph given: these are associations; cr.assumptions(…) lists what acting on them assumes"
 _NO_GRAPH_FOR_OTHERS = "No causal graph given: the others are associations"
+
+
+def marked(rule: RuleResult) -> str:
+    """Return the rule, with a mark if a condition does not earn its place."""
+    return f"{rule.text} {MARK}" if rule.length > 1 and rule.superfluous else rule.text
 
 
 def meaning(rules: RuleSet) -> str:
@@ -104,8 +111,8 @@ def _basis(rules: RuleSet) -> str:
     rate = percent(rules[0].circumstances.level if rules[0].circumstances else rules.question.error_rate, 0)
     adjusted = "number of rules" if rules.stopped == "evaluated" else "search"
     words = {
-        "permutations": f"p, adjusted for the {adjusted} (at most {rate})",
-        "margin": f"the margin of the conservative {rules.noun}, which chance exceeds in at most {rate} of tables",
+        "permutations": f"p, adjusted for the {adjusted} (error rate {rate})",
+        "margin": f"the conservative {rules.noun} (error rate {rate}); rules.trust() tests it further",
         "overlap": "how few rows have a comparison group",
         "nothing": "nothing yet: rules.trust() tests it",
     }
@@ -113,8 +120,8 @@ def _basis(rules: RuleSet) -> str:
     for place, rule in enumerate(rules, 1):
         places.setdefault(rule.verdict.basis, []).append(str(place))
     if len(places) == 1:
-        return f"evidence: rests on {words[next(iter(places))]}"
-    return "evidence: rests on " + "; ".join(
+        return f"evidence rests on {words[next(iter(places))]}"
+    return "evidence rests on " + "; ".join(
         f"{words[basis]} for {_rules(which)}" for basis, which in sorted(places.items())
     )
 
@@ -311,6 +318,41 @@ def adjustment(control: Sequence[str], most: int = 5) -> str:
         return "unadjusted"
     rest = len(control) - most
     return f"adjusted for {', '.join(map(plain, control[:most]))}" + (f" and {rest} more" if rest > 0 else "")
+
+
+def conditions(rule: RuleResult) -> list[tuple[str, str, str]]:
+    """Return each condition as a column, a verb and a value, an interval as one."""
+    by_column: dict[str, dict[str, str]] = {}
+    for condition in rule.conditions:
+        by_column.setdefault(condition.column, {})[condition.operator] = condition.written
+    said = []
+    for column, found in sorted(by_column.items()):
+        low, high = found.pop(">=", None), found.pop("<=", None)
+        if low is not None and high is not None:
+            said.append((column, "is", low) if low == high else (column, "is between", f"{low} and {high}"))
+        elif low is not None or high is not None:
+            said.append((column, "is at least" if high is None else "is at most", low or high or ""))
+        said += [(column, "is", value) for value in found.values()]
+    return said
+
+
+def headline(rule: RuleResult, rules: RuleSet) -> tuple[str, str]:
+    """Return what stands before and after the rule in the sentence of the first screen."""
+    level = amount if rule.is_mean else percent
+    compared = f"{level(rule.p_do_rule)} instead of {level(rule.p_do_not_rule)}"
+    outcome = rules.question.outcome
+    if rule.verdict.evidence == "cannot tell":
+        before = "Cannot tell: where"
+    elif rule.verdict.claim in ("by design", "identified") and rules.claim != "association":
+        before = "Bringing about that"
+    else:
+        before = "Where"
+    return before, f"{outcome}: {compared}"
+
+
+def stratum_name(labels: Mapping[str, str]) -> str:
+    """Name a stratum, such as "size = small"."""
+    return ", ".join(f"{name} = {value}" for name, value in labels.items()) or "all rows"
 
 
 def _estimate(rule: RuleResult, rules: RuleSet) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from causalrules.language.propositions import describe
 from causalrules.report import trust_words
 from causalrules.text import counted, difference, percent, with_interval
 
@@ -20,12 +21,13 @@ _CONDITION_HEADINGS = ("condition", "reappears", "cut points")
 
 @dataclass(frozen=True)
 class Section:
-    """A title, sentences, and a table with its headings."""
+    """A title, sentences, and a table with its headings; `about` tells the page which figure goes with it."""
 
     title: str
     sentences: tuple[str, ...] = ()
     headings: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
+    about: str = ""
 
 
 def of_result(rules: RuleSet) -> tuple[Section, ...]:
@@ -38,10 +40,11 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     """Return the sections on one rule: the reasons for its verdict, confounding, overlap and stability."""
     verdict, evidence = rule.verdict, rule.evidence
     reasons = [f"{reason[0].upper()}{reason[1:]}." for reason in verdict.reasons]
-    strong = ": strong causal evidence" if verdict.strong else ""
-    found = [Section(f"Evidence: {verdict.evidence}; claim: {verdict.claim}{strong}", tuple(reasons))]
+    found = [Section("Why: strong causal evidence" if verdict.strong else "Why", tuple(reasons), about="verdict")]
     if evidence is None:
         return tuple(found)
+    if evidence.conditions is not None and rule.length > 1:
+        found.append(_conditions(rule, rules.noun))
     if evidence.sensitivity is not None:
         found.append(_confounding(evidence.sensitivity, rules.noun, rule.is_mean))
     if evidence.doubly_robust is not None or evidence.balance:
@@ -66,8 +69,7 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
     rows = []
     for place, rule in judged:
         _, *others = trust_words.cells(rule)  # the effect is in the list of rules
-        # Words of the evidence do not wrap.
-        rows.append((str(place), rule.text, rule.verdict.evidence.replace(" ", "\u00a0"), *others))
+        rows.append((str(place), rule.text, rule.verdict.evidence, *others))
     found = [Section("Trust", sentences, headings if rows else (), tuple(rows))]
     run = rules.evidence.stability if rules.evidence else None
     if run is not None and run.conditions:
@@ -80,6 +82,21 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
             )
         )
     return tuple(found)
+
+
+def _conditions(rule: RuleResult, noun: str) -> Section:
+    """Show which conditions earn their place."""
+    known = None if rule.evidence is None else rule.evidence.conditions
+    rows = tuple(
+        (each.text, f"{each.p_value:.2g}", "no" if each in rule.superfluous else "yes")
+        for each in rule.conditions
+        if each.p_value is not None
+    )
+    said = "Each condition is compared with the best that chance adds to the rest of the rule."
+    if known is not None and rule.superfluous:
+        left = f"{noun} {difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"
+        said += f" Without those that do not earn their place: {describe(rule.simpler)} ({left})."
+    return Section("Conditions that earn their place", (said,), ("condition", "p", "earns its place"), rows)
 
 
 def _ratio(value: float | None) -> str:
@@ -100,7 +117,7 @@ def _confounding(found: Sensitivity, noun: str, is_mean: bool) -> Section:
     )
     ratios = ("Γ", "risk ratio with the rule", "with the outcome", "strength")
     headings = ("control", *ratios, f"{noun} without it")
-    return Section("Unmeasured confounding", (found.sentence,), headings if rows else (), rows)
+    return Section("Unmeasured confounding", (found.sentence,), headings if rows else (), rows, "confounding")
 
 
 def _adjusted(evidence: RuleEvidence, noun: str, is_mean: bool) -> Section:

@@ -10,7 +10,16 @@ import shutil
 import unicodedata
 from typing import TYPE_CHECKING
 
-from causalrules.report.result_words import headings, meaning, proof, ranking, undecided_lines, verdict_lines, warning
+from causalrules.report.result_words import (
+    headings,
+    marked,
+    meaning,
+    proof,
+    ranking,
+    undecided_lines,
+    verdict_lines,
+    warning,
+)
 from causalrules.text import amount, number, percent, printable
 
 if TYPE_CHECKING:
@@ -38,7 +47,7 @@ def text(rules: RuleSet) -> str:
         heading, *numbers = ((*row[:place], *row[place + 1 :]) for row in (heading, *numbers))
         del widths[place]
     room = max(width - sum(widths) - 2 * len(widths), _NARROWEST_RULE)
-    wrapped = [_wrap(printable(rule.text), room, _MOST_RULE_LINES) for rule in rules]
+    wrapped = [_wrap(printable(marked(rule)), room, _MOST_RULE_LINES) for rule in rules]
     room = max(_columns(line) for lines in [["rule"], *wrapped] for line in lines)
     lines = [_row(heading, "rule", widths, room)] if rules else []
     for cells, rule_lines in zip(numbers, wrapped, strict=True):
@@ -56,7 +65,7 @@ def html(rules: RuleSet) -> str:
     for position, rule in enumerate(rules, 1):
         first, *others = _cells(position, rule, rules)
         numbers = "".join(f"<td>{cell}</td>" for cell in others)
-        name = f'<td style="text-align:left"><bdi>{markup.escape(printable(rule.text))}</bdi></td>'
+        name = f'<td style="text-align:left"><bdi>{markup.escape(printable(marked(rule)))}</bdi></td>'
         body += f"<tr><td>{first}</td>{name}{numbers}</tr>"
     below = "".join(f"<p>{markup.escape(printable(sentence))}</p>" for sentence in sentences(rules))
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"

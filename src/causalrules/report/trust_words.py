@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from causalrules.report.result_words import calibrated, is_mean
+from causalrules.language.propositions import describe
+from causalrules.report.result_words import MARK, calibrated, is_mean
 from causalrules.text import counted, difference, percent, with_interval
 
 if TYPE_CHECKING:
@@ -36,11 +37,21 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> str:
     verdict = rule.verdict
     line = ", ".join(phrase.format(cell) for phrase, cell in zip(phrases, cells(rule), strict=True) if cell)
     doubts = f"; doubts: {'; '.join(verdict.doubts)}" if verdict.doubts else ""
-    return f"{verdict.evidence}: {line}{doubts}"
+    return f"{verdict.evidence}: {line}{doubts}{_conditions(rule, rules)}"
+
+
+def _conditions(rule: RuleResult, rules: RuleSet) -> str:
+    """Name the conditions that do not earn their place, and the rule without them."""
+    known = None if rule.evidence is None else rule.evidence.conditions
+    if known is None or not rule.superfluous or rule.length == 1:
+        return ""
+    named = ", ".join(f"{each.text} (p {each.p_value:.2g})" for each in rule.superfluous)
+    left = f"{describe(rule.simpler)}: {rules.noun} {difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"
+    return f"; {MARK} not shown to matter beside the rest: {named}; without: {left}"
 
 
 def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str, str]:
-    """Return effect, honest effect, adjusted p, Γ and E-value of the interval, overlap and stability; empty if not known."""
+    """Return effect, honest effect, adjusted p, Γ and E-value of the interval, overlap, stability, as far as known."""
     from causalrules.trust.evidence import RuleEvidence
 
     evidence = rule.evidence or RuleEvidence()
@@ -87,8 +98,8 @@ def obtained(rules: RuleSet) -> list[str]:
         sentences.append(_source(evidence.honest))
     if any(rule.verdict.robustness is not None for rule in rules):
         sentences.append(
-            "Γ, E-value: how strong a hidden confounder must be, beyond the controls, for the interval to reach 0 (as a "
-            "factor of the odds of the rule; as risk ratios with rule and outcome)"
+            "Γ, E-value: how strong a hidden confounder must be, beyond the controls, for the interval to reach 0 (as "
+            "a factor of the odds of the rule; as risk ratios with rule and outcome)"
         )
     if (stability := evidence.stability) is not None:
         from causalrules.trust.evidence import BEST
@@ -102,7 +113,11 @@ def obtained(rules: RuleSet) -> list[str]:
 
 def _honest(honest: HonestEffect, is_mean: bool) -> str:
     said, share = with_interval(honest.effect, honest.low, honest.high, is_mean), percent(honest.overlap, 0)
-    return said if honest.effect is None or share == "100 %" else f"{said} for {share} of them"
+    if honest.effect is None:
+        return said
+    if share != "100 %":
+        said += f" for {share} of them"
+    return said if honest.found == honest.splits else f"{said}, this rule in {honest.found} of {honest.splits} blocks"
 
 
 def _calibration(calibration: Calibration, noun: str, is_mean: bool) -> str:
@@ -123,8 +138,8 @@ def _source(run: HonestRun) -> str:
     where = {
         "holdout": f"{counted(run.n_estimation, 'row')} held out, {run.n_discovery:,} searched",
         "second table": f"a second table of {counted(run.n_estimation, 'row')}",
-        "cross-fitting": f"cross-fitting, {_of(run.splits, run.asked, 'splits')}, the rule in the same place of each "
-        "split's list",
+        "forward chaining": f"forward chaining, {_of(run.splits, run.asked, 'blocks')}, each measured with the rule "
+        "that a search of the rows before it finds in the same place",
     }.get(run.source, run.source)
     return f"held-out rows: {where}; {percent(run.level, 0)} intervals"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from causalrules.graph.backdoor import Identification
     from causalrules.question import Question
     from causalrules.search.core import Packed
+    from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
     from causalrules.search.run import Found
     from causalrules.trust.evidence import RuleEvidence
@@ -187,6 +188,8 @@ class RuleResult:
         Whether the search was for rules that decrease the outcome.
     by_length
         Whether `beta` is that of the rule's length, with a margin for extreme rows.
+    control
+        The columns that the rule is adjusted for.
     circumstances
         What `verdict` depends on besides the rule; a RuleSet sets it.
     """
@@ -204,6 +207,7 @@ class RuleResult:
     scored: tuple[StratumSums, ...] = ()
     decrease: bool = False
     by_length: bool = False
+    control: tuple[str, ...] = ()
     circumstances: Circumstances | None = field(default=None, compare=False)
 
     @classmethod
@@ -239,6 +243,18 @@ class RuleResult:
     def text(self) -> str:
         """The rule as text, such as "class ≤ 2 ∧ sex = female"."""
         return describe(self.conditions)
+
+    @property
+    def superfluous(self) -> tuple[Proposition, ...]:
+        """The conditions that do not earn their place, by their own p-values, once `RuleSet.trust` has tested them."""
+        known = None if self.evidence is None else self.evidence.conditions
+        return tuple(each for each in self.conditions if known and each.p_value and each.p_value > known.level)
+
+    @property
+    def simpler(self) -> tuple[Proposition, ...]:
+        """The conditions that are left without those that do not earn their place; all of them if that is not known."""
+        known = None if self.evidence is None else self.evidence.conditions
+        return self.conditions if known is None else tuple(self.conditions[place] for place in known.kept)
 
     @property
     def length(self) -> int:
@@ -387,19 +403,7 @@ class RuleResult:
     @cached_property
     def standard_error(self) -> float:
         """Standard error of `effect`."""
-        covered, failing, everything = self.sides
-        inside = estimators.comparable(covered, failing)
-        if not inside.any():
-            return float("nan")
-        if self.is_mean:
-            compared = estimators.both(covered, failing)
-            variance = estimators.mean_variance(covered, compared) + estimators.mean_variance(failing, compared)
-        else:
-            a, b, c, d = self.tables
-            with np.errstate(divide="ignore", invalid="ignore"):
-                variance = estimators.share_variance(a, b) + estimators.share_variance(c, d)
-        weight = everything.n[inside] / everything.n[inside].sum()
-        return float(np.sqrt(np.sum(weight**2 * variance[inside])))
+        return estimators.estimate(*self.sides, binary=not self.is_mean).standard_error
 
     @cached_property
     def interval(self) -> Interval:
@@ -421,9 +425,8 @@ class RuleResult:
         Interval
             Its two ends.
         """
-        reach = estimators.beta_of_confidence(confidence) * self.standard_error
-        low, high = self.effect - reach, self.effect + reach
-        return Interval(low, high) if self.is_mean else Interval(float(np.maximum(low, -1)), float(np.minimum(high, 1)))
+        found = estimators.estimate(*self.sides, confidence, binary=not self.is_mean)
+        return Interval(found.low, found.high)
 
     @cached_property
     def strata(self) -> tuple[StratumEffect, ...]:
@@ -612,6 +615,7 @@ def rule_results(problem: Problem, packed: Packed, question: Question, found: Fo
             "estimator": question.estimator,
             "decrease": problem.comparison.decrease,
             "by_length": isinstance(beta, tuple),
+            "control": problem.roles.control,
         }
         if problem.roles.outcome.is_mean:
             scored = _level_sums(sides, problem.comparison.values)
@@ -628,6 +632,19 @@ def rule_results(problem: Problem, packed: Packed, question: Question, found: Fo
             )
         )
     return tuple(rules)
+
+
+def parts_results(parts: Parts, question: Question, found: Found) -> tuple[RuleResult, ...]:
+    """Return the rules of a search over several problems, each measured with its own controls."""
+    results: dict[int, RuleResult] = {}
+    places: dict[int, list[int]] = {}
+    for place, (_, conditions) in enumerate(found.rules):
+        places.setdefault(parts.number(conditions), []).append(place)
+    for number, chosen in places.items():
+        own = replace(found, rules=tuple(found.rules[place] for place in chosen))
+        measured = rule_results(parts.problems[number], parts.packed(number), question, own)
+        results.update(zip(chosen, measured, strict=True))
+    return tuple(results[place] for place in range(len(found.rules)))
 
 
 def _sides(strata: Sequence[StratumSums]) -> tuple[Side, Side, Side]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import Question
     from causalrules.result.similarity import Group
+    from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
     from causalrules.search.run import Progress
     from causalrules.trust.evidence import SearchEvidence
@@ -60,6 +61,8 @@ class RuleSet(Sequence[RuleResult]):
         The progress of the search, one entry a step.
     problem
         The coded table that was searched; None for a result that was read from a file.
+    parts
+        The same for each set of controls, where rules have their own.
     """
 
     rules: tuple[RuleResult, ...]
@@ -83,6 +86,7 @@ class RuleSet(Sequence[RuleResult]):
     library: str = field(default="dict", compare=False)
     history: tuple[Progress, ...] = field(default=(), compare=False)
     problem: Problem | None = field(default=None, compare=False)
+    parts: Parts | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.graph is not None:
@@ -247,12 +251,15 @@ class RuleSet(Sequence[RuleResult]):
         time_limit: float | None = None,
         progress: bool | Watcher | None = None,
     ) -> RuleSet:
-        """Measure effects on held-out rows by searching again without each part of the rows in turn.
+        """Measure effects on held-out rows by forward chaining: search again on the rows before each block.
+
+        The rows come in a random order. After the first half, each block is measured with the rules found on the rows
+        before it.
 
         Parameters
         ----------
         splits
-            Number of parts.
+            Number of blocks.
         seed
             Seed of the split.
         confidence
@@ -260,7 +267,7 @@ class RuleSet(Sequence[RuleResult]):
         n_jobs
             Threads; -1 for all cores.
         time_limit
-            Seconds after which the parts searched so far are used.
+            Seconds after which the blocks measured so far are used.
         progress
             Whether to show progress, or a function that is called with the number done and the total.
 
@@ -622,8 +629,9 @@ class RuleSet(Sequence[RuleResult]):
             The page.
         """
         from causalrules.report import html
+        from causalrules.result.json import as_json
 
-        return html.write(self, path)
+        return html.write(self, as_json, path)
 
     def plot(self, kind: str = "effects", ax: Any = None) -> Any:
         """Plot the rules.
@@ -656,6 +664,6 @@ def _identified(rules: tuple[RuleResult, ...], question: Question, graph: Causal
     for rule in rules:
         columns = tuple(sorted({condition.column for condition in rule.conditions}))
         if columns not in known:
-            known[columns] = identify_rule(graph, target=question.target, variables=columns, control=question.controls)
+            known[columns] = identify_rule(graph, target=question.target, variables=columns, control=rule.control)
         result.append(replace(rule, identification=known[columns]))
     return tuple(result)

@@ -57,7 +57,9 @@ def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
     lines = []
     for condition in sorted(conditions, key=str):
         if condition.satisfying:
-            test = f"value in {condition.satisfying!r}"
+            # Categories such as intervals are known by their text.
+            value = "str(value)" if isinstance(condition.value, str) else "value"
+            test = f"{value} in {condition.satisfying!r}"
         elif (end := _end(condition)) is not None:
             test = f"value < {end!r}" if condition.operator == "<=" else f"{condition.value!r} <= value < {end!r}"
         else:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import __version__
-from causalrules.exceptions import CausalRulesError, DataError
-from causalrules.writing import replace_file
+from causalrules.exceptions import CausalRulesError, DataError, FileError, UnsavedWarning
+from causalrules.writing import replace_file, require_writable
 
 if TYPE_CHECKING:
     from causalrules.question import Question
@@ -38,6 +39,7 @@ class Checkpoint:
         self._path = _usable(path)
         self._of = _fingerprints(problem, question)
         self._due = 0.0
+        self._warned = False
 
     def resume(self, search: NativeSearch) -> None:
         """Resume from the file, if there is one; a DataError says why it cannot be used."""
@@ -51,13 +53,18 @@ class Checkpoint:
             raise DataError(f"checkpoint {str(self._path)!r}: {error}; delete it to start over") from error
 
     def save(self, search: NativeSearch, at_once: bool = False) -> None:
-        """Write the file atomically, if it is time for it."""
+        """Write the file atomically, if it is time for it; the search goes on if that fails."""
         if not at_once and time.monotonic() < self._due:
             return
         numbers = search.save().astype("<u8").tobytes()
         header = {"format": _FORMAT, "version": __version__, "of": self._of, "bytes": len(numbers)}
         header["sha256"] = hashlib.sha256(numbers).hexdigest()
-        replace_file(self._path, json.dumps(header).encode("ascii") + b"\n" + numbers, "checkpoint")
+        try:
+            replace_file(self._path, json.dumps(header).encode("ascii") + b"\n" + numbers, "checkpoint")
+        except FileError as error:
+            if not self._warned:
+                warnings.warn(f"{error}; the search goes on without it", UnsavedWarning, stacklevel=2)
+            self._warned = True
         self._due = time.monotonic() + _LATER
 
     def _read(self) -> NDArray[np.uint64]:
@@ -93,19 +100,16 @@ class Checkpoint:
 
 
 def _usable(path: str | os.PathLike[str]) -> Path:
-    place = Path(path)
-    folder = place.parent
-    if place.is_dir():
-        raise DataError(f"checkpoint {str(place)!r} is a directory; name a file in it")
-    if not folder.is_dir():
-        raise DataError(f"checkpoint {str(place)!r}: there is no directory {str(folder)!r}; make it first")
-    return place.resolve()
+    place = require_writable(path, "checkpoint").resolve()
+    if place.exists() and not place.is_file():
+        raise FileError(f"checkpoint {str(place)!r} is not a regular file; name another file")
+    return place
 
 
 def _header(line: bytes) -> dict[str, Any] | None:
     try:
         header = json.loads(line) if line.endswith(b"\n") else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return header if isinstance(header, dict) and header.get("format") == _FORMAT else None
 

@@ -14,11 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from causalrules._core import ffi, lib
 from causalrules.exceptions import CausalRulesError
+from causalrules.waiting import interruptible
 
 ESTIMATORS = {"reliable": 0, "plugin": 1, "wracc": 2, "association": 3, "pooled": 4}
 BINARY = (0.0, 1.0)
 """The levels of an outcome that happens or not."""
 _MISSING = ("false", "unknown")
+# Sets of columns are bits in the core.
+MOST_COLUMNS = 128
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,8 @@ class Packed(ABC):
     n_strata: int
     levels: NDArray[np.float64]
     """The values of the target's levels, lowest first."""
+    offered: Sequence[Sequence[int]] | None = None
+    """The sets of columns that rules may be on, by their numbers; None for any."""
 
     @property
     def n_cells(self) -> int:
@@ -388,6 +393,17 @@ def _estimation(
     return made, (betas, levels)
 
 
+def _column_sets(sets: Sequence[Sequence[int]] | None) -> NDArray[np.uint64]:
+    """Return sets of columns as bits, in two words each."""
+    masks = [] if sets is None else [sum(1 << column for column in set(each)) for each in sets]
+    if masks and max(masks) >> MOST_COLUMNS:
+        raise ValueError(f"sets of columns may name the first {MOST_COLUMNS} columns")
+    if sets is not None and not masks:
+        raise ValueError("no set of columns is offered")
+    low = 2**64 - 1
+    return np.array([(mask & low, mask >> 64) for mask in masks], np.uint64).reshape(-1, 2)
+
+
 class NativeSearch:
     """One search over a packed table, a step at a time.
 
@@ -419,7 +435,11 @@ class NativeSearch:
         options = ffi.new("SearchOptions *")
         options.k, options.alpha, options.max_length = k, alpha, max_length or 0
         options.min_rows, options.irredundant, options.floor = min_rows, not redundant, floor
-        self._kept = kept  # the core reads it, perhaps in another thread
+        offered = _column_sets(table.offered)
+        options.n_offered, options.offered = len(offered), _pointer("uint64_t *", offered)
+        if len(offered) and not redundant:
+            raise ValueError("redundant=False needs rules on all columns")
+        self._kept = kept, offered  # the core reads it, perhaps in another thread
         search = self._begin(table, estimation, options)
         if not search:
             raise _failure()
@@ -532,38 +552,16 @@ class RemoteSearch(NativeSearch):
 
     def _away(self, call: Callable[[], Any]) -> Any:
         """The result of the call, made in another thread; an interrupt is raised when it is over."""
-        outcome: list[Any] = []
-        errors: list[BaseException] = []
 
-        over = threading.Event()
+        def alone() -> Any:
+            # One that the caller waits for no longer may still be under way.
+            with self._calling:
+                return call()
 
-        def run() -> None:
-            try:
-                # One that the caller waits for no longer may still be under way.
-                with self._calling:
-                    outcome.append(call())
-            except BaseException as error:
-                errors.append(error)
-            over.set()
-
-        threading.Thread(target=run, daemon=True).start()
-        interrupt: KeyboardInterrupt | None = None
-        while True:
-            try:
-                # An event, because a thread whose join() is interrupted is taken for dead by Python 3.11.
-                while not over.wait(0.1):
-                    pass
-                break
-            except KeyboardInterrupt as again:
-                if interrupt is not None:
-                    raise
-                interrupt = again
-                self._table.hurry()
-        if errors:
-            raise self._table.failure or errors[0]
-        if interrupt is not None:
-            raise interrupt
-        return outcome[0]
+        try:
+            return interruptible(alone, self._table.hurry)
+        except BaseException as error:
+            raise self._table.failure or error from None
 
     def step(self, seconds: float, threads: int) -> Status:
         """Go on for about this long. The threads wait for answers, so they are those that the rows need."""

@@ -153,7 +153,9 @@ class Problem:
 
     def pack(self) -> Packed:
         """Pack the rows into bits for the search."""
-        return self.rows.pack()
+        packed = self.rows.pack()
+        packed.offered = self.language.offered_numbers
+        return packed
 
     def digest(self) -> int:
         """Return an order-independent 128-bit hash of the rows."""

@@ -12,6 +12,7 @@ from causalrules.language.learning import is_available
 from causalrules.search.deadline import Deadline
 from causalrules.trust import overlap, repeat
 from causalrules.trust.balance import balance
+from causalrules.trust.conditions import conditions
 from causalrules.trust.doubly_robust import doubly_robust
 from causalrules.trust.holdout import cross_fit
 from causalrules.trust.permutation import significance
@@ -56,7 +57,8 @@ def trust(
     if rules.stopped != "evaluated":  # rules that were named in advance owe nothing to a search
         if rules.evidence is None or rules.evidence.honest is None:
             rules = ask(0.5, cross_fit, splits, confidence=1 - level)
-        rules = ask(1.0, stability, replicates)
+        rules = ask(0.7, stability, replicates)
+    rules = ask(1.0, conditions, permutations, level=level)
     rules = sensitivity(rules, confidence=1 - level)
     if rules.question.controls and rules.problem is not None and rules.problem.controls is not None:
         rules = balance(rules)

@@ -38,8 +38,8 @@ class Significance:
 class HonestEffect:
     """The effect of one rule on held-out rows.
 
-    With cross-fitting, it is the mean over the splits of the effect of the rule in the same place of each split's list,
-    weighted by the rows with a comparison group.
+    With forward chaining, it is the mean over the blocks of the effect of the rule that a search of the rows before the
+    block finds in the same place of its list, weighted by what each block can tell.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class HonestEffect:
     p_value
         One-sided p-value, adjusted over the rules by Holm's method.
     found, splits
-        In how many of the lists this same rule is.
+        In how many blocks this same rule was measured, of how many; 1 of 1 without forward chaining.
     counts
-        The counts (a, b, c, d) of each stratum; empty with cross-fitting.
+        The counts (a, b, c, d) of each stratum; empty with forward chaining.
     """
 
     n_rows: int
@@ -244,6 +244,26 @@ class DoublyRobust:
 
 
 @dataclass(frozen=True)
+class ConditionTests:
+    """Which conditions of a rule earn their place; each condition has its own p-value.
+
+    Attributes
+    ----------
+    level
+        Error rate: a condition with a larger p-value does not earn its place.
+    kept
+        Places of the conditions that are left when the least needed one is dropped again and again.
+    effect, n_covered
+        The effect of the rule that is left, and the rows that it covers; None if it is the rule itself.
+    """
+
+    level: float
+    kept: tuple[int, ...]
+    effect: float | None
+    n_covered: int | None
+
+
+@dataclass(frozen=True)
 class RuleEvidence:
     """The evidence on one rule; None for parts that were not computed."""
 
@@ -254,6 +274,7 @@ class RuleEvidence:
     overlap: Overlap | None = None
     doubly_robust: DoublyRobust | None = None
     balance: tuple[ControlBalance, ...] = ()
+    conditions: ConditionTests | None = None
 
 
 @dataclass(frozen=True)
@@ -312,11 +333,11 @@ class HonestRun:
     Attributes
     ----------
     source
-        "holdout", "second table" or "cross-fitting".
+        "holdout", "second table" or "forward chaining".
     n_discovery, n_estimation
-        Rows searched and rows held out (of one split).
+        Rows searched and rows held out (of the last block).
     splits, asked
-        Splits that were searched, and that were asked for.
+        Blocks that were measured, and that were asked for.
     level
         Confidence of the intervals. (The name is that of the JSON field.)
     seed

@@ -1,0 +1,139 @@
+"""What to look at twice before a rule is used, as short alerts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules.estimators import Side
+from causalrules.report.result_words import stratum_name
+from causalrules.text import counted, difference, percent
+
+if TYPE_CHECKING:
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
+
+# Strata count as contradicting the rule if their own difference is this many standard errors on the other side of 0.
+_CLEARLY = 2.0
+# The shares of rows from which on these are worth an alert.
+_CONTRADICTING, _LACKING, _UNDECIDED = 0.1, 0.2, 0.1
+# One stratum with at least this share of the effect, and at most that share of the rows.
+_NEARLY_ALL, _PART = 0.9, 0.6
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A title of a few words and one sentence."""
+
+    title: str
+    text: str
+
+
+def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Alert, ...]:
+    """Return the alerts of one rule, the gravest first."""
+    found = (_leak(rule, rules), _reversed(rule), _disagreeing(rule), _one_stratum(rule), _lacking(rule))
+    return tuple(alert for alert in (*found, _undecided(rule), _untested(rule), _unproven(rules)) if alert)
+
+
+def _leak(rule: RuleResult, rules: RuleSet) -> Alert | None:
+    columns = {condition.column for condition in rule.conditions}
+    note = next((note for note in rules.notes if "nearly determines the outcome" in note), None)
+    if note is None or not any(note.startswith(f"column {column!r} ") for column in columns):
+        return None
+    return Alert("Leak suspected", f"{note[0].upper()}{note[1:]}.")
+
+
+def _reversed(rule: RuleResult) -> Alert | None:
+    unadjusted, adjusted = rule.marginal_effect, rule.effect
+    if len(rule.strata) < 2 or math.isnan(adjusted) or not unadjusted * adjusted < 0:
+        return None
+    return Alert(
+        "Adjusting reverses the sign",
+        f"Unadjusted the difference is {difference(unadjusted, rule.is_mean)}, adjusted "
+        f"{difference(adjusted, rule.is_mean)} (Simpson's paradox).",
+    )
+
+
+def _disagreeing(rule: RuleResult) -> Alert | None:
+    """Alert where the difference clearly has the other sign in strata with a good part of the rows."""
+    if math.isnan(rule.effect):
+        return None
+    sign = math.copysign(1.0, rule.effect)
+    compared = [each for each in zip(rule.strata, _standard_errors(rule), strict=True) if each[0].overlap]
+    against = [stratum for stratum, error in compared if -sign * stratum.difference > _CLEARLY * error]
+    n_rows = sum(stratum.n for stratum in against)
+    if not n_rows or n_rows < _CONTRADICTING * sum(stratum.n for stratum, _ in compared):
+        return None
+    return Alert(
+        "Strata disagree",
+        f"In {_strata(len(against))} with {counted(n_rows, 'row')} the difference clearly has the opposite sign.",
+    )
+
+
+def _one_stratum(rule: RuleResult) -> Alert | None:
+    """Alert where nearly all of the effect comes from one stratum."""
+    compared = [stratum for stratum in rule.strata if stratum.overlap]
+    n_rows = sum(stratum.n for stratum in compared)
+    if len(compared) < 2 or math.isnan(rule.effect) or rule.effect == 0:
+        return None
+    parts = [stratum.n / n_rows * stratum.difference / rule.effect for stratum in compared]
+    largest = int(np.argmax(parts))
+    if parts[largest] < _NEARLY_ALL or compared[largest].n > _PART * n_rows:
+        return None
+    share = percent(compared[largest].n / n_rows, 0)
+    return Alert(
+        "One stratum carries it",
+        f"Nearly all of the difference comes from {stratum_name(compared[largest].labels)}, with {share} of the rows.",
+    )
+
+
+def _lacking(rule: RuleResult) -> Alert | None:
+    if 1 - rule.overlap <= _LACKING:
+        return None
+    return Alert(
+        "Little overlap",
+        f"{percent(1 - rule.overlap, 0)} of the rows have no comparison group; the numbers leave them out.",
+    )
+
+
+def _undecided(rule: RuleResult) -> Alert | None:
+    n_rows = rule.n_covered + rule.n_failing + rule.n_undecided
+    share = rule.n_undecided / n_rows if n_rows else 0.0
+    if share <= _UNDECIDED:
+        return None
+    return Alert("Many undecided rows", f"{percent(share, 0)} of the rows are in neither group and are not compared.")
+
+
+def _untested(rule: RuleResult) -> Alert | None:
+    if rule.verdict.basis != "nothing":
+        return None
+    return Alert("Not tested yet", "Call rules.trust(), or use --trust, for a p-value and for held-out rows.")
+
+
+def _unproven(rules: RuleSet) -> Alert | None:
+    if rules.optimal or rules.stopped == "evaluated":
+        return None
+    return Alert("Search not finished", "A better rule may exist: raise the time limit.")
+
+
+def _standard_errors(rule: RuleResult) -> NDArray[np.float64]:
+    """Return the standard error of the difference in each stratum."""
+    covered, failing, _ = rule.sides
+    return np.sqrt(_variance(covered, rule.is_mean) + _variance(failing, rule.is_mean))
+
+
+def _variance(side: Side, is_mean: bool) -> NDArray[np.float64]:
+    """Return the variance of one side's mean in each stratum; shares with one more row of either outcome."""
+    if is_mean:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return side.variance / (side.n - 1)
+    share = (side.total + 1) / (side.n + 2)
+    return np.asarray(share * (1 - share) / (side.n + 2), np.float64)
+
+
+def _strata(count: int) -> str:
+    return "1 stratum" if count == 1 else f"{count:,} strata"
