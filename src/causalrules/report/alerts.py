@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import estimators
+from causalrules.estimators import Side
 from causalrules.report.result_words import stratum_name
 from causalrules.text import counted, difference, percent
 
@@ -122,14 +123,11 @@ def _unproven(rules: RuleSet) -> Alert | None:
 
 def _standard_errors(rule: RuleResult) -> NDArray[np.float64]:
     """Return the standard error of the difference in each stratum."""
-    covered, failing, everything = rule.sides
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if rule.is_mean:
-            variance = estimators.mean_variance(covered, everything) + estimators.mean_variance(failing, everything)
-        else:
-            a, b, c, d = rule.tables
-            variance = estimators.share_variance(a, b) + estimators.share_variance(c, d)
-        return np.sqrt(variance)
+    errors = []
+    for place in range(len(rule.labels)):
+        covered, failing, everything = (Side(*(array[[place]] for array in side)) for side in rule.sides)
+        errors.append(estimators.estimate(covered, failing, everything, binary=not rule.is_mean).standard_error)
+    return np.array(errors)
 
 
 def _strata(count: int) -> str:
