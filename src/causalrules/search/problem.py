@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from causalrules import estimators
 from causalrules.data.columns import Ends
 from causalrules.data.table import Table
-from causalrules.estimators import Side
+from causalrules.estimators import Grouped, Side
 from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
 from causalrules.language.cuts import Cuts, check_cuts
 from causalrules.language.language import Language, build_language
@@ -89,6 +89,11 @@ class Problem:
         return self.rows.local.weights
 
     @property
+    def group(self) -> NDArray[np.int64] | None:
+        """Number of the group of each row; None if each row stands for itself."""
+        return self.rows.local.group if self.rows.is_local else None
+
+    @property
     def columns(self) -> tuple[NDArray[Any], ...]:
         """Codes of the columns of the language, −1 if missing."""
         return self.rows.local.columns
@@ -159,6 +164,16 @@ class Problem:
         )
         return covered, failing, everything
 
+    def grouped(
+        self, numbers: Iterable[int], frequencies: NDArray[np.int64] | None = None, *, population: bool = False
+    ) -> Grouped | None:
+        """Return the standard error of a rule's effect that allows for groups; None without them."""
+        if self.group is None:
+            return None
+        weights = self.frequencies if frequencies is None else frequencies
+        rows = self.rows.local
+        return estimators.grouped(rows.stratum, rows.y, weights, self.sides(numbers), self.group, population=population)
+
     def with_rows(self, **changes: Any) -> Problem:
         """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""
         return replace(self, rows=replace(self.rows.local, **changes))
@@ -203,7 +218,7 @@ def prepare(table: Table, roles: Roles, question: Question, language: Language |
         rows=_code(observed, language, strata, roles.outcome, question),
         n_dropped=observed.n_dropped,
         library=observed.library,
-        notes=(*table.notes, *roles.notes, *language.notes, *strata.notes),
+        notes=(*table.notes, *roles.notes, *language.notes, *strata.notes, *_group_notes(observed, question)),
         controls=_controls(observed, roles, question),
     )
 
@@ -237,9 +252,29 @@ def with_controls(
         rows = replace(rows, strata=strata, stratum=stratum)
     else:
         rows = _code(observed, problem.language, strata, roles.outcome, question)
-    notes = (*table.notes, *roles.notes, *problem.language.notes, *strata.notes)
+    notes = (
+        *table.notes,
+        *roles.notes,
+        *problem.language.notes,
+        *strata.notes,
+        *_group_notes(observed, question),
+    )
     controls = _controls(observed, roles, question)
     return replace(problem, roles=roles, rows=rows, notes=notes, controls=controls)
+
+
+def _group_notes(table: Table, question: Question) -> list[str]:
+    if question.groups is None:
+        return []
+    known = table.histogram(question.groups)
+    notes = [
+        f"rows belong together in {len(known.values):,} groups of {question.groups!r}; the margin of the conservative "
+        "effect takes rows for independent, so what it promises does not hold: significance(), which flips whole "
+        "groups, tells rules from chance"
+    ]
+    if known.n_missing:
+        notes.append(f"{known.n_missing:,} rows without a value of {question.groups!r} are groups of their own")
+    return notes
 
 
 def _stratify(
@@ -283,7 +318,11 @@ def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, qu
         None if reference is None else _reference_codes(*reference, language),
     )
     if table.storage == "memory":
-        return local_rows(table, language, strata, outcome, comparison, reference)
+        return local_rows(table, language, strata, outcome, comparison, reference, question.groups)
+    if question.groups is not None:
+        raise OptionError(
+            "not available for rows in files or on workers; read the table into memory", parameter="groups"
+        )
     if reference is not None:
         raise OptionError(
             "not available for rows in files or on workers; read the table into memory", parameter="reference"
