@@ -48,9 +48,7 @@ def test_rows_in_parts_give_the_same_list(
 
 @settings(max_examples=60, deadline=None)
 @given(coded_tables(), coded_questions(), similarities)
-def test_a_list_goes_on_from_where_it_was_saved(
-    coded: CodedTable, question: dict[str, Any], similarity: float
-) -> None:
+def test_a_list_goes_on_from_where_it_was_saved(coded: CodedTable, question: dict[str, Any], similarity: float) -> None:
     question = possible(question, coded[1])
     expected = oracle.coded_different(coded[0], ordered(coded, question), k=question["k"], similarity=similarity)
     question |= {"wanted": "different", "similarity": similarity}

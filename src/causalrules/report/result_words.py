@@ -214,7 +214,9 @@ def _why_short(rules: RuleSet) -> str:
     if question.similarity is None or len(rules) >= question.k or not rules or rules[0].value <= 0:
         return ""
     share = percent(question.similarity, 0)
-    return f"; the list ends here: any other rule is at or below 0, or shares {share} or more of its rows with one above"
+    return (
+        f"; the list ends here: any other rule is at or below 0, or shares {share} or more of its rows with one above"
+    )
 
 
 def family(rule: RuleResult) -> str | None:
