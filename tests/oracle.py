@@ -436,6 +436,49 @@ def coded_top_k(
     return ordered[:k]
 
 
+def _share(table: Coded, one: CodedRule, other: CodedRule) -> float:
+    """The Jaccard similarity of the rows that two rules cover."""
+    return table.size(one.covered & other.covered) / table.size(one.covered | other.covered)
+
+
+def coded_different(
+    table: Coded, ordered: Sequence[CodedRule], *, k: int, similarity: float, leaders: Sequence[CodedRule] = ()
+) -> list[CodedRule]:
+    """Of rules in their order: the first, then always the first that resembles none before it and is above 0."""
+    listed: list[CodedRule] = []
+    for rule in ordered:
+        if len(listed) == k or ((listed or leaders) and rule.value <= TIED):
+            break
+        if all(_share(table, rule, other) < similarity for other in (*leaders, *listed)):
+            listed.append(rule)
+    return listed
+
+
+def coded_front(table: Coded, ordered: Sequence[CodedRule]) -> list[CodedRule]:
+    """Of rules in their order: the first, then always the first that covers more rows and is above 0."""
+    listed: list[CodedRule] = []
+    for rule in ordered:
+        if listed and rule.value <= TIED:
+            break
+        if all(table.size(rule.covered) > table.size(other.covered) for other in listed):
+            listed.append(rule)
+    return listed
+
+
+def coded_near(
+    table: Coded,
+    ordered: Sequence[CodedRule],
+    leader: CodedRule,
+    others: Sequence[CodedRule] = (),
+    *,
+    k: int,
+    similarity: float,
+) -> list[CodedRule]:
+    """The first k rules that resemble one rule, do not cover the same rows, and resemble none of the others."""
+    near = [rule for rule in ordered if similarity <= _share(table, rule, leader) < 1]
+    return [rule for rule in near if all(_share(table, rule, other) < similarity for other in others)][:k]
+
+
 class Asked(NamedTuple):
     """A question about a table, coded: a column for each condition, in the order of the alphabet."""
 

@@ -13,9 +13,15 @@ from oracle import Coded
 
 TARGET = "y"
 # The paper's estimator and comparison, for tests of what it finds.
-RELIABLE: dict[str, Any] = {"estimator": "reliable", "beta": 2.0, "missing": "false", "control_bins": 4}
-# The paper's comparison alone: what `oracle.top_k` takes for granted.
-FALSE: dict[str, Any] = {"missing": "false", "control_bins": 4}
+RELIABLE: dict[str, Any] = {
+    "estimator": "reliable",
+    "beta": 2.0,
+    "similarity": None,
+    "missing": "false",
+    "control_bins": 4,
+}
+# The paper's comparison and list alone: what `oracle.top_k` takes for granted.
+FALSE: dict[str, Any] = {"similarity": None, "missing": "false", "control_bins": 4}
 
 
 @dataclass(frozen=True)

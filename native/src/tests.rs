@@ -11,6 +11,7 @@ use crate::remote::{put_together, Messenger, Part, Remote};
 use crate::rows::Rows;
 use crate::search::{Options, Search};
 use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
+use crate::wanted::Wanted;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -567,6 +568,8 @@ fn search_rows(
         min_rows: 1,
         irredundant,
         floor: i64::MIN,
+        wanted: Wanted::Any,
+        leaders: Vec::new(),
         offered: None,
     };
     let search = Search::new(rows, estimator, options);
@@ -691,6 +694,8 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
                 min_rows: 1,
                 irredundant,
                 floor: i64::MIN,
+                wanted: Wanted::Any,
+                leaders: Vec::new(),
                 offered: None,
             };
             Search::new(rows.clone(), estimator, options)
@@ -724,6 +729,8 @@ fn what_is_left_out_is_bounded_at_any_time() {
             min_rows: 1,
             irredundant: false,
             floor: i64::MIN,
+            wanted: Wanted::Any,
+            leaders: Vec::new(),
             offered: None,
         };
         let search = Search::new(Arc::new(Local::new(table.clone())), estimator, options);

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from causalrules import __version__, estimators
 from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError, OptionError, RoleError
+from causalrules.language.outcome import resolve_outcome
 from causalrules.language.propositions import describe
 from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
@@ -24,7 +25,7 @@ from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
 from causalrules.search.margins import beta_of_rules, betas
 from causalrules.search.nearest import nearest, ratio_of
-from causalrules.search.problem import Problem, prepare
+from causalrules.search.problem import Problem, controls_of, prepare
 from causalrules.search.progress import search_bar, watching
 from causalrules.text import points
 
@@ -129,7 +130,13 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     if question.own_controls:
         raise OptionError("name the columns to adjust for, or let discover() choose them", parameter="control")
     roles = resolve(
-        table, question.target, question.outcome, question.actions or columns, question.control, question.weights
+        table,
+        question.target,
+        question.outcome,
+        question.actions or columns,
+        question.control,
+        question.weights,
+        question.groups,
     )
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
@@ -250,9 +257,9 @@ def _roles(table: Table, question: Question, graph: CausalGraph | None) -> Roles
             )
         control = None
         if actionable is None:
-            taken = {target, question.weights, *graph.latent}
+            taken = {target, question.weights, question.groups, *graph.latent}
             actionable = [name for name in graph.nodes if name in table.names and name not in taken]
-    return resolve(table, target, outcome, actionable, control, question.weights)
+    return resolve(table, target, outcome, actionable, control, question.weights, question.groups)
 
 
 def _parts(table: Table, roles: Roles, question: Question, adjustments: Adjustments) -> Parts:
@@ -294,6 +301,11 @@ def _hold_out(table: Table, problem: Problem, question: Question) -> tuple[Probl
 
     if is_number(question.holdout):
         return holdout.hold_out(problem, question.holdout, question.seed)
+    if problem.controls is not None:
+        other = read(question.holdout).observed(question.target, question.weights)
+        outcome = resolve_outcome(other, question.target, question.outcome)
+        second = controls_of(other, outcome, problem.roles.control, question)
+        problem = replace(problem, second=second)
     return problem, holdout.second_table(table, problem, question)
 
 

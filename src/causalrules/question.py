@@ -147,6 +147,13 @@ class Question:
     weights: str | None = option(
         None, Column(), "Column with the number of times each row counts.", panel=QUESTION, fitted=False
     )
+    groups: str | None = option(
+        None,
+        Column(),
+        "Column that tells which rows belong together, such as the visits of a patient: they are split, sampled and "
+        "shuffled as a whole, and standard errors allow for it.",
+        panel=QUESTION,
+    )
     na_values: str | Sequence[str] = option(
         (),
         Texts(),
@@ -164,6 +171,14 @@ class Question:
         fitted=False,
     )
     k: int = option(10, Whole(least=1, most=MOST_RULES), "Number of rules.", panel=RULES, flag="-k", searched=True)
+    similarity: float | None = option(
+        0.5,
+        Number(least=0, most=1, above=True, none="the k best rules, however similar, and also below 0"),
+        "List different rules: each is the best that shares less than this much of its rows (Jaccard) with the rules "
+        "before it, and the list ends where nothing above 0 is left.",
+        panel=RULES,
+        searched=True,
+    )
     beta: float | str | tuple[float, ...] | None = option(
         None,
         NumberOrWord("NUMBER|calibrated", Number(least=0, most=1000, none="by length"), ("calibrated",)),
@@ -277,12 +292,6 @@ class Question:
         Kind(),
         "Whether to show progress (None: on a terminal, after a second), or a function that is called with it.",
         kept=False,
-        fitted=False,
-    )
-    similarity: float | None = option(
-        None,
-        Number(least=0, most=1, above=True, none="all rules"),
-        "Leave out rules that share at least this much of their rows (Jaccard) with a better one.",
         fitted=False,
     )
 

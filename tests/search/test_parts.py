@@ -81,6 +81,7 @@ def compare(seed: int) -> bool:
     rng = random.Random(seed + 1)
     how, beta = rng.choice([("pooled", None), ("pooled", 1.0), ("plugin", 0.0), ("reliable", 0.5)])
     max_length, k = rng.randint(1, 3), rng.choice([1, 3, 8])
+    similarity = rng.choice([None, 0.3, 0.5])
     table = {name: [row[name] for row in rows] for name in [*COLUMNS, "y"]}
     actionable = [name for name in COLUMNS if len(set(table[name])) > 1]
     if not actionable or len(set(table["y"])) < 2:
@@ -97,7 +98,7 @@ def compare(seed: int) -> bool:
             beta=beta,
             estimator=how,
             max_length=max_length,
-            similarity=None,
+            similarity=similarity,
             n_jobs=1,
         )
     except InadmissibleError:
@@ -112,7 +113,10 @@ def compare(seed: int) -> bool:
         assert rule.identification
     wanted: list[tuple[frozenset[int], float, tuple[str, ...]]] = []
     for each in oracle._ordered(every_rule(rows, controls, rules.question.beta, max_length, how)):
-        if each[0] not in {other[0] for other in wanted}:
+        if similarity is not None and wanted and each[1] <= 1e-9:
+            break
+        shares = [len(each[0] & other[0]) / len(each[0] | other[0]) for other in wanted]
+        if max(shares, default=0) < (similarity or 1):
             wanted.append(each)
     if how == "pooled" and beta is None and (not wanted or wanted[0][1] <= 0):
         # Then the list is by effect over margin; the search itself is compared where a rule stands out.

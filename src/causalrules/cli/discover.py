@@ -12,6 +12,7 @@ import rich_click as click
 from causalrules.cli import options, output
 from causalrules.cli.messages import say
 from causalrules.exceptions import FileError, OptionError
+from causalrules.question import RULES
 from causalrules.text import counted, printable
 from causalrules.writing import replace_file
 
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", is_eager=True)
 @options.of_question
+@click.option(
+    "--frontier",
+    is_flag=True,
+    panel=RULES,
+    help="List the best rule for every coverage instead: the front of value and coverage.",
+)
+@click.option("--variants", is_flag=True, panel=RULES, help="Show the strongest near-duplicates of each rule, too.")
 @output.options
 @click.pass_context
 def discover(
@@ -35,6 +43,8 @@ def discover(
     quiet: bool,
     permutations: int | None,
     trust: bool,
+    frontier: bool,
+    variants: bool,
     **question: Any,
 ) -> None:
     """Find the rules with the highest reliable effect in FILE (CSV, TSV or Parquet, also gzipped).
@@ -48,10 +58,19 @@ def discover(
 
     progress = False if quiet else None
     rules = search(file, **options.given(question), progress=progress)
+    rules = listed(rules, question, frontier, variants)
     rules, interrupted = trusted(rules, question, permutations, trust, quiet)
     written = write(rules, form, output, report, quiet, explain)
     if interrupted or not written:
         ctx.exit(1)
+
+
+def listed(rules: RuleSet, question: dict[str, Any], frontier: bool, variants: bool) -> RuleSet:
+    """Return the front instead of the rules, and the rules with their variants, as was asked for."""
+    if rules.stopped == "interrupted":
+        return rules
+    rules = rules.frontier(question["time_limit"]) if frontier else rules
+    return rules.families() if variants else rules
 
 
 def trusted(

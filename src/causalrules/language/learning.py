@@ -1,13 +1,15 @@
 """Cross-fitted predictions from the controls: no model predicts a row that it was trained on.
 
-The default model is the mean, on the scale of log-odds for probabilities, of a smooth additive model (linear splines,
-ridge penalty) and of gradient-boosted trees. Trees alone approximate smooth functions in steps, and what they miss is
-left of the confounding; the additive model alone misses interactions.
+The default model is the mean, on the scale of log-odds for probabilities, of three: gradient-boosted trees, a smooth
+additive model (linear splines, ridge penalty), and the same with the products of all pairs of controls, where they are
+few. Trees alone approximate smooth functions in steps, and what they miss is left of the confounding; the additive
+model alone misses interactions.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,8 +24,12 @@ Vector = NDArray[np.float64]
 
 # Parts of the rows; each is predicted by the models of the others.
 FOLDS = 5
-# Penalty of the additive model, as scikit-learn's C.
-_RIDGE = 0.1
+# Penalties of the smooth models, as scikit-learn's C, and whether they have products.
+_RIDGES = ((0.1, False), (0.01, True))
+# Products of more columns than this are too many.
+_MOST_MULTIPLIED = 25
+# From so many rows on, trees are larger.
+_LARGE = 10_000
 # Log-odds are cut off here.
 _FARTHEST = 6.0
 # From so many rows on, more than one thread is worth its while.
@@ -215,7 +221,7 @@ class _Given:
 
 @dataclass
 class _Blend:
-    """The mean of an additive model and of gradient-boosted trees."""
+    """The mean of gradient-boosted trees, of an additive model and of one with products."""
 
     features: Features
     binary: bool
@@ -225,37 +231,41 @@ class _Blend:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
         from sklearn.linear_model import LogisticRegression, Ridge
 
-        self._basis = _Basis(self.features, matrix)
         kind = HistGradientBoostingClassifier if self.binary else HistGradientBoostingRegressor
         mask = self.features.categorical
         trees = kind(
-            max_iter=60,
-            max_leaf_nodes=8,
+            max_leaf_nodes=4 if len(y) < _LARGE else 16,
             early_stopping=False,
             categorical_features=mask if mask.any() else None,
             random_state=self.seed,
         )
         self._trees = trees.fit(matrix, y, **_counted(weights))
-        if self.binary:
-            additive: Any = LogisticRegression(C=_RIDGE, max_iter=200)
-        else:
-            additive = Ridge(alpha=1 / _RIDGE)
-        self._additive = additive.fit(self._basis(matrix), y, **_counted(weights))
+        self._smooth = []
+        for ridge, products in _RIDGES:
+            basis = _Basis(self.features, matrix, products)
+            if products and not basis.has_products:
+                continue
+            model: Any = LogisticRegression(C=ridge, max_iter=200) if self.binary else Ridge(alpha=1 / ridge)
+            self._smooth.append((basis, model.fit(basis(matrix), y, **_counted(weights))))
         return self
 
     def __call__(self, matrix: Matrix) -> Vector:
-        basis = self._basis(matrix)
         if not self.binary:
-            return np.asarray((self._trees.predict(matrix) + self._additive.predict(basis)) / 2)
-        odds = (self._trees.decision_function(matrix), self._additive.decision_function(basis))
+            means = [self._trees.predict(matrix), *(model.predict(basis(matrix)) for basis, model in self._smooth)]
+            return np.asarray(np.mean(means, axis=0))
+        odds = [model.decision_function(basis(matrix)) for basis, model in self._smooth]
+        odds.append(self._trees.decision_function(matrix))
         mean = np.mean([np.clip(each, -_FARTHEST, _FARTHEST) for each in odds], axis=0)
         return np.asarray(1 / (1 + np.exp(-mean)))
 
 
 class _Basis:
-    """Linear splines with knots at the quartiles, indicators of categories and of missing values, standardised."""
+    """Linear splines with knots at the quartiles, indicators of categories and of missing values, standardised.
 
-    def __init__(self, features: Features, matrix: Matrix) -> None:
+    With `products`, those of all pairs of columns as well, if they are few.
+    """
+
+    def __init__(self, features: Features, matrix: Matrix, products: bool = False) -> None:
         self._features = features
         columns, _ = features.indicators(matrix)
         with np.errstate(invalid="ignore"):
@@ -265,6 +275,7 @@ class _Basis:
             np.unique(np.quantile(each, [0.25, 0.5, 0.75])) if len(np.unique(each[:1000])) > 4 else np.empty(0)
             for each in present
         ]
+        self.has_products = products and 1 < len(present) <= _MOST_MULTIPLIED
         basis = self._raw(columns)
         self._mean, deviation = basis.mean(axis=0), basis.std(axis=0)
         self._scale = np.where(deviation > 0, deviation, 1.0)
@@ -273,15 +284,14 @@ class _Basis:
         return np.asarray((self._raw(self._features.indicators(matrix)[0]) - self._mean) / self._scale)
 
     def _raw(self, columns: Matrix) -> Matrix:
-        parts = []
+        parts, plain = [], []
         for column, (low, middle, high), knots in zip(columns.T, self._ends, self._knots, strict=True):
             missing = np.isnan(column)
-            inside = (
-                np.clip(np.where(missing, middle, column), low, high)
-                if len(knots)
-                else np.where(missing, middle, column)
-            )
-            parts.append(inside)
-            parts += [np.maximum(inside - knot, 0.0) for knot in knots]
-            parts.append(missing.astype(np.float64))
+            inside = np.where(missing, middle, column)
+            if len(knots):
+                inside = np.clip(inside, low, high)
+            plain.append(inside - middle)
+            parts += [inside, *(np.maximum(inside - knot, 0.0) for knot in knots), missing.astype(np.float64)]
+        if self.has_products:
+            parts += [one * other for one, other in itertools.combinations(plain, 2)]
         return np.column_stack(parts)

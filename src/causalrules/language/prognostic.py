@@ -32,7 +32,7 @@ from causalrules.language.learning import (
     row_hash,
 )
 from causalrules.language.outcome import Outcome
-from causalrules.language.strata import Strata, default_bins
+from causalrules.language.strata import SCORES, Strata, default_bins
 from causalrules.text import counted
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def _repeats(table: Table) -> bool:
 
 
 def _name(outcome: Outcome) -> str:
-    return "predicted mean" if outcome.is_mean else "predicted probability"
+    return SCORES[outcome.is_mean]
 
 
 def _ranges(ends: list[float]) -> list[str]:

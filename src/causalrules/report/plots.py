@@ -48,6 +48,8 @@ def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
         "honest": trust_plots.honest,
         "stability": trust_plots.stability,
         "bias": trust_plots.first_bias,
+        "propensity": trust_plots.propensity,
+        "balance": trust_plots.balance,
     }
     if kind not in kinds:
         raise OptionError(f"no plot {kind!r}; the plots are {', '.join(map(repr, kinds))}")

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import describe
 from causalrules.report import trust_words
-from causalrules.text import counted, difference, percent, sentence
+from causalrules.text import counted, difference, number, percent, sentence, with_interval
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
-    from causalrules.trust.evidence import Overlap, Sensitivity
+    from causalrules.trust.evidence import Overlap, RuleEvidence, Sensitivity
 
+# Controls listed; the others differ less.
+_MOST_CONTROLS = 30
 _CONDITION_HEADINGS = ("condition", "reappears", "cut points")
 
 
@@ -45,6 +47,8 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
         found.append(_conditions(rule, rules.noun))
     if evidence.sensitivity is not None:
         found.append(_confounding(evidence.sensitivity, rules.noun, rule.is_mean))
+    if evidence.doubly_robust is not None or evidence.balance:
+        found.append(_adjusted(evidence, rules.noun, rule.is_mean))
     if evidence.overlap is not None and evidence.overlap.n_strata:
         lacking = _lacking(evidence.overlap, rules.noun, rule.is_mean)
         found.append(Section("Rows without a comparison group", (lacking,)))
@@ -110,6 +114,28 @@ def _confounding(found: Sensitivity, noun: str, is_mean: bool) -> Section:
     ratios = ("Γ", "risk ratio with the rule", "with the outcome", "strength")
     headings = ("control", *ratios, f"{noun} without it")
     return Section("Unmeasured confounding", (found.sentence,), headings if rows else (), rows, "confounding")
+
+
+def _adjusted(evidence: RuleEvidence, noun: str, is_mean: bool) -> Section:
+    """Return what models of the controls say, and how the controls differ on both sides."""
+    sentences = []
+    if (found := evidence.doubly_robust) is not None:
+        said = with_interval(found.effect, found.low, found.high, is_mean)
+        sentences.append(
+            f"Doubly robust {noun} on {found.source}: {said}, for the {percent(found.overlap, 0)} of rows with rows "
+            f"like them on both sides; {percent(found.clipped, 1)} of propensities clipped."
+        )
+        if not found.agrees:
+            sentences.append(f"That in the strata, {difference(found.strata, is_mean)}, is outside this interval.")
+    rows = tuple(
+        (
+            each.control,
+            *("" if value is None else number(value, 2) for value in (each.before, each.strata, each.weighted)),
+        )
+        for each in evidence.balance[:_MOST_CONTROLS]
+    )
+    headings = ("control (standardised mean difference)", "unadjusted", "in strata", "AIPW weights")
+    return Section("Controls on both sides", tuple(sentences), headings if rows else (), rows, "balance")
 
 
 def _lacking(overlap: Overlap, noun: str, is_mean: bool) -> str:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
+# Controls shown in a plot, and the difference that is usually called balanced.
+_MOST_CONTROLS, _BALANCED = 30, 0.1
+
 
 def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
     """Plot the effects on the rows that were searched and on held-out rows."""
@@ -128,6 +131,45 @@ def stability(rules: RuleSet, ax: Axes | None = None) -> Axes:
     ax.set_xlim(0, 100)
     ax.set_xlabel(f"% of {run.replicates} samples with the condition in one of their best rules")
     return finish(ax, {"condition": [condition.condition for condition in run.conditions], "share": shares})
+
+
+def propensity(rules: RuleSet, ax: Axes | None = None) -> Axes:
+    """Plot how likely the rows on each side of the first rule were to satisfy it, given their controls."""
+    found = rules[0].evidence.doubly_robust if len(rules) and rules[0].evidence is not None else None
+    if found is None or not any(map(sum, found.propensities)):
+        raise OptionError("no propensities yet; call rules.doubly_robust() first")
+    ax = axes(ax, height=3.2)
+    edges = np.linspace(0, 1, len(found.propensities[0]) + 1)
+    shares = [np.array(side) / max(sum(side), 1) for side in found.propensities]
+    for share, colour, words in zip(shares, (BLUE, ORANGE), ("rule holds", "compared with"), strict=True):
+        ax.stairs(100 * share, edges, color=colour, linewidth=1.6, fill=False, label=words)
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("probability that the rule holds, given the controls")
+    ax.set_ylabel("% of rows")
+    legend(ax, 2)
+    return finish(ax, {"edges": edges, "rule": shares[0], "compared": shares[1]})
+
+
+def balance(rules: RuleSet, ax: Axes | None = None) -> Axes:
+    """Plot the standardised mean differences of the controls on both sides of the first rule."""
+    if not len(rules):
+        raise OptionError("there is no rule")
+    table = rules[0].balance()
+    names = table["control"][:_MOST_CONTROLS]
+    ax = axes(ax, height=1.3 + 0.26 * len(names))
+    ax.axvline(0, color=GREY, linewidth=0.8)
+    for end in (-_BALANCED, _BALANCED):
+        ax.axvline(end, color=GREY, linewidth=0.8, linestyle=":")
+    styles = {"before": (GREY, "o", "unadjusted"), "strata": (BLUE, "s", "in strata"), "weighted": (GREEN, "D", "AIPW")}
+    plotted: dict[str, Any] = {"control": names}
+    for column, (colour, marker, words) in styles.items():
+        plotted[column] = np.array(table[column][: len(names)], float)
+        if not np.isnan(plotted[column]).all():
+            ax.scatter(plotted[column], range(len(names)), color=colour, marker=marker, s=26, label=words, zorder=3)
+    name_rows(ax, [label(name) for name in names])
+    ax.set_xlabel("standardised mean difference")
+    legend(ax, 3)
+    return finish(ax, plotted)
 
 
 def first_bias(rules: RuleSet, ax: Axes | None = None) -> Axes:

@@ -167,6 +167,9 @@ def hidden(rules: RuleSet) -> list[Less]:
     """Tell the redundant rules and the near-duplicates from the others, where the rows are at hand."""
     if rules.problem is not None and not rules.problem.rows.is_local:
         rules = replace(rules, problem=None)  # remote rows are not fetched for a report
+    if rules.question.similarity is not None:
+        # A list of different rules has its near-duplicates with each rule, once they have been looked for.
+        return [Less(None, tuple(_shared(each.rule, each.shared) for each in rule.near or ())) for rule in rules]
     redundant = grouping.redundant(rules)
     result = [Less("redundant") if one else Less() for one in redundant]
     if rules.problem is None and rules.parts is None:
@@ -175,11 +178,15 @@ def hidden(rules: RuleSet) -> list[Less]:
     listed = tuple(rule for rule, one in zip(rules, redundant, strict=True) if not one)
     for group in grouping.groups(replace(rules, rules=listed)):
         pairs = zip(group.variants, group.shared, strict=True)
-        variants = tuple(f"{short(rule.text, 200)} ({percent(shared, 0)} of rows shared)" for rule, shared in pairs)
+        variants = tuple(_shared(rule, shared) for rule, shared in pairs)
         result[place[group.leader.text]] = Less(None, variants)
         for rule in group.variants:
             result[place[rule.text]] = Less("variant")
     return result
+
+
+def _shared(rule: RuleResult, shared: float) -> str:
+    return f"{short(rule.text, 200)} ({percent(shared, 0)} of rows shared)"
 
 
 def _hidden(less: list[Less], n_left: int) -> tuple[str, ...]:
@@ -314,7 +321,7 @@ def _which(question: Question) -> str:
     said = f"the best {question.k:,}{'' if question.redundant else ' that beat all of their generalisations'}"
     if question.similarity is None:
         return said
-    return f"{said}, without those that share at least {percent(question.similarity, 0)} of the rows of a stronger one"
+    return f"{said} above 0 that share less than {percent(question.similarity, 0)} of their rows with a stronger one"
 
 
 def _beta(rules: RuleSet) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
 
@@ -96,6 +97,12 @@ class RuleSet(Sequence[RuleResult]):
         known = circumstances(self)
         if any(rule.circumstances != known for rule in self.rules):
             object.__setattr__(self, "rules", tuple(replace(rule, circumstances=known) for rule in self.rules))
+        if self.problem is not None:
+            from causalrules.result.ideas import variants
+
+            object.__setattr__(
+                self, "rules", tuple(replace(rule, neighbourhood=partial(variants, self)) for rule in self.rules)
+            )
 
     @overload
     def __getitem__(self, index: int) -> RuleResult: ...
@@ -391,6 +398,61 @@ class RuleSet(Sequence[RuleResult]):
 
         return overlap.overlap(self, most=most)
 
+    def doubly_robust(
+        self,
+        *,
+        confidence: float = 0.95,
+        n_jobs: int = -1,
+        time_limit: float | None = None,
+        progress: bool | Watcher | None = None,
+    ) -> RuleSet:
+        """Measure effects by augmented inverse probability weighting, on the controls as they are.
+
+        Cross-fitted models predict the outcome on both sides of each rule, and how likely a row is to be on either
+        (scikit-learn; `adjust_model` chooses the model). The effect is right if one of the two is. Rules that were
+        found on some rows are measured on the held-out rows.
+
+        Parameters
+        ----------
+        confidence
+            Confidence of the intervals.
+        n_jobs
+            Threads; -1 for all cores.
+        time_limit
+            Seconds after which no further rule is measured.
+        progress
+            Whether to show progress, or a function that is called with the number done and the total.
+
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence.doubly_robust` and `evidence.balance`.
+        """
+        from causalrules.trust import doubly_robust
+
+        return doubly_robust.doubly_robust(
+            self, confidence=confidence, n_jobs=n_jobs, time_limit=time_limit, progress=progress
+        )
+
+    def balance(self) -> RuleSet:
+        """Compare the controls on both sides of each rule, before and after adjusting.
+
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence.balance`: standardised mean differences.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1).balance()
+        >>> rules[0].balance()["strata"]
+        [0.0, 0.0]
+        """
+        from causalrules.trust import balance
+
+        return balance.balance(self)
+
     def trust(
         self,
         permutations: int = 999,
@@ -470,7 +532,7 @@ class RuleSet(Sequence[RuleResult]):
         return near.groups(self, similarity, data)
 
     def ideas(self, k: int | None = None, similarity: float = 0.5, time_limit: float | None = None) -> RuleSet:
-        """Search on until there are k rules of which none is a near-duplicate of a better one.
+        """Search for k rules of which none is a near-duplicate of a better one, as `discover` does by default.
 
         Parameters
         ----------
@@ -489,6 +551,45 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.result import ideas
 
         return ideas.ideas(self, k, similarity, time_limit)
+
+    def frontier(self, time_limit: float | None = None) -> RuleSet:
+        """Return the front of value and coverage: for every coverage, the best rule there is.
+
+        The first rule has the highest value; each of the others has the highest of all rules that cover more rows
+        than those before it. It ends where nothing above 0 is left. `plot("coverage")` shows it.
+
+        Parameters
+        ----------
+        time_limit
+            Seconds after which the part found so far is returned.
+
+        Returns
+        -------
+        RuleSet
+            The rules of the front, those of the fewest rows first.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"])
+        >>> for rule in rules.frontier():
+        ...     print(f"{rule.coverage:.0%} {rule.text}")
+        19% class ≤ 2 ∧ sex = female
+        35% sex = female
+        """
+        from causalrules.result import ideas
+
+        return ideas.frontier(self, time_limit)
+
+    def families(self) -> RuleSet:
+        """Look for the variants of every rule, so that they are shown and kept with it.
+
+        Returns
+        -------
+        RuleSet
+            The same rules, each with its `variants`.
+        """
+        return replace(self, rules=tuple(replace(rule, near=rule.variants) for rule in self))
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the result as JSON.
@@ -600,7 +701,9 @@ class RuleSet(Sequence[RuleResult]):
 
         Parameters
         ----------
-        kind : {"effects", "coverage", "shared", "convergence", "graph", "honest", "stability", "bias"}
+        kind : str
+            "effects", "coverage", "shared", "convergence", "graph", "honest", "stability", "bias", "propensity" or
+            "balance":
             What to show.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.

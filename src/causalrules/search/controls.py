@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from causalrules.data.table import Table
 from causalrules.language.features import Features, Matrix
-from causalrules.language.learning import fold_of
-from causalrules.language.prognostic import group_codes
+from causalrules.language.learning import Vector, fold_of
+from causalrules.language.outcome import Outcome
+from causalrules.language.prognostic import group_codes, targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +22,8 @@ class Controls:
 
     Attributes
     ----------
-    table
-        The rows whose target is present.
+    table, outcome
+        The rows whose target is present, and what is wanted of it.
     columns, categorical
         The controls, and the columns whose numbers are codes.
     model, seed
@@ -32,6 +33,7 @@ class Controls:
     """
 
     table: Table
+    outcome: Outcome
     columns: tuple[str, ...]
     categorical: tuple[str, ...] = ()
     model: Any = None
@@ -47,6 +49,17 @@ class Controls:
     def matrix(self) -> Matrix:
         """The controls of each record of the table."""
         return self.features.matrix(self.table)
+
+    @cached_property
+    def y(self) -> Vector:
+        """The target of each record."""
+        return targets(self.table, self.outcome)
+
+    @property
+    def frequencies(self) -> NDArray[np.int64]:
+        """How often each record counts."""
+        weights = self.table.weights
+        return np.ones(self.table.n_records, np.int64) if weights is None else weights
 
     @cached_property
     def group(self) -> NDArray[np.int32] | None:

@@ -20,6 +20,7 @@ ESTIMATORS = {"reliable": 0, "plugin": 1, "wracc": 2, "association": 3, "pooled"
 BINARY = (0.0, 1.0)
 """The levels of an outcome that happens or not."""
 _MISSING = ("false", "unknown")
+_WANTED = ("any", "different", "wider", "near")
 # Sets of columns are bits in the core.
 MOST_COLUMNS = 128
 
@@ -418,6 +419,15 @@ class NativeSearch:
         for all longer rules. They must not fall. A set of rows then counts by its shortest description.
     margin_scale
         The margin of "pooled" is multiplied by it.
+    wanted
+        "any" for the k best rules; "different" for a list in which each rule shares less than `similarity` of its rows
+        (Jaccard) with those before it; "wider" for one in which each covers more rows than those before it; "near" for
+        the k best that share `similarity` of their rows with the first leader, and less with the others. But for its
+        first rule, a list of different or wider rules has none at or below 0.
+    similarity
+        The share of rows that "different" and "near" ask for.
+    leaders
+        Rules, as conditions, that come before those to be found.
     """
 
     def __init__(
@@ -433,17 +443,25 @@ class NativeSearch:
         redundant: bool = True,
         floor: float = -math.inf,
         margin_scale: float = 1.0,
+        wanted: str = "any",
+        similarity: float = math.nan,
+        leaders: Sequence[Sequence[int]] = (),
     ) -> None:
-        self._k = k
+        if wanted not in _WANTED:
+            raise ValueError(f"wanted is {wanted!r}; it must be one of {', '.join(map(repr, _WANTED))}")
         estimation, kept = _estimation(estimator, beta, margin_scale, table.levels)
         options = ffi.new("SearchOptions *")
         options.k, options.alpha, options.max_length = k, alpha, max_length or 0
         options.min_rows, options.irredundant, options.floor = min_rows, not redundant, floor
+        lengths = _array([len(leader) for leader in leaders], np.uintp)
+        conditions = _array([condition for leader in leaders for condition in leader], np.uint32)
+        options.wanted, options.similarity, options.n_leaders = _WANTED.index(wanted), similarity, len(lengths)
+        options.lengths, options.conditions = _pointer("size_t *", lengths), _pointer("uint32_t *", conditions)
         offered = _column_sets(table.offered)
         options.n_offered, options.offered = len(offered), _pointer("uint64_t *", offered)
         if len(offered) and not redundant:
             raise ValueError("redundant=False needs rules on all columns")
-        self._kept = kept, offered  # the core reads it, perhaps in another thread
+        self._kept = kept, lengths, conditions, offered  # the core reads it, perhaps in another thread
         search = self._begin(table, estimation, options)
         if not search:
             raise _failure()
@@ -495,22 +513,22 @@ class NativeSearch:
 
     def rules(self) -> list[tuple[float, tuple[int, ...]]]:
         """The best rules so far, best first: value and conditions."""
-        values = np.zeros(self._k, np.float64)
-        lengths = np.zeros(self._k, np.uintp)
-        conditions = np.zeros(16 * self._k, np.uint32)
+        capacity = 64
         while True:
+            values, lengths = np.zeros(capacity, np.float64), np.zeros(capacity, np.uintp)
+            conditions = np.zeros(capacity, np.uint32)
             found = lib.cr_search_rules(
                 self._handle,
                 _pointer("double *", values),
                 _pointer("size_t *", lengths),
                 _pointer("uint32_t *", conditions),
-                len(conditions),
+                capacity,
             )
             if found == -(2**63):
                 raise _failure()
             if found >= 0:
                 break
-            conditions = np.zeros(-found, np.uint32)
+            capacity = -found
         ends = np.cumsum(lengths[:found]).astype(int)
         parts = np.split(conditions[: ends[-1] if found else 0], ends[:-1]) if found else []
         return [(float(value), tuple(part.tolist())) for value, part in zip(values[:found], parts, strict=True)]

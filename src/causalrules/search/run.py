@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,8 @@ def run(
     scale: float = 1.0,
     watch: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
+    wanted: str | None = None,
+    leaders: Sequence[Sequence[int]] = (),
 ) -> Found:
     """Search until it is done, the time is up or the user interrupts, and return the best rules so far.
 
@@ -82,7 +84,12 @@ def run(
         Called with the progress after every step.
     checkpoint
         Where to save the search, and resume it from.
+    wanted, leaders
+        Which rules may stand beside which, and rules that come before; see `NativeSearch`. By default the question's
+        `similarity` decides.
     """
+    if wanted is None:
+        wanted = "any" if question.similarity is None or question.k == 1 else "different"
     search = table.search(
         estimator=question.estimator,
         beta=question.beta,
@@ -93,6 +100,9 @@ def run(
         redundant=question.redundant,
         floor=floor / scale,
         margin_scale=margin_scale,
+        wanted=wanted,
+        similarity=math.nan if question.similarity is None else question.similarity,
+        leaders=leaders,
     )
     if checkpoint is not None:
         checkpoint.resume(search)

@@ -202,6 +202,68 @@ class ConditionTests:
 
 
 @dataclass(frozen=True)
+class ControlBalance:
+    """How one control differs between the rows of a rule and those that they are compared with.
+
+    Attributes
+    ----------
+    control
+        The control, or one of its categories.
+    before, strata, weighted
+        Standardised mean difference before adjusting, in the strata, and with the weights of `doubly_robust`: the
+        difference of the means over the standard deviation (the mean of both sides' variances, before adjusting).
+    """
+
+    control: str
+    before: float | None
+    strata: float | None
+    weighted: float | None = None
+
+
+@dataclass(frozen=True)
+class DoublyRobust:
+    """The effect of one rule by augmented inverse probability weighting, on the controls as they are.
+
+    Attributes
+    ----------
+    source
+        "searched rows" or "held-out rows".
+    n_rows, overlap
+        The rows, and the share of them that have rows like them on both sides, which the effect is about.
+    clipped
+        Share of the compared rows whose propensities were clipped.
+    effect, standard_error, low, high
+        The effect, its standard error and its interval; None if no rows can be compared.
+    conservative
+        The effect, brought nearer to 0 by the margin of the search: as many standard errors as the rule's β, or half
+        of the interval on held-out rows.
+    strata
+        The effect in the strata, of the same rows.
+    propensities
+        Numbers of covered and of other rows by their propensity, in 20 bins from 0 to 1.
+    """
+
+    source: str
+    n_rows: int
+    overlap: float
+    clipped: float
+    effect: float | None
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    conservative: float | None
+    strata: float | None
+    propensities: tuple[tuple[int, ...], tuple[int, ...]]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the effect in the strata is inside the interval."""
+        if self.low is None or self.high is None or self.strata is None:
+            return True
+        return self.low <= self.strata <= self.high
+
+
+@dataclass(frozen=True)
 class RuleEvidence:
     """The evidence on one rule; None for parts that were not computed."""
 
@@ -211,6 +273,8 @@ class RuleEvidence:
     sensitivity: Sensitivity | None = None
     overlap: Overlap | None = None
     conditions: ConditionTests | None = None
+    doubly_robust: DoublyRobust | None = None
+    balance: tuple[ControlBalance, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -340,6 +404,9 @@ def columns(rules: Sequence[RuleResult]) -> dict[str, list[Any]]:
         "honest_low": [known.honest and known.honest.low for _, known in rows],
         "honest_high": [known.honest and known.honest.high for _, known in rows],
         "honest_overlap": [known.honest and known.honest.overlap for _, known in rows],
+        "doubly_robust": [known.doubly_robust and known.doubly_robust.effect for _, known in rows],
+        "doubly_robust_low": [known.doubly_robust and known.doubly_robust.low for _, known in rows],
+        "doubly_robust_high": [known.doubly_robust and known.doubly_robust.high for _, known in rows],
         "e_value": [known.sensitivity and known.sensitivity.e_value for _, known in rows],
         "e_value_limit": [known.sensitivity and known.sensitivity.e_value_limit for _, known in rows],
         "returns": [known.stability and known.stability.nearly for _, known in rows],
