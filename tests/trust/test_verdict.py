@@ -253,7 +253,13 @@ LARGE, WEAK, NEGATIVE = (80, 20, 20, 80), (35, 65, 25, 75), (20, 80, 80, 20)
     ("rule", "known", "word", "basis", "doubt"),
     [
         (of_counts(LARGE, evidence=None), BY_MARGIN, "supported", "margin", None),
-        (of_counts(WEAK, evidence=None), BY_MARGIN, "not supported", "margin", "not beyond 0; permutations are sharper"),
+        (
+            of_counts(WEAK, evidence=None),
+            BY_MARGIN,
+            "not supported",
+            "margin",
+            "not beyond 0; permutations are sharper",
+        ),
         (of_counts(LARGE, evidence=None), TESTED, "cannot tell", "nothing", "not tested"),
         (of_counts(LARGE, p_value=0.05), TESTED, "supported", "permutations", None),
         (of_counts(WEAK, p_value=0.01), BY_MARGIN, "supported", "permutations", None),

@@ -138,9 +138,7 @@ def ratio_with_outcome(total: Floats, n: Floats) -> float:
         weight = (n[:, one] + n[:, other])[both]
         p, q = (float(weight @ (total[both, each] / n[both, each]) / weight.sum()) for each in (one, other))
         if q == 0 < p:  # half a row, as for risk ratios
-            p, q = (
-                (float(total[both, each].sum()) + 0.5) / (float(n[both, each].sum()) + 1) for each in (one, other)
-            )
+            p, q = ((float(total[both, each].sum()) + 0.5) / (float(n[both, each].sum()) + 1) for each in (one, other))
         if p > 0:
             largest = max(largest, p / q)
     return largest
