@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,34 @@ def test(*arguments: str) -> None:
     run(PYTHON, "-m", "pytest", "-n", "auto", *(arguments or ["--cov", "--cov-report=term:skip-covered"]))
 
 
+def npm(*arguments: object) -> None:
+    """Run npm in web/, with its locked packages."""
+    web, lock = ROOT / "web", ROOT / "web" / "package-lock.json"
+    stamp = web / "node_modules" / "installed-from"
+    if not stamp.is_file() or stamp.read_bytes() != lock.read_bytes():
+        run("npm", "ci", "--silent", cwd=web)
+        stamp.write_bytes(lock.read_bytes())
+    run("npm", "run", "--silent", *arguments, cwd=web)
+
+
+def web() -> None:
+    """The script and the style of the report, built from web/ into the package; needs npm."""
+    npm("build")
+
+
+def check_web() -> None:
+    """Check the types of web/, and that the report in the package is built from it."""
+    if shutil.which("npm") is None:
+        print("web: skipped, as npm is not installed (CI does this check)")
+        return
+    npm("check")
+    with tempfile.TemporaryDirectory() as folder:
+        npm("build", "--", folder)
+        for built in Path(folder).iterdir():
+            if built.read_bytes() != (ROOT / "src" / "causalrules" / "report" / built.name).read_bytes():
+                sys.exit(f"{built.name} in src/causalrules/report is not the one that web/ builds: python3 dev.py web")
+
+
 def in_native(command: str) -> Callable[[], None]:
     return lambda: run(*command.split(), cwd=ROOT / "native")
 
@@ -83,6 +112,7 @@ CHECKS: dict[str, Callable[[], None]] = {
     "ruff-check": in_python("ruff check ."),
     "ruff-format": in_python("ruff format --check ."),
     "mypy": in_python("mypy"),
+    "web": check_web,
 }
 
 
@@ -140,6 +170,7 @@ CHORES: dict[str, Callable[..., None]] = {
     "bench": bench,
     "docs": docs,
     "wheel": wheel,
+    "web": web,
 }
 
 if __name__ == "__main__":

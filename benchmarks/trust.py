@@ -124,8 +124,8 @@ def n_rules(n_propositions: int, max_length: int) -> int:
 
 
 def one_sided(rule: cr.RuleResult) -> float:
-    effect, error = estimators.population_effect(*rule.sides)
-    return 1.0 if math.isnan(effect) else 0.5 * math.erfc(effect / error / math.sqrt(2))
+    found = estimators.estimate(*rule.sides, population=True)
+    return 1.0 if math.isnan(found.effect) else 0.5 * math.erfc(found.effect / found.standard_error / math.sqrt(2))
 
 
 def power(quick: bool) -> None:

@@ -17,7 +17,7 @@ import pytest
 import causalrules as cr
 
 FOLDER = Path(__file__).parent / "golden"
-SENTENCES = {"notes", "assumptions", "reason", "sentence", "supports", "doubts", "remedies"}
+SENTENCES = {"notes", "assumptions", "reason", "sentence", "reasons", "doubts", "remedies"}
 RUN = {"versions", "run", "schema"}
 PAPER: dict[str, Any] = {
     "estimator": "reliable",
@@ -27,6 +27,7 @@ PAPER: dict[str, Any] = {
     "max_bins": 8,
     "min_coverage": 0.0,
     "redundant": True,
+    "similarity": None,
     "missing": "false",
     "control_bins": 4,
     "seed": 0,

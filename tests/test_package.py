@@ -50,7 +50,6 @@ def test_one_version_everywhere() -> None:
                 "rich",
                 "causalrules.graph.graph",
                 "causalrules.graph.admissibility",
-                "causalrules.trust.evidence",
             },
         ),
     ],

@@ -11,14 +11,17 @@ mod describe;
 pub mod estimator;
 mod expand;
 mod ffi;
+mod ideas;
 pub mod layout;
 pub mod local;
+mod offered;
 mod redundancy;
 pub mod remote;
 pub mod rows;
 pub mod search;
 pub mod table;
 mod top;
+pub mod wanted;
 
 pub use ffi::fastest as fastest_kernel;
 

@@ -30,14 +30,26 @@ pub fn are_same(rows: &dyn Rows, counts: &[u64], one: &[u32], other: &[u32]) -> 
 pub struct Top {
     pub k: usize,
     entries: Vec<Entry>,
+    /// Rules are described as they were found: the shortest description may be on columns that are not offered.
+    /// Of the same rows found twice, the shorter description stays.
+    as_found: bool,
 }
 
 impl Top {
-    pub fn new(k: usize) -> Top {
+    pub fn new(k: usize, as_found: bool) -> Top {
         Top {
             k,
             entries: Vec::new(),
+            as_found,
         }
+    }
+
+    fn description_of(&self, conditions: &[u32]) -> Option<Vec<u32>> {
+        self.as_found.then(|| {
+            let mut description = conditions.to_vec();
+            description.sort_unstable();
+            description
+        })
     }
 
     /// The value that a rule must reach to enter, once there are k rules.
@@ -72,7 +84,15 @@ impl Top {
         rows: &dyn Rows,
     ) -> bool {
         let place = self.place_of(counts, conditions, rows);
-        place.is_some_and(|place| self.entries[place].value >= value)
+        place.is_some_and(|place| {
+            let entry = &self.entries[place];
+            let known = entry.description.as_ref().filter(|_| self.as_found);
+            let is_shorter = |known: &Vec<u32>| {
+                let new = self.description_of(conditions).unwrap_or_default();
+                (new.len(), &new) < (known.len(), known)
+            };
+            entry.value > value || entry.value == value && !known.is_some_and(is_shorter)
+        })
     }
 
     /// Where the entry is that covers the same rows.
@@ -97,16 +117,18 @@ impl Top {
         rows: &dyn Rows,
         usable: &[u32],
     ) {
+        let description = self.description_of(conditions);
         if let Some(place) = self.place_of(counts, conditions, rows) {
             let entry = &mut self.entries[place];
             (entry.value, entry.conditions) = (value, conditions.to_vec());
+            entry.description = description.or(entry.description.take());
             return;
         }
         let mut new = Entry {
             value,
             counts: counts.to_vec(),
             conditions: conditions.to_vec(),
-            description: None,
+            description,
         };
         if self.entries.len() < self.k {
             self.entries.push(new);

@@ -7,30 +7,36 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from causalrules import __version__, estimators
 from causalrules.data.reading import is_dask, read
-from causalrules.exceptions import InadmissibleError
+from causalrules.exceptions import InadmissibleError, OptionError, RoleError
+from causalrules.language.outcome import resolve_outcome
+from causalrules.language.propositions import describe
 from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
-from causalrules.question import Question, asks, asks_about
-from causalrules.result.rule import RuleResult, rule_results
+from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
+from causalrules.result.rule import RuleResult, parts_results, rule_results
 from causalrules.result.rules import RuleSet
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
 from causalrules.search.margins import beta_of_rules, betas
-from causalrules.search.nearest import nearest
-from causalrules.search.problem import Problem, prepare
+from causalrules.search.nearest import nearest, ratio_of
+from causalrules.search.problem import Problem, controls_of, prepare
 from causalrules.search.progress import search_bar, watching
 from causalrules.text import points
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
+    from causalrules.graph.adjustment import Adjustments
     from causalrules.graph.admissibility import Admissibility
     from causalrules.graph.graph import CausalGraph
+    from causalrules.language.language import Language
     from causalrules.search.core import Packed
+    from causalrules.search.parts import Parts
     from causalrules.trust.evidence import SearchEvidence
     from causalrules.trust.holdout import HeldOut
 
@@ -71,9 +77,14 @@ def discover(data: Any, question: Question) -> RuleSet:
     deadline = Deadline.after(question.time_limit)
     graph = _graph(question)
     table = _table(data, question, deadline)
-    roles = resolve(table, question.target, question.outcome, question.actionable, question.control, question.weights)
+    roles = _roles(table, question, graph)
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
+    if admissibility is not None and admissibility.adjustments is not None:
+        parts = _parts(table, roles, question, admissibility.adjustments)
+        if len(parts.problems) > 1 or parts.language.offered is not None:
+            return _discover_parts(data, parts, question, deadline, admissibility, graph)
+        roles = parts.problems[0].roles
     problem = prepare(table, roles, question)
     problem, held_out = _hold_out(table, problem, question)
     question, evidence = _with_beta(problem, question, deadline)
@@ -108,7 +119,7 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     >>> import causalrules as cr
     >>> rules = cr.evaluate(cr.datasets.titanic(), "class <= 2 and sex = female", "survived")
     >>> print(f"{rules[0].effect:.3f}, from {rules[0].interval.low:.3f} to {rules[0].interval.high:.3f}")
-    0.696, from 0.649 to 0.743
+    0.696, from 0.640 to 0.735
     """
     deadline = Deadline.after(question.time_limit)
     graph = _graph(question)
@@ -116,6 +127,8 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     listed = rule if isinstance(rule, list) else [rule]
     named = [parse_rule(each, table) if isinstance(each, str) else tuple(each) for each in listed]
     columns = sorted({condition.column for conditions in named for condition in conditions})
+    if question.own_controls:
+        raise OptionError("name the columns to adjust for, or let discover() choose them", parameter="control")
     roles = resolve(
         table, question.target, question.outcome, question.actions or columns, question.control, question.weights
     )
@@ -127,15 +140,53 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     question, evidence = _with_beta(problem, question, deadline)
     number = {condition: index for index, condition in enumerate(problem.language.propositions)}
     rules = tuple((0.0, tuple(number[condition] for condition in conditions)) for conditions in named)
+    if question.reference is not None:
+        column, _ = question.reference
+        for conditions, (_, numbers) in zip(named, rules, strict=True):
+            if not problem.excludes_reference(numbers):
+                raise RoleError(
+                    f"{describe(conditions)!r} does not exclude the reference rows; add a condition on {column!r}",
+                    parameter="rule",
+                )
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
     found = search.Found(rules, nothing, optimal=True, stopped="evaluated", history=(nothing,))
     result = _result(data, problem, problem.pack(), _answered(question, roles), found)
     return replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
 
 
+def _discover_parts(
+    data: Any,
+    parts: Parts,
+    question: Question,
+    deadline: Deadline,
+    admissibility: Admissibility,
+    graph: CausalGraph | None,
+) -> RuleSet:
+    """Search where rules have their own controls."""
+    for name, given in (("holdout", question.holdout), ("beta", question.beta == "calibrated" or None)):
+        if given is not None:
+            remedy = "use rules.cross_fit()" if name == "holdout" else "give a number, or leave it out"
+            raise OptionError(f"not available where rules have different controls; {remedy}", parameter=name)
+    question, _ = _with_beta(parts.problems[0], question, deadline, parts.language)
+    with watching(question.progress, search_bar) as watch:
+        found = parts.find(question, deadline, watch)
+    rules = parts_results(parts, question, found)
+    first = parts.problems[0]
+    problem = replace(first, notes=tuple(dict.fromkeys(note for each in parts.problems for note in each.notes)))
+    answered = replace(_answered(question, first.roles), control=OWN_CONTROLS)
+    result = _assembled(data, problem, rules, answered, found)
+    n_strata = max(each.strata.n_strata for each in parts.problems)
+    return replace(result, n_strata=n_strata, problem=None, parts=parts, admissibility=admissibility, graph=graph)
+
+
 def _result(data: Any, problem: Problem, packed: Packed, question: Question, found: search.Found) -> RuleSet:
     """Put the rules that were found together with what is proven about them."""
-    rules = rule_results(problem, packed, question, found)
+    return _assembled(data, problem, rule_results(problem, packed, question, found), question, found)
+
+
+def _assembled(
+    data: Any, problem: Problem, rules: tuple[RuleResult, ...], question: Question, found: search.Found
+) -> RuleSet:
     end = search.end(found, rules)
     return RuleSet(
         rules=rules,
@@ -188,13 +239,48 @@ def _table(data: Any, question: Question, deadline: Deadline) -> Table:
     return read(data, question.na_values, question.query, deadline.left())
 
 
+def _roles(table: Table, question: Question, graph: CausalGraph | None) -> Roles:
+    """Resolve the roles; where each rule has its own controls, the graph decides what can be actionable."""
+    target, outcome, actionable, control = question.target, question.outcome, question.actionable, question.control
+    if question.own_controls:
+        if graph is None:
+            raise RoleError(
+                "'auto' chooses controls by a causal graph: give graph=, or name the columns "
+                "(a column called auto as ['auto'])",
+                parameter="control",
+            )
+        control = None
+        if actionable is None:
+            taken = {target, question.weights, *graph.latent}
+            actionable = [name for name in graph.nodes if name in table.names and name not in taken]
+    return resolve(table, target, outcome, actionable, control, question.weights)
+
+
+def _parts(table: Table, roles: Roles, question: Question, adjustments: Adjustments) -> Parts:
+    from causalrules.search.parts import prepare_parts
+
+    return prepare_parts(table, roles, question, adjustments)
+
+
 def _admitted(table: Table, roles: Roles, graph: CausalGraph | None, question: Question) -> Admissibility | None:
     """Check the roles by the graph, and raise an InadmissibleError unless that is allowed."""
     if graph is None:
         return None
-    from causalrules.graph.admissibility import check
+    from causalrules.graph.admissibility import admit_each, check
 
     columns = [name for name in table.names if name != question.weights]
+    if question.own_controls:
+        from causalrules.language.roles import columns as named
+        from causalrules.search.parts import own_controls
+
+        allowed = named(table, question.allowed_control, "allowed_control") or columns
+        found = own_controls(table, roles, graph, question, allowed)
+        admitted = admit_each(
+            roles.target, roles.actionable, found, [name for name in columns if name not in graph.nodes]
+        )
+        if not admitted:
+            raise InadmissibleError(admitted)
+        return admitted
     checked = check(graph, target=roles.target, actionable=roles.actionable, control=roles.control, columns=columns)
     if not checked and not question.allow_inadmissible:
         raise InadmissibleError(checked)
@@ -209,15 +295,22 @@ def _hold_out(table: Table, problem: Problem, question: Question) -> tuple[Probl
 
     if is_number(question.holdout):
         return holdout.hold_out(problem, question.holdout, question.seed)
+    if problem.controls is not None:
+        other = read(question.holdout).observed(question.target, question.weights)
+        outcome = resolve_outcome(other, question.target, question.outcome)
+        second = controls_of(other, outcome, problem.roles.control, question)
+        problem = replace(problem, second=second)
     return problem, holdout.second_table(table, problem, question)
 
 
-def _with_beta(problem: Problem, question: Question, deadline: Deadline) -> tuple[Question, SearchEvidence | None]:
-    """Return the question with a number for β, and how it was calibrated."""
+def _with_beta(
+    problem: Problem, question: Question, deadline: Deadline, language: Language | None = None
+) -> tuple[Question, SearchEvidence | None]:
+    """Return the question with a number for β, and how it was calibrated; `language` has all rules, if others too."""
     if question.beta != "calibrated":
         beta = question.beta if question.confidence is None else estimators.beta_of_confidence(question.confidence)
         if beta is None and question.estimator == "pooled":
-            beta = betas(problem.language, question.max_length, question.error_rate)
+            beta = betas(language or problem.language, question.max_length, question.error_rate)
         return replace(question, beta=DEFAULT_BETA if beta is None else beta, confidence=None), None
     from causalrules.trust.calibration import calibrate
     from causalrules.trust.evidence import SearchEvidence
@@ -235,7 +328,11 @@ def _search(problem: Problem, packed: Packed, question: Question, deadline: Dead
 
         checkpoint = Checkpoint(question.checkpoint, problem, question)
     scale = problem.comparison.scale
-    with watching(question.progress, search_bar) as watch:
+
+    def in_words(conditions: tuple[int, ...]) -> str:
+        return describe(problem.language.propositions[number] for number in conditions)
+
+    with watching(question.progress, partial(search_bar, in_words)) as watch:
         limited = replace(question, time_limit=deadline.left())
         found = search.run(packed, limited, problem.n_rows, scale=scale, watch=watch, checkpoint=checkpoint)
 
@@ -243,7 +340,7 @@ def _search(problem: Problem, packed: Packed, question: Question, deadline: Dead
         limited = replace(question, time_limit=deadline.left())
         return search.run(packed, limited, problem.n_rows, floor=floor, margin_scale=factor, scale=scale)
 
-    return nearest(packed, problem.comparison, question, found, again)
+    return nearest(partial(ratio_of, packed, problem.comparison, question), question, found, again)
 
 
 def _answered(question: Question, roles: Roles) -> Question:

@@ -14,6 +14,7 @@ is, with rows where σ holds and rows where it does not. A value that is undefin
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -268,16 +269,6 @@ def both(covered: Side, failing: Side) -> Side:
     return Side(*(left + right for left, right in zip(covered, failing, strict=True)))
 
 
-def mean_variance(side: Side, compared: Side) -> Floats:
-    """Return the variance of a side's mean, for each stratum.
-
-    s²/n with s² = Σ(y − ȳ)²/(n − 1) of the side's own rows, and of all compared rows where the side has one row
-    """
-    own = _share(side.variance * side.n, np.maximum(side.n - 1, 0))
-    shared = _share(compared.variance * compared.n, np.maximum(compared.n - 1, 0))
-    return _share(np.where(side.n > 1, own, shared), side.n)
-
-
 def pooled_difference(covered: Side, failing: Side) -> Floats:
     """Return the difference of each stratum that the pooled estimator averages.
 
@@ -372,71 +363,154 @@ def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: Array
     raise OptionError(f"estimator is {estimator!r}; it must be one of {', '.join(map(repr, ESTIMATORS))}")
 
 
-def share_variance(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Return the variance of the share a/(a+b), for one stratum or for each.
+class SideMean(NamedTuple):
+    """The mean of one side, averaged over the strata, its variance, and the rows and degrees of freedom it is worth."""
 
-    p̃(1−p̃)/(a+b), with p̃ = (a+1)/(a+b+2)
+    mean: float
+    variance: float
+    rows: float
+    degrees: float
 
-    One success and one failure are added (Agresti & Caffo 2000), so that the variance is above 0 where the outcome
-    always or never happened.
 
-    >>> share_variance([5, 2], [0, 2]).round(3).tolist()
-    [0.024, 0.062]
+def side_mean(side: Side, weight: Floats, binary: bool = True) -> SideMean:
+    """Return Σ_z w_z ȳ_z of one side, where every stratum has rows of it, with its variance.
+
+    Within the strata the variance of one row is, pooled over the strata that have more than one row of the side,
+
+    s² = Σ_z w_z² s_z²/k_z / Σ_z w_z²/k_z, with s_z² = Σ(y − ȳ_z)²/(k_z − 1)
+
+    and m = 1/Σ_z w_z²/k_z rows of one sample would give a mean with the same variance s²/m. For an outcome that happens
+    or not, with share p, s² is at most about p(1 − p), that of one sample. One outcome more, with the variance of one
+    sample, keeps s² from being 0 where the outcome always or never happened and from resting on a handful of outcomes:
+
+    s² ← p(1 − p) R, with R = (ν s² + 1)/(ν p(1 − p) + 1) and ν = Σ_z (k_z − 1)
+
+    The mean is worth m/R rows. Its variance adds one row with and one without the outcome (Agresti & Caffo 2000):
+    p̃(1 − p̃)R/m, with p̃ = (mp + 1)/(m + 2).
+
+    >>> [round(number, 4) for number in side_mean(Side.binary([5], [0]), np.array([1.0]))]
+    [1.0, 0.0245, 5.0, 4.0]
     """
-    a, b = _tables(a, b)
-    p = (a + 1) / (a + b + 2)
-    variance: Floats = p * (1 - p) / (a + b)
-    return variance
+    mean = float(np.sum(weight * side.mean))
+    worth = weight**2 / side.n
+    m = 1 / float(np.sum(worth))
+    many = side.n > 1
+    degrees = float(np.sum(side.n[many] - 1))
+    own = (side.variance * side.n)[many] / (side.n[many] - 1)
+    pooled = _ratio(np.sum(worth[many] * own), np.sum(worth[many]))
+    if not binary:
+        # Where no stratum has two rows, nothing tells their variance but that between the strata.
+        between = float(np.sum(weight * (side.mean - mean) ** 2))
+        variance = np.sum(worth[many] * own) + np.sum(worth[~many]) * (pooled if many.any() else between)
+        spread = np.sum(worth[many] ** 2 / (side.n[many] - 1))
+        return SideMean(mean, float(variance), m, _ratio(np.sum(worth[many]) ** 2, spread) if many.any() else 1.0)
+    one_sample = mean * (1 - mean)
+    within = (degrees * pooled + 1) / (degrees * one_sample + 1) if degrees * one_sample > 0 else 1.0
+    p = (m * mean + 1) / (m + 2)
+    return SideMean(mean, p * (1 - p) * within / m, m / within, degrees)
+
+
+def wilson(share: float, rows: float, reach: float) -> tuple[float, float]:
+    """Return Wilson's interval of a share (1927), `reach` standard errors wide.
+
+    >>> low, high = wilson(0.1, 10, 1.96)
+    >>> round(low, 3), round(high, 3)
+    (0.018, 0.404)
+    """
+    shrink = 1 + reach**2 / rows
+    middle = (share + reach**2 / (2 * rows)) / shrink
+    half = reach / shrink * math.sqrt(max(share * (1 - share) / rows + reach**2 / (4 * rows**2), 0.0))
+    return middle - half, middle + half
+
+
+class Estimate(NamedTuple):
+    """An adjusted effect with its standard error and its interval; nan where no stratum has both sides."""
+
+    effect: float
+    standard_error: float
+    low: float
+    high: float
+
+
+def estimate(
+    covered: Side,
+    failing: Side,
+    everything: Side,
+    confidence: float = 0.95,
+    *,
+    binary: bool = True,
+    population: bool = False,
+) -> Estimate:
+    """Return the adjusted effect of a rule that was chosen before looking at these rows, with its interval.
+
+    effect = p − q, the means of both sides (`side_mean`), with w_z = n_z/N′ over the strata with both sides
+    variance = var(p) + var(q), the standard error its root
+
+    For an outcome that happens or not, the interval joins those of both sides (Newcombe 1998; Yan & Su 2010 with
+    strata), from Wilson's (l, u) for a share of as many rows as the mean is worth:
+
+    p − q − √((p − l_p)² + (u_q − q)²), p − q + √((u_p − p)² + (q − l_q)²)
+
+    For means it is effect ± t · standard error, with the degrees of freedom of Welch and Satterthwaite.
+
+    Parameters
+    ----------
+    covered, failing, everything
+        The rows that the rule covers, those on which it fails, and all.
+    confidence
+        Confidence of the interval.
+    binary
+        Whether the outcome happens or not; otherwise it is a mean that counts.
+    population
+        Whether the effect is that of the population the rows are a sample of. The variance of how many rows fall into
+        each stratum is then added: Σ_z w_z ((τ_z − effect)² − var(τ_z))/N′, τ_z the difference in stratum z, where
+        that is above 0.
+
+    Examples
+    --------
+    >>> [round(number, 4) for number in estimate(Side.binary(161, 9), Side.binary(181, 540), Side.binary(342, 549))]
+    [0.696, 0.0242, 0.6405, 0.7352]
+    """
+    inside = comparable(covered, failing)
+    if not inside.any():
+        return Estimate(*[float("nan")] * 4)
+    left, right, rows = (Side(*(array[inside] for array in side)) for side in (covered, failing, everything))
+    weight = rows.n / np.sum(rows.n)
+    p, q = side_mean(left, weight, binary), side_mean(right, weight, binary)
+    effect = p.mean - q.mean
+    between = 0.0
+    if population:
+        # Chance within the strata, at the average variance of a row of each side, is no difference between them.
+        chance = p.variance / np.sum(weight**2 / left.n) / left.n + q.variance / np.sum(weight**2 / right.n) / right.n
+        unlike = np.sum(weight * ((left.mean - right.mean - effect) ** 2 - chance))
+        between = max(0.0, float(unlike / np.sum(rows.n)))
+    error = math.sqrt(p.variance + q.variance + between)
+    if not binary:
+        square = p.variance**2 / p.degrees + q.variance**2 / q.degrees
+        reach = student(confidence, _ratio((p.variance + q.variance) ** 2, square) if square else math.inf) * error
+        return Estimate(effect, error, effect - reach, effect + reach)
+    z = beta_of_confidence(confidence)
+    (low_p, high_p), (low_q, high_q) = (wilson(side.mean, side.rows, z) for side in (p, q))
+    apart = z * math.sqrt(between)
+    low = effect - math.hypot(p.mean - low_p, high_q - q.mean, apart)
+    high = effect + math.hypot(high_p - p.mean, q.mean - low_q, apart)
+    return Estimate(effect, error, max(low, -1.0), min(high, 1.0))
+
+
+def _estimated(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, confidence: float = 0.95) -> Estimate:
+    a, b, c, d = _tables(a, b, c, d)
+    return estimate(Side.binary(a, b), Side.binary(c, d), Side.binary(a + c, b + d), confidence)
 
 
 def standard_error(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return the binomial standard error of `effect`.
-
-    √ Σ_z (n_z/N′)² · [p̃(1−p̃)/(a+b) + q̃(1−q̃)/(c+d)], with p̃ = (a+1)/(a+b+2), q̃ = (c+1)/(c+d+2)
-
-    The variances are those of `share_variance`. Only they are corrected: correcting the shares too would pull the
-    effect of many small strata towards 0.
+    """Return the standard error of `effect`, that of `estimate`.
 
     >>> round(standard_error(161, 9, 181, 540), 4)
     0.0242
     >>> standard_error(5, 0, 0, 5) > 0
     True
     """
-    *_, weight = table = _compared(a, b, c, d)
-    return float(np.sqrt(_variance_within(*table))) if weight.size else float("nan")
-
-
-def _variance_within(a: Floats, b: Floats, c: Floats, d: Floats, weight: Floats) -> float:
-    return float(np.sum(weight**2 * (share_variance(a, b) + share_variance(c, d))))
-
-
-def population_effect(covered: Side, failing: Side, everything: Side, binary: bool = True) -> tuple[float, float]:
-    """Return the adjusted effect for the population the rows are a sample of, and its standard error.
-
-    effect = Σ_z w_z τ_z, with τ_z the difference of means, w_z = n_z/N′ over the strata with both sides, N′ their rows
-    variance = Σ_z w_z² [var(mean covered) + var(mean failing)] + Σ_z w_z (τ_z − effect)² / N′
-
-    The first term is chance within the strata: `share_variance` for an outcome that happens or not, `mean_variance`
-    for other targets. The second is chance in how many rows fall into each stratum.
-
-    >>> covered, failing, everything = Side.binary(161, 9), Side.binary(181, 540), Side.binary(342, 549)
-    >>> [round(number, 4) for number in population_effect(covered, failing, everything)]
-    [0.696, 0.0242]
-    """
-    inside = comparable(covered, failing)
-    if not inside.any():
-        return float("nan"), float("nan")
-    left, right, rows = (Side(*(array[inside] for array in side)) for side in (covered, failing, everything))
-    weight = rows.n / np.sum(rows.n)
-    difference = left.mean - right.mean
-    effect = float(np.sum(weight * difference))
-    if binary:
-        variance = sum(share_variance(side.total, side.n - side.total) for side in (left, right))
-    else:
-        variance = mean_variance(left, both(left, right)) + mean_variance(right, both(left, right))
-    within = np.sum(weight**2 * variance)
-    between = np.sum(weight * (difference - effect) ** 2) / np.sum(rows.n)
-    return effect, float(np.sqrt(within + between))
+    return _estimated(a, b, c, d).standard_error
 
 
 def risk_ratio(
@@ -446,12 +520,12 @@ def risk_ratio(
 
     RR = p/q, with p = p_do_rule and q = p_do_not_rule; √( var(p)/p² + var(q)/q² ) by the delta method
 
-    The variances are those of `standard_error`. Where p or q is 0, half a row is added to every cell. `rows` are all
-    rows of each stratum, where some are not compared.
+    The variances are those of `side_mean`. Where p or q is 0, half a row is added to every cell. `rows` are all rows
+    of each stratum, where some are not compared.
 
     >>> ratio, error = risk_ratio(161, 9, 181, 540)
     >>> round(ratio, 3), round(error, 4)
-    (3.773, 0.0671)
+    (3.773, 0.0672)
     """
     inside = _both_sides(*_tables(a, b, c, d))
     a, b, c, d, weight = _compared(a, b, c, d)
@@ -459,7 +533,7 @@ def risk_ratio(
         return float("nan"), float("nan")
     if rows is not None:
         weight = np.asarray(rows, np.float64)[inside] / np.sum(np.asarray(rows, np.float64)[inside])
-    variances = [np.sum(weight**2 * share_variance(*side)) for side in ((a, b), (c, d))]
+    variances = [side_mean(Side.binary(*side), weight).variance for side in ((a, b), (c, d))]
     if not (a.any() and c.any()):
         a, b, c, d = a + 0.5, b + 0.5, c + 0.5, d + 0.5
     p, q = float(np.sum(weight * a / (a + b))), float(np.sum(weight * c / (c + d)))
@@ -467,19 +541,16 @@ def risk_ratio(
 
 
 def interval(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the two-sided normal interval of `effect`, clipped to [−1, 1].
-
-    effect ± β(confidence) · standard_error
+    """Return the two-sided interval of `effect`, that of `estimate`.
 
     It ignores the search: it is valid for a rule that was chosen before looking at the data.
 
     >>> low, high = interval(161, 9, 181, 540)
     >>> round(low, 3), round(high, 3)
-    (0.649, 0.743)
+    (0.64, 0.735)
     """
-    middle = effect(a, b, c, d)
-    reach = beta_of_confidence(confidence) * standard_error(a, b, c, d)
-    return float(np.maximum(middle - reach, -1.0)), float(np.minimum(middle + reach, 1.0))
+    found = _estimated(a, b, c, d, confidence)
+    return found.low, found.high
 
 
 def beta_of_confidence(confidence: float) -> float:
@@ -494,6 +565,24 @@ def beta_of_confidence(confidence: float) -> float:
         )
     # By the lower tail: half of 1 + confidence is 1 for levels next to 1.
     return abs(NormalDist().inv_cdf((1 - confidence) / 2))
+
+
+def student(confidence: float, degrees: float) -> float:
+    """Return how many standard errors a two-sided interval reaches when its variance has so many degrees of freedom.
+
+    √(ν (exp(g z²) − 1)), with g = (ν − 5/6)/(ν − 2/3 + 1/(10ν))² and z = `beta_of_confidence` (Bailey 1980), is within
+    1 % of Student's quantile from ν = 2 on; below, it is that of ν = 1.
+
+    >>> round(student(0.95, 10), 2), round(student(0.95, 1), 1)
+    (2.23, 12.7)
+    """
+    z = beta_of_confidence(confidence)
+    if degrees < 2:
+        return math.tan(math.pi * confidence / 2)
+    if degrees > 1e6:
+        return z
+    growth = (degrees - 5 / 6) / (degrees - 2 / 3 + 1 / (10 * degrees)) ** 2
+    return math.sqrt(degrees * math.expm1(growth * z**2))
 
 
 def confidence_of_beta(beta: float) -> float:

@@ -62,11 +62,15 @@ class InadmissibleError(RoleError):
     """The roles are not admissible by the causal graph, or the graph leaves it open; `verdict` says why."""
 
     def __init__(self, admissibility: Admissibility) -> None:
-        fix = "Change the roles or the graph" if admissibility.violations else "Answer these questions in the graph"
-        super().__init__(
-            f"{admissibility.summary()}\n  {fix}. allow_inadmissible=True searches anyway, and calls the rules "
-            "associations; each rule says whether its own effect is identified."
-        )
+        if admissibility.adjustments is not None:
+            fix = "Observe a variable of each path, allow more controls, or name other actionable columns."
+        else:
+            fix = "Change the roles or the graph" if admissibility.violations else "Answer these questions in the graph"
+            fix += (
+                ". allow_inadmissible=True searches anyway, and calls the rules associations; each rule says whether "
+                "its own effect is identified."
+            )
+        super().__init__(f"{admissibility.summary()}\n  {fix}")
         self.verdict = admissibility
 
     def __reduce__(self) -> tuple[type[InadmissibleError], tuple[Admissibility]]:

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
 ESTIMATORS = ("pooled", "reliable", "plugin", "wracc", "association")
+ADJUSTMENTS = ("auto", "strata", "prognostic")
+# What `control` says where each rule has controls of its own; a column of this name is given in a list.
+OWN_CONTROLS = "auto"
 # The longest list of rules that can be asked for.
 MOST_RULES = 1_000_000
 QUESTION, RULES, TRUST, RUN = "Question", "Rules", "Trust", "Run"
@@ -52,6 +55,7 @@ PAPER: dict[str, Any] = {
     "similarity": None,
     "missing": "false",
     "control_bins": 4,
+    "adjust": "strata",
 }
 
 P = ParamSpec("P")
@@ -74,7 +78,8 @@ class Question:
     control: str | Sequence[str] | None = option(
         None,
         Column(),
-        "Columns to adjust for: those that may influence both the target and the actionable columns.",
+        "Columns to adjust for: those that may influence both the target and the actionable columns. With a graph, "
+        "'auto' gives each rule controls of its own.",
         panel=QUESTION,
         repeated=True,
     )
@@ -92,8 +97,8 @@ class Question:
     reference: Mapping[str, Any] | None = option(
         None,
         ReferenceRows(),
-        "Column and value of the rows to compare with, such as {'arm': 'placebo'}; by default all rows where the rule "
-        "does not hold.",
+        "Column and value of the rows to compare with, such as {'arm': 'placebo'}; every rule then has a condition on "
+        "this column. By default all rows where the rule does not hold.",
         panel=QUESTION,
     )
     graph: object = option(
@@ -106,6 +111,13 @@ class Question:
     )
     latent: str | Sequence[str] = option(
         (), Texts("COLUMN"), "Variables of the graph that are not observed.", panel=QUESTION, repeated=True, kept=False
+    )
+    allowed_control: str | Sequence[str] | None = option(
+        None,
+        Column(),
+        "Columns that control='auto' may choose from; by default all that the graph contains.",
+        panel=QUESTION,
+        repeated=True,
     )
     allow_inadmissible: bool = option(
         False,
@@ -152,6 +164,14 @@ class Question:
         fitted=False,
     )
     k: int = option(10, Whole(least=1, most=MOST_RULES), "Number of rules.", panel=RULES, flag="-k", searched=True)
+    similarity: float | None = option(
+        0.5,
+        Number(least=0, most=1, above=True, none="the k best rules, however similar, and also below 0"),
+        "List different rules: each is the best that shares less than this much of its rows (Jaccard) with the rules "
+        "before it, and the list ends where nothing above 0 is left.",
+        panel=RULES,
+        searched=True,
+    )
     beta: float | str | tuple[float, ...] | None = option(
         None,
         NumberOrWord("NUMBER|calibrated", Number(least=0, most=1000, none="by length"), ("calibrated",)),
@@ -191,6 +211,21 @@ class Question:
         Whole(least=2, none="more bins for more rows"),
         "Bins of an ordered control with more values than that.",
         panel=RULES,
+    )
+    adjust: str = option(
+        "auto",
+        Choice(words=ADJUSTMENTS),
+        "How to adjust for the controls: strata of their values, prognostic for strata of the outcome that they "
+        "predict, which suits many controls (needs scikit-learn), or auto for whichever suits the table.",
+        panel=QUESTION,
+    )
+    adjust_model: Any = option(
+        None,
+        Kind(),
+        "Classifier or regressor of scikit-learn that predicts the outcome from the controls; by default the mean of "
+        "gradient-boosted trees and a smooth additive model.",
+        kept=False,
+        fitted=False,
     )
     cuts: Mapping[str, Sequence[Any]] | None = option(
         None,
@@ -252,12 +287,6 @@ class Question:
         kept=False,
         fitted=False,
     )
-    similarity: float | None = option(
-        None,
-        Number(least=0, most=1, above=True, none="all rules"),
-        "Leave out rules that share at least this much of their rows (Jaccard) with a better one.",
-        fitted=False,
-    )
 
     def __post_init__(self) -> None:
         for name, known in options():
@@ -267,15 +296,34 @@ class Question:
             raise OptionError(
                 "it means the same as beta: give one of the two", parameter="confidence", value=shown(self.confidence)
             )
+        if self.own_controls and self.max_length is None:
+            raise OptionError(
+                "control='auto' looks at every set of columns of a rule: limit it", parameter="max_length"
+            )
+        if not self.own_controls and self.allowed_control is not None:
+            raise OptionError("it limits control='auto', which is not asked for", parameter="allowed_control")
+        for name, given, plain in (("redundant", self.redundant, True), ("checkpoint", self.checkpoint, None)):
+            if self.own_controls and given != plain:
+                raise OptionError("not available with control='auto'", parameter=name, value=shown(given))
         if self.graph is None and self.latent:
             raise OptionError(
                 "these are variables of a graph; give the graph too", parameter="latent", value=shown(self.latent)
             )
 
     @property
+    def own_controls(self) -> bool:
+        """Whether each rule has controls of its own."""
+        return isinstance(self.control, str) and self.control == OWN_CONTROLS
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether effects are adjusted for anything."""
+        return self.own_controls or bool(self.controls)
+
+    @property
     def controls(self) -> tuple[str, ...]:
-        """The names of the controls."""
-        return _names(self.control)
+        """The names of the controls that all rules have."""
+        return () if self.own_controls else _names(self.control)
 
     @property
     def actions(self) -> tuple[str, ...]:

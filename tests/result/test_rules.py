@@ -151,7 +151,7 @@ def test_the_table_shows_each_rule_with_its_numbers() -> None:
     assert lines[1] == "1  class ≤ 2 ∧ sex = female        0.5767      0.6960      0.6960    19.1 %   170  cannot tell"
     assert lines[2] == "difference: how much more often survived = 1 occurs where the rule holds, unadjusted"
     assert lines[3] == "proven optimal, 185 nodes in 0.02 s"
-    assert lines[4] == "evidence: rests on nothing yet: rules.trust() tests it"
+    assert lines[4] == "evidence rests on nothing yet: rules.trust() tests it"
     assert lines[5].startswith("No causal graph given: these are associations; cr.assumptions(…) lists")
     assert lines[-1] == "age is missing in 177 rows"
 

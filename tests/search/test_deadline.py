@@ -21,7 +21,7 @@ from causalrules.search.deadline import Deadline
 from causalrules.trust import calibration, repeat, resample
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.evidence import Calibration
-from causalrules.trust.resample import folds
+from causalrules.trust.resample import folds, halves
 from strategies import RELIABLE, noise
 
 LIMIT = 60.0
@@ -136,7 +136,9 @@ def test_splits_that_were_searched_are_measured(rules: RuleSet, ends_after: Call
     ends_after(2)
     cut = rules.cross_fit(4, seed=3, n_jobs=1, time_limit=LIMIT)
     assert rules.problem is not None
-    parts = folds(rules.problem, 4, repeat.generator(3, "split"))
+    rng = repeat.generator(3, "split")
+    _, later = halves(rules.problem, rng)
+    parts = folds(rules.problem, 4, rng, later)
     for rule in cut:
         honest = rule.evidence.honest  # type: ignore[union-attr]
         assert honest is not None
@@ -145,7 +147,7 @@ def test_splits_that_were_searched_are_measured(rules: RuleSet, ends_after: Call
     assert cut.evidence is not None
     assert cut.evidence.honest is not None
     assert (cut.evidence.honest.splits, cut.evidence.honest.asked) == (2, 4)
-    assert "2 of 4 splits (the time limit ended the rest)" in " ".join(str(cut).split())
+    assert "2 of 4 blocks (the time limit ended the rest)" in " ".join(str(cut).split())
 
 
 def test_a_list_of_ideas_is_complete_or_cut_short(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
@@ -252,7 +254,7 @@ def test_trust_shares_its_time(rules: RuleSet, clock: SimpleNamespace, monkeypat
         clock.now += 10
         return rules
 
-    for name in ("significance", "cross_fit", "stability"):
+    for name in ("significance", "cross_fit", "stability", "conditions"):
         monkeypatch.setattr(everything, name, part)
     rules.trust(time_limit=60)
-    assert limits == [30, 25, 40]
+    assert limits == [30, 25, 28, 30]

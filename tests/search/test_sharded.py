@@ -338,3 +338,20 @@ def test_a_cluster_that_is_gone_is_an_error_and_the_search_is_kept(
     rules = cr.discover(local, "y", checkpoint=path)
     assert rules.history[0].nodes >= seen[-1].nodes > 0
     assert answer(rules) == answer(cr.discover(local, "y"))
+
+
+def test_prognostic_strata_are_those_of_rows_in_memory(client: Any) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    controls = {f"z{number}": rng.normal(size=400) for number in range(5)}
+    risk = 1 / (1 + np.exp(-sum(controls.values())))
+    frame = pd.DataFrame({**controls, "x": rng.random(400) < risk, "y": (rng.random(400) < risk).astype(int)})
+    options: dict[str, Any] = {"control": list(controls), "k": 2, "adjust_model": LogisticRegression()}
+    expected = cr.discover(frame, "y", **options)
+    assert "predicted probability" in expected[0].strata[0].labels
+    found = cr.discover(dd.from_pandas(frame, npartitions=3), "y", client=client, **options)
+    assert answer(found) == answer(expected)
+    repeated = frame.assign(**{name: np.round(values, 0) > 0 for name, values in controls.items()})
+    with pytest.raises(cr.OptionError, match="on several workers"):
+        cr.discover(dd.from_pandas(repeated, npartitions=3), "y", client=client, adjust="prognostic", **options)

@@ -124,11 +124,12 @@ def test_a_second_table_measures_what_is_counted_by_hand(case: str) -> None:
         assert honest.effect == pytest.approx(effect)
         assert honest.overlap == pytest.approx(overlap)
         assert honest.n_rows == 400
-        # the error of a share has a correction for few rows, that of a mean has none
-        assert honest.standard_error == pytest.approx(error, rel=1e-3 if rule.is_mean else 0.05)
+        # of the spread between strata, what is chance within them is left out; a share has a correction for few rows
+        assert honest.standard_error == pytest.approx(error, rel=5e-3 if rule.is_mean else 0.05)
         assert honest.standard_error is not None
         reach = beta_of_confidence(0.95) * honest.standard_error
-        assert [honest.low, honest.high] == pytest.approx([effect - reach, effect + reach])
+        # Student's quantile for means, and for shares intervals that are not symmetric
+        assert [honest.low, honest.high] == pytest.approx([effect - reach, effect + reach], abs=0.1 * reach)
         p_values.append(honest.p_value)
         assert len(honest.counts) == (0 if rule.is_mean else 2)
     assert p_values[0] is not None
@@ -194,14 +195,15 @@ def test_the_opposite_of_a_true_rule_is_not_supported(case: str) -> None:
     assert rules[0].p_value == 0.01
 
 
-def test_cross_fitting_a_mean_is_the_mean_over_the_parts_in_units() -> None:
+def test_cross_fitting_a_mean_is_in_its_units() -> None:
     columns = table()
     rule = ask(columns, "mean").cross_fit(4, seed=2)[0]
     honest = honest_of(rule)
     assert honest.found == honest.splits == 4
     assert honest.counts == ()
-    assert honest.effect == pytest.approx(adjusted(rule, columns, "cost")[0], rel=0.05)
-    assert honest.standard_error == pytest.approx(adjusted(rule, columns, "cost")[1], rel=0.1)
+    effect, error, _ = adjusted(rule, columns, "cost")
+    assert honest.effect == pytest.approx(effect, abs=2 * error)
+    assert honest.standard_error == pytest.approx(np.sqrt(2) * error, rel=0.1)  # of half of the rows
     tenfold = {**columns, "cost": 10 * columns["cost"]}
     assert honest_of(ask(tenfold, "mean").cross_fit(4, seed=2)[0]).effect == pytest.approx(10 * (honest.effect or 0))
 

@@ -14,9 +14,10 @@ import causalrules as cr
 from causalrules import estimators
 from causalrules.estimators import Side
 from causalrules.exceptions import DataError, OptionError
-from causalrules.trust import repeat
+from causalrules.text import percent
+from causalrules.trust import chaining, repeat
 from causalrules.trust.holdout import holm
-from causalrules.trust.resample import folds, reweighted, split
+from causalrules.trust.resample import folds, halves, reweighted, split
 from populations import benchmark
 from strategies import TARGET, SmallTable, noise, small_tables
 
@@ -32,7 +33,9 @@ def sides(a: Any, b: Any, c: Any, d: Any) -> tuple[Side, Side, Side]:
 
 @given(tables)
 def test_the_effect_is_the_standardised_one(counts: list[tuple[int, int, int, int]]) -> None:
-    effect, error = estimators.population_effect(*sides(*np.array(counts).T))
+    effect, error, low, high = estimators.estimate(*sides(*np.array(counts).T), population=True)
+    assert low < high
+    assert low - 1e-9 <= effect <= high + 1e-9
     assert effect == pytest.approx(estimators.effect(*np.array(counts).T))
     assert error > 0
 
@@ -40,9 +43,11 @@ def test_the_effect_is_the_standardised_one(counts: list[tuple[int, int, int, in
 def test_the_error_counts_chance_in_the_strata_themselves() -> None:
     """Effects of 1 and −1 in two strata: the effect is how many rows fall into each, binomial with √(1/n)."""
     big = 10**6
-    effect, error = estimators.population_effect(*sides([big, 0], [0, big], [0, big], [big, 0]))
+    effect, error, low, high = estimators.estimate(*sides([big, 0], [0, big], [0, big], [big, 0]), population=True)
     assert effect == 0
     assert error == pytest.approx(1 / np.sqrt(4 * big), rel=1e-3)
+    assert [low, high] == pytest.approx([-1.96 * error, 1.96 * error], rel=1e-3)
+    assert estimators.estimate(*sides([big, 0], [0, big], [0, big], [big, 0])).standard_error < error / 10
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.001, 0.5))
@@ -194,30 +199,92 @@ def test_cross_fitting_finds_nothing_in_noise() -> None:
     assert abs(np.mean(np.array(honest, float))) < 0.06
 
 
-def test_cross_fitting_measures_each_part_without_it() -> None:
+@pytest.mark.parametrize("unknown", [False, True])
+def test_cross_fitting_measures_each_block_with_the_rows_before_it(unknown: bool) -> None:
     columns: dict[str, Any] = noise(2, n=300)
     columns["y"] = columns["y"] | (np.array(columns["x1"]) > 0.9)
+    if unknown:
+        columns["x1"] = [None if i % 7 == 0 else value for i, value in enumerate(columns["x1"])]
     rules = cr.discover(columns, "y", control="z", k=2, max_length=1)
     fitted = rules.cross_fit(3, seed=5)
-    assert rules.problem is not None
-    problem, effects, rows = rules.problem, [], []
-    for part in folds(problem, 3, repeat.generator(5, "split")):
-        rest = reweighted(problem, 1 - part)
-        found = repeat.Searcher()(rest, repeat.exact(rules.question)).rules
-        rule = problem.covered(found[1][1])
-        y = np.array(columns["y"]) == 1
-        counts = [
-            np.bincount(problem.stratum[cell], part[cell], minlength=problem.strata.n_strata)
-            for cell in (rule & y, rule & ~y, ~rule & y, ~rule & ~y)
-        ]
-        effects.append(estimators.effect(*counts))
-        rows.append(estimators.overlap(*counts) * np.sum(counts))
+    problem = rules.problem
+    assert problem is not None
+    rng = repeat.generator(5, "split")
+    before, later = halves(problem, rng)
+    y, z = np.array(columns["y"], float), np.array(columns["z"])
+    means, rows, weights, deviations, same = [], 0, [], [], 0
+    for part in folds(problem, 3, rng, later):
+        (_, (_, numbers)) = repeat.Searcher()(reweighted(problem, before), repeat.exact(rules.question)).rules
+        holds, fails = problem.sides(numbers)
+        left, past = before == 0, before == 1
+        scores, inverse = [], 0.0
+        for i in np.flatnonzero(part):
+            here = z == z[i]
+            n, k, f = (np.sum(here & left & side) for side in (np.ones(300, bool), holds, fails))
+            if not k or not f:
+                continue
+            own = (y[past & here].sum() + 2 * y[past].mean()) / (np.sum(past & here) + 2)
+            on, off = ((y[past & here & s].sum() + 2 * own) / (np.sum(past & here & s) + 2) for s in (holds, fails))
+            scores.append(on - off + holds[i] * (y[i] - on) * n / k - fails[i] * (y[i] - off) * n / f)
+            inverse += n / k + n / f
+        means.append(np.mean(scores))
+        rows += len(scores)
+        weights.append(len(scores) ** 2 / inverse)
+        deviations.append(scores)
+        same += np.array_equal(holds, problem.covered(problem.language.numbers(rules[1].conditions)))
+        before = before + part
+    shares = np.array(weights) / np.sum(weights)
+    effect = shares @ np.array(means)
+    square = sum(
+        w**2 * np.sum((np.array(d) - effect) ** 2) / len(d) ** 2 for w, d in zip(shares, deviations, strict=True)
+    )
     honest = fitted[1].evidence.honest  # type: ignore[union-attr]
     assert honest is not None
-    assert honest.effect == pytest.approx(np.average(np.array(effects, float), weights=rows))
-    assert (honest.splits, honest.overlap) == (3, pytest.approx(sum(rows) / 300))
+    assert honest.effect == pytest.approx(effect)
+    assert honest.standard_error == pytest.approx(np.sqrt(square), rel=0.05)  # and a correction for few outcomes
+    assert (honest.splits, honest.overlap, honest.found) == (3, pytest.approx(rows / later.sum()), same)
     with pytest.raises(OptionError, match="splits = 1"):
         rules.cross_fit(1)
+
+
+def test_the_effect_on_all_rows_that_are_left_is_the_adjusted_one_whatever_was_predicted() -> None:
+    columns: dict[str, Any] = noise(2, n=300)
+    problem = cr.discover(columns, "y", control="z", k=1, max_length=1).problem
+    assert problem is not None
+    first, later = halves(problem, np.random.default_rng(0))
+    rest = reweighted(problem, later)
+    for number in range(len(problem.language.propositions)):
+        for past in (first, np.zeros_like(first), first * 7):
+            found = chaining.mean([chaining.block(problem, [number], past, later, later)], True)
+            expected = estimators.estimate(*rest.compared([number]))
+            assert found is not None
+            assert found.effect == pytest.approx(expected.effect, abs=1e-12)
+
+
+@pytest.mark.parametrize("target", ["outcome", "mean"])
+def test_intervals_of_cross_fitting_cover(target: str) -> None:
+    """Nothing has an effect; 10 folds, each measured with all others, cover 0 in 78 % of such tables.
+
+    (benchmarks/coverage.py has more tables, with effects and rare outcomes.)
+    """
+    covered, significant, tables = 0, 0, 60
+    for seed in range(tables):
+        rng = np.random.default_rng([13, seed])
+        z = rng.integers(0, 3, 400)
+        columns = {f"x{i}": rng.integers(0, 4, 400) for i in range(6)} | {"z": z.astype(str)}
+        numbers = rng.normal(size=400) + z
+        columns["y"] = numbers if target == "mean" else (numbers > 1).astype(int)
+        asked: dict[str, Any] = {} if target == "mean" else {"outcome": 1}
+        rules = cr.discover(columns, "y", control="z", k=1, max_length=1, n_jobs=1, **asked).cross_fit(8, seed)
+        honest = rules[0].evidence.honest  # type: ignore[union-attr]
+        assert honest is not None
+        assert honest.low is not None
+        assert honest.high is not None
+        assert honest.p_value is not None
+        covered += honest.low <= 0 <= honest.high
+        significant += honest.p_value <= 0.05
+    assert covered / tables >= 0.86  # 95 % of 60 are at least this with probability 99 %
+    assert significant / tables <= 0.14
 
 
 def uneven(n_small: int, effect: float = 0.5, seed: int = 0) -> dict[str, Any]:
@@ -243,16 +310,17 @@ def test_an_effect_that_speaks_for_fewer_rows_says_so(how: str) -> None:
     assert honest is not None
     assert honest.effect is not None
     # One row in five of each small stratum cannot be on both sides; of the second table's, 12,000 rows, 15/16 are.
-    expected = 0.5 if how != "second table" else 1 - 10_000 / 12_000 / 16
-    assert honest.overlap == pytest.approx(expected, abs=0.01)
+    # Of half of the rows, and then fewer, some small strata have both sides left.
+    expected = {"holdout": 0.5, "cross-fitting": 0.68, "second table": 1 - 10_000 / 12_000 / 16}[how]
+    assert honest.overlap == pytest.approx(expected, abs=0.03 if how == "cross-fitting" else 0.01)
     if how == "second table":
         assert not any("comparison group" in doubt for doubt in verdict.doubts)
         return
-    # Every search found this rule; their counts must not be added up for that (docs/trust.md says why).
     assert honest.found == honest.splits
-    assert honest.effect > rule.effect + 0.15
-    assert ("of the held-out rows have a comparison group" in verdict.doubts[0]) == (honest.overlap < 0.5)
-    assert "for 50 % of them" in " ".join(str(rules).split())
+    assert honest.effect > rule.effect + 0.1
+    doubted = any("of the held-out rows have a comparison group" in doubt for doubt in verdict.doubts)
+    assert doubted == (honest.overlap < 0.5)
+    assert f"for {percent(honest.overlap, 0)} of them" in " ".join(str(rules).split())
     assert replace(rules, library="dict").to_frame()["honest_overlap"] == [honest.overlap]
     assert cr.RuleSet.from_json(rules.to_json()) == rules
 

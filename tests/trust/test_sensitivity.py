@@ -55,9 +55,14 @@ def test_strata_that_are_alike_have_the_delta_methods_interval(table: tuple[int,
     found = risk_ratio_and_limit([table] * n_strata)
     assert found is not None
     ratio = a / (a + b) / (c / (c + d))
-    p, q = (a + 1) / (a + b + 2), (c + 1) / (c + d + 2)
-    variance = p * (1 - p) / (a + b) * ((a + b) / a) ** 2 + q * (1 - q) / (c + d) * ((c + d) / c) ** 2
-    ends = [ratio * math.exp(sign * 1.959964 * math.sqrt(variance / n_strata)) for sign in (-1, 1)]
+    variance = 0.0
+    for with_outcome, k in ((a, a + b), (c, c + d)):
+        m, share = n_strata * k, with_outcome / k
+        within = share * (1 - share) * k / (k - 1) if k > 1 else 0.0
+        ratio_of_variances = (n_strata * (k - 1) * within + 1) / (n_strata * (k - 1) * share * (1 - share) + 1)
+        corrected = (m * share + 1) / (m + 2)
+        variance += corrected * (1 - corrected) * ratio_of_variances / m / share**2
+    ends = [ratio * math.exp(sign * 1.959964 * math.sqrt(variance)) for sign in (-1, 1)]
     limit = 1.0 if ends[0] <= 1 <= ends[1] else ends[0] if ratio > 1 else ends[1]
     assert found == pytest.approx((ratio, limit), rel=1e-5)
 

@@ -257,6 +257,14 @@ class StreamedTable(Table):
         bins = " + ".join(f"({value} > ?)::{dtype}" for _ in uppers) or "0"
         return Sql(f"(CASE WHEN {value} IS NULL THEN -1 ELSE {bins} END)::{dtype}", tuple(uppers.tolist()))
 
+    def quantity(self, name: str) -> Sql:
+        """Return the expression for the number or date of each row as it sorts, nan if missing."""
+        return Sql(f"coalesce(({self._value(name)})::DOUBLE, 'nan'::DOUBLE)")
+
+    def quantities(self, name: str) -> NDArray[np.float64]:
+        """Return the number or date of each row as it sorts, nan if missing."""
+        return self._whole(self.quantity(name), np.float64)
+
     def _labels(self, name: str) -> str:
         """Return an enumeration of the column's texts, so that DuckDB looks each string up once."""
         if name not in self._labelled:

@@ -128,6 +128,13 @@ class Table:
         """Return the bin of each row, −1 if missing; `uppers` are the sortable uppers of all bins but the last."""
         return self._column(name).binned(uppers)
 
+    def quantities(self, name: str) -> NDArray[np.float64]:
+        """Return the number or date of each row as it sorts, nan if missing."""
+        column = self._column(name)
+        numbers = column.data.astype(np.float64)
+        numbers[column.missing] = np.nan
+        return numbers
+
     def combinations(self, ends: Mapping[str, Ends]) -> dict[str, NDArray[np.int32]]:
         """Return rows of codes that include every combination that occurs, one array per column."""
         return {name: self.codes(name, column_ends) for name, column_ends in ends.items()}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from causalrules.exceptions import DataError
+from causalrules.graph.adjustment import Adjustments
 from causalrules.graph.backdoor import GraphLinks, format_path, unique_names, validate_roles
 from causalrules.graph.criteria import Criterion, Role, Violation, assess, edges_to_controls
 from causalrules.graph.graph import CausalGraph, Edge
@@ -62,6 +63,8 @@ class Admissibility:
         Every question that the graph leaves open.
     missing_columns
         The columns of the data that are not in the graph.
+    adjustments
+        Controls of its own for each rule, where these were asked for.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class Admissibility:
     violations: tuple[Violation, ...] = ()
     unknowns: tuple[Unknown, ...] = ()
     missing_columns: tuple[str, ...] = ()
+    adjustments: Adjustments | None = None
 
     def __bool__(self) -> bool:
         return self.status == "admissible"
@@ -97,8 +101,11 @@ class Admissibility:
           (e) the target y causes the control z: holding z fixed biases the effects on y.
               fix: remove z from the controls
         """
-        roles = f"target {plain(self.target)}; actionable {listed(self.actionable)}; control {listed(self.control)}"
+        control = listed(self.control) if self.adjustments is None else "chosen for each rule"
+        roles = f"target {plain(self.target)}; actionable {listed(self.actionable)}; control {control}"
         lines = [f"{_HEADINGS[self.status]}: {roles}."]
+        if self.adjustments is not None:
+            return "\n".join([*lines, *(f"  {line}" for line in self.adjustments.summary().splitlines())])
         for violation in self.violations[:_MAX_SHOWN]:
             lines.append(f"  ({violation.criterion}) {violation.reason}")
             lines += [f"      fix: {remedy}" for remedy in violation.remedies]
@@ -164,6 +171,22 @@ class Admissibility:
             if len(violation.path) < 3 or len(violation.path) % 2 == 0:
                 raise DataError(f"admissibility.violations[{number}].path must have names and arrows in turn")
         return admissibility
+
+
+def admit_each(
+    target: str, actionable: Sequence[str], adjustments: Adjustments, missing_columns: Sequence[str] = ()
+) -> Admissibility:
+    """Return what is admissible where each rule has its own controls: all rules that have some."""
+    found = bool(adjustments)
+    return Admissibility(
+        "admissible" if found else "violated",
+        target,
+        tuple(actionable),
+        (),
+        identified=found,
+        missing_columns=tuple(missing_columns),
+        adjustments=adjustments,
+    )
 
 
 def check(

@@ -19,7 +19,10 @@ _MANY_VALUES = 1_000
 
 @dataclass(frozen=True)
 class Language:
-    """All propositions, each true on an interval [low, high] of its column's codes."""
+    """All propositions, each true on an interval [low, high] of its column's codes.
+
+    `offered` are the sets of columns that rules may be on, each sorted by name; None for any.
+    """
 
     propositions: tuple[Proposition, ...]
     column_index: NDArray[np.int32]
@@ -28,6 +31,15 @@ class Language:
     columns: tuple[str, ...]
     ends: Mapping[str, Ends]
     notes: tuple[str, ...]
+    offered: tuple[tuple[str, ...], ...] | None = None
+
+    @property
+    def offered_numbers(self) -> tuple[tuple[int, ...], ...] | None:
+        """The same by the numbers of the columns; a column without conditions is in no rule."""
+        if self.offered is None:
+            return None
+        number = {column: place for place, column in enumerate(self.columns)}
+        return tuple(tuple(map(number.__getitem__, each)) for each in self.offered if number.keys() >= set(each))
 
     @cached_property
     def _number(self) -> dict[Proposition, int]:

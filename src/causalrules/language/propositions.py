@@ -91,6 +91,8 @@ class Proposition:
         All categories of a column of ordered categories, in their order.
     shown
         Number printed instead of a value of many digits; it selects the same observed values.
+    p_value
+        Whether the condition earns its place in its rule: small if it does. None if that was not tested.
     """
 
     column: str
@@ -98,6 +100,7 @@ class Proposition:
     value: Scalar
     categories: tuple[Scalar, ...] = ()
     shown: float | None = field(default=None, compare=False)
+    p_value: float | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.operator not in _SIGNS:
@@ -153,6 +156,8 @@ class Proposition:
             proposition["categories"] = [write(category) for category in self.categories]
         if self.shown is not None:
             proposition["shown"] = self.shown
+        if self.p_value is not None:
+            proposition["p_value"] = self.p_value
         return proposition
 
     @classmethod
@@ -162,8 +167,8 @@ class Proposition:
             column, operator, kind, value = data["column"], data["operator"], data["type"], data["value"]
             read = _TYPES[kind][2]
             categories = tuple(map(read, data.get("categories", ())))
-            shown = None if data.get("shown") is None else _finite(data["shown"])
-            return cls(str(column), operator, read(value), categories, shown)
+            shown, p_value = (None if data.get(name) is None else _finite(data[name]) for name in ("shown", "p_value"))
+            return cls(str(column), operator, read(value), categories, shown, p_value)
         except OptionError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:

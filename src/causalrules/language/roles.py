@@ -40,10 +40,10 @@ def resolve(
     if table.n_rows == 0:
         raise DataError("the table has no rows")
     _check_column(table, target, "target")
-    controls = _columns(table, control, "control")
+    controls = columns(table, control, "control")
     if weights is not None:
         _check_column(table, weights, "weights")
-    chosen = None if actionable is None else _columns(table, actionable, "actionable")
+    chosen = None if actionable is None else columns(table, actionable, "actionable")
     _check_disjoint(target, weights, chosen or (), controls)
 
     observed = table.observed(target, weights)
@@ -81,7 +81,7 @@ def resolve(
 
 def check_randomised(table: Table, roles: Roles, names: str | Sequence[str]) -> None:
     """Reject columns that are declared randomised but are no columns to put conditions on."""
-    for name in _columns(table, names, "randomised"):
+    for name in columns(table, names, "randomised"):
         if name == roles.target or name in roles.control:
             role = "the target" if name == roles.target else "a control"
             raise RoleError(f"column {name!r} is {role}; name actionable columns", parameter="randomised")
@@ -103,7 +103,8 @@ def _check_column(table: Table, name: object, role: str) -> None:
         raise RoleError(error.message, parameter=role) from None
 
 
-def _columns(table: Table, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
+def columns(table: Table, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
+    """Return the names that an option gives, checked to be columns of the table."""
     if names is None:
         return ()
     if not isinstance(names, Iterable):

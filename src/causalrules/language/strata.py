@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,29 @@ from causalrules.data.table import Table
 from causalrules.language.cuts import Cuts, cut
 from causalrules.language.propositions import format_value, shortened
 
+# Given the bins of some columns, rows of codes that include every combination that occurs.
+Combinations = Callable[[Mapping[str, Ends]], Mapping[str, NDArray[np.int32]]]
+# What prognostic strata are strata of, for an outcome that happens or not and for a mean.
+SCORES = ("predicted probability", "predicted mean")
+
+
+class Coded(Protocol):
+    """Numbers the rows of a table by their value of one column, or of something that several columns say."""
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        ...
+
+    @property
+    def uppers(self) -> NDArray[Any]:
+        """Upper ends of all bins but the last."""
+        ...
+
+    def codes(self, table: Table, unseen: bool = False) -> NDArray[np.int32]:
+        """Return the bin of each row, −1 if missing."""
+        ...
+
 
 @dataclass(frozen=True)
 class Strata:
@@ -25,7 +48,7 @@ class Strata:
     Attributes
     ----------
     columns, bins
-        The controls, and the bins of their values.
+        The controls, and the bins of their values; for prognostic strata the predicted target in their place.
     ends
         The bins as positions in the histograms of the table that the strata were formed on.
     labels
@@ -36,7 +59,7 @@ class Strata:
 
     columns: tuple[str, ...]
     ends: Mapping[str, Ends]
-    bins: Mapping[str, Bins]
+    bins: Mapping[str, Coded]
     labels: tuple[Mapping[str, str], ...]
     notes: tuple[str, ...]
     # Sorted keys of the combinations of the first 1, 2, … controls; see _keys.
@@ -46,6 +69,15 @@ class Strata:
     def n_strata(self) -> int:
         """Number of strata."""
         return len(self.labels)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of a table that decide the stratum of a row."""
+        return tuple(name for column in self.columns for name in getattr(self.bins[column], "columns", (column,)))
+
+    def noting(self, note: str) -> Strata:
+        """Add a remark."""
+        return replace(self, notes=(*self.notes, note))
 
     def only(self, strata: NDArray[np.integer[Any]]) -> Strata:
         """Keep some strata, given by their numbers in ascending order, and renumber them."""
@@ -57,8 +89,12 @@ class Strata:
         """Return the stratum of each row, given the codes of the controls."""
         index: NDArray[Any] = np.zeros(n_rows, np.int64)
         for column, level in zip(self.columns, self._levels, strict=True):
-            index = np.searchsorted(level, _keys(index, codes[column], len(self.ends[column])))
+            index = _places(level, _keys(index, codes[column], len(self.ends[column])))
         return index.astype(np.int32)
+
+    def index_in(self, table: Table) -> NDArray[np.int32]:
+        """Return the stratum of each row of the table that the strata were formed on, or of a part of it."""
+        return self.index({column: bins.codes(table) for column, bins in self.bins.items()}, table.n_records)
 
     def index_of(self, table: Table) -> NDArray[np.int64]:
         """Return the stratum of each row of another table.
@@ -86,6 +122,22 @@ def _keys(parents: NDArray[np.int64], codes: NDArray[Any], n_bins: int) -> NDArr
     return parents * (n_bins + 1) + np.where(codes < 0, n_bins, codes)
 
 
+def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sorted distinct keys; of small ones by counting, which is faster than sorting."""
+    if len(keys) and keys.max() < 4 * len(keys):
+        return np.flatnonzero(np.bincount(keys))
+    return np.unique(keys)
+
+
+def _places(level: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the place of each key among the sorted distinct ones."""
+    if len(level) and level[-1] < 4 * len(keys):
+        place = np.zeros(int(level[-1]) + 1, np.int64)
+        place[level] = np.arange(len(level))
+        return place[keys]
+    return np.searchsorted(level, keys)
+
+
 def default_bins(n_rows: int, n_controls: int) -> int:
     """Return the number of bins of each of some ordered controls.
 
@@ -99,6 +151,15 @@ def default_bins(n_rows: int, n_controls: int) -> int:
     return max(4, math.floor(min(alone, together) + 1e-9))
 
 
+def n_levels(table: Table, column: str, control_bins: int | None = None, max_bins: int = 8) -> int:
+    """Return how many values a column has as the only control, after binning; missing is one."""
+    histogram = table.histogram(column)
+    n_values = len(histogram.values)
+    if table.kinds[column].ordered and n_values > max_bins:
+        n_values = min(n_values, default_bins(table.n_rows, 1) if control_bins is None else control_bins)
+    return n_values + bool(histogram.n_missing)
+
+
 def stratify(
     table: Table,
     control: Sequence[str],
@@ -106,8 +167,12 @@ def stratify(
     max_bins: int = 8,
     cuts: Cuts | None = None,
     categorical: Collection[str] = (),
+    combinations: Combinations | None = None,
 ) -> Strata:
-    """Form the strata of the controls; ordered controls with many values are binned."""
+    """Form the strata of the controls; ordered controls with many values are binned.
+
+    `combinations` does what that of the table does, if it is known already.
+    """
     notes: list[str] = []
     columns = tuple(sorted(control))
     ordered = [name for name in columns if table.kinds[name].ordered and name not in categorical]
@@ -130,9 +195,10 @@ def stratify(
             )
     levels: list[NDArray[np.int64]] = []
     index: NDArray[Any] = np.zeros(1, np.int64)
-    for column, codes in table.combinations(ends).items():
-        level, index = np.unique(_keys(index, codes, len(ends[column])), return_inverse=True)
-        levels.append(level)
+    for column, codes in (table.combinations if combinations is None else combinations)(ends).items():
+        keys = _keys(index, codes, len(ends[column]))
+        levels.append(_distinct(keys))
+        index = _places(levels[-1], keys)
     n_strata = len(levels[-1]) if levels else 1
     if n_strata > table.n_rows / 2:
         notes.append(

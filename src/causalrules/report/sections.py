@@ -5,25 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from causalrules.language.propositions import describe
 from causalrules.report import trust_words
-from causalrules.text import counted, difference, percent
+from causalrules.text import counted, difference, percent, with_interval
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
-    from causalrules.trust.evidence import Overlap, Sensitivity
+    from causalrules.trust.evidence import Overlap, RuleEvidence, Sensitivity
 
+# Controls listed; the others differ less.
+_MOST_CONTROLS = 30
 _CONDITION_HEADINGS = ("condition", "reappears", "cut points")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A title, sentences, and a table with its headings."""
+    """A title, sentences, and a table with its headings; `about` tells the page which figure goes with it."""
 
     title: str
     sentences: tuple[str, ...] = ()
     headings: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
+    about: str = ""
 
 
 def of_result(rules: RuleSet) -> tuple[Section, ...]:
@@ -36,12 +40,15 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     """Return the sections on one rule: the reasons for its verdict, confounding, overlap and stability."""
     verdict, evidence = rule.verdict, rule.evidence
     reasons = [f"{reason[0].upper()}{reason[1:]}." for reason in verdict.reasons]
-    strong = ": strong causal evidence" if verdict.strong else ""
-    found = [Section(f"Evidence: {verdict.evidence}; claim: {verdict.claim}{strong}", tuple(reasons))]
+    found = [Section("Why: strong causal evidence" if verdict.strong else "Why", tuple(reasons), about="verdict")]
     if evidence is None:
         return tuple(found)
+    if evidence.conditions is not None and rule.length > 1:
+        found.append(_conditions(rule, rules.noun))
     if evidence.sensitivity is not None:
         found.append(_confounding(evidence.sensitivity, rules.noun, rule.is_mean))
+    if evidence.doubly_robust is not None or evidence.balance:
+        found.append(_adjusted(evidence, rules.noun, rule.is_mean))
     if evidence.overlap is not None and evidence.overlap.n_strata:
         lacking = _lacking(evidence.overlap, rules.noun, rule.is_mean)
         found.append(Section("Rows without a comparison group", (lacking,)))
@@ -57,13 +64,8 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
     sentences = tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in trust_words.obtained(rules))
     if not judged and not sentences:
         return ()
-    held_out = f"{rules.noun} on held-out rows"
-    headings = ("#", "rule", "evidence", held_out, "adjusted p", "Γ", "E-value", "rows compared", "reappears")
-    rows = []
-    for place, rule in judged:
-        _, *others = trust_words.cells(rule)  # the effect is in the list of rules
-        # Words of the evidence do not wrap.
-        rows.append((str(place), rule.text, rule.verdict.evidence.replace(" ", "\u00a0"), *others))
+    headings = ("#", "rule", "evidence", *trust_words.headings(rules))
+    rows = [(str(place), rule.text, rule.verdict.evidence, *trust_words.cells(rule)) for place, rule in judged]
     found = [Section("Trust", sentences, headings if rows else (), tuple(rows))]
     run = rules.evidence.stability if rules.evidence else None
     if run is not None and run.conditions:
@@ -76,6 +78,21 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
             )
         )
     return tuple(found)
+
+
+def _conditions(rule: RuleResult, noun: str) -> Section:
+    """Show which conditions earn their place."""
+    known = None if rule.evidence is None else rule.evidence.conditions
+    rows = tuple(
+        (each.text, f"{each.p_value:.2g}", "no" if each in rule.superfluous else "yes")
+        for each in rule.conditions
+        if each.p_value is not None
+    )
+    said = "Each condition is compared with the best that chance adds to the rest of the rule."
+    if known is not None and rule.superfluous:
+        left = f"{noun} {difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"
+        said += f" Without those that do not earn their place: {describe(rule.simpler)} ({left})."
+    return Section("Conditions that earn their place", (said,), ("condition", "p", "earns its place"), rows)
 
 
 def _ratio(value: float | None) -> str:
@@ -96,7 +113,29 @@ def _confounding(found: Sensitivity, noun: str, is_mean: bool) -> Section:
     )
     ratios = ("Γ", "risk ratio with the rule", "with the outcome", "strength")
     headings = ("control", *ratios, f"{noun} without it")
-    return Section("Unmeasured confounding", (found.sentence,), headings if rows else (), rows)
+    return Section("Unmeasured confounding", (found.sentence,), headings if rows else (), rows, "confounding")
+
+
+def _adjusted(evidence: RuleEvidence, noun: str, is_mean: bool) -> Section:
+    """Return what models of the controls say, and how the controls differ on both sides."""
+    sentences = []
+    if (found := evidence.doubly_robust) is not None:
+        said = with_interval(found.effect, found.low, found.high, is_mean)
+        sentences.append(
+            f"Doubly robust {noun} on {found.source}: {said}, for the {percent(found.overlap, 0)} of rows with rows "
+            f"like them on both sides; {percent(found.clipped, 1)} of propensities clipped."
+        )
+        if not found.agrees:
+            sentences.append(f"That in the strata, {difference(found.strata, is_mean)}, is outside this interval.")
+    rows = tuple(
+        (
+            each.control,
+            *("" if value is None else f"{value:+.2f}" for value in (each.before, each.strata, each.weighted)),
+        )
+        for each in evidence.balance[:_MOST_CONTROLS]
+    )
+    headings = ("control (standardised mean difference)", "unadjusted", "in strata", "AIPW weights")
+    return Section("Controls on both sides", tuple(sentences), headings if rows else (), rows)
 
 
 def _lacking(overlap: Overlap, noun: str, is_mean: bool) -> str:

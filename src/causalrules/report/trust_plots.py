@@ -7,13 +7,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from causalrules.exceptions import OptionError
-from causalrules.report.figure import BLUE, GREEN, GREY, ORANGE, axes, finish, label, legend, name_rows
+from causalrules.report.figure import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    axes,
+    finish,
+    label,
+    legend,
+    name_rows,
+    rows_height,
+    rule_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
+
+# Controls shown in a plot, and the difference that is usually called balanced.
+_MOST_CONTROLS, _BALANCED = 30, 0.1
 
 
 def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
@@ -23,7 +38,8 @@ def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
     ]
     if len(measured) != len(rules) or not measured:
         raise OptionError("no effects on held-out rows; call rules.cross_fit(), or discover(holdout=0.5)")
-    ax = axes(ax, height=1.3 + 0.4 * len(rules))
+    labels, common = rule_labels(rules)
+    ax = axes(ax, height=1.3 + rows_height(labels))
     low, high = np.array([rule.interval for rule in rules]).T
     plotted: dict[str, Any] = {
         "rule": [rule.text for rule in rules],
@@ -42,8 +58,10 @@ def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
     )
     ax.hlines(places + 0.14, plotted["honest_low"], plotted["honest_high"], color=BLUE, linewidth=1.6)
     ax.scatter(plotted["honest_effect"], places + 0.14, marker="s", s=26, color=BLUE, label="held-out rows", zorder=3)
-    name_rows(ax, [f"{place}.  {label(rule.text)}" for place, rule in enumerate(rules, 1)])
-    ax.set_xlabel(f"{rules.noun}, with its interval")
+    name_rows(ax, labels)
+    ax.set_xlabel(
+        f"{rules.noun}, with its interval\n{common}".strip(), parse_math=False, loc="right" if common else None
+    )
     legend(ax, 2)
     return finish(ax, plotted)
 
@@ -115,17 +133,43 @@ def stability(rules: RuleSet, ax: Axes | None = None) -> Axes:
     return finish(ax, {"condition": [condition.condition for condition in run.conditions], "share": shares})
 
 
-def of_report(rules: RuleSet) -> list[tuple[str, Any]]:
-    """Return the figures for a report: captions and plot functions."""
-    figures: list[tuple[str, Any]] = []
-    judged = [rule.evidence for rule in rules if rule.evidence is not None]
-    if judged and all(evidence.honest is not None for evidence in judged):
-        figures.append((f"The {rules.noun}s on searched rows and on held-out rows.", honest))
-    if rules.evidence is not None and rules.evidence.stability is not None:
-        figures.append(("Conditions that reappear on resampled rows, with the range of their cut points.", stability))
-    if judged and judged[0].sensitivity is not None and judged[0].sensitivity.risk_ratio is not None:
-        figures.append(("Unmeasured confounders above the lines explain the first rule away.", first_bias))
-    return figures
+def propensity(rules: RuleSet, ax: Axes | None = None) -> Axes:
+    """Plot how likely the rows on each side of the first rule were to satisfy it, given their controls."""
+    found = rules[0].evidence.doubly_robust if len(rules) and rules[0].evidence is not None else None
+    if found is None or not any(map(sum, found.propensities)):
+        raise OptionError("no propensities yet; call rules.doubly_robust() first")
+    ax = axes(ax, height=3.2)
+    edges = np.linspace(0, 1, len(found.propensities[0]) + 1)
+    shares = [np.array(side) / max(sum(side), 1) for side in found.propensities]
+    for share, colour, words in zip(shares, (BLUE, ORANGE), ("rule holds", "compared with"), strict=True):
+        ax.stairs(100 * share, edges, color=colour, linewidth=1.6, fill=False, label=words)
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("probability that the rule holds, given the controls")
+    ax.set_ylabel("% of rows")
+    legend(ax, 2)
+    return finish(ax, {"edges": edges, "rule": shares[0], "compared": shares[1]})
+
+
+def balance(rules: RuleSet, ax: Axes | None = None) -> Axes:
+    """Plot the standardised mean differences of the controls on both sides of the first rule."""
+    if not len(rules):
+        raise OptionError("there is no rule")
+    table = rules[0].balance()
+    names = table["control"][:_MOST_CONTROLS]
+    ax = axes(ax, height=1.3 + 0.26 * len(names))
+    ax.axvline(0, color=GREY, linewidth=0.8)
+    for end in (-_BALANCED, _BALANCED):
+        ax.axvline(end, color=GREY, linewidth=0.8, linestyle=":")
+    styles = {"before": (GREY, "o", "unadjusted"), "strata": (BLUE, "s", "in strata"), "weighted": (GREEN, "D", "AIPW")}
+    plotted: dict[str, Any] = {"control": names}
+    for column, (colour, marker, words) in styles.items():
+        plotted[column] = np.array(table[column][: len(names)], float)
+        if not np.isnan(plotted[column]).all():
+            ax.scatter(plotted[column], range(len(names)), color=colour, marker=marker, s=26, label=words, zorder=3)
+    name_rows(ax, [label(name) for name in names])
+    ax.set_xlabel("standardised mean difference")
+    legend(ax, 3)
+    return finish(ax, plotted)
 
 
 def first_bias(rules: RuleSet, ax: Axes | None = None) -> Axes:

@@ -22,8 +22,8 @@ from causalrules.graph.assumptions import assumptions
 from causalrules.graph.graph import CausalGraph
 from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
-from causalrules.question import Question
-from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect, StratumSums, Sums
+from causalrules.question import OWN_CONTROLS, Question
+from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect, StratumSums, Sums, Variant
 from causalrules.text import shorten
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence
 from causalrules.writing import replace_file
@@ -118,14 +118,22 @@ class _Payload:
 
 def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
     """Return a RuleSet as JSON, and write it to a file atomically."""
+    text = json.dumps(as_json(rules), indent=1, allow_nan=False)
+    if path is not None:
+        replace_file(Path(path), text + "\n")
+    return text
+
+
+def as_json(rules: RuleSet, most_strata: int | None = None) -> dict[str, Any]:
+    """Return a RuleSet in JSON's own types; of each rule, at most this many strata, the largest."""
     question = rules.question
     calibrated = rules.evidence is not None and rules.evidence.calibration is not None
-    payload = {
+    return {
         "schema": SCHEMA,
         "question": to_json(
             question.kept() | {"cuts": question.cuts or (), "source": rules.source, "calibrated": calibrated}
         ),
-        "rules": [_rule(rule) for rule in rules],
+        "rules": [_rule(rule, most_strata) | _variants(rule, most_strata) for rule in rules],
         "proof": to_json(_Proof(rules.optimal, rules.upper_bound, rules.gap, rules.stopped)),
         "n_rows": rules.n_rows,
         "n_dropped": rules.n_dropped,
@@ -142,10 +150,6 @@ def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
         "versions": dict(rules.versions),
         "run": to_json(_Run(rules.nodes, rules.seconds)),
     }
-    text = json.dumps(payload, indent=1, allow_nan=False)
-    if path is not None:
-        replace_file(Path(path), text + "\n")
-    return text
 
 
 def read(source: str | os.PathLike[str]) -> dict[str, Any]:
@@ -194,16 +198,27 @@ def _read_graph(payload: Any) -> CausalGraph | None:
     return graph
 
 
-def _rule(rule: RuleResult) -> dict[str, Any]:
+def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
+    strata = list(enumerate(rule.strata))
+    if most_strata is not None:
+        strata = sorted(strata, key=lambda each: -each[1].n)[:most_strata]
     return {
         "rule": rule.text,
         "conditions": [condition.to_dict() for condition in rule.conditions],
+        "control": list(rule.control),
         **{name: to_json(getattr(rule, name)) for name in (*NUMBERS, "n_undecided", "p_value", "interval")},
-        "strata": [_stratum(rule, place, stratum) for place, stratum in enumerate(rule.strata)],
+        "strata": [_stratum(rule, place, stratum) for place, stratum in strata],
         "verdict": {**to_json(rule.verdict), "strong": rule.verdict.strong},
         "evidence": to_json(rule.evidence),
         "identification": to_json(rule.identification),
     }
+
+
+def _variants(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
+    """Return the variants, once they have been looked for."""
+    if rule.near is None:
+        return {}
+    return {"variants": [_rule(variant.rule, most_strata) | {"shared": variant.shared} for variant in rule.near]}
 
 
 def _stratum(rule: RuleResult, place: int, stratum: StratumEffect) -> dict[str, Any]:
@@ -229,7 +244,10 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         "evidence": from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
         "decrease": question.direction == "decrease",
         "by_length": isinstance(question.beta, tuple),
+        "control": from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
     }
+    if payload.get("variants") is not None:
+        known["near"] = tuple(_read_variant(variant, question) for variant in _list(payload, "variants"))
     strata = _list(payload, "strata")
     if any(isinstance(stratum, dict) and "covered" in stratum for stratum in strata):
         read = [from_json(_Sums, stratum, "strata") for stratum in strata]
@@ -252,6 +270,13 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         undecided=undecided if any(map(any, undecided)) else (),
         **known,
     )
+
+
+def _read_variant(payload: Any, question: Question) -> Variant:
+    if isinstance(payload, dict):
+        payload = {name: value for name, value in payload.items() if name != "variants"}
+    rule = _read_rule(payload, question)
+    return Variant(rule, from_json(float, payload.get("shared"), "variants.shared"))
 
 
 def _beta(question: Question, length: int) -> float:
@@ -278,12 +303,13 @@ def _question(payload: Any) -> Question:
     for name in ("target", "outcome", "estimator"):
         known[name] = from_json(str, known.get(name), f"question.{name}")
     for name in ("actionable", "control"):
-        known[name] = from_json(tuple[str, ...], known.get(name), f"question.{name}")
+        if (name, known.get(name)) != ("control", OWN_CONTROLS):
+            known[name] = from_json(tuple[str, ...], known.get(name), f"question.{name}")
     by_length = isinstance(known.get("beta"), list)
     known["beta"] = from_json(tuple[float, ...] if by_length else float, known.get("beta"), "question.beta")
     known["reference"] = from_json(tuple[str, Any] | None, known.get("reference"), "question.reference")  # type: ignore[arg-type]
     # Results from before these options had what the paper has.
-    known = {"missing": "false", "control_bins": 4, **known}
+    known = {"missing": "false", "control_bins": 4, "adjust": "strata", **known}
     known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
     known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
     known["weights"] = from_json(str | None, known.get("weights"), "question.weights")  # type: ignore[arg-type]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,14 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from causalrules import estimators
 from causalrules.data.reading import read
 from causalrules.estimators import Side
-from causalrules.exceptions import UnknownColumnError
+from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
+from causalrules.language.strata import SCORES
 from causalrules.text import unknown_column
 
 if TYPE_CHECKING:
     from causalrules.graph.backdoor import Identification
     from causalrules.question import Question
     from causalrules.search.core import Packed
+    from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
     from causalrules.search.run import Found
     from causalrules.trust.evidence import RuleEvidence
@@ -151,6 +153,9 @@ class _AnyInterval(Interval):
 
     rule: RuleResult
 
+    def __repr__(self) -> str:
+        return repr(Interval(*self))
+
     def __call__(self, confidence: float = 0.95) -> Interval:
         return self.rule.interval_at(confidence)
 
@@ -186,8 +191,14 @@ class RuleResult:
         Whether the search was for rules that decrease the outcome.
     by_length
         Whether `beta` is that of the rule's length, with a margin for extreme rows.
+    control
+        The columns that the rule is adjusted for.
     circumstances
         What `verdict` depends on besides the rule; a RuleSet sets it.
+    near
+        The `variants`, once they have been looked for.
+    neighbourhood
+        How they are looked for; a RuleSet whose rows are at hand sets it.
     """
 
     conditions: tuple[Proposition, ...]
@@ -203,7 +214,10 @@ class RuleResult:
     scored: tuple[StratumSums, ...] = ()
     decrease: bool = False
     by_length: bool = False
+    control: tuple[str, ...] = ()
     circumstances: Circumstances | None = field(default=None, compare=False)
+    near: tuple[Variant, ...] | None = field(default=None, compare=False)
+    neighbourhood: Callable[[RuleResult], tuple[Variant, ...]] | None = field(default=None, compare=False)
 
     @classmethod
     def from_counts(
@@ -234,10 +248,53 @@ class RuleResult:
             f"coverage={self.coverage:.4f}, n_covered={self.n_covered}>"
         )
 
+    def _repr_html_(self) -> str:
+        from causalrules.report import notebook
+
+        return notebook.card(self)
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """The strongest near-duplicates of the rule, up to five: searched for when they are first asked for.
+
+        Raises
+        ------
+        OptionError
+            If the result was read from a file that has no variants.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", k=1)
+        >>> for variant in rules[0].variants[:2]:
+        ...     print(f"{variant.rule.text}: {variant.shared:.0%} in common")
+        class ≤ 2 ∧ parch ≤ 2 ∧ sex = female: 99% in common
+        class ≤ 2 ∧ sex = female ∧ sibsp ≤ 2: 98% in common
+        """
+        if self.near is None:
+            if self.neighbourhood is None:
+                raise OptionError(
+                    "this rule was read from a file, without variants or the rows to look for them; search again"
+                )
+            object.__setattr__(self, "near", self.neighbourhood(self))
+        return self.near or ()
+
     @cached_property
     def text(self) -> str:
         """The rule as text, such as "class ≤ 2 ∧ sex = female"."""
         return describe(self.conditions)
+
+    @property
+    def superfluous(self) -> tuple[Proposition, ...]:
+        """The conditions that do not earn their place, by their own p-values, once `RuleSet.trust` has tested them."""
+        known = None if self.evidence is None else self.evidence.conditions
+        return tuple(each for each in self.conditions if known and each.p_value and each.p_value > known.level)
+
+    @property
+    def simpler(self) -> tuple[Proposition, ...]:
+        """The conditions that are left without those that do not earn their place; all of them if that is not known."""
+        known = None if self.evidence is None else self.evidence.conditions
+        return self.conditions if known is None else tuple(self.conditions[place] for place in known.kept)
 
     @property
     def length(self) -> int:
@@ -248,6 +305,11 @@ class RuleResult:
     def is_mean(self) -> bool:
         """Whether the mean of the target is what counts, and not how often an outcome happens."""
         return bool(self.sums)
+
+    @property
+    def is_prognostic(self) -> bool:
+        """Whether the strata are those of a prediction from the controls, and not of their values."""
+        return bool(self.labels) and tuple(self.labels[0]) in ((SCORES[0],), (SCORES[1],))
 
     @cached_property
     def tables(self) -> tuple[_Counts, _Counts, _Counts, _Counts]:
@@ -381,19 +443,7 @@ class RuleResult:
     @cached_property
     def standard_error(self) -> float:
         """Standard error of `effect`."""
-        covered, failing, everything = self.sides
-        inside = estimators.comparable(covered, failing)
-        if not inside.any():
-            return float("nan")
-        if self.is_mean:
-            compared = estimators.both(covered, failing)
-            variance = estimators.mean_variance(covered, compared) + estimators.mean_variance(failing, compared)
-        else:
-            a, b, c, d = self.tables
-            with np.errstate(divide="ignore", invalid="ignore"):
-                variance = estimators.share_variance(a, b) + estimators.share_variance(c, d)
-        weight = everything.n[inside] / everything.n[inside].sum()
-        return float(np.sqrt(np.sum(weight**2 * variance[inside])))
+        return estimators.estimate(*self.sides, binary=not self.is_mean).standard_error
 
     @cached_property
     def interval(self) -> Interval:
@@ -415,9 +465,8 @@ class RuleResult:
         Interval
             Its two ends.
         """
-        reach = estimators.beta_of_confidence(confidence) * self.standard_error
-        low, high = self.effect - reach, self.effect + reach
-        return Interval(low, high) if self.is_mean else Interval(float(np.maximum(low, -1)), float(np.minimum(high, 1)))
+        found = estimators.estimate(*self.sides, confidence, binary=not self.is_mean)
+        return Interval(found.low, found.high)
 
     @cached_property
     def strata(self) -> tuple[StratumEffect, ...]:
@@ -502,6 +551,26 @@ class RuleResult:
             possible &= holds | ~table.select(condition.column, np.ones(len(values), np.bool_))
         return covered, possible
 
+    def balance(self) -> dict[str, list[Any]]:
+        """Return the standardised mean differences of the controls between the rule's two sides.
+
+        Returns
+        -------
+        dict
+            Columns "control", "before", "strata" and "weighted": before adjusting, in the strata, and with the weights
+            of `RuleSet.doubly_robust`.
+
+        Raises
+        ------
+        OptionError
+            If neither `RuleSet.balance` nor `RuleSet.doubly_robust` was called before.
+        """
+        found = self.evidence.balance if self.evidence is not None else ()
+        if not found:
+            raise OptionError("the controls were not compared yet; call rules.balance() first")
+        names = ("control", "before", "strata", "weighted")
+        return {name: [getattr(each, name) for each in found] for name in names}
+
     def to_sql(self, dialect: str = "duckdb") -> str:
         """Return the rule as a condition for WHERE, which selects the rows of `covers`.
 
@@ -569,6 +638,25 @@ class RuleResult:
         return plots.strata(self, ax)
 
 
+@dataclass(frozen=True)
+class Variant:
+    """A near-duplicate of another rule.
+
+    Attributes
+    ----------
+    rule
+        The near-duplicate.
+    shared
+        The share of rows that it has in common with the other rule (Jaccard).
+    """
+
+    rule: RuleResult
+    shared: float
+
+    def __str__(self) -> str:
+        return self.rule.text
+
+
 def rule_results(problem: Problem, packed: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:
     """Return the rules that a search found, with their counts or sums."""
     everything = np.add(*packed.count())
@@ -586,6 +674,7 @@ def rule_results(problem: Problem, packed: Packed, question: Question, found: Fo
             "estimator": question.estimator,
             "decrease": problem.comparison.decrease,
             "by_length": isinstance(beta, tuple),
+            "control": problem.roles.control,
         }
         if problem.roles.outcome.is_mean:
             scored = _level_sums(sides, problem.comparison.values)
@@ -602,6 +691,19 @@ def rule_results(problem: Problem, packed: Packed, question: Question, found: Fo
             )
         )
     return tuple(rules)
+
+
+def parts_results(parts: Parts, question: Question, found: Found) -> tuple[RuleResult, ...]:
+    """Return the rules of a search over several problems, each measured with its own controls."""
+    results: dict[int, RuleResult] = {}
+    places: dict[int, list[int]] = {}
+    for place, (_, conditions) in enumerate(found.rules):
+        places.setdefault(parts.number(conditions), []).append(place)
+    for number, chosen in places.items():
+        own = replace(found, rules=tuple(found.rules[place] for place in chosen))
+        measured = rule_results(parts.problems[number], parts.packed(number), question, own)
+        results.update(zip(chosen, measured, strict=True))
+    return tuple(results[place] for place in range(len(found.rules)))
 
 
 def _sides(strata: Sequence[StratumSums]) -> tuple[Side, Side, Side]:

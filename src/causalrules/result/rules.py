@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import Question
     from causalrules.result.similarity import Group
+    from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
     from causalrules.search.run import Progress
     from causalrules.trust.evidence import SearchEvidence
@@ -60,6 +62,8 @@ class RuleSet(Sequence[RuleResult]):
         The progress of the search, one entry a step.
     problem
         The coded table that was searched; None for a result that was read from a file.
+    parts
+        The same for each set of controls, where rules have their own.
     """
 
     rules: tuple[RuleResult, ...]
@@ -83,6 +87,7 @@ class RuleSet(Sequence[RuleResult]):
     library: str = field(default="dict", compare=False)
     history: tuple[Progress, ...] = field(default=(), compare=False)
     problem: Problem | None = field(default=None, compare=False)
+    parts: Parts | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.graph is not None:
@@ -92,6 +97,12 @@ class RuleSet(Sequence[RuleResult]):
         known = circumstances(self)
         if any(rule.circumstances != known for rule in self.rules):
             object.__setattr__(self, "rules", tuple(replace(rule, circumstances=known) for rule in self.rules))
+        if self.problem is not None:
+            from causalrules.result.ideas import variants
+
+            object.__setattr__(
+                self, "rules", tuple(replace(rule, neighbourhood=partial(variants, self)) for rule in self.rules)
+            )
 
     @overload
     def __getitem__(self, index: int) -> RuleResult: ...
@@ -114,9 +125,9 @@ class RuleSet(Sequence[RuleResult]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from causalrules.report import terminal
+        from causalrules.report import notebook
 
-        return terminal.html(self)
+        return notebook.table(self)
 
     @property
     def claim(self) -> str:
@@ -224,18 +235,22 @@ class RuleSet(Sequence[RuleResult]):
         0.05
         """
         from causalrules.trust import permutation
+        from causalrules.trust.parts import each_part
 
-        return permutation.significance(
-            self,
-            permutations,
-            seed,
-            method=method,
-            level=level,
-            stop_early=stop_early,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return permutation.significance(
+                rules,
+                permutations,
+                seed,
+                method=method,
+                level=level,
+                stop_early=stop_early,
+                n_jobs=n_jobs,
+                time_limit=limit,
+                progress=progress,
+            )
+
+        return each_part(self, measure, time_limit, adjust=True)
 
     def cross_fit(
         self,
@@ -247,12 +262,15 @@ class RuleSet(Sequence[RuleResult]):
         time_limit: float | None = None,
         progress: bool | Watcher | None = None,
     ) -> RuleSet:
-        """Measure effects on held-out rows by searching again without each part of the rows in turn.
+        """Measure effects on held-out rows by forward chaining: search again on the rows before each block.
+
+        The rows come in a random order. After the first half, each block is measured with the rules found on the rows
+        before it.
 
         Parameters
         ----------
         splits
-            Number of parts.
+            Number of blocks.
         seed
             Seed of the split.
         confidence
@@ -260,7 +278,7 @@ class RuleSet(Sequence[RuleResult]):
         n_jobs
             Threads; -1 for all cores.
         time_limit
-            Seconds after which the parts searched so far are used.
+            Seconds after which the blocks measured so far are used.
         progress
             Whether to show progress, or a function that is called with the number done and the total.
 
@@ -270,10 +288,14 @@ class RuleSet(Sequence[RuleResult]):
             The same rules with `evidence.honest`.
         """
         from causalrules.trust import holdout
+        from causalrules.trust.parts import each_part
 
-        return holdout.cross_fit(
-            self, splits, seed, confidence=confidence, n_jobs=n_jobs, time_limit=time_limit, progress=progress
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return holdout.cross_fit(
+                rules, splits, seed, confidence=confidence, n_jobs=n_jobs, time_limit=limit, progress=progress
+            )
+
+        return each_part(self, measure, time_limit)
 
     def stability(
         self,
@@ -311,17 +333,21 @@ class RuleSet(Sequence[RuleResult]):
             The same rules with `evidence.stability`.
         """
         from causalrules.trust import stability
+        from causalrules.trust.parts import each_part
 
-        return stability.stability(
-            self,
-            replicates,
-            seed,
-            method=method,
-            share=share,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return stability.stability(
+                rules,
+                replicates,
+                seed,
+                method=method,
+                share=share,
+                n_jobs=n_jobs,
+                time_limit=limit,
+                progress=progress,
+            )
+
+        return each_part(self, measure, time_limit)
 
     def sensitivity(self, *, confidence: float = 0.95) -> RuleSet:
         """Compute E-values: how strong an unmeasured confounder must be to explain an effect away.
@@ -344,8 +370,9 @@ class RuleSet(Sequence[RuleResult]):
         1.34
         """
         from causalrules.trust import sensitivity
+        from causalrules.trust.parts import each_part
 
-        return sensitivity.sensitivity(self, confidence=confidence)
+        return each_part(self, lambda rules, _: sensitivity.sensitivity(rules, confidence=confidence))
 
     def overlap(self, *, most: float = 0.1) -> RuleSet:
         """Find the strata in which a rule always or never holds, so that its rows have no comparison group.
@@ -370,6 +397,61 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import overlap
 
         return overlap.overlap(self, most=most)
+
+    def doubly_robust(
+        self,
+        *,
+        confidence: float = 0.95,
+        n_jobs: int = -1,
+        time_limit: float | None = None,
+        progress: bool | Watcher | None = None,
+    ) -> RuleSet:
+        """Measure effects by augmented inverse probability weighting, on the controls as they are.
+
+        Cross-fitted models predict the outcome on both sides of each rule, and how likely a row is to be on either
+        (scikit-learn; `adjust_model` chooses the model). The effect is right if one of the two is. Rules that were
+        found on some rows are measured on the held-out rows.
+
+        Parameters
+        ----------
+        confidence
+            Confidence of the intervals.
+        n_jobs
+            Threads; -1 for all cores.
+        time_limit
+            Seconds after which no further rule is measured.
+        progress
+            Whether to show progress, or a function that is called with the number done and the total.
+
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence.doubly_robust` and `evidence.balance`.
+        """
+        from causalrules.trust import doubly_robust
+
+        return doubly_robust.doubly_robust(
+            self, confidence=confidence, n_jobs=n_jobs, time_limit=time_limit, progress=progress
+        )
+
+    def balance(self) -> RuleSet:
+        """Compare the controls on both sides of each rule, before and after adjusting.
+
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence.balance`: standardised mean differences.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1).balance()
+        >>> rules[0].balance()["strata"]
+        [0.0, 0.0]
+        """
+        from causalrules.trust import balance
+
+        return balance.balance(self)
 
     def trust(
         self,
@@ -406,18 +488,22 @@ class RuleSet(Sequence[RuleResult]):
             The same rules with `evidence`, on which their verdicts then rest.
         """
         from causalrules.trust import everything
+        from causalrules.trust.parts import each_part
 
-        return everything.trust(
-            self,
-            permutations,
-            replicates,
-            splits,
-            seed,
-            level=level,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return everything.trust(
+                rules,
+                permutations,
+                replicates,
+                splits,
+                seed,
+                level=level,
+                n_jobs=n_jobs,
+                time_limit=limit,
+                progress=progress,
+            )
+
+        return each_part(self, measure, time_limit, adjust=True)
 
     def groups(self, similarity: float = 0.5, data: Any = None) -> tuple[Group, ...]:
         """Group near-duplicates under the strongest of them.
@@ -446,7 +532,7 @@ class RuleSet(Sequence[RuleResult]):
         return near.groups(self, similarity, data)
 
     def ideas(self, k: int | None = None, similarity: float = 0.5, time_limit: float | None = None) -> RuleSet:
-        """Search on until there are k rules of which none is a near-duplicate of a better one.
+        """Search for k rules of which none is a near-duplicate of a better one, as `discover` does by default.
 
         Parameters
         ----------
@@ -465,6 +551,45 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.result import ideas
 
         return ideas.ideas(self, k, similarity, time_limit)
+
+    def frontier(self, time_limit: float | None = None) -> RuleSet:
+        """Return the front of value and coverage: for every coverage, the best rule there is.
+
+        The first rule has the highest value; each of the others has the highest of all rules that cover more rows
+        than those before it. It ends where nothing above 0 is left. `plot("coverage")` shows it.
+
+        Parameters
+        ----------
+        time_limit
+            Seconds after which the part found so far is returned.
+
+        Returns
+        -------
+        RuleSet
+            The rules of the front, those of the fewest rows first.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"])
+        >>> for rule in rules.frontier():
+        ...     print(f"{rule.coverage:.0%} {rule.text}")
+        19% class ≤ 2 ∧ sex = female
+        35% sex = female
+        """
+        from causalrules.result import ideas
+
+        return ideas.frontier(self, time_limit)
+
+    def families(self) -> RuleSet:
+        """Look for the variants of every rule, so that they are shown and kept with it.
+
+        Returns
+        -------
+        RuleSet
+            The same rules, each with its `variants`.
+        """
+        return replace(self, rules=tuple(replace(rule, near=rule.variants) for rule in self))
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the result as JSON.
@@ -567,15 +692,18 @@ class RuleSet(Sequence[RuleResult]):
             The page.
         """
         from causalrules.report import html
+        from causalrules.result.json import as_json
 
-        return html.write(self, path)
+        return html.write(self, as_json, path)
 
     def plot(self, kind: str = "effects", ax: Any = None) -> Any:
         """Plot the rules.
 
         Parameters
         ----------
-        kind : {"effects", "coverage", "shared", "convergence", "graph", "honest", "stability", "bias"}
+        kind : str
+            "effects", "coverage", "shared", "convergence", "graph", "honest", "stability", "bias", "propensity" or
+            "balance":
             What to show.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.
@@ -599,6 +727,6 @@ def _identified(rules: tuple[RuleResult, ...], question: Question, graph: Causal
     for rule in rules:
         columns = tuple(sorted({condition.column for condition in rule.conditions}))
         if columns not in known:
-            known[columns] = identify_rule(graph, target=question.target, variables=columns, control=question.controls)
+            known[columns] = identify_rule(graph, target=question.target, variables=columns, control=rule.control)
         result.append(replace(rule, identification=known[columns]))
     return tuple(result)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 
 from causalrules.language.language import Language
 from causalrules.language.propositions import Proposition
@@ -25,14 +26,24 @@ def count_rules(language: Language, longest: int) -> list[int]:
     """
     sizes = Counter(language.column_index.tolist())
     ordered = {column for column, proposition in _places(language) if proposition.operator != "="}
-    rules = [1] + [0] * longest
+    ways: dict[int, tuple[int, int]] = {}
     for place, n_conditions in sizes.items():
         cuts = n_conditions // 2
-        intervals = cuts * (cuts - 1) // 2 if place in ordered else 0
-        for length in range(longest, 0, -1):
-            two_shorter = rules[length - 2] * intervals if length > 1 else 0
-            rules[length] += rules[length - 1] * n_conditions + two_shorter
-    return rules
+        ways[place] = n_conditions, cuts * (cuts - 1) // 2 if place in ordered else 0
+
+    def combined(places: Iterable[int], none: int) -> list[int]:
+        """Count the rules with some conditions on each column, or, in so many ways, none."""
+        rules = [1] + [0] * longest
+        for one, two in map(ways.__getitem__, places):
+            shorter = [0, 0, *rules]
+            rules = [none * shorter[i + 2] + one * shorter[i + 1] + two * shorter[i] for i in range(longest + 1)]
+        return rules
+
+    offered = language.offered_numbers
+    if offered is None:
+        return combined(ways, none=1)
+    each = [combined(places, none=0) for places in offered]
+    return [1, *(sum(rules[length] for rules in each) for length in range(1, longest + 1))]
 
 
 def beta_of_rules(n_rules: int, error_rate: float) -> float:

@@ -25,10 +25,12 @@ _CLOSE = 1e-9
 
 # A search with a question, a floor and a factor for its margins.
 Run = Callable[[Question, float, float], Found]
+# The effect of a rule over its margin.
+Ratio = Callable[[Sequence[int]], float]
 
 
-def ratio(packed: Packed, comparison: Comparison, conditions: Sequence[int], question: Question) -> float:
-    """Return the effect of a rule over its margin, for the levels that the search ranks by."""
+def ratio_of(packed: Packed, comparison: Comparison, question: Question, conditions: Sequence[int]) -> float:
+    """Return the effect of a rule over its margin, for the levels that the search ranks by; without a margin, 0."""
     counts = [comparison.true(each) for each in (*packed.count(conditions), np.add(*packed.count()))]
     values = comparison.values
     covered, failing, everything = (Side(each.sum(axis=1), each @ values, each @ values**2) for each in counts)
@@ -41,29 +43,29 @@ def ratio(packed: Packed, comparison: Comparison, conditions: Sequence[int], que
         estimators.pooled_reach(covered, failing, everything, spans),
     )
     sign = -1.0 if comparison.decrease else 1.0
-    return sign * estimators.pooled_effect(covered, failing, everything) / margin if margin > 0 else -math.inf
+    return sign * estimators.pooled_effect(covered, failing, everything) / margin if margin > 0 else 0.0
 
 
-def best_ratio(packed: Packed, comparison: Comparison, question: Question, run: Run, least: float = 0.0) -> float:
+def best_ratio(ratio: Ratio, question: Question, run: Run, least: float = 0.0) -> float:
     """Return the largest effect over margin of any rule, if it reaches `least`; else −inf."""
     best, factor = -math.inf, least
     one = replace(question, k=1, redundant=True)
     while True:
         found = run(one, 0.0, max(factor - _CLOSE, 0.0)).rules
-        reached = ratio(packed, comparison, found[0][1], question) if found else -math.inf
-        if reached <= best + _CLOSE:
+        reached = ratio(found[0][1]) if found else -math.inf
+        if reached <= best + _CLOSE or reached < factor - 2 * _CLOSE:
             return best
         best = factor = reached
 
 
-def nearest(packed: Packed, comparison: Comparison, question: Question, found: Found, run: Run) -> Found:
+def nearest(ratio: Ratio, question: Question, found: Found, run: Run) -> Found:
     """Return the rules nearest to standing out instead of those found, if none of these does."""
     if not isinstance(question.beta, tuple) or not found.optimal or not found.rules or found.rules[0][0] > 0:
         return found
-    best = best_ratio(packed, comparison, question, run)
+    best = best_ratio(ratio, question, run)
     again = run(question, -math.inf, max(best, 0.0))
     if not again.optimal:
         return found
-    ratios = [ratio(packed, comparison, conditions, question) for _, conditions in again.rules]
+    ratios = [ratio(conditions) for _, conditions in again.rules]
     order = sorted(range(len(ratios)), key=lambda place: (-ratios[place], place))
     return replace(found, rules=tuple(again.rules[place] for place in order))

@@ -5,25 +5,35 @@ Permutations, splits and subsamples derive from it: other rows, the same languag
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import estimators
+from causalrules.data.columns import Ends
 from causalrules.data.table import Table
 from causalrules.estimators import Side
 from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
 from causalrules.language.cuts import Cuts, check_cuts
 from causalrules.language.language import Language, build_language
+from causalrules.language.learning import FOLDS, check_model
 from causalrules.language.outcome import Outcome, resolve_outcome
+from causalrules.language.prognostic import adjusting
 from causalrules.language.roles import Roles
-from causalrules.language.strata import Strata, stratify
+from causalrules.language.strata import Combinations, Strata, stratify
 from causalrules.question import Question
+from causalrules.search.controls import Controls
 from causalrules.search.core import Packed
-from causalrules.search.rows import Comparison, Rows, local_rows
+from causalrules.search.progress import count_bar, watching
+from causalrules.search.rows import Comparison, LocalRows, Rows, local_rows
+from causalrules.search.run import threads
+
+# Models of fewer values of the controls are fitted in no time.
+_LONG = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +45,13 @@ class Problem:
     n_dropped: int
     library: str
     notes: tuple[str, ...]
+    # The rows of the table as they are, and those of a second table that were held out.
+    controls: Controls | None = None
+    second: Controls | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle holds the coded rows, not the table that they were read from.
+        return {**vars(self), "controls": None, "second": None}
 
     @property
     def language(self) -> Language:
@@ -78,7 +95,7 @@ class Problem:
 
     def sides(self, conditions: Iterable[int]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which rows satisfy all of the conditions, and on which they fail; the rest cannot be compared."""
-        language, rows = self.language, self.rows.local
+        language, rows, conditions = self.language, self.rows.local, list(conditions)
         covered = np.ones(len(rows.stratum), np.bool_)
         possible = covered.copy()
         for condition in conditions:
@@ -87,14 +104,33 @@ class Problem:
             covered &= holds
             possible &= holds | (codes < 0)
         if rows.reference is not None:
-            return covered & (rows.reference == 0), rows.reference == 1
+            fails = self.excludes_reference(conditions)
+            return covered & (rows.reference == 0), (rows.reference == 1) & fails
         return covered, ~(possible if self.comparison.missing == "unknown" else covered)
+
+    def excludes_reference(self, conditions: Iterable[int]) -> bool:
+        """Return whether one of the conditions excludes the reference rows by what it says of their own column."""
+        language = self.language
+        assert self.comparison.reference is not None
+        column, low, high = self.comparison.reference
+        return any(
+            language.column_index[each] == column and (language.high[each] < low or high < language.low[each])
+            for each in conditions
+        )
 
     @property
     def frequencies(self) -> NDArray[np.int64]:
         """How often each row counts: its weight, or 1."""
         weights = self.weights
         return np.ones(len(self.stratum), np.int64) if weights is None else weights.astype(np.int64)
+
+    @property
+    def searched(self) -> NDArray[np.int64]:
+        """How often each record of the table that the rows were read from counts among them."""
+        weights, record = self.frequencies, self.rows.local.record
+        if self.controls is None or record is None:
+            return weights
+        return np.bincount(record, weights, self.controls.table.n_records).astype(np.int64)
 
     def covered(self, numbers: Iterable[int]) -> NDArray[np.bool_]:
         """Return which rows satisfy all of these conditions, given by their numbers in the language."""
@@ -129,7 +165,15 @@ class Problem:
 
     def pack(self) -> Packed:
         """Pack the rows into bits for the search."""
-        return self.rows.pack()
+        rows, offered = self.rows, self.language.offered_numbers
+        if isinstance(rows, LocalRows) and offered is not None:
+            # Columns that no rule is on need no codes: without them, more rows are the same.
+            used, nothing = {column for each in offered for column in each}, np.zeros(len(rows.stratum), np.int8)
+            columns = tuple(codes if place in used else nothing for place, codes in enumerate(rows.columns))
+            rows = replace(rows, columns=columns)
+        packed = rows.pack()
+        packed.offered = offered
+        return packed
 
     def digest(self) -> int:
         """Return an order-independent 128-bit hash of the rows."""
@@ -153,20 +197,91 @@ def prepare(table: Table, roles: Roles, question: Question, language: Language |
     check_cuts(observed, cuts, {*roles.actionable, *roles.control})
     if language is None:
         language = build_language(observed, roles.actionable, question.max_bins, cuts, question.categorical)
-    strata = stratify(observed, roles.control, question.control_bins, question.max_bins, cuts, question.categorical)
+    strata = _stratify(observed, roles, cuts, question)
     return Problem(
         roles=roles,
         rows=_code(observed, language, strata, roles.outcome, question),
         n_dropped=observed.n_dropped,
         library=observed.library,
         notes=(*table.notes, *roles.notes, *language.notes, *strata.notes),
+        controls=_controls(observed, roles, question),
+    )
+
+
+def with_controls(
+    problem: Problem,
+    table: Table,
+    control: Sequence[str],
+    question: Question,
+    known: dict[tuple[str, bytes], NDArray[np.int32]],
+) -> Problem:
+    """Return the problem with other controls; `known` keeps the codes of controls for the next time."""
+    observed = table.observed(problem.roles.target, question.weights)
+    cuts: Cuts = dict(question.cuts or {})
+    roles = replace(problem.roles, control=tuple(control))
+    rows = problem.rows
+
+    def codes(ends: Mapping[str, Ends]) -> dict[str, NDArray[np.int32]]:
+        found = {}
+        for name, each in ends.items():
+            key = name, each.tobytes()
+            if key not in known:
+                known[key] = observed.codes(name, each)
+            found[name] = known[key]
+        return found
+
+    strata = _stratify(observed, roles, cuts, question, codes if isinstance(rows, LocalRows) else None)
+    if isinstance(rows, LocalRows):
+        exact = strata.columns == tuple(sorted(control))
+        stratum = strata.index(codes(strata.ends), len(rows.stratum)) if exact else strata.index_in(observed)
+        rows = replace(rows, strata=strata, stratum=stratum)
+    else:
+        rows = _code(observed, problem.language, strata, roles.outcome, question)
+    notes = (*table.notes, *roles.notes, *problem.language.notes, *strata.notes)
+    controls = _controls(observed, roles, question)
+    return replace(problem, roles=roles, rows=rows, notes=notes, controls=controls)
+
+
+def _stratify(
+    table: Table, roles: Roles, cuts: Cuts, question: Question, combinations: Combinations | None = None
+) -> Strata:
+    """Form the strata that the question asks for, with a bar where models take a while to fit."""
+    options = question.control_bins, question.max_bins, cuts, question.categorical
+    exact = partial(stratify, table, roles.control, *options, combinations=combinations)
+    check_model(question.adjust_model)
+    shown = False if callable(question.progress) or table.n_rows * len(roles.control) < _LONG else question.progress
+    with watching(shown, partial(count_bar, "models of the controls", FOLDS)) as watch:
+        return adjusting(table, exact, roles.outcome, question, roles.control, threads(question.n_jobs), watch)
+
+
+def _controls(table: Table, roles: Roles, question: Question) -> Controls | None:
+    if not roles.control or table.storage != "memory":
+        return None
+    return controls_of(table, roles.outcome, roles.control, question)
+
+
+def controls_of(table: Table, outcome: Outcome, columns: tuple[str, ...], question: Question) -> Controls:
+    """Return the controls of a table's rows as they are."""
+    return Controls(
+        table,
+        outcome,
+        columns,
+        tuple(question.categorical),
+        question.adjust_model,
+        question.seed,
+        getattr(question, "groups", None),
     )
 
 
 def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:
     """Code the rows where they are."""
     reference = reference_rows(table, question)
-    comparison = Comparison(outcome.values, question.missing, question.direction == "decrease", reference is not None)
+    comparison = Comparison(
+        outcome.values,
+        question.missing,
+        question.direction == "decrease",
+        None if reference is None else _reference_codes(*reference, language),
+    )
     if table.storage == "memory":
         return local_rows(table, language, strata, outcome, comparison, reference)
     if reference is not None:
@@ -184,6 +299,17 @@ def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, qu
     from causalrules.search.sharded import shard_rows
 
     return shard_rows(table, language, strata, outcome, comparison)
+
+
+def _reference_codes(column: str, satisfied: NDArray[np.bool_], language: Language) -> tuple[int, int, int]:
+    """Return the column of the reference rows in the language, and the lowest and the highest of their codes."""
+    if column not in language.columns:
+        raise RoleError(
+            f"no condition is about {column!r}, so no rule can differ from the reference rows; make it actionable",
+            parameter="reference",
+        )
+    codes = np.searchsorted(language.ends[column], np.flatnonzero(satisfied))
+    return list(language.columns).index(column), int(codes.min()), int(codes.max())
 
 
 def reference_rows(table: Table, question: Question) -> tuple[str, NDArray[np.bool_]] | None:

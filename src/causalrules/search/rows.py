@@ -35,14 +35,15 @@ class Comparison:
         Whether a missing value is "unknown" to a condition, or "false".
     decrease
         Whether rules are to decrease the target.
-    has_reference
-        Whether rules are compared with reference rows only.
+    reference
+        Where rules are compared with reference rows only: the column of the language, lowest and highest code of these
+        rows. A rule must have a condition that excludes these codes.
     """
 
     values: NDArray[np.float64]
     missing: str = "unknown"
     decrease: bool = False
-    has_reference: bool = False
+    reference: tuple[int, int, int] | None = None
 
     @property
     def scale(self) -> float:
@@ -118,6 +119,8 @@ class LocalRows(Rows):
         1 for the rows to compare with; None for all that a rule does not cover.
     target
         Value of the target, where its level does not say it.
+    record
+        Record of the table that each row is; None if they are in the table's order.
     """
 
     stratum: NDArray[np.int32]
@@ -126,6 +129,7 @@ class LocalRows(Rows):
     columns: tuple[NDArray[Any], ...]
     reference: NDArray[np.uint8] | None = None
     target: NDArray[np.float64] | None = None
+    record: NDArray[np.int64] | None = None
 
     is_local = True
 
@@ -211,14 +215,13 @@ def local_rows(
     reference: tuple[str, NDArray[np.bool_]] | None = None,
 ) -> LocalRows:
     """Code the rows of a table in memory; `reference` is a column and which of its values the reference rows have."""
-    controls = {name: table.codes(name, strata.ends[name]) for name in strata.columns}
     columns = (table.codes(name, language.ends[name]) for name in language.columns)
     positions = table.codes(outcome.column, np.arange(len(outcome.level)))
     return LocalRows(
         language,
         strata,
         comparison,
-        stratum=strata.index(controls, table.n_records),
+        stratum=strata.index_in(table),
         outcome=outcome.level[positions],
         weights=None if table.weights is None else table.weights.astype(np.uint64),
         columns=tuple(
@@ -246,7 +249,7 @@ def packed(batch: Batch, language: Language, n_strata: int, comparison: Comparis
         1 if merged.weights is None or not len(merged.weights) else int(merged.weights.max()),
         levels=comparison.levels,
         missing=comparison.missing,
-        reference=merged.reference is not None,
+        reference=comparison.reference,
     )
 
 

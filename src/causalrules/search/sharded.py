@@ -83,9 +83,8 @@ class _Coding:
     def batch(self, part: Any) -> Batch:
         """Code the rows of a partition."""
         table = read(part).observed(self.target.column, self.weights)
-        controls = {name: bins.codes(table) for name, bins in self.strata.bins.items()}
         return Batch(
-            self.strata.index(controls, table.n_records),
+            self.strata.index_in(table),
             self.level[self.target.codes(table)],
             None if table.weights is None else table.weights.astype(np.uint64),
             [bins.codes(table).astype(code_type(bins.n_bins)) for bins in self.bins],
@@ -154,7 +153,7 @@ class ShardedRows(RemoteRows):
         return self.table.n_rows
 
     def _map(self, function: Any, numbered: bool = False) -> list[Any]:
-        used = {*self.table.observing, *self.strata.columns, *self.language.columns}
+        used = {*self.table.observing, *self.strata.sources, *self.language.columns}
         return self.table.map(function, self.coding, columns=used, numbered=numbered)
 
     def fetch(self) -> Batch:

@@ -14,6 +14,7 @@ from causalrules.data.streaming import Sql, StreamedTable
 from causalrules.data.table import Table
 from causalrules.language.language import Language
 from causalrules.language.outcome import Outcome
+from causalrules.language.prognostic import ScoreBins
 from causalrules.language.strata import Strata
 from causalrules.search import merging
 from causalrules.search.core import Batch, PackedTable
@@ -25,16 +26,28 @@ def stream_rows(table: Table, language: Language, strata: Strata, outcome: Outco
     """Code the rows in their files, or as arrays if few of them are distinct."""
     assert isinstance(table, StreamedTable)
     ends = runs(outcome.level)
+    assigned = _assigned(table, strata)
+    controls = () if assigned is not None else strata.columns
     rows = StreamedRows(
         language,
         strata,
         comparison,
         table,
-        kind=[*(table.code(name, strata.ends[name]) for name in strata.columns), table.code(outcome.column, ends)],
+        kind=[*(table.code(name, strata.ends[name]) for name in controls), table.code(outcome.column, ends)],
         codes=[table.code(name, language.ends[name]) for name in language.columns],
         level=outcome.level[ends],
+        assigned=assigned,
     )
-    return rows.merged() if merging.pays(rows.sample()) else rows
+    return rows.merged() if assigned is None and merging.pays(rows.sample()) else rows
+
+
+def _assigned(table: StreamedTable, strata: Strata) -> NDArray[np.int32] | None:
+    """Return the stratum of each row, where DuckDB cannot compute it: predictions are Python's."""
+    scored = [bins for bins in strata.bins.values() if isinstance(bins, ScoreBins)]
+    if not scored:
+        return None
+    (bins,) = scored
+    return np.concatenate([bins.codes_of(matrix) for matrix, _ in bins.features.batches(table)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,22 +62,29 @@ class StreamedRows(RemoteRows):
         Expressions for the codes of the columns of the language.
     level
         The level of each code of the target.
+    assigned
+        The stratum of each row, where the codes of the controls do not say it.
     """
 
     table: StreamedTable
     kind: Sequence[Sql]
     codes: Sequence[Sql]
     level: NDArray[np.uint8]
+    assigned: NDArray[np.int32] | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows, each counted as often as its weight says."""
         return self.table.n_rows
 
-    def _batch(self, kind: Sequence[Any], weights: Any, codes: Sequence[Any]) -> Batch:
+    def _batch(self, kind: Sequence[Any], weights: Any, codes: Sequence[Any], start: int = 0) -> Batch:
         *controls, target = kind
+        if self.assigned is not None:
+            strata = self.assigned[start : start + len(target)]
+        else:
+            strata = self.strata.index(dict(zip(self.strata.columns, controls, strict=True)), len(target))
         return Batch(
-            self.strata.index(dict(zip(self.strata.columns, controls, strict=True)), len(target)),
+            strata,
             self.level[target],
             weights.astype(np.uint64) if self.table.weighted else None,
             codes,
@@ -72,9 +92,10 @@ class StreamedRows(RemoteRows):
 
     def batches(self) -> Iterator[Batch]:
         """Code the rows slice by slice."""
-        n = len(self.kind)
+        n, start = len(self.kind), 0
         for arrays in self.table.select_batches([*self.kind, self.table.weight, *self.codes]):
-            yield self._batch(arrays[:n], arrays[n], arrays[n + 1 :])
+            yield self._batch(arrays[:n], arrays[n], arrays[n + 1 :], start)
+            start += len(arrays[n])
 
     def sample(self) -> Batch:
         """Return the first slice that has rows."""
@@ -98,11 +119,8 @@ class StreamedRows(RemoteRows):
 
     def pack(self) -> PackedTable:
         """Pack the rows into bits: count the rows of each stratum and outcome first, then pack each slice."""
-        n, n_bits = len(self.kind), self.table.largest_weight().bit_length() if self.table.weighted else 1
-        bits = [f"(weight >> {bit}) & 1" for bit in range(n_bits)] if self.table.weighted else ["1"]
-        found = self.table.groups(self.kind, bits)
-        counts = found[n:]
-        kinds = self._batch(found[:n], np.zeros(len(found[0])), [])
+        n_bits = self.table.largest_weight().bit_length() if self.table.weighted else 1
+        kinds, counts = self._grouped(n_bits) if self.assigned is None else self._counted(n_bits)
         require_memory(int(sum(count.sum() for count in counts)), self.language)
         return PackedTable(
             self.language.column_index,
@@ -116,6 +134,28 @@ class StreamedRows(RemoteRows):
             levels=self.comparison.levels,
             missing=self.comparison.missing,
         )
+
+    def _grouped(self, n_bits: int) -> tuple[Batch, list[NDArray[np.int64]]]:
+        """Count the rows of each stratum and outcome, and of each bit of their weights, in DuckDB."""
+        n = len(self.kind)
+        bits = [f"(weight >> {bit}) & 1" for bit in range(n_bits)] if self.table.weighted else ["1"]
+        found = self.table.groups(self.kind, bits)
+        return self._batch(found[:n], np.zeros(len(found[0])), []), found[n:]
+
+    def _counted(self, n_bits: int) -> tuple[Batch, list[NDArray[np.int64]]]:
+        """Count the same slice by slice, where the strata are not DuckDB's."""
+        n_levels = len(self.comparison.values)
+        counts = np.zeros((n_bits, self.strata.n_strata * n_levels), np.int64)
+        start = 0
+        for target, weights in self.table.select_batches([*self.kind, self.table.weight]):
+            batch = self._batch([target], weights, [], start)
+            start += len(target)
+            place = batch.strata.astype(np.int64) * n_levels + batch.outcomes
+            for bit in range(n_bits):
+                present = np.asarray(weights, np.int64) >> bit & 1
+                counts[bit] += np.bincount(place, present, counts.shape[1]).astype(np.int64)
+        strata, outcomes = np.divmod(np.arange(counts.shape[1]), n_levels)
+        return Batch(strata.astype(np.int32), outcomes.astype(np.uint8), None, []), list(counts)
 
     def _sizes(self, kinds: Batch, counts: Sequence[NDArray[np.int64]]) -> Iterator[Batch]:
         for bit, count in enumerate(counts):

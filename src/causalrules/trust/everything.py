@@ -8,8 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import CausalRulesWarning
+from causalrules.language.learning import is_available
 from causalrules.search.deadline import Deadline
 from causalrules.trust import overlap, repeat
+from causalrules.trust.balance import balance
+from causalrules.trust.conditions import conditions
+from causalrules.trust.doubly_robust import doubly_robust
 from causalrules.trust.holdout import cross_fit
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import TooFewRowsError
@@ -53,8 +57,15 @@ def trust(
     if rules.stopped != "evaluated":  # rules that were named in advance owe nothing to a search
         if rules.evidence is None or rules.evidence.honest is None:
             rules = ask(0.5, cross_fit, splits, confidence=1 - level)
-        rules = ask(1.0, stability, replicates)
+        rules = ask(0.7, stability, replicates)
+    # Shuffling for conditions is cheap, and few tables cannot tell conditions apart.
+    rules = ask(1.0, conditions, max(permutations, 199), level=level)
     rules = sensitivity(rules, confidence=1 - level)
+    if rules.question.controls and rules.problem is not None and rules.problem.controls is not None:
+        rules = balance(rules)
+        if is_available():
+            limit = deadline.left(1.0)
+            rules = doubly_robust(rules, confidence=1 - level, n_jobs=n_jobs, progress=progress, time_limit=limit)
     with warnings.catch_warnings():
         # The verdict of each rule says it.
         warnings.simplefilter("ignore", CausalRulesWarning)

@@ -38,8 +38,8 @@ class Significance:
 class HonestEffect:
     """The effect of one rule on held-out rows.
 
-    With cross-fitting, it is the mean over the splits of the effect of the rule in the same place of each split's list,
-    weighted by the rows with a comparison group.
+    With forward chaining, it is the mean over the blocks of the effect of the rule that a search of the rows before the
+    block finds in the same place of its list, weighted by what each block can tell.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class HonestEffect:
     p_value
         One-sided p-value, adjusted over the rules by Holm's method.
     found, splits
-        In how many of the lists this same rule is.
+        In how many blocks this same rule was measured, of how many; 1 of 1 without forward chaining.
     counts
-        The counts (a, b, c, d) of each stratum; empty with cross-fitting.
+        The counts (a, b, c, d) of each stratum; empty with forward chaining.
     """
 
     n_rows: int
@@ -182,6 +182,88 @@ class Overlap:
 
 
 @dataclass(frozen=True)
+class ConditionTests:
+    """Which conditions of a rule earn their place; each condition has its own p-value.
+
+    Attributes
+    ----------
+    level
+        Error rate: a condition with a larger p-value does not earn its place.
+    kept
+        Places of the conditions that are left when the least needed one is dropped again and again.
+    effect, n_covered
+        The effect of the rule that is left, and the rows that it covers; None if it is the rule itself.
+    """
+
+    level: float
+    kept: tuple[int, ...]
+    effect: float | None
+    n_covered: int | None
+
+
+@dataclass(frozen=True)
+class ControlBalance:
+    """How one control differs between the rows of a rule and those that they are compared with.
+
+    Attributes
+    ----------
+    control
+        The control, or one of its categories.
+    before, strata, weighted
+        Standardised mean difference before adjusting, in the strata, and with the weights of `doubly_robust`: the
+        difference of the means over the standard deviation (the mean of both sides' variances, before adjusting).
+    """
+
+    control: str
+    before: float | None
+    strata: float | None
+    weighted: float | None = None
+
+
+@dataclass(frozen=True)
+class DoublyRobust:
+    """The effect of one rule by augmented inverse probability weighting, on the controls as they are.
+
+    Attributes
+    ----------
+    source
+        "searched rows" or "held-out rows".
+    n_rows, overlap
+        The rows, and the share of them that have rows like them on both sides, which the effect is about.
+    clipped
+        Share of the compared rows whose propensities were clipped.
+    effect, standard_error, low, high
+        The effect, its standard error and its interval; None if no rows can be compared.
+    conservative
+        The effect, brought nearer to 0 by the margin of the search: as many standard errors as the rule's β, or half
+        of the interval on held-out rows.
+    strata
+        The effect in the strata, of the same rows.
+    propensities
+        Numbers of covered and of other rows by their propensity, in 20 bins from 0 to 1.
+    """
+
+    source: str
+    n_rows: int
+    overlap: float
+    clipped: float
+    effect: float | None
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    conservative: float | None
+    strata: float | None
+    propensities: tuple[tuple[int, ...], tuple[int, ...]]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the effect in the strata is inside the interval."""
+        if self.low is None or self.high is None or self.strata is None:
+            return True
+        return self.low <= self.strata <= self.high
+
+
+@dataclass(frozen=True)
 class RuleEvidence:
     """The evidence on one rule; None for parts that were not computed."""
 
@@ -190,6 +272,9 @@ class RuleEvidence:
     stability: Stability | None = None
     sensitivity: Sensitivity | None = None
     overlap: Overlap | None = None
+    conditions: ConditionTests | None = None
+    doubly_robust: DoublyRobust | None = None
+    balance: tuple[ControlBalance, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -248,11 +333,11 @@ class HonestRun:
     Attributes
     ----------
     source
-        "holdout", "second table" or "cross-fitting".
+        "holdout", "second table" or "forward chaining".
     n_discovery, n_estimation
-        Rows searched and rows held out (of one split).
+        Rows searched and rows held out (of the last block).
     splits, asked
-        Splits that were searched, and that were asked for.
+        Blocks that were measured, and that were asked for.
     level
         Confidence of the intervals. (The name is that of the JSON field.)
     seed
@@ -319,6 +404,9 @@ def columns(rules: Sequence[RuleResult]) -> dict[str, list[Any]]:
         "honest_low": [known.honest and known.honest.low for _, known in rows],
         "honest_high": [known.honest and known.honest.high for _, known in rows],
         "honest_overlap": [known.honest and known.honest.overlap for _, known in rows],
+        "doubly_robust": [known.doubly_robust and known.doubly_robust.effect for _, known in rows],
+        "doubly_robust_low": [known.doubly_robust and known.doubly_robust.low for _, known in rows],
+        "doubly_robust_high": [known.doubly_robust and known.doubly_robust.high for _, known in rows],
         "e_value": [known.sensitivity and known.sensitivity.e_value for _, known in rows],
         "e_value_limit": [known.sensitivity and known.sensitivity.e_value_limit for _, known in rows],
         "returns": [known.stability and known.stability.nearly for _, known in rows],

@@ -21,9 +21,9 @@ from causalrules.question import Question
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem, reference_rows
 from causalrules.text import counted, unknown_column
-from causalrules.trust import repeat
+from causalrules.trust import chaining, repeat
 from causalrules.trust.evidence import HonestEffect, HonestRun, with_evidence, with_run
-from causalrules.trust.resample import TooFewRowsError, folds, reweighted, split
+from causalrules.trust.resample import TooFewRowsError, folds, halves, reweighted, split
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -47,17 +47,21 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 @dataclass(frozen=True)
-class _Estimate:
+class _Measured:
+    """The effect of a rule on held-out rows, with its interval; None where no row has a comparison group."""
+
     effect: float | None
     error: float | None
+    low: float | None
+    high: float | None
     compared: int
     n_rows: int
     found: int = 1
     counts: tuple[tuple[int, int, int, int], ...] = ()
 
     @classmethod
-    def of(cls, sides: tuple[Side, Side, Side], binary: bool) -> _Estimate:
-        """Estimate the effect from the rows that a rule covers, those on which it fails, and all."""
+    def of(cls, sides: tuple[Side, Side, Side], binary: bool, confidence: float) -> _Measured:
+        """Measure the effect from the rows that a rule covers, those on which it fails, and all."""
         covered, failing, everything = sides
         n_rows = int(everything.n.sum())
         compared = int(everything.n[estimators.comparable(covered, failing)].sum())
@@ -66,57 +70,35 @@ class _Estimate:
             table = [covered.total, covered.n - covered.total, failing.total, failing.n - failing.total]
             counts = tuple((a, b, c, d) for a, b, c, d in np.array(table).T.astype(int).tolist())
         if not compared:
-            return cls(None, None, 0, n_rows, counts=counts)
-        return cls(*estimators.population_effect(*sides, binary=binary), compared, n_rows, counts=counts)
+            return cls(None, None, None, None, 0, n_rows, counts=counts)
+        found = estimators.estimate(*sides, confidence, binary=binary, population=True)
+        return cls(*found, compared, n_rows, counts=counts)
 
 
-def _mean(estimates: Sequence[_Estimate], n_rows: int, found: int) -> _Estimate:
-    """Return the mean of effects on disjoint rows, weighted by their rows with a comparison group.
-
-    Counts are not summed over the parts, even if each part has the same rule. Small strata would then have both sides
-    only where the searches agree, and searches agree where the outcomes, by chance or not, favour the rule. The number
-    of rows with a comparison group in one part does not depend on their outcomes.
-    """
-    compared = sum(each.compared for each in estimates)
-    if not compared:
-        return _Estimate(None, None, 0, n_rows, found)
-    effect = sum(each.compared * (each.effect or 0.0) for each in estimates) / compared
-    error = math.hypot(*(each.compared * (each.error or 0.0) for each in estimates)) / compared
-    return _Estimate(effect, error, compared, n_rows, found)
-
-
-def _honest(rules: RuleSet, estimates: Sequence[_Estimate], splits: int, confidence: float) -> list[HonestEffect]:
-    """Add the intervals, and Holm's p-values over all estimates, in the direction that was asked for."""
-    reach = estimators.beta_of_confidence(confidence)
+def _honest(rules: RuleSet, measured: Sequence[_Measured], splits: int) -> list[HonestEffect]:
+    """Add Holm's p-values over all effects, in the direction that was asked for."""
     sign = -1.0 if rules.question.direction == "decrease" else 1.0
-    farthest = math.inf if any(rule.is_mean for rule in rules) else 1.0
     one_sided = [
         None
         if each.effect is None or not each.error
         else 0.5 * math.erfc(sign * each.effect / each.error / math.sqrt(2))
-        for each in estimates
+        for each in measured
     ]
-    effects = []
-    for each, p in zip(estimates, holm(one_sided), strict=True):
-        low = high = None
-        if each.effect is not None and each.error is not None:
-            low = max(-farthest, each.effect - reach * each.error)
-            high = min(farthest, each.effect + reach * each.error)
-        effects.append(
-            HonestEffect(
-                n_rows=each.n_rows,
-                overlap=each.compared / each.n_rows,
-                effect=each.effect,
-                standard_error=each.error,
-                low=low,
-                high=high,
-                p_value=p,
-                found=each.found,
-                splits=splits,
-                counts=each.counts,
-            )
+    return [
+        HonestEffect(
+            n_rows=each.n_rows,
+            overlap=each.compared / each.n_rows,
+            effect=each.effect,
+            standard_error=each.error,
+            low=each.low,
+            high=each.high,
+            p_value=p,
+            found=each.found,
+            splits=splits,
+            counts=each.counts,
         )
-    return effects
+        for each, p in zip(measured, holm(one_sided), strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +112,9 @@ class HeldOut:
 
     def measure(self, rules: RuleSet, confidence: float = 0.95) -> RuleSet:
         """Return the rules with their effects on these rows."""
-        estimates = [_Estimate.of(self.sides(rule), not rule.is_mean) for rule in rules]
+        measured = [_Measured.of(self.sides(rule), not rule.is_mean, confidence) for rule in rules]
         run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, 1, confidence, self.seed)
-        return _with_effects(rules, _honest(rules, estimates, 1, confidence), run)
+        return _with_effects(rules, _honest(rules, measured, 1), run)
 
 
 def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, HeldOut]:
@@ -215,43 +197,52 @@ def cross_fit(
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
-    """Implement `RuleSet.cross_fit`.
+    """Implement `RuleSet.cross_fit`, by forward chaining.
 
-    Each part is held out in turn, and the rules found on the other parts are measured on it. The effect in place j is
-    the mean over the parts of the effect of the j-th rule found without the part, weighted by the rows with a
-    comparison group. (The rules of the whole table must not be measured on its parts, which helped to choose them.) If
-    the rules are ideas, so are those of each part.
+    The rows come in a random order: half of them, then `splits` blocks. Each block is measured with the rules found on
+    the rows before it (`chaining.block`), and what a block adds to the mean of the blocks is, given those rows, right
+    on average: a martingale, whose variance is the sum of the blocks' own. (Where each part is measured by rules found
+    on all others, the searches share rows, and the errors of the parts go together.)
+
+    Place j of the list is measured with the j-th rule of each search, and `found` says in how many blocks that is the
+    rule itself. (Matching rules by their rows would use the list of all rows, which has seen the outcomes of the
+    blocks: the rule named first then tends to get the block effects that are high by chance.) If the rules are ideas,
+    so are those of each search.
     """
     deadline = Deadline.after(time_limit)
     splits, seed = Whole(least=2)("splits", splits), Whole()("seed", seed)
     confidence = Share()("confidence", confidence)
     problem = repeat.require_problem(rules, "cross_fit")
-    if splits > problem.n_rows:
+    if 2 * splits > problem.n_rows:
         raise TooFewRowsError(f"splits = {splits}: the table has only {counted(problem.n_rows, 'row')}")
-    parts = folds(problem, splits, repeat.generator(seed, "split"))
-    everything = problem.frequencies
+    rng = repeat.generator(seed, "split")
+    first, later = halves(problem, rng)
+    blocks = folds(problem, splits, rng, later)
+    before = [first + sum(blocks[:place]) for place in range(splits)]
 
     def work(searcher: repeat.Searcher, place: int) -> list[tuple[int, ...]]:
-        return searcher.listed(reweighted(problem, everything - parts[place]), rules.question)
+        return searcher.listed(reweighted(problem, before[place]), rules.question)
 
     lists = list(repeat.in_order(work, splits, n_jobs, "splits", progress, deadline))
     if not lists:
         raise repeat.OutOfTimeError(f"time_limit = {time_limit!r}: none of the {splits} searches ended; raise it")
-    parts = parts[: len(lists)]
-    n_held_out = int(sum(part.sum() for part in parts))
-    estimates = []
+    blocks = blocks[: len(lists)]
+    n_held_out = int(sum(block.sum() for block in blocks))
+    measured = []
     for place, rule in enumerate(rules):
         rows = problem.covered(problem.language.numbers(rule.conditions))
-        measured = [
-            _Estimate.of(problem.compared(listed[place], part), not rule.is_mean)
-            for part, listed in zip(parts, lists, strict=True)
-            if place < len(listed)
-        ]
-        found = sum(any(np.array_equal(rows, problem.covered(each)) for each in listed) for listed in lists)
-        estimates.append(_mean(measured, n_held_out, found))
-    n_estimation = problem.n_rows // splits
-    run = HonestRun("cross-fitting", problem.n_rows - n_estimation, n_estimation, len(lists), splits, confidence, seed)
-    return _with_effects(rules, _honest(rules, estimates, len(lists), confidence), run)
+        parts, found = [], 0
+        for past, counts, listed in zip(before, blocks, lists, strict=False):
+            if place < len(listed):
+                parts.append(chaining.block(problem, listed[place], past, counts, problem.frequencies - past))
+                found += np.array_equal(rows, problem.covered(listed[place]))
+        mean = chaining.mean(parts, not rule.is_mean, confidence)
+        effect, error, low, high = (None,) * 4 if mean is None else mean
+        compared = sum(part.n_rows for part in parts)
+        measured.append(_Measured(effect, error, low, high, compared, n_held_out, found))
+    n_searched, n_block = int(before[-1].sum()), int(blocks[-1].sum())
+    run = HonestRun("forward chaining", n_searched, n_block, len(lists), splits, confidence, seed)
+    return _with_effects(rules, _honest(rules, measured, len(lists)), run)
 
 
 def _with_effects(rules: RuleSet, effects: Sequence[HonestEffect], run: HonestRun) -> RuleSet:

@@ -142,7 +142,7 @@ class _Comparison:
             # among the first j. Redundant rules may stay: the most general of the best rules is not redundant.
             floor = float(self.values[counting].min()) - self._tied
             k = int(np.flatnonzero(counting)[-1]) + 1 if self.method == "step-down" else 1
-            options = repeat.exact(self.question, k=k, redundant=True)
+            options = repeat.exact(self.question, k=k, redundant=True, similarity=None)
             found = searcher(self.shuffled(place), options, floor).rules
             if found:
                 best[0] = found[0][0]

@@ -81,9 +81,20 @@ def split(problem: Problem, share: float, rng: np.random.Generator) -> tuple[Pro
     return reweighted(problem, problem.frequencies - chosen), reweighted(problem, chosen)
 
 
-def folds(problem: Problem, n_folds: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Split each stratum into equal parts at random; return how often each row counts in each part."""
-    left = problem.frequencies
+def halves(problem: Problem, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Split each stratum into two at random; return how often each row counts in each half."""
+    first, second = folds(problem, 2, rng)
+    return first, second
+
+
+def folds(
+    problem: Problem, n_folds: int, rng: np.random.Generator, counts: NDArray[np.int64] | None = None
+) -> list[NDArray[np.int64]]:
+    """Split each stratum into equal parts at random; return how often each row counts in each part.
+
+    `counts` is how often each row counts in all of them; by default its weight.
+    """
+    left = problem.frequencies if counts is None else counts
     parts = []
     for remaining in range(n_folds, 0, -1):
         rows = np.bincount(problem.stratum, left, minlength=problem.strata.n_strata)
@@ -120,6 +131,7 @@ def reweighted(problem: Problem, counts: NDArray[Any]) -> Problem:
         columns=tuple(column[kept] for column in problem.columns),
         reference=None if rows.reference is None else rows.reference[kept],
         target=None if rows.target is None else rows.target[kept],
+        record=np.flatnonzero(kept) if rows.record is None else rows.record[kept],
     )
 
 
@@ -128,7 +140,7 @@ def _drawn(
 ) -> NDArray[np.int64]:
     """Draw `sizes` rows of each stratum without replacement; return how often each row was drawn."""
     chosen = np.zeros(len(weights), np.int64)
-    if weights.max() == 1:
+    if weights.max(initial=0) <= 1:
         records = np.flatnonzero(weights)
         place = records[np.lexsort((rng.random(len(records)), strata[records]))]
         ordered = strata[place]
@@ -164,4 +176,5 @@ def _permuted_weighted(problem: Problem, rng: np.random.Generator) -> Problem:
         columns=tuple(np.tile(column, n_levels)[kept] for column in problem.columns),
         reference=None if rows.reference is None else np.tile(rows.reference, n_levels)[kept],
         target=None,
+        record=None if rows.record is None else np.tile(rows.record, n_levels)[kept],
     )

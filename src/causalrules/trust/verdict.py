@@ -79,8 +79,8 @@ class Verdict:
     claim
         What lets it be called an effect: "by design", "identified", "unchecked" or "not identified".
     basis
-        What the evidence rests on: "margin", "permutations", "overlap" if too few rows have a comparison group, or
-        "nothing" if it was not tested.
+        What the evidence rests on: "permutations", "margin", "held-out rows" without either, "overlap" if too few rows
+        have a comparison group, or "nothing" if it was not tested.
     reasons
         Why, in words; the doubts are among them.
     doubts
@@ -189,6 +189,10 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
         return True, "margin", [f"{conservative} beyond 0: {how}, chance does that in at most {rate} of tables"]
     if known.guaranteed:
         return False, "margin", [f"{conservative} not beyond 0; permutations are sharper than its margin"]
+    honest = None if rule.evidence is None else rule.evidence.honest
+    if honest is not None and honest.p_value is not None:
+        words = f"p = {honest.p_value:.3g} on held-out rows, adjusted for the number of rules"
+        return honest.p_value <= known.level, "held-out rows", [words]
     return False, "nothing", ["not tested: significance() compares it with shuffled outcomes"]
 
 
@@ -208,11 +212,36 @@ def _repeated(rule: RuleResult, known: Circumstances) -> tuple[list[str], list[s
             (reasons if near > 0 else against if far < 0 else doubts).append(words)
         if honest.overlap < MOST_ROWS:
             doubts.append(f"only {percent(honest.overlap, 0)} of the held-out rows have a comparison group")
+    _weigh_models(rule, evidence, known, reasons, doubts, against)
     if evidence.stability is not None:
         share = evidence.stability.nearly
         words = f"it or nearly the same rule reappears in {percent(share, 0)} of subsamples"
         (reasons if share >= MOST_ROWS else doubts).append(words)
     return reasons, doubts, against
+
+
+def _weigh_models(
+    rule: RuleResult,
+    evidence: RuleEvidence,
+    known: Circumstances,
+    reasons: list[str],
+    doubts: list[str],
+    against: list[str],
+) -> None:
+    """Weigh the doubly robust effect: of it and of the effect in the strata, the more careful one counts."""
+    found = evidence.doubly_robust
+    sign = -1.0 if _lowers(rule) else 1.0
+    if found is None or found.effect is None or found.low is None or found.high is None:
+        if rule.is_prognostic:
+            doubts.append("strata of a prediction may leave confounding: doubly_robust() measures without them")
+        return
+    words = f"doubly robust {known.noun}: {with_interval(found.effect, found.low, found.high, rule.is_mean)}"
+    if not found.agrees:
+        words += ", beyond error from that in the strata"
+    near, far = (-found.high, -found.low) if _lowers(rule) else (found.low, found.high)
+    # In strata of a prediction, the margin of the search is not enough: the doubly robust effect must pass it too.
+    passed = near > 0 and not (rule.is_prognostic and sign * (found.conservative or 0.0) <= 0)
+    (reasons if passed else against if far < 0 else doubts).append(words)
 
 
 def _for_whom(rule: RuleResult) -> list[str]:

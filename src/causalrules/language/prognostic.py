@@ -1,0 +1,291 @@
+"""Prognostic strata: quantiles of the predicted target, given the controls (Hansen 2008; docs/controls.md).
+
+Strata of ten controls hold one row each. The predicted target is one number that says what the controls say about the
+target, and it does not depend on the rule, so the search runs in its quantiles as in any other strata.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules.data.bins import Bins
+from causalrules.data.reading import read
+from causalrules.data.table import Table
+from causalrules.exceptions import OptionError
+from causalrules.language.features import Features, Matrix
+from causalrules.language.learning import (
+    INSTALL,
+    Learner,
+    Predictor,
+    Vector,
+    cross_fit,
+    fold_of,
+    is_available,
+    predict,
+    require_models,
+    row_hash,
+)
+from causalrules.language.outcome import Outcome
+from causalrules.language.strata import SCORES, Strata, default_bins
+from causalrules.text import counted
+
+if TYPE_CHECKING:
+    from causalrules.question import Question
+
+# Exact strata are thick enough if they hold so many rows on average.
+THICK = 10
+# With fewer rows, models of the controls say too little.
+FEWEST_ROWS = 200
+# Models are fitted to at most so many rows, drawn by a hash of their controls, and applied to all.
+MOST_FITTED = 200_000
+
+Watcher = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreBins:
+    """Bins of the predicted target; in the strata it stands where a control's bins do.
+
+    Attributes
+    ----------
+    features, models
+        The controls, and one model for each fold of the rows.
+    uppers
+        Upper ends of all bins but the last.
+    seed
+        Seed of the folds.
+    groups
+        Column of the rows that belong together, which share a fold; None if each row is on its own.
+    """
+
+    features: Features
+    models: tuple[Predictor, ...]
+    uppers: Vector
+    seed: int
+    groups: str | None = None
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return len(self.uppers) + 1
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the prediction needs."""
+        return (*self.features.columns, *([] if self.groups is None else [self.groups]))
+
+    def codes(self, table: Table, unseen: bool = False) -> NDArray[np.int32]:
+        """Return the bin of each row; no value is missing, and none is unseen."""
+        return self.codes_of(self.features.matrix(table), group_codes(table, self.groups))
+
+    def codes_of(self, matrix: Matrix, groups: NDArray[Any] | None = None) -> NDArray[np.int32]:
+        """Return the bins of rows of the controls, by the models that these rows did not train."""
+        scores = predict(self.models, matrix, fold_of(matrix, self.seed, groups))
+        return np.searchsorted(self.uppers, scores).astype(np.int32)
+
+
+def group_codes(table: Table, column: str | None) -> NDArray[np.int32] | None:
+    """Return the number of the group that each row belongs to."""
+    if column is None or column not in table.names:
+        return None
+    return table.codes(column, np.arange(len(table.histogram(column).values)))
+
+
+def adjusting(
+    table: Table,
+    exact: Callable[[], Strata],
+    outcome: Outcome,
+    question: Question,
+    columns: tuple[str, ...],
+    n_threads: int = 1,
+    watch: Watcher | None = None,
+) -> Strata:
+    """Return the strata that the question asks for: exact ones, prognostic ones, or whichever suit the table.
+
+    Exact strata suit it if they hold at least 10 rows on average, or if there are fewer than 200 rows to fit models to.
+    Neither the target nor the rules decide that.
+    """
+    if not columns or question.adjust == "strata":
+        return exact()
+    if question.adjust == "prognostic":
+        require_models("adjust='prognostic'")
+        if _repeats(table):
+            raise OptionError(
+                f"the {table.n_records:,} weighted rows stand for {table.n_rows:,}, and equal rows must not share a "
+                "model's fold; repeat the rows instead of weighting them, or give 'strata'",
+                parameter="adjust",
+                value="'prognostic'",
+            )
+        if table.storage == "workers" and table.n_rows >= THICK * (n_strata := exact().n_strata):
+            raise OptionError(
+                f"the controls have {n_strata:,} combinations of values for {table.n_rows:,} rows, and equal rows on "
+                "several workers must not share a model's fold; give 'strata', or compute() the table",
+                parameter="adjust",
+                value="'prognostic'",
+            )
+        return prognostic(table, outcome, question, columns, n_threads, watch)
+    strata = exact()
+    if table.n_rows < FEWEST_ROWS or _repeats(table):
+        return strata
+    if table.n_rows >= THICK * strata.n_strata:
+        return strata
+    thin = (
+        f"{strata.n_strata:,} strata of {counted(len(columns), 'control')} hold fewer than {THICK} of the "
+        f"{table.n_rows:,} rows each on average"
+    )
+    if not is_available():
+        return strata.noting(f"{thin}, few to compare; to adjust for what the controls predict instead: {INSTALL}")
+    result = prognostic(table, outcome, question, columns, n_threads, watch)
+    return result.noting(
+        f"{thin}: adjusted for the {_name(outcome)} of the outcome given the controls instead, in "
+        f"{result.n_strata} strata; adjust='strata' keeps the strata, adjust='prognostic' always does this"
+    )
+
+
+def prognostic(
+    table: Table,
+    outcome: Outcome,
+    question: Question,
+    columns: tuple[str, ...],
+    n_threads: int = 1,
+    watch: Watcher | None = None,
+) -> Strata:
+    """Form strata of quantiles of the predicted target, as many as one control would have bins.
+
+    Models are fitted to all rows, or to about 200,000 of them, and applied to all. The same rows in another order have
+    the same strata, except that rows which agree in all controls are dealt to the folds in the order in which they
+    come, and for rows in files or on workers in that of their slice or partition.
+    """
+    groups = getattr(question, "groups", None)
+    features = Features.of(table, columns, question.categorical)
+    rows = _to_fit(table, features, outcome, question.seed, groups)
+    learner = Learner(features, not outcome.is_mean, question.adjust_model, question.seed)
+    models = cross_fit(learner, rows.matrix, rows.y, rows.weights, rows.fold, n_threads, watch)
+    scores = predict(models, rows.matrix, rows.fold)
+    n_bins = default_bins(table.n_rows, 1) if question.control_bins is None else question.control_bins
+    uppers = quantiles(scores, rows.weights, n_bins)
+    return score_strata(ScoreBins(features, tuple(models), uppers, question.seed, groups), scores, outcome)
+
+
+class _Rows(NamedTuple):
+    """Rows that models are fitted to."""
+
+    matrix: Matrix
+    y: Vector
+    weights: Vector
+    fold: NDArray[np.intp]
+
+    def sampled(self, share: float, seed: int) -> _Rows:
+        """Draw a share of the rows by a hash of their controls."""
+        if share >= 1:
+            return self
+        drawn = row_hash(self.matrix, seed + 1) < np.uint64(share * 2**64)
+        return _Rows(self.matrix[drawn], self.y[drawn], self.weights[drawn], self.fold[drawn])
+
+
+def _to_fit(table: Table, features: Features, outcome: Outcome, seed: int, groups: str | None) -> _Rows:
+    """Return the rows to fit models to, from wherever they are."""
+    share = MOST_FITTED / table.n_records
+    if table.storage == "memory":
+        return _read(table, features, targets(table, outcome), seed, groups).sampled(share, seed)
+    last = np.flatnonzero(np.append(outcome.level[1:] != outcome.level[:-1], True))
+    if table.storage == "files":
+        from causalrules.data.streaming import StreamedTable
+
+        assert isinstance(table, StreamedTable)
+        target = table.quantity(outcome.column) if outcome.is_mean else table.code(outcome.column, last)
+        parts = []
+        for matrix, (y, weights) in features.batches(table, target, table.weight):
+            y = y if outcome.is_mean else outcome.level[last][np.asarray(y)]
+            rows = _Rows(matrix, np.asarray(y, np.float64), np.asarray(weights, np.float64), fold_of(matrix, seed))
+            parts.append(rows.sampled(share, seed))
+    else:
+        from causalrules.data.dask import DistributedTable
+
+        assert isinstance(table, DistributedTable)
+        bins = None if outcome.is_mean else Bins.of(table, outcome.column, last)
+        used = {*features.columns, *table.observing, groups}
+        found = table.map(
+            _read_part, *table.observing, features, bins, outcome.level[last], share, seed, groups, columns=used
+        )
+        parts = table.gather(found)
+    matrix, y, weights, fold = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return _Rows(matrix, y, weights, fold)
+
+
+def _read(table: Table, features: Features, y: Vector, seed: int, groups: str | None) -> _Rows:
+    matrix = features.matrix(table)
+    weights = np.ones(len(y)) if table.weights is None else table.weights.astype(np.float64)
+    return _Rows(matrix, y, weights, fold_of(matrix, seed, group_codes(table, groups)))
+
+
+def _read_part(
+    part: Any,
+    target: str,
+    weights: str | None,
+    features: Features,
+    bins: Bins | None,
+    level: NDArray[np.uint8],
+    share: float,
+    seed: int,
+    groups: str | None,
+) -> _Rows:
+    """Read the rows to fit of one partition, on its worker."""
+    table = read(part).observed(target, weights)
+    y = table.quantities(target) if bins is None else level[bins.codes(table)].astype(np.float64)
+    return _read(table, features, y, seed, groups).sampled(share, seed)
+
+
+def score_strata(bins: ScoreBins, scores: Vector, outcome: Outcome) -> Strata:
+    """Return the strata of bins of the predicted target."""
+    name = _name(outcome)
+    texts = _ranges([float(scores.min()), *bins.uppers.tolist(), float(scores.max())])
+    return Strata(
+        columns=(name,),
+        ends={name: np.arange(bins.n_bins, dtype=np.intp)},
+        bins={name: bins},
+        labels=tuple({name: text} for text in texts),
+        notes=bins.features.notes,
+        _levels=(np.arange(bins.n_bins, dtype=np.int64),),
+    )
+
+
+def targets(table: Table, outcome: Outcome) -> Vector:
+    """Return the target of each row: 1 where an outcome happens, or its value."""
+    positions = table.codes(outcome.column, np.arange(len(outcome.level), dtype=np.intp))
+    if not outcome.is_mean:
+        return outcome.level.astype(np.float64)[positions]
+    return np.asarray(table.histogram(outcome.column).values.sortable, np.float64)[positions]
+
+
+def quantiles(scores: Vector, weights: Vector, n_bins: int) -> Vector:
+    """Return the upper ends of all bins but the last, of about equally many rows each; ties are not broken."""
+    values, place = np.unique(scores, return_inverse=True)
+    before = np.cumsum(np.bincount(place, weights))
+    wanted = before[-1] * np.arange(1, n_bins) / n_bins
+    cuts = np.unique(np.searchsorted(before, wanted * (1 - 1e-12)))
+    return np.asarray(values[cuts[cuts < len(values) - 1]])
+
+
+def _repeats(table: Table) -> bool:
+    """Whether most rows are counted by weights of records that repeat."""
+    return table.n_rows > 2 * table.n_records
+
+
+def _name(outcome: Outcome) -> str:
+    return SCORES[outcome.is_mean]
+
+
+def _ranges(ends: list[float]) -> list[str]:
+    """Write the ranges with as few digits as tell them apart."""
+    for digits in range(2, 18):
+        texts = [f"{end:.{digits}g}" for end in ends]
+        if len(set(texts)) == len(set(ends)):
+            break
+    return [f"{low} to {high}" for low, high in itertools.pairwise(texts)]

@@ -1,0 +1,131 @@
+"""What to look at twice before a rule is used, as short alerts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from causalrules import estimators
+from causalrules.report.result_words import stratum_name
+from causalrules.text import counted, difference, percent
+
+if TYPE_CHECKING:
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
+
+# Of this many strata, the largest, it is looked at whether they contradict the rule.
+_MOST_STRATA = 30
+# The shares of rows from which on these are worth an alert.
+_CONTRADICTING, _LACKING, _UNDECIDED = 0.1, 0.2, 0.1
+# One stratum with at least this share of the effect, and at most that share of the rows.
+_NEARLY_ALL, _PART = 0.9, 0.6
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A title of a few words and one sentence."""
+
+    title: str
+    text: str
+
+
+def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Alert, ...]:
+    """Return the alerts of one rule, the gravest first."""
+    found = (_leak(rule, rules), _reversed(rule), _disagreeing(rule), _one_stratum(rule), _lacking(rule))
+    return tuple(alert for alert in (*found, _undecided(rule), _untested(rule), _unproven(rules)) if alert)
+
+
+def _leak(rule: RuleResult, rules: RuleSet) -> Alert | None:
+    columns = {condition.column for condition in rule.conditions}
+    note = next((note for note in rules.notes if "nearly determines the outcome" in note), None)
+    if note is None or not any(note.startswith(f"column {column!r} ") for column in columns):
+        return None
+    return Alert("Leak suspected", f"{note[0].upper()}{note[1:]}.")
+
+
+def _reversed(rule: RuleResult) -> Alert | None:
+    unadjusted, adjusted = rule.marginal_effect, rule.effect
+    if len(rule.strata) < 2 or math.isnan(adjusted) or not unadjusted * adjusted < 0:
+        return None
+    return Alert(
+        "Adjusting reverses the sign",
+        f"Unadjusted the difference is {difference(unadjusted, rule.is_mean)}, adjusted "
+        f"{difference(adjusted, rule.is_mean)} (Simpson's paradox).",
+    )
+
+
+def _disagreeing(rule: RuleResult) -> Alert | None:
+    """Alert where the difference clearly has the other sign in strata with a good part of the rows."""
+    if math.isnan(rule.effect):
+        return None
+    largest = sorted(range(len(rule.strata)), key=lambda place: -rule.strata[place].n)[:_MOST_STRATA]
+    against = [rule.strata[place] for place in largest if _opposed(rule, place)]
+    n_rows = sum(stratum.n for stratum in against)
+    if not n_rows or n_rows < _CONTRADICTING * sum(stratum.n for stratum in rule.strata if stratum.overlap):
+        return None
+    return Alert(
+        "Strata disagree",
+        f"In {_strata(len(against))} with {counted(n_rows, 'row')} the difference clearly has the opposite sign.",
+    )
+
+
+def _opposed(rule: RuleResult, place: int) -> bool:
+    """Return whether the interval of one stratum's own difference is on the other side of 0 than the effect."""
+    if not rule.strata[place].overlap:
+        return False
+    covered, failing, everything = (estimators.Side(*(each[[place]] for each in side)) for side in rule.sides)
+    own = estimators.estimate(covered, failing, everything, binary=not rule.is_mean)
+    return own.high < 0 if rule.effect > 0 else own.low > 0
+
+
+def _one_stratum(rule: RuleResult) -> Alert | None:
+    """Alert where nearly all of the effect comes from one stratum."""
+    compared = [stratum for stratum in rule.strata if stratum.overlap]
+    n_rows = sum(stratum.n for stratum in compared)
+    if len(compared) < 2 or math.isnan(rule.effect) or rule.effect == 0:
+        return None
+    parts = [stratum.n / n_rows * stratum.difference / rule.effect for stratum in compared]
+    largest = int(np.argmax(parts))
+    if parts[largest] < _NEARLY_ALL or compared[largest].n > _PART * n_rows:
+        return None
+    share = percent(compared[largest].n / n_rows, 0)
+    return Alert(
+        "One stratum carries it",
+        f"Nearly all of the difference comes from {stratum_name(compared[largest].labels)}, with {share} of the rows.",
+    )
+
+
+def _lacking(rule: RuleResult) -> Alert | None:
+    if 1 - rule.overlap <= _LACKING:
+        return None
+    return Alert(
+        "Little overlap",
+        f"{percent(1 - rule.overlap, 0)} of the rows have no comparison group; the numbers leave them out.",
+    )
+
+
+def _undecided(rule: RuleResult) -> Alert | None:
+    n_rows = rule.n_covered + rule.n_failing + rule.n_undecided
+    share = rule.n_undecided / n_rows if n_rows else 0.0
+    if share <= _UNDECIDED:
+        return None
+    return Alert("Many undecided rows", f"{percent(share, 0)} of the rows are in neither group and are not compared.")
+
+
+def _untested(rule: RuleResult) -> Alert | None:
+    if rule.verdict.basis != "nothing":
+        return None
+    return Alert("Not tested yet", "Call rules.trust(), or use --trust, for a p-value and for held-out rows.")
+
+
+def _unproven(rules: RuleSet) -> Alert | None:
+    if rules.optimal or rules.stopped == "evaluated":
+        return None
+    return Alert("Search not finished", "A better rule may exist: raise the time limit.")
+
+
+def _strata(count: int) -> str:
+    return "1 stratum" if count == 1 else f"{count:,} strata"

@@ -1,0 +1,367 @@
+"""What a report shows, as data: the plain page and the script render the same view.
+
+Numbers are in the result's own JSON, which goes with it; a view has the words. All of its texts are printable and of
+bounded length, except code that is to be copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from causalrules.exceptions import OptionError
+from causalrules.graph.assumptions import assumptions
+from causalrules.report import alerts, layout, reproduce, sections
+from causalrules.report import result_words as wording
+from causalrules.report.alerts import Alert
+from causalrules.report.answers import Answer, answers, weakest
+from causalrules.report.sections import Section
+from causalrules.result import similarity as grouping
+from causalrules.text import adjusted_p, amount, counted, difference, percent, printable, with_interval
+
+if TYPE_CHECKING:
+    from causalrules.question import Question
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
+
+MOST_STRATA = 30
+# Reasons why sets of columns are left out.
+_MOST_REASONS = 20
+
+
+@dataclass(frozen=True)
+class Less:
+    """Why a rule is hidden at first ("redundant", or "variant" of a stronger one), or its own variants."""
+
+    why: str | None = None
+    variants: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RuleView:
+    """One rule: its conditions in words, two answers, what to look at twice, and what is behind them.
+
+    Attributes
+    ----------
+    conditions
+        For each condition its column, how it is compared, and the value.
+    holds, fails
+        The two levels that are compared, formatted.
+    estimate
+        The effect with its interval, formatted.
+    p
+        The adjusted p-value, formatted; empty if there is none.
+    strata
+        The names of the strata that the JSON lists; `strata_left` says what is not listed.
+    code
+        Pairs of a language and the rule in it.
+    """
+
+    text: str
+    conditions: tuple[tuple[str, str, str], ...]
+    evidence: Answer
+    claim: Answer
+    holds: str
+    fails: str
+    estimate: str
+    conservative: str
+    p: str
+    covered: str
+    reading: tuple[str, ...]
+    alerts: tuple[Alert, ...]
+    hidden: str | None
+    variants: tuple[str, ...]
+    strata: tuple[str, ...]
+    strata_left: str
+    sections: tuple[Section, ...]
+    code: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """A whole report.
+
+    Attributes
+    ----------
+    tone
+        What the weakest answer allows: "good", "caution", "bad" or "none".
+    lead
+        The place of the rule on the first screen; None if no rule stands out from chance.
+    headline
+        What the first screen says: a sentence in three parts, of which the second is the rule.
+    """
+
+    title: str
+    outcome: str
+    source: str
+    table: str
+    noun: str
+    estimate: str
+    adjusted: str
+    is_mean: bool
+    tone: str
+    lead: int | None
+    headline: tuple[str, str]
+    alerts: tuple[Alert, ...]
+    meaning: str
+    proof: str
+    warning: str
+    ranking: str
+    hidden: tuple[str, ...]
+    rules: tuple[RuleView, ...]
+    sections: tuple[Section, ...]
+    graph: dict[str, Any] | None
+    asked: tuple[tuple[str, str], ...]
+    graph_says: str
+    assumed: str
+    assumptions: tuple[str, ...]
+    command: str
+    call: str
+    versions: str
+
+
+def view(rules: RuleSet, n_left: int = 0) -> View:
+    """Return what the report of a result shows; `n_left` rules were left out of it."""
+    less = hidden(rules)
+    shown = tuple(_rule(rule, rules, place) for rule, place in zip(rules, less, strict=True))
+    lead = _lead(rules)
+    return View(
+        title=short(f"{rules.question.outcome} – rules", 90),
+        outcome=short(rules.question.outcome, 300),
+        source=short(rules.source or "", 200),
+        table=_table(rules),
+        noun=rules.noun,
+        estimate=f"adjusted {rules.noun}" if rules.question.adjusts else rules.noun,
+        adjusted=wording.adjustment_of(rules.question),
+        is_mean=wording.is_mean(rules),
+        tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
+        lead=lead,
+        headline=_headline(rules, lead),
+        alerts=() if lead is None else shown[lead].alerts,
+        meaning=f"{_sentence(wording.meaning(rules))} Intervals ignore the search.",
+        proof=_sentence(wording.proof(rules)),
+        warning=_warning(rules, lead),
+        ranking=_sentence(wording.ranking(rules) or ""),
+        hidden=_hidden(less, n_left),
+        rules=shown,
+        sections=tuple(map(_printable, sections.of_result(rules))),
+        graph=None if rules.graph is None else _graph(rules),
+        asked=tuple((name, short(value, 2000)) for name, value in _asked(rules)),
+        graph_says=wording.verdict(rules),
+        assumed=_assumed(rules),
+        assumptions=tuple(short(each, 1500) for each in _assumptions(rules)),
+        command=reproduce.command(rules),
+        call=reproduce.call(rules),
+        versions=", ".join(f"{short(name, 40)} {short(text, 40)}" for name, text in sorted(rules.versions.items())),
+    )
+
+
+def short(text: str, most: int) -> str:
+    """Escape control characters, and cut text that is far too long."""
+    plain = printable(text)
+    return plain if len(plain) <= most else f"{plain[: most - 1]}… ({len(plain):,} characters)"
+
+
+def hidden(rules: RuleSet) -> list[Less]:
+    """Tell the redundant rules and the near-duplicates from the others, where the rows are at hand."""
+    if rules.problem is not None and not rules.problem.rows.is_local:
+        rules = replace(rules, problem=None)  # remote rows are not fetched for a report
+    if rules.question.similarity is not None:
+        # A list of different rules has its near-duplicates with each rule, once they have been looked for.
+        return [Less(None, tuple(_shared(each.rule, each.shared) for each in rule.near or ())) for rule in rules]
+    redundant = grouping.redundant(rules)
+    result = [Less("redundant") if one else Less() for one in redundant]
+    if rules.problem is None and rules.parts is None:
+        return result
+    place = {rule.text: index for index, rule in enumerate(rules)}
+    listed = tuple(rule for rule, one in zip(rules, redundant, strict=True) if not one)
+    for group in grouping.groups(replace(rules, rules=listed)):
+        pairs = zip(group.variants, group.shared, strict=True)
+        variants = tuple(_shared(rule, shared) for rule, shared in pairs)
+        result[place[group.leader.text]] = Less(None, variants)
+        for rule in group.variants:
+            result[place[rule.text]] = Less("variant")
+    return result
+
+
+def _shared(rule: RuleResult, shared: float) -> str:
+    return f"{short(rule.text, 200)} ({percent(shared, 0)} of rows shared)"
+
+
+def _hidden(less: list[Less], n_left: int) -> tuple[str, ...]:
+    redundant, variants = (sum(place.why == why for place in less) for why in ("redundant", "variant"))
+    said = [f"Only the best {counted(len(less), 'rule')} of {len(less) + n_left:,} are shown."] if n_left else []
+    if redundant:
+        said.append(
+            f"{counted(redundant, 'redundant rule')} hidden: a more general rule in the list is at least as good. "
+            "Search with redundant=False for other rules in their place."
+        )
+    if variants:
+        said.append(
+            f"{counted(variants, 'near-duplicate')} hidden: a stronger rule in the list shares at least half the rows."
+        )
+    return tuple(said)
+
+
+def _lead(rules: RuleSet) -> int | None:
+    """Return the place of the rule for the first screen: the first with evidence, or that could not be judged."""
+    words = [rule.verdict.evidence for rule in rules]
+    for wanted in (("supported", "suggestive"), ("cannot tell",)):
+        if found := [place for place, word in enumerate(words) if word in wanted]:
+            return found[0]
+    return None
+
+
+def _rule(rule: RuleResult, rules: RuleSet, less: Less) -> RuleView:
+    level = amount if rule.is_mean else percent
+    evidence, claim = answers(rule)
+    ordered = sorted(rule.strata, key=lambda stratum: -stratum.n)
+    return RuleView(
+        text=short(rule.text, 500),
+        conditions=tuple(
+            (short(column, 200), verb, short(value, 200)) for column, verb, value in wording.conditions(rule)
+        ),
+        evidence=evidence,
+        claim=claim,
+        holds=level(rule.p_do_rule),
+        fails=level(rule.p_do_not_rule),
+        estimate=with_interval(rule.effect, *rule.interval, rule.is_mean),
+        conservative=difference(rule.conservative, rule.is_mean),
+        p="" if rule.p_value is None else adjusted_p(rule.p_value),
+        covered=f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}",
+        reading=tuple(short(sentence, 1500) for sentence in wording.reading(rule, rules)),
+        alerts=tuple(Alert(each.title, short(each.text, 600)) for each in alerts.of_rule(rule, rules)),
+        hidden=less.why,
+        variants=less.variants,
+        strata=tuple(short(wording.stratum_name(stratum.labels), 300) for stratum in ordered[:MOST_STRATA]),
+        strata_left=_left(len(ordered), sum(stratum.n for stratum in ordered[MOST_STRATA:])),
+        sections=tuple(map(_printable, sections.of_rule(rule, rules))),
+        code=_code(rule),
+    )
+
+
+def _left(n_strata: int, n_rows: int) -> str:
+    if n_strata <= MOST_STRATA:
+        return ""
+    return (
+        f"The {MOST_STRATA} largest strata; {n_strata - MOST_STRATA:,} smaller ones with {counted(n_rows, 'row')} are "
+        "not listed."
+    )
+
+
+def _code(rule: RuleResult) -> tuple[tuple[str, str], ...]:
+    """Return the rule in each language, or why it cannot be written."""
+    written: list[tuple[str, Callable[[], str]]] = [
+        ("SQL, DuckDB", lambda: rule.to_sql("duckdb")),
+        ("SQL, PostgreSQL", lambda: rule.to_sql("postgres")),
+        ("SQL, SQLite", lambda: rule.to_sql("sqlite")),
+        ("Python", rule.to_python),
+    ]
+    result = []
+    for name, make in written:
+        try:
+            result.append((name, make()))
+        except OptionError as error:
+            result.append((name, f"not possible: {error}"))
+    return tuple(result)
+
+
+def _table(rules: RuleSet) -> str:
+    left_out = f", {rules.n_dropped:,} more without a target" if rules.n_dropped else ""
+    strata = f", {rules.n_strata:,} strata" if rules.n_strata > 1 else ""
+    return f"{counted(rules.n_rows, 'row')}{left_out}{strata}, {counted(rules.n_propositions, 'condition')}"
+
+
+def _headline(rules: RuleSet, lead: int | None) -> tuple[str, str]:
+    """Return what stands before and after the rule on the first screen; only the second if no rule stands out."""
+    if lead is None:
+        if not rules:
+            return "", "No rule was found"
+        return "", f"{'The rule does not stand' if len(rules) == 1 else 'No rule stands'} out from chance"
+    return wording.headline(rules[lead], rules)
+
+
+def _warning(rules: RuleSet, lead: int | None) -> str:
+    """Return the warning that nothing was found, without what the headline says."""
+    said = short(wording.warning(rules) or "", 600)
+    said = said.removeprefix(_headline(rules, lead)[1]).lstrip(": ")
+    return said[:1].upper() + said[1:]
+
+
+def _graph(rules: RuleSet) -> dict[str, Any] | None:
+    assert rules.graph is not None
+    drawing = layout.placed(rules.graph, rules.admissibility)
+    if drawing is not None:
+        shown = {node["name"]: short(node["name"], 24) for node in drawing["nodes"]}
+        for node in drawing["nodes"]:
+            node["label"] = shown[node["name"]]
+    return drawing
+
+
+def _asked(rules: RuleSet) -> list[tuple[str, str]]:
+    question = rules.question
+    return [
+        ("Outcome", question.outcome),
+        ("Actionable", ", ".join(question.actions)),
+        (
+            "Adjusted for",
+            "each rule's own controls" if question.own_controls else ", ".join(question.controls) or "nothing",
+        ),
+        ("Maximised", wording.maximised(question)),
+        ("β", _beta(rules)),
+        ("Rules", _which(question)),
+        ("Conditions per rule", "any number" if question.max_length is None else f"at most {question.max_length}"),
+        ("Minimum coverage", percent(question.min_coverage)),
+        ("Bins per column", f"at most {question.max_bins}"),
+    ]
+
+
+def _which(question: Question) -> str:
+    said = f"the best {question.k:,}{'' if question.redundant else ' that beat all of their generalisations'}"
+    if question.similarity is None:
+        return said
+    return f"{said} above 0 that share less than {percent(question.similarity, 0)} of their rows with a stronger one"
+
+
+def _beta(rules: RuleSet) -> str:
+    calibration = None if rules.evidence is None else rules.evidence.calibration
+    beta = rules.question.beta
+    said = ", ".join(f"{each:.3g}" for each in beta[1:]) if isinstance(beta, tuple) else f"{beta:g}"
+    if isinstance(beta, tuple):
+        return f"{said} for rules of 1, 2, … conditions, for an error rate of {percent(rules.question.error_rate, 0)}"
+    return said if calibration is None else f"{said}, {wording.calibrated(calibration)}"
+
+
+def _assumed(rules: RuleSet) -> str:
+    if rules.admissibility:
+        return "The causal graph is assumed to be right. For these roles it says:"
+    if rules.admissibility is None:
+        return "Nothing is assumed about causes. Acting on a rule assumes:"
+    return "Nothing is assumed about causes. By the graph, these problems keep the numbers from being effects:"
+
+
+def _assumptions(rules: RuleSet) -> tuple[str, ...]:
+    question, verdict = rules.question, rules.admissibility
+    if verdict is not None and verdict.adjustments is not None:
+        left_out = tuple(f"left out: {reason}" for reason in verdict.adjustments.explained()[:_MOST_REASONS])
+        return ("the causal graph has every arrow and every common cause that there is", *left_out)
+    if verdict is None or verdict:
+        return assumptions(question.target, question.actions, question.controls)
+    said = []
+    for violation in verdict.violations:
+        remedies = "; ".join(violation.remedies)
+        said.append(f"({violation.criterion}) {violation.reason}" + (f" Fix: {remedies}." * bool(remedies)))
+    return (*said, *(unknown.question for unknown in verdict.unknowns))
+
+
+def _printable(section: Section) -> Section:
+    return replace(
+        section,
+        sentences=tuple(short(each, 1500) for each in section.sentences),
+        rows=tuple(tuple(short(cell, 500) for cell in row) for row in section.rows),
+    )
+
+
+def _sentence(text: str) -> str:
+    return short(text[:1].upper() + text[1:] + "." * bool(text), 1500)

@@ -1,0 +1,211 @@
+"""Doubly robust effects: augmented inverse probability weighting (AIPW; Robins, Rotnitzky & Zhao 1994).
+
+For row i with controls z, target y, predicted targets μ₁ and μ₀ on the rule's two sides and propensities e₁ and e₀ of
+being on them,
+
+    ψ_i = μ₁(z) − μ₀(z) + [covered] (y − μ₁(z)) / e₁(z) − [compared with] (y − μ₀(z)) / e₀(z)
+
+and the effect is the mean of ψ over the rows that have rows like them on both sides, its standard error that of ψ. It
+is right if the predictions or the propensities are, and its error is the product of theirs. All models are cross-fitted
+on the controls as they are. Rows on which the rule cannot be decided count in the mean, not in the corrections: given
+the controls, they are taken to be like the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules import estimators
+from causalrules.exceptions import DataError, OptionError
+from causalrules.language.learning import FOLDS, Learner, Vector, cross_fit, predict, require_models
+from causalrules.options import Share
+from causalrules.search.controls import Controls
+from causalrules.search.deadline import Deadline
+from causalrules.search.progress import count_bar, watching
+from causalrules.search.run import threads
+from causalrules.trust import repeat
+from causalrules.trust.balance import balance_of
+from causalrules.trust.evidence import DoublyRobust, with_evidence
+from causalrules.trust.holdout import compared_rows
+
+if TYPE_CHECKING:
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
+
+# A row is compared if each side has at least 1/20 as many rows like it as on average; weights are clipped at 10 times
+# the average.
+_FARTHEST, _CLIPPED = 20.0, 10.0
+_BINS = 20
+# Fewer rows on a side than this leave nothing to fit.
+_FEWEST = 2 * FOLDS
+
+
+class Estimate(NamedTuple):
+    """The effect with its influence on each row, and what it is about."""
+
+    effect: float
+    influence: Vector
+    inside: NDArray[np.bool_]
+    clipped: float
+    propensity: Vector
+    weights: tuple[Vector, Vector]
+
+
+def doubly_robust(
+    rules: RuleSet,
+    *,
+    confidence: float = 0.95,
+    n_jobs: int = -1,
+    time_limit: float | None = None,
+    progress: bool | repeat.Watcher | None = None,
+) -> RuleSet:
+    """Implement `RuleSet.doubly_robust`."""
+    require_models("doubly_robust")
+    confidence, deadline = Share()("confidence", confidence), Deadline.after(time_limit)
+    problem = repeat.require_problem(rules, "doubly_robust")
+    if not rules.question.controls:
+        raise OptionError("there are no controls: nothing is to be adjusted for")
+    if problem.controls is None:
+        raise DataError("doubly_robust needs the rows in memory; read the table, or a sample of it, into memory first")
+    controls, counts, source = problem.controls, problem.searched, "searched rows"
+    honest = None if rules.evidence is None else rules.evidence.honest
+    if problem.second is not None:
+        controls, source = problem.second, "held-out rows"
+        counts = controls.frequencies
+    elif honest is not None and honest.source == "holdout":
+        counts, source = controls.frequencies - counts, "held-out rows"
+    stratum = problem.strata.index_of(controls.table)
+    reach = estimators.beta_of_confidence(confidence)
+    measured = list(rules.rules)
+    shown = progress if len(rules) else False
+    with watching(shown, lambda: count_bar("doubly robust", len(rules))) as watch:
+        for place, rule in enumerate(rules):
+            if deadline.passed:
+                break
+            covered, failing = compared_rows(rule, controls.table, rules.question)
+            found = estimate(controls, counts, covered, failing, threads(n_jobs))
+            margin = rule.beta if rule.by_length and source == "searched rows" else reach
+            evidence = _evidence(rule, controls, counts, covered, failing, stratum, found, reach, margin, source)
+            weighted = None if found is None else found.weights
+            table = balance_of(controls, counts, covered, failing, stratum, weighted)
+            measured[place] = with_evidence(rule, doubly_robust=evidence, balance=table)
+            if watch is not None:
+                watch(place + 1, len(rules))
+    return replace(rules, rules=tuple(measured))
+
+
+def estimate(
+    controls: Controls,
+    counts: NDArray[np.int64],
+    covered: NDArray[np.bool_],
+    failing: NDArray[np.bool_],
+    n_threads: int = 1,
+) -> Estimate | None:
+    """Estimate the effect of being covered over failing; None if a side has too few rows to fit models to.
+
+    Parameters
+    ----------
+    controls
+        The rows.
+    counts
+        How often each row counts; 0 leaves it out.
+    covered, failing
+        The two sides; rows on neither are predicted, but not compared.
+    n_threads
+        Threads of the models.
+    """
+    used = counts > 0
+    n = counts.astype(np.float64)
+    sides = (covered & used, failing & used)
+    if min(int(counts[side].sum()) for side in sides) < _FEWEST:
+        return None
+    matrix, y, fold = controls.matrix, controls.y, controls.fold
+    binary = not controls.outcome.is_mean
+    # A regressor does for means, and has no propensities.
+    classifier = controls.model if hasattr(controls.model, "predict_proba") else None
+    outcome_model = Learner(controls.features, binary, controls.model, controls.seed)
+    side_model = Learner(controls.features, True, classifier, controls.seed)
+
+    def fitted(learner: Learner, target: Vector, rows: NDArray[np.bool_]) -> Vector:
+        models = cross_fit(learner, matrix[rows], target[rows], n[rows], fold[rows], n_threads)
+        return predict(models, matrix, fold)
+
+    means = [fitted(outcome_model, y, side) for side in sides]
+    all_decided = not (used & ~sides[0] & ~sides[1]).any()
+    first = fitted(side_model, sides[0].astype(np.float64), used)
+    second = 1 - first if all_decided else fitted(side_model, sides[1].astype(np.float64), used)
+    shares = [float(n[side].sum() / n[used].sum()) for side in sides]
+    relative = [share / np.maximum(chance, 1e-12) for share, chance in zip(shares, (first, second), strict=True)]
+    inside = used & (relative[0] <= _FARTHEST) & (relative[1] <= _FARTHEST)
+    if min(int(counts[side & inside].sum()) for side in sides) < 2:
+        return None
+    clipped = inside & ((relative[0] > _CLIPPED) | (relative[1] > _CLIPPED))
+    weights = [
+        np.where(side & inside, np.minimum(ratio, _CLIPPED) / share, 0.0)
+        for side, ratio, share in zip(sides, relative, shares, strict=True)
+    ]
+    psi = means[0] - means[1] + weights[0] * (y - means[0]) - weights[1] * (y - means[1])
+    total = n[inside].sum()
+    effect = float((n * psi)[inside].sum() / total)
+    influence = np.where(inside, psi - effect, 0.0) / total
+    return Estimate(effect, influence, inside, float(n[clipped].sum() / total), first, (weights[0], weights[1]))
+
+
+def standard_error(found: Estimate, counts: NDArray[np.int64], groups: NDArray[np.int32] | None) -> float:
+    """Return the standard error: rows are independent, or those of different groups are."""
+    if groups is None:
+        return float(np.sqrt(np.sum(counts * found.influence**2)))
+    return float(np.sqrt(np.sum(np.bincount(groups - groups.min(), counts * found.influence) ** 2)))
+
+
+def _evidence(
+    rule: RuleResult,
+    controls: Controls,
+    counts: NDArray[np.int64],
+    covered: NDArray[np.bool_],
+    failing: NDArray[np.bool_],
+    stratum: NDArray[np.int64],
+    found: Estimate | None,
+    reach: float,
+    margin: float,
+    source: str,
+) -> DoublyRobust:
+    n_rows = int(counts.sum())
+    _, place = np.unique(stratum, return_inverse=True)
+    everything = np.ones(len(counts), np.bool_)
+    sides = [
+        estimators.side_of(place, controls.y, counts, each, int(place.max()) + 1)
+        for each in (covered, failing, everything)
+    ]
+    strata = estimators.standardised(sides[0].mean - sides[1].mean, *sides)
+    known = None if np.isnan(strata) else float(strata)
+    if found is None:
+        empty = (0,) * _BINS
+        return DoublyRobust(source, n_rows, 0.0, 0.0, None, None, None, None, None, known, (empty, empty))
+    error = standard_error(found, counts, controls.group)
+    farthest = np.inf if rule.is_mean else 1.0
+    low, high = max(-farthest, found.effect - reach * error), min(farthest, found.effect + reach * error)
+    sign = -1.0 if rule.decrease else 1.0
+    return DoublyRobust(
+        source=source,
+        n_rows=n_rows,
+        overlap=float(counts[found.inside].sum() / n_rows),
+        clipped=found.clipped,
+        effect=found.effect,
+        standard_error=error,
+        low=low,
+        high=high,
+        conservative=found.effect - sign * margin * error,
+        strata=known,
+        propensities=(_histogram(found.propensity, counts * covered), _histogram(found.propensity, counts * failing)),
+    )
+
+
+def _histogram(propensity: Vector, counts: Sequence[int] | NDArray[np.int64]) -> tuple[int, ...]:
+    found, _ = np.histogram(propensity, _BINS, (0.0, 1.0), weights=counts)
+    return tuple(int(each) for each in found)

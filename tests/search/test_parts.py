@@ -1,0 +1,241 @@
+"""Each rule with its own controls: the list against brute force, and what stays the same with one set of controls."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import causalrules as cr
+import oracle
+from causalrules.exceptions import InadmissibleError, OptionError, RoleError
+from causalrules.graph.graph import CausalGraph
+from causalrules.search.margins import betas, count_rules
+
+COLUMNS = {"a": "text", "b": "text", "c": "number", "d": "text"}
+
+
+def random_table(seed: int) -> tuple[list[dict[str, Any]], CausalGraph]:
+    """A small table in which columns are often alike, and a graph with edges between them."""
+    rng = random.Random(seed)
+    n_rows = rng.randint(6, 40)
+    rows: list[dict[str, Any]] = []
+    for _ in range(n_rows):
+        a = rng.choice("pq")
+        b = a if rng.random() < 0.6 else rng.choice("pqr")
+        c = rng.randint(0, 3) if rng.random() < 0.5 else int(a == "p")
+        d = b if rng.random() < 0.5 else rng.choice("pq")
+        y = int(rng.random() < 0.2 + 0.4 * (a == "p") + 0.2 * (c > 1))
+        rows.append({"a": a, "b": b, "c": c, "d": d, "y": y})
+    order = [*COLUMNS, "u", "y"]
+    rng.shuffle(order)
+    directed = [pair for pair in itertools.combinations(order, 2) if rng.random() < 0.4]
+    bidirected = [pair for pair in itertools.combinations(order, 2) if rng.random() < 0.05]
+    return rows, CausalGraph(tuple(order), tuple(directed), tuple(bidirected), latent=frozenset({"u"}))
+
+
+def every_rule(
+    rows: list[dict[str, Any]], controls: dict[tuple[str, ...], tuple[str, ...]], beta: Any, max_length: int, how: str
+) -> list[tuple[frozenset[int], float, tuple[str, ...]]]:
+    """Every conjunction on a set of columns with controls, with its value: no rows are the same here."""
+    table = dict(enumerate(rows))
+    everything = frozenset(table)
+    conditions = [
+        (column, each)
+        for column, kind in COLUMNS.items()
+        for each in oracle.propositions(table, {column: kind}, 8)
+        if each.rows != everything
+    ]
+    found = []
+    for length in range(1, max_length + 1):
+        for chosen in itertools.combinations(conditions, length):
+            columns = tuple(sorted({column for column, _ in chosen}))
+            covered = frozenset.intersection(*(each.rows for _, each in chosen))
+            if columns not in controls or not covered or covered == everything:
+                continue
+            strata = oracle.strata(table, {name: COLUMNS[name] for name in controls[columns]}, 8)
+            sides = []
+            for label in sorted(set(strata.values()), key=str):
+                inside = [row for row in table if strata[row] == label]
+                y = [float(rows[row]["y"]) for row in inside]
+                sides.append(
+                    oracle.Sides(
+                        y,
+                        [value for row, value in zip(inside, y, strict=True) if row in covered],
+                        [value for row, value in zip(inside, y, strict=True) if row not in covered],
+                    )
+                )
+            value = oracle.score(how, sides, beta, length)
+            found.append((covered, value, tuple(sorted(each.text for _, each in chosen))))
+    return found
+
+
+def compare(seed: int) -> bool:
+    """Compare one random table with brute force; return whether there were rules to compare."""
+    rows, graph = random_table(seed)
+    rng = random.Random(seed + 1)
+    how, beta = rng.choice([("pooled", None), ("pooled", 1.0), ("plugin", 0.0), ("reliable", 0.5)])
+    max_length, k = rng.randint(1, 3), rng.choice([1, 3, 8])
+    similarity = rng.choice([None, 0.3, 0.5])
+    table = {name: [row[name] for row in rows] for name in [*COLUMNS, "y"]}
+    actionable = [name for name in COLUMNS if len(set(table[name])) > 1]
+    if not actionable or len(set(table["y"])) < 2:
+        return False
+    try:
+        rules = cr.discover(
+            table,
+            "y",
+            1,
+            "auto",
+            actionable,
+            graph=graph,
+            k=k,
+            beta=beta,
+            estimator=how,
+            max_length=max_length,
+            similarity=similarity,
+            n_jobs=1,
+        )
+    except InadmissibleError:
+        return False
+    assert rules.optimal
+    assert rules.admissibility is not None
+    found = rules.admissibility.adjustments
+    assert found is not None
+    controls = {each.columns: each.control for each in found.sets if each.control is not None}
+    for rule in rules:
+        assert rule.control == controls[tuple(sorted({condition.column for condition in rule.conditions}))]
+        assert rule.identification
+    wanted: list[tuple[frozenset[int], float, tuple[str, ...]]] = []
+    for each in oracle._ordered(every_rule(rows, controls, rules.question.beta, max_length, how)):
+        if similarity is not None and wanted and each[1] <= 1e-9:
+            break
+        shares = [len(each[0] & other[0]) / len(each[0] | other[0]) for other in wanted]
+        if max(shares, default=0) < (similarity or 1):
+            wanted.append(each)
+    if how == "pooled" and beta is None and (not wanted or wanted[0][1] <= 0):
+        # Then the list is by effect over margin; the search itself is compared where a rule stands out.
+        assert not rules or max(rule.value for rule in rules) <= 0
+        return False
+    got = [(frozenset(i for i, is_in in enumerate(rule.covers(table)) if is_in), rule.value) for rule in rules]
+    assert [rows for rows, _ in got] == [each[0] for each in wanted[:k]], (seed, rules)
+    for (_, value), each, shown in zip(got, wanted, rules, strict=False):
+        assert value == pytest.approx(each[1], abs=1e-9)
+        assert tuple(sorted(condition.text for condition in shown.conditions)) == each[2], seed
+    return True
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_the_list_is_that_of_brute_force_with_each_rules_own_controls(seed: int) -> None:
+    compare(seed)
+
+
+def test_where_one_set_of_controls_is_right_for_all_it_is_the_same_search() -> None:
+    rng = random.Random(3)
+    z = [rng.choice("pqr") for _ in range(400)]
+    a, b = ([rng.choice("pq" if each == "p" else "q") for each in z] for _ in range(2))
+    y = [int(rng.random() < 0.2 + 0.3 * (x == "p") + 0.2 * (w == "q")) for x, w in zip(a, z, strict=True)]
+    table = {"a": a, "b": b, "z": z, "y": y}
+    options: dict[str, Any] = {"graph": "z -> {a b y}; {a b} -> y", "actionable": ["a", "b"], "k": 5, "n_jobs": 1}
+    auto = cr.discover(table, "y", control="auto", **options)
+    given = cr.discover(table, "y", control="z", **options)
+    assert [(rule.text, rule.value, rule.control) for rule in auto] == [
+        (rule.text, rule.value, rule.control) for rule in given
+    ]
+    assert auto.parts is None
+    assert auto.claim == given.claim == "effect"
+
+
+def language_of(table: dict[str, list[Any]], offered: list[tuple[str, ...]] | None) -> Any:
+    rules = cr.discover(table, "y", actionable=[name for name in table if name != "y"], k=1)
+    assert rules.problem is not None
+    return replace(rules.problem.language, offered=None if offered is None else tuple(offered))
+
+
+def test_beta_counts_the_rules_on_the_offered_sets_of_columns() -> None:
+    rng = random.Random(1)
+    table: dict[str, list[Any]] = {
+        "a": [rng.choice("pqr") for _ in range(50)],
+        "b": [rng.choice("pq") for _ in range(50)],
+    }
+    table |= {"c": [rng.randint(1, 4) for _ in range(50)], "y": [rng.randint(0, 1) for _ in range(50)]}
+    offered = [("a",), ("b", "c"), ("a", "b", "c"), ("c",)]
+    language = language_of(table, offered)
+    # c has 3 cut points, so 6 conditions and 3 intervals.
+    assert count_rules(language, 4) == [1, 3 + 6, 2 * 6 + 3, 2 * 3 + 3 * 2 * 6, 3 * 2 * 3]
+    everything = [each for size in (1, 2, 3) for each in itertools.combinations("abc", size)]
+    assert count_rules(language_of(table, everything), 4) == count_rules(language_of(table, None), 4)
+    assert betas(language, 3, 0.05) < betas(language_of(table, None), 3, 0.05)
+
+
+TABLE = {"a": [0, 1] * 20, "b": [0, 0, 1, 1] * 10, "y": [0, 1, 1, 1] * 10}
+
+
+def test_rules_without_controls_are_counted_and_explained() -> None:
+    graph = "stress -> {a y}; a -> b -> y"
+    rules = cr.discover(TABLE, "y", control="auto", graph=graph, n_jobs=1)
+    assert {rule.text for rule in rules} == {"b = 0", "b = 1"}
+    assert {rule.control for rule in rules} == {("a",)}
+    assert rules.admissibility is not None
+    assert "left out, no observed set blocks a <- stress -> y: a; a and b" in rules.admissibility.summary()
+    with pytest.raises(InadmissibleError, match="no observed set blocks a <- stress -> y"):
+        cr.discover(TABLE, "y", control="auto", graph=graph, actionable="a", n_jobs=1)
+    with pytest.raises(InadmissibleError, match="no observed set blocks b <- a"):
+        cr.discover(TABLE, "y", control="auto", graph=graph, actionable="b", allowed_control="b", n_jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({}, RoleError, "'auto' chooses controls by a causal graph: give graph="),
+        ({"graph": "a -> y", "max_length": None}, OptionError, "max_length"),
+        ({"graph": "a -> y", "redundant": False}, OptionError, "not available with control='auto'"),
+        ({"graph": "a -> y", "allowed_control": "bb"}, RoleError, "no column 'bb'"),
+        ({"graph": "a -> b -> y; a -> y", "holdout": 0.5}, OptionError, "use rules.cross_fit"),
+        ({"graph": "a -> b -> y; a -> y", "beta": "calibrated"}, OptionError, "give a number, or leave it out"),
+    ],
+)
+def test_what_cannot_be_is_said(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        cr.discover(TABLE, "y", control="auto", **options)
+    with pytest.raises(OptionError, match="it limits control='auto'"):
+        cr.discover(TABLE, "y", control="b", allowed_control="a")
+
+
+def test_a_result_with_several_sets_of_controls_comes_back_from_json() -> None:
+    rules = cr.discover(TABLE, "y", control="auto", graph="a -> b -> y; a -> y", n_jobs=1)
+    assert {rule.control for rule in rules} == {(), ("a",)}
+    assert rules.question.control == "auto"
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
+
+
+def test_evidence_is_that_of_each_set_of_controls_with_p_values_for_all() -> None:
+    rng = random.Random(4)
+    a = [rng.randint(0, 1) for _ in range(300)]
+    b = [each if rng.random() < 0.7 else 1 - each for each in a]
+    y = [int(rng.random() < 0.2 + 0.5 * each) for each in b]
+    table = {"a": a, "b": b, "y": y}
+    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", k=4, n_jobs=1)
+    assert rules.parts is not None
+    assert {rule.control for rule in rules} == {(), ("a",)}
+    trusted = rules.trust(39, 4, 2, n_jobs=1)
+    alone = cr.discover(table, "y", actionable="b", control="a", k=4, beta=1.0, n_jobs=1)
+    for rule in trusted:
+        assert rule.evidence is not None
+        assert rule.evidence.overlap is not None
+        assert rule.evidence.stability is not None
+        assert rule.evidence.honest is not None
+        # Of the 2 + 2 + 4 rules, 2 have the control a: p is four times that of 2 rules.
+        if rule.text == "b = 1":
+            assert rule.p_value == pytest.approx(4 / 40)
+            assert rule.effect == pytest.approx(next(each.effect for each in alone if each.text == "b = 1"))
+    assert cr.RuleSet.from_json(trusted.to_json()) == trusted
+    assert "adjusted for a, which blocks b <- a -> y" in str(trusted)
+    assert "b &lt;- a -&gt; y" in trusted.to_html()
+    assert len(rules.groups(0.5)) >= 1

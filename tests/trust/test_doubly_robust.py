@@ -1,0 +1,184 @@
+"""Doubly robust effects: against a reference written from the formula, and that they mean what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import causalrules as cr
+from causalrules.language.learning import FOLDS, fold_of
+from causalrules.trust.doubly_robust import Estimate, standard_error
+from causalrules.trust.evidence import DoublyRobust
+
+N, NAMES = 500, ["z0", "z1", "z2"]
+
+
+class Means:
+    """Predicts by the mean of the training rows with the same first control, so that a reference can do so too."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {}
+
+    def fit(self, matrix: NDArray[Any], y: NDArray[Any], sample_weight: Any = None) -> Means:
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight
+        self.means = {
+            value: np.average(y[matrix[:, 0] == value], weights=weights[matrix[:, 0] == value])
+            for value in np.unique(matrix[:, 0])
+        }
+        return self
+
+    def predict(self, matrix: NDArray[Any]) -> NDArray[Any]:
+        return np.array([self.means[value] for value in matrix[:, 0]])
+
+    def predict_proba(self, matrix: NDArray[Any]) -> NDArray[Any]:
+        found = self.predict(matrix)
+        return np.column_stack([1 - found, found])
+
+
+def table(seed: int = 0, n: int = N, effect: float = 0.2) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    columns: dict[str, Any] = {"z0": rng.integers(0, 3, n), "z1": rng.normal(size=n), "z2": rng.normal(size=n)}
+    columns["x"] = rng.random(n) < np.array([0.3, 0.5, 0.7])[columns["z0"]]
+    chance = np.array([0.2, 0.4, 0.6])[columns["z0"]] + effect * columns["x"]
+    columns["y"] = (rng.random(n) < chance).astype(int)
+    return columns
+
+
+def measured(data: Any, rule: str = "x = True", **options: Any) -> DoublyRobust:
+    rules = cr.evaluate(data, rule, "y", control=NAMES, **options).doubly_robust()
+    assert rules[0].evidence is not None
+    assert rules[0].evidence.doubly_robust is not None
+    return rules[0].evidence.doubly_robust
+
+
+def reference(data: dict[str, Any], counts: NDArray[Any]) -> tuple[float, float]:
+    """The effect and its standard error from the formula, with the means of each value of z0 as models."""
+    matrix = np.column_stack([np.asarray(data[name], float) for name in NAMES])
+    fold, y, x, z = fold_of(matrix), data["y"], data["x"], data["z0"]
+    psi = np.zeros(len(y))
+    for i in range(len(y)):
+        others = (fold != fold[i]) & (z == z[i])
+        e = np.average(x[others], weights=counts[others])
+        m1, m0 = (np.average(y[others & (x == side)], weights=counts[others & (x == side)]) for side in (True, False))
+        psi[i] = m1 - m0 + (x[i] * (y[i] - m1) / e) - ((1 - x[i]) * (y[i] - m0) / (1 - e))
+    effect = np.average(psi, weights=counts)
+    return effect, np.sqrt(np.sum(counts * (psi - effect) ** 2)) / counts.sum()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_it_is_the_formula(weighted: bool) -> None:
+    data = table()
+    counts = np.random.default_rng(1).integers(1, 3, N) if weighted else np.ones(N, int)
+    options = {"weights": "n"} if weighted else {}
+    found = measured({**data, "n": counts}, adjust_model=Means(), **options)
+    effect, error = reference(data, counts)
+    assert found.effect == pytest.approx(effect, abs=1e-12)
+    assert found.standard_error == pytest.approx(error, abs=1e-12)
+    assert (found.overlap, found.clipped, found.n_rows) == (1.0, 0.0, counts.sum())
+    assert found.low == pytest.approx(effect - 1.959964 * error, abs=1e-6)
+
+
+def test_the_default_models_find_the_effect() -> None:
+    for effect in (0.0, 0.3):
+        found = measured(table(3, effect=effect))
+        assert found.effect is not None
+        assert found.standard_error is not None
+        assert abs(found.effect - effect) < 3 * found.standard_error
+        assert 0.02 < found.standard_error < 0.08
+
+
+def test_a_mean_and_reference_rows_and_undecided_rows() -> None:
+    data = table()
+    rng = np.random.default_rng(2)
+    arm = np.where(data["x"], "new", np.where(rng.random(N) < 0.7, "old", "none"))
+    data |= {"arm": arm, "y": 100.0 + 5 * data["z1"] + 7 * data["x"] + rng.normal(size=N)}
+    found = measured(data, "arm = new", reference={"arm": "old"})
+    assert found.effect == pytest.approx(7, abs=1)
+    assert found.low is not None
+    assert found.low > 6
+    holed = {**data, "x": [None if rng.random() < 0.2 else bool(each) for each in data["x"]]}
+    undecided = measured(holed)
+    assert undecided.n_rows == N
+    assert undecided.effect == pytest.approx(7, abs=1)
+
+
+def test_rules_found_on_some_rows_are_measured_on_the_others() -> None:
+    data = table()
+    options: dict[str, Any] = {"control": NAMES, "actionable": "x", "k": 1, "adjust_model": Means()}
+    half = cr.discover(data, "y", holdout=0.4, **options).doubly_robust()
+    assert half[0].evidence is not None
+    found = half[0].evidence.doubly_robust
+    assert found is not None
+    assert found.source == "held-out rows"
+    assert found.n_rows == N - half.n_rows
+    second = cr.discover(data, "y", holdout=table(7, 300), **options).doubly_robust()
+    assert second[0].evidence is not None
+    other = second[0].evidence.doubly_robust
+    assert other is not None
+    assert (other.source, other.n_rows) == ("held-out rows", 300)
+    assert other.effect == pytest.approx(reference(table(7, 300), np.ones(300))[0], abs=1e-12)
+    assert cr.RuleSet.from_json(second.to_json()) == second
+
+
+def test_rows_without_rows_like_them_are_left_out_and_said() -> None:
+    data = table(n=900)
+    data["x"] = np.where(data["z0"] == 2, np.arange(900) % 150 == 0, data["x"]).astype(bool)
+    found = measured(data, adjust_model=Means())
+    assert found.overlap == pytest.approx(np.mean(data["z0"] < 2), abs=0.01)
+    assert sum(map(sum, found.propensities)) == 900
+
+
+def test_standard_errors_of_groups_add_up_influence_within_them() -> None:
+    influence = np.array([1.0, 1.0, -1.0, 2.0])
+    nothing = np.ones(4)
+    found = Estimate(0.0, influence, nothing > 0, 0.0, nothing, (nothing, nothing))
+    counts = np.ones(4, np.int64)
+    assert standard_error(found, counts, None) == pytest.approx(np.sqrt(7))
+    assert standard_error(found, counts, np.array([0, 0, 1, 1], np.int32)) == pytest.approx(np.sqrt(4 + 1))
+
+
+def test_what_it_needs_is_said() -> None:
+    rules = cr.discover(table(), "y", actionable="x", k=1)
+    with pytest.raises(cr.OptionError, match="no controls"):
+        rules.doubly_robust()
+    with pytest.raises(cr.OptionError, match="not compared yet"):
+        rules[0].balance()
+    with pytest.raises(cr.DataError, match="read from a file"):
+        cr.RuleSet.from_json(rules.to_json()).doubly_robust()
+    few = measured({name: values[:12] for name, values in table().items()})
+    assert few.effect is None
+    assert FOLDS == 5
+
+
+def test_balance_before_and_after() -> None:
+    data = table(n=3000)
+    rules = cr.discover(data, "y", control=["z0"], actionable="x", k=1).doubly_robust()
+    shown = rules[0].balance()
+    assert shown["control"] == ["z0"]
+    covered, others = (np.asarray(data["z0"])[data["x"] == side] for side in (True, False))
+    spread = np.sqrt((covered.var() + others.var()) / 2)
+    assert shown["before"][0] == pytest.approx((covered.mean() - others.mean()) / spread)
+    assert abs(shown["before"][0]) > 0.3
+    assert shown["strata"][0] == pytest.approx(0, abs=1e-12)
+    assert abs(shown["weighted"][0]) < 0.05
+    plotted = rules.plot("balance").plotted
+    assert plotted["control"] == ["z0"]
+    assert rules.plot("propensity").plotted["rule"].sum() == pytest.approx(1)
+    assert "Controls on both sides" in rules.to_html()
+
+
+def test_strata_of_a_prediction_alone_do_not_make_a_rule_supported() -> None:
+    rng = np.random.default_rng(0)
+    n = 1500
+    controls = {f"z{number}": rng.normal(size=n) for number in range(8)}
+    risk = 1 / (1 + np.exp(-sum(controls.values()) / 3))
+    data = {**controls, "x": rng.random(n) < 0.5}
+    data["y"] = (rng.random(n) < 0.5 * risk + np.where(data["x"], 0.4, 0.0)).astype(int)
+    rules = cr.discover(data, "y", control=list(controls), actionable="x", k=1)
+    assert rules[0].is_prognostic
+    assert rules[0].verdict.evidence == "suggestive"
+    assert any("doubly_robust()" in doubt for doubt in rules[0].verdict.doubts)
+    assert rules.doubly_robust()[0].verdict.evidence == "supported"

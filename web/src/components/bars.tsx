@@ -1,0 +1,68 @@
+import { known } from "../format";
+import type { Maybe } from "../types";
+
+interface Bar {
+  name: string;
+  value: Maybe;
+  text: string;
+  kind: "holds" | "fails";
+}
+
+interface Props {
+  holds: Maybe;
+  fails: Maybe;
+  holdsText: string;
+  failsText: string;
+  isMean: boolean;
+  coverage: number;
+  covered: string;
+}
+
+const HEIGHT = 26;
+const THIN = 10;
+
+/** Two levels as bars from 0, of shares up to 100 %, of means up to the larger one; and how many rows are meant. */
+export function TwoBars(props: Props) {
+  const bars: Bar[] = [
+    { name: "where the rule holds", value: props.holds, text: props.holdsText, kind: "holds" },
+    { name: "where it does not", value: props.fails, text: props.failsText, kind: "fails" },
+  ];
+  const values = bars.map((bar) => bar.value).filter(known);
+  const low = Math.min(0, ...values);
+  const high = props.isMean ? Math.max(0, ...values) : 1;
+  const share = (value: number): number => (100 * (value - low)) / (high - low || 1);
+  return (
+    <dl class="bars">
+      {bars.map((bar) => (
+        <div key={bar.kind} class={`bar ${bar.kind}`}>
+          <dt>{bar.name}</dt>
+          <dd>{bar.text}</dd>
+          <dd class="picture" aria-hidden="true">
+            <svg width="100%" height={HEIGHT}>
+              <rect class="track" width="100%" height={HEIGHT} rx="4" />
+              {known(bar.value) && (
+                <rect
+                  class="fill"
+                  x={`${share(Math.min(0, bar.value))}%`}
+                  width={`${Math.abs(share(bar.value) - share(0))}%`}
+                  height={HEIGHT}
+                  rx="4"
+                />
+              )}
+            </svg>
+          </dd>
+        </div>
+      ))}
+      <div class="bar covered">
+        <dt>rows it covers</dt>
+        <dd>{props.covered}</dd>
+        <dd class="picture thin" aria-hidden="true">
+          <svg width="100%" height={THIN}>
+            <rect class="track" width="100%" height={THIN} rx="3" />
+            <rect class="fill" width={`${100 * props.coverage}%`} height={THIN} rx="3" />
+          </svg>
+        </dd>
+      </div>
+    </dl>
+  );
+}

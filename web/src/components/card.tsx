@@ -1,0 +1,98 @@
+import type { Graph as Drawing, Rule, RuleView, View } from "../types";
+import { Alerts, Chips } from "./answers";
+import { Balance } from "./balance";
+import { TwoBars } from "./bars";
+import { Languages } from "./code";
+import { Dumbbells } from "./dumbbells";
+import { Estimates } from "./forest";
+import { Graph } from "./graph";
+import { Words } from "./sections";
+import { Strengths } from "./strengths";
+
+interface Props {
+  rule: Rule;
+  said: RuleView;
+  view: View;
+  controlled: boolean;
+}
+
+const SMALL_GRAPH = 15;
+
+const smallGraph = (drawing: Drawing | null): drawing is Drawing => drawing !== null && drawing.nodes.length <= SMALL_GRAPH;
+
+/** Everything about one rule, in the order in which one asks. */
+export function Card({ rule, said, view, controlled }: Props) {
+  const sensitivity = rule.evidence?.sensitivity;
+  return (
+    <div class="card">
+      {said.reading.map((sentence) => (
+        <p key={sentence}>
+          <bdi>{sentence}</bdi>
+        </p>
+      ))}
+      <Alerts alerts={said.alerts} />
+      <div class="pair">
+        <div>
+          <h3>Levels</h3>
+          <TwoBars
+            holds={rule.p_do_rule}
+            fails={rule.p_do_not_rule}
+            holdsText={said.holds}
+            failsText={said.fails}
+            isMean={view.is_mean}
+            coverage={rule.coverage}
+            covered={said.covered}
+          />
+        </div>
+        <div>
+          <h3>Estimates</h3>
+          <Estimates rule={rule} estimate={view.estimate} controlled={controlled} isMean={view.is_mean} />
+        </div>
+      </div>
+      <Chips evidence={said.evidence} claim={said.claim} />
+      {said.sections.map((section) => (
+        <section key={section.title}>
+          <h3>{section.title}</h3>
+          <Words section={section}>
+            {section.about === "confounding" && sensitivity && <Strengths found={sensitivity} />}
+          </Words>
+        </section>
+      ))}
+      {rule.strata.length > 1 && (
+        <section>
+          <h3>By stratum</h3>
+          <Dumbbells strata={rule.strata} names={said.strata} isMean={view.is_mean} />
+          {said.strata_left && <p class="muted">{said.strata_left}</p>}
+        </section>
+      )}
+      {said.balance && said.balance.length > 0 && (
+        <section>
+          <h3>Balance of the controls</h3>
+          <Balance rows={said.balance} />
+        </section>
+      )}
+      {smallGraph(view.graph) && (
+        <section>
+          <h3>In the causal graph</h3>
+          <Graph drawing={view.graph} columns={said.conditions.map(([column]) => column)} />
+        </section>
+      )}
+      {said.variants.length > 0 && (
+        <section>
+          <h3>Variants</h3>
+          <ul>
+            {said.variants.map((variant) => (
+              <li key={variant}>
+                <bdi>{variant}</bdi>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      <section>
+        <h3>Use it</h3>
+        <Languages code={said.code} />
+      </section>
+    </div>
+  );
+}

@@ -1,0 +1,122 @@
+import { difference, interval, known } from "../format";
+import type { Scale } from "../scale";
+import { scale } from "../scale";
+import type { Maybe, Rule } from "../types";
+
+interface Marks {
+  effect: Maybe;
+  low?: Maybe;
+  high?: Maybe;
+  conservative?: Maybe;
+  unadjusted?: Maybe;
+}
+
+const Diamond = ({ x, y }: { x: string; y: number }) => (
+  <svg x={x} y={y} class="point" width="1" height="1" overflow="visible">
+    <path class="unadjusted" d="M-4.5 0L0 -4.5L4.5 0L0 4.5Z" />
+  </svg>
+);
+
+/** An effect with its interval, the conservative effect as a bar and the unadjusted one as a diamond. */
+export function ForestRow({ marks, on, label }: { marks: Marks; on: Scale; label: string }) {
+  return (
+    <svg class="forest" width="100%" height="20" role="img" aria-label={label}>
+      <line class="zero" x1={on.at(0)} x2={on.at(0)} y1="0" y2="20" />
+      {known(marks.low) && known(marks.high) && (
+        <line class="between" x1={on.at(marks.low)} x2={on.at(marks.high)} y1="10" y2="10" />
+      )}
+      {known(marks.unadjusted) && <Diamond x={on.at(marks.unadjusted)} y={10} />}
+      {known(marks.effect) && <circle class="effect" cx={on.at(marks.effect)} cy="10" r="4.2" />}
+      {known(marks.conservative) && (
+        <line class="conservative" x1={on.at(marks.conservative)} x2={on.at(marks.conservative)} y1="2" y2="18" />
+      )}
+    </svg>
+  );
+}
+
+export function ForestAxis({ on, isMean }: { on: Scale; isMean: boolean }) {
+  return (
+    <svg class="axis" width="100%" height="14" aria-hidden="true">
+      {on.ticks.map((tick) => (
+        <text key={tick} x={on.at(tick)} y="11" text-anchor="middle">
+          {isMean ? difference(tick, true) : difference(tick, false).replace(/\.0$/, "")}
+        </text>
+      ))}
+    </svg>
+  );
+}
+
+export function ForestKey(props: { estimate: string; controlled: boolean; tested: boolean }) {
+  const { estimate, controlled, tested } = props;
+  return (
+    <p class="key">
+      <span>
+        <svg width="22" height="12" aria-hidden="true">
+          <line class="between" x1="0" x2="22" y1="6" y2="6" />
+          <circle class="effect" cx="11" cy="6" r="4" />
+        </svg>
+        {estimate}, 95 % interval
+      </span>
+      <span>
+        <svg width="10" height="12" aria-hidden="true">
+          <line class="conservative" x1="5" x2="5" y1="0" y2="12" />
+        </svg>
+        conservative: less a margin for chance
+      </span>
+      {controlled && (
+        <span>
+          <svg width="12" height="12" aria-hidden="true">
+            <path class="unadjusted" d="M1.5 6L6 1.5L10.5 6L6 10.5Z" />
+          </svg>
+          unadjusted
+        </span>
+      )}
+      {tested && <span>p: adjusted for the search</span>}
+    </p>
+  );
+}
+
+export const marksOf = (rule: Rule, controlled: boolean): Marks => ({
+  effect: rule.effect,
+  low: rule.interval[0],
+  high: rule.interval[1],
+  conservative: rule.reliable_effect,
+  unadjusted: controlled ? rule.marginal_effect : null,
+});
+
+export const forestScale = (rules: Rule[], controlled: boolean, isMean: boolean): Scale => {
+  const inside = (value: Maybe): Maybe => (isMean || !known(value) ? value : Math.min(Math.max(value, -1), 1));
+  return scale(rules.flatMap((rule) => Object.values(marksOf(rule, controlled)).map(inside)), [0], 4);
+};
+
+/** All estimates of one rule below each other: on searched rows, on held-out rows, by other methods. */
+export function Estimates(props: { rule: Rule; estimate: string; controlled: boolean; isMean: boolean }) {
+  const { rule, estimate, controlled, isMean } = props;
+  const rows: [string, Marks][] = [[estimate, { ...marksOf(rule, false), conservative: null }]];
+  const { honest, doubly_robust: robust } = rule.evidence ?? {};
+  if (honest) rows.push(["on held-out rows", honest]);
+  if (robust) rows.push(["doubly robust", robust]);
+  if (controlled) rows.push(["unadjusted", { effect: null, unadjusted: rule.marginal_effect }]);
+  rows.push(["conservative", { effect: null, conservative: rule.reliable_effect }]);
+  const on = scale(rows.flatMap(([, marks]) => Object.values(marks).filter(known)));
+  return (
+    <table class="estimates">
+      <caption class="hidden-text">All estimates of this rule</caption>
+      <tbody>
+        {rows.map(([name, marks]) => {
+          const shown = { ...marks, effect: marks.effect ?? marks.unadjusted ?? marks.conservative };
+          const text = interval(shown, isMean);
+          return (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td class="picture">
+                <ForestRow marks={marks} on={on} label={`${name}: ${text}`} />
+              </td>
+              <td>{text}</td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}

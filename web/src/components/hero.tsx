@@ -1,0 +1,52 @@
+import type { Rule, View } from "../types";
+import { Alerts, Chips } from "./answers";
+import { TwoBars } from "./bars";
+import { RuleWords } from "./words";
+
+/** The first screen: what was found, for whom, how sure, and what it may be called; or that nothing was found. */
+export function Hero({ view, rules }: { view: View; rules: Rule[] }) {
+  const [rule, said] = view.lead === null ? [] : [rules[view.lead], view.rules[view.lead]];
+  return (
+    <header class={`hero tone-${view.tone}`} id="finding">
+      <p class="kicker">
+        {view.source && (
+          <>
+            <bdi>{view.source}</bdi> ·{" "}
+          </>
+        )}
+        {view.table}
+      </p>
+      {rule && said ? (
+        <>
+          <h1>
+            {view.headline[0]} <RuleWords conditions={said.conditions} />
+          </h1>
+          <p class="levels">
+            <bdi>{view.headline[1]}</bdi>
+          </p>
+          <TwoBars
+            holds={rule.p_do_rule}
+            fails={rule.p_do_not_rule}
+            holdsText={said.holds}
+            failsText={said.fails}
+            isMean={view.is_mean}
+            coverage={rule.coverage}
+            covered={said.covered}
+          />
+          <p class="measured">
+            {view.noun[0]?.toUpperCase()}
+            {view.noun.slice(1)} <b>{said.estimate}</b>, {view.adjusted}. Conservative: {said.conservative}.{" "}
+            {said.p && !said.evidence.why.includes(said.p) && `${said.p}.`}
+          </p>
+          <Chips evidence={said.evidence} claim={said.claim} />
+          <Alerts alerts={view.alerts} />
+        </>
+      ) : (
+        <>
+          <h1>{view.headline[1]}</h1>
+          {view.warning && <p class="measured">{view.warning}</p>}
+        </>
+      )}
+    </header>
+  );
+}

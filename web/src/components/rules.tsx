@@ -1,0 +1,240 @@
+import { useMemo, useState } from "preact/hooks";
+import { known, number, percent } from "../format";
+import type { Page, Rule, RuleView } from "../types";
+import { Tag } from "./answers";
+import { Card } from "./card";
+import { ForestAxis, ForestKey, ForestRow, forestScale, marksOf } from "./forest";
+import { Scatter } from "./scatter";
+import { RuleWords, sharedConditions } from "./words";
+
+type Key = "place" | "rule" | "evidence" | "effect" | "conservative" | "p" | "coverage";
+type Order = "ascending" | "descending";
+
+const TONES = ["good", "caution", "bad", "none"];
+const FIRST: Record<Key, Order> = {
+  place: "ascending",
+  rule: "ascending",
+  evidence: "ascending",
+  effect: "descending",
+  conservative: "descending",
+  p: "ascending",
+  coverage: "descending",
+};
+
+function valueOf(key: Key, place: number, rule: Rule, said: RuleView): number | string | null | undefined {
+  switch (key) {
+    case "place":
+      return place;
+    case "rule":
+      return said.text;
+    case "evidence":
+      return TONES.indexOf(said.evidence.tone);
+    case "effect":
+      return rule.effect;
+    case "conservative":
+      return rule.reliable_effect;
+    case "p":
+      return rule.p_value;
+    case "coverage":
+      return rule.coverage;
+  }
+}
+
+/** An estimate and its interval on two lines. */
+function Estimate({ text }: { text: string }) {
+  const [number, interval] = text.split(/ (?=\()/);
+  return (
+    <>
+      <b>{number}</b> {interval && <span>{interval}</span>}
+    </>
+  );
+}
+
+interface Props {
+  page: Page;
+  controlled: boolean;
+  open: Set<number>;
+  onToggle: (place: number, open?: boolean) => void;
+  printing: boolean;
+}
+
+/** The list of rules with a forest plot, linked to effect × coverage; a rule opens to its card. */
+export function Rules({ page: { result, view }, controlled, open, onToggle, printing }: Props) {
+  const [wanted, want] = useState("");
+  const [kept, keep] = useState<Record<string, boolean>>({});
+  const [[key, order], sort] = useState<[Key, Order]>(["place", "ascending"]);
+  const [active, activate] = useState<number | null>(null);
+  const on = useMemo(() => forestScale(result.rules, controlled, view.is_mean), []);
+  const shared = useMemo(() => sharedConditions(view.rules), []);
+  const tested = result.rules.some((rule) => known(rule.p_value));
+  const places = view.rules
+    .map((_, place) => place)
+    .filter((place) => {
+      const said = view.rules[place];
+      if (!said || (said.hidden && !kept[said.hidden])) return false;
+      return said.text.toLowerCase().includes(wanted.trim().toLowerCase());
+    })
+    .sort((a, b) => compare(a, b));
+  const groups = [
+    { why: "redundant", label: "redundant rules" },
+    { why: "variant", label: "near-duplicates" },
+  ].map((group) => ({ ...group, n: view.rules.filter((rule) => rule.hidden === group.why).length }));
+
+  function compare(a: number, b: number): number {
+    const [one, other] = [a, b].map((place) => {
+      const [rule, said] = [result.rules[place], view.rules[place]];
+      return rule && said ? valueOf(key, place, rule, said) : null;
+    });
+    if (one === null || one === undefined) return other === null || other === undefined ? a - b : 1;
+    if (other === null || other === undefined) return -1;
+    const sign = order === "ascending" ? 1 : -1;
+    const found = typeof one === "string" ? one.localeCompare(String(other)) : one - Number(other);
+    return sign * found || a - b;
+  }
+
+  const heading = (name: Key, words: string, looks = "") => (
+    <th scope="col" class={looks} aria-sort={key === name ? order : undefined}>
+      <button
+        type="button"
+        onClick={() => {
+          const opposite = FIRST[name] === "ascending" ? "descending" : "ascending";
+          sort([name, key === name && order === FIRST[name] ? opposite : FIRST[name]]);
+        }}
+      >
+        {words}
+      </button>
+    </th>
+  );
+
+  const step = (event: KeyboardEvent): void => {
+    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+    const buttons = [...document.querySelectorAll<HTMLButtonElement>(".open-rule")];
+    const place = buttons.indexOf(event.target as HTMLButtonElement);
+    const next = buttons[place + (event.key === "ArrowDown" ? 1 : -1)];
+    if (place >= 0 && next) {
+      event.preventDefault();
+      next.focus();
+    }
+  };
+
+  return (
+    <>
+      <div class="tools">
+        <input
+          type="search"
+          id="filter"
+          placeholder="Filter rules"
+          aria-label="Filter rules"
+          value={wanted}
+          onInput={(event) => want(event.currentTarget.value)}
+        />
+        {groups
+          .filter((group) => group.n > 0)
+          .map(({ why, label, n }) => (
+            <label key={why}>
+              <input
+                type="checkbox"
+                checked={kept[why] ?? false}
+                onChange={(event) => keep({ ...kept, [why]: event.currentTarget.checked })}
+              />{" "}
+              {label} ({n})
+            </label>
+          ))}
+        <span id="shown" class="muted" aria-live="polite">
+          {places.length} of {view.rules.length} shown
+        </span>
+      </div>
+      <ForestKey estimate={view.estimate} controlled={controlled} tested={tested} />
+      <table class="rules" onKeyDown={step}>
+        <thead>
+          <tr>
+            {heading("place", "#")}
+            {heading("rule", "rule", "words")}
+            {heading("evidence", "evidence", "words")}
+            <td class="picture">
+              <ForestAxis on={on} isMean={view.is_mean} />
+            </td>
+            {heading("effect", view.estimate)}
+            {heading("conservative", `conservative ${view.noun}`)}
+            {tested && heading("p", "p")}
+            {heading("coverage", "coverage")}
+          </tr>
+        </thead>
+        {places.map((place) => {
+          const [rule, said] = [result.rules[place], view.rules[place]];
+          if (!rule || !said) return null;
+          const isOpen = open.has(place);
+          return (
+            <tbody key={place} id={`rule-${place + 1}`} class={active === place ? "active" : undefined}>
+              <tr
+                class="head"
+                onMouseEnter={() => activate(place)}
+                onMouseLeave={() => activate(null)}
+                onClick={() => {
+                  if (!String(window.getSelection())) onToggle(place);
+                }}
+              >
+                <td class="place">{place + 1}</td>
+                <th scope="row" class="words">
+                  <button
+                    type="button"
+                    class="open-rule"
+                    aria-expanded={isOpen}
+                    onFocus={() => activate(place)}
+                    onBlur={() => activate(null)}
+                  >
+                    <RuleWords conditions={said.conditions} shared={shared} />
+                  </button>
+                  {said.hidden && <span class="tag">{said.hidden === "variant" ? "near-duplicate" : said.hidden}</span>}
+                  {said.variants.length > 0 && (
+                    <span class="tag">
+                      + {said.variants.length} variant{said.variants.length > 1 ? "s" : ""}
+                    </span>
+                  )}
+                </th>
+                <td class="words">
+                  <Tag answer={said.evidence} />
+                </td>
+                <td class="picture">
+                  <ForestRow
+                    marks={marksOf(rule, controlled)}
+                    on={on}
+                    label={`${said.estimate}; conservative ${said.conservative}`}
+                  />
+                </td>
+                <td class="effect" data-label={view.estimate}>
+                  <Estimate text={said.estimate} />
+                </td>
+                <td data-label="conservative">{said.conservative}</td>
+                {tested && <td data-label="p">{known(rule.p_value) ? number(rule.p_value, 3) : "–"}</td>}
+                <td data-label="coverage">{percent(rule.coverage)}</td>
+              </tr>
+              {(isOpen || printing) && (
+                <tr class="detail">
+                  <td colSpan={tested ? 8 : 7}>
+                    <Card rule={rule} said={said} view={view} controlled={controlled} />
+                  </td>
+                </tr>
+              )}
+            </tbody>
+          );
+        })}
+      </table>
+      {view.lead !== null && places.length > 1 && (
+        <>
+          <h3>Effect and coverage</h3>
+          <Scatter
+            rules={result.rules}
+            views={view.rules}
+            shown={places}
+            noun={view.noun}
+            isMean={view.is_mean}
+            active={active}
+            onActive={activate}
+            onOpen={(place) => onToggle(place, true)}
+          />
+        </>
+      )}
+    </>
+  );
+}

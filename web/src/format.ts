@@ -1,0 +1,40 @@
+// Numbers as in causalrules.text: a real minus sign, "5.4 %", differences of probabilities in points.
+import type { Maybe } from "./types";
+
+export const known = (value: Maybe): value is number => typeof value === "number" && Number.isFinite(value);
+
+const minus = (text: string): string => text.replace("-", "−");
+
+export function number(value: Maybe, places = 1): string {
+  return known(value) ? minus(value.toFixed(places)) : "–";
+}
+
+export function percent(value: Maybe, places = 1): string {
+  return known(value) ? `${number(100 * value, places)} %` : "–";
+}
+
+export function amount(value: Maybe): string {
+  if (!known(value)) return "–";
+  const digits = value === 0 ? 0 : Math.min(10, Math.max(0, 3 - Math.floor(Math.log10(Math.abs(value)))));
+  return minus(value.toLocaleString("en-US", { maximumFractionDigits: digits }));
+}
+
+export const count = (value: number): string => value.toLocaleString("en-US");
+
+export function level(value: Maybe, isMean: boolean): string {
+  return isMean ? amount(value) : percent(value);
+}
+
+export function difference(value: Maybe, isMean: boolean): string {
+  return isMean ? amount(value) : number(known(value) ? 100 * value : value);
+}
+
+export function interval(measured: { effect: Maybe; low?: Maybe; high?: Maybe }, isMean: boolean): string {
+  if (!known(measured.effect)) return "not measurable";
+  const unit = isMean ? "" : " points";
+  const ends =
+    known(measured.low) && known(measured.high)
+      ? ` (${difference(measured.low, isMean)} to ${difference(measured.high, isMean)})`
+      : "";
+  return `${difference(measured.effect, isMean)}${unit}${ends}`;
+}

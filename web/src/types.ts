@@ -1,0 +1,170 @@
+// The result's JSON (docs/json.md) and the words that go with it (report/view.py). Parts that were not computed are
+// absent or null.
+
+export type Maybe = number | null | undefined;
+
+export interface Stratum {
+  n: number;
+  p_rule: Maybe;
+  p_not_rule: Maybe;
+  difference: Maybe;
+  overlap: boolean;
+}
+
+export interface Measured {
+  effect: Maybe;
+  low?: Maybe;
+  high?: Maybe;
+}
+
+export interface ControlStrength {
+  control: string;
+  strength: Maybe;
+  gamma?: Maybe;
+}
+
+export interface Sensitivity {
+  e_value: Maybe;
+  e_value_limit: Maybe;
+  gamma?: Maybe;
+  gamma_limit?: Maybe;
+  controls: ControlStrength[];
+}
+
+export interface Balance {
+  name: string;
+  before: Maybe;
+  after: Maybe;
+}
+
+export interface RuleEvidence {
+  honest?: Measured | null;
+  doubly_robust?: Measured | null;
+  sensitivity?: Sensitivity | null;
+}
+
+export interface Rule {
+  effect: Maybe;
+  interval: [Maybe, Maybe];
+  marginal_effect: Maybe;
+  reliable_effect: Maybe;
+  p_do_rule: Maybe;
+  p_do_not_rule: Maybe;
+  coverage: number;
+  n_covered: number;
+  p_value: Maybe;
+  value: Maybe;
+  strata: Stratum[];
+  evidence?: RuleEvidence | null;
+  identification?: { open_path?: string[] } | null;
+}
+
+export interface Result {
+  question: { control?: string[] | string | null };
+  rules: Rule[];
+  n_rows: number;
+}
+
+export type Tone = "good" | "caution" | "bad" | "none";
+
+export interface Answer {
+  word: string;
+  tone: Tone;
+  why: string;
+}
+
+export interface Alert {
+  title: string;
+  text: string;
+}
+
+export interface Section {
+  title: string;
+  sentences: string[];
+  headings: string[];
+  rows: string[][];
+  about: string;
+}
+
+export type Condition = [column: string, verb: string, value: string];
+
+export interface RuleView {
+  text: string;
+  conditions: Condition[];
+  evidence: Answer;
+  claim: Answer;
+  holds: string;
+  fails: string;
+  estimate: string;
+  conservative: string;
+  p: string;
+  covered: string;
+  reading: string[];
+  alerts: Alert[];
+  hidden: string | null;
+  variants: string[];
+  strata: string[];
+  strata_left: string;
+  sections: Section[];
+  balance?: Balance[];
+  code: [language: string, code: string][];
+}
+
+export interface GraphNode {
+  name: string;
+  label: string;
+  role: string;
+  x: number;
+  y: number;
+}
+
+export interface GraphEdge {
+  arrow: "->" | "<->" | "--";
+  from: string;
+  to: string;
+  through: [number, number][];
+  criteria: string[];
+  harmful: boolean;
+}
+
+export interface Graph {
+  width: number;
+  height: number;
+  nodes: GraphNode[];
+  edges: GraphEdge[];
+}
+
+export interface View {
+  title: string;
+  outcome: string;
+  source: string;
+  table: string;
+  noun: string;
+  estimate: string;
+  adjusted: string;
+  is_mean: boolean;
+  tone: Tone;
+  lead: number | null;
+  headline: [before: string, after: string];
+  alerts: Alert[];
+  meaning: string;
+  proof: string;
+  warning: string;
+  ranking: string;
+  hidden: string[];
+  rules: RuleView[];
+  sections: Section[];
+  graph: Graph | null;
+  asked: [name: string, value: string][];
+  graph_says: string;
+  assumed: string;
+  assumptions: string[];
+  command: string;
+  call: string;
+  versions: string;
+}
+
+export interface Page {
+  result: Result;
+  view: View;
+}
