@@ -130,7 +130,13 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     if question.own_controls:
         raise OptionError("name the columns to adjust for, or let discover() choose them", parameter="control")
     roles = resolve(
-        table, question.target, question.outcome, question.actions or columns, question.control, question.weights
+        table,
+        question.target,
+        question.outcome,
+        question.actions or columns,
+        question.control,
+        question.weights,
+        question.groups,
     )
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
@@ -251,9 +257,9 @@ def _roles(table: Table, question: Question, graph: CausalGraph | None) -> Roles
             )
         control = None
         if actionable is None:
-            taken = {target, question.weights, *graph.latent}
+            taken = {target, question.weights, question.groups, *graph.latent}
             actionable = [name for name in graph.nodes if name in table.names and name not in taken]
-    return resolve(table, target, outcome, actionable, control, question.weights)
+    return resolve(table, target, outcome, actionable, control, question.weights, question.groups)
 
 
 def _parts(table: Table, roles: Roles, question: Question, adjustments: Adjustments) -> Parts:

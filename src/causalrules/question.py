@@ -147,6 +147,13 @@ class Question:
     weights: str | None = option(
         None, Column(), "Column with the number of times each row counts.", panel=QUESTION, fitted=False
     )
+    groups: str | None = option(
+        None,
+        Column(),
+        "Column that tells which rows belong together, such as the visits of a patient: they are split, sampled and "
+        "shuffled as a whole, and standard errors allow for it.",
+        panel=QUESTION,
+    )
     na_values: str | Sequence[str] = option(
         (),
         Texts(),

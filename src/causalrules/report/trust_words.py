@@ -52,7 +52,8 @@ def why_not(rule: RuleResult, rules: RuleSet) -> list[str]:
     """Say what speaks against a rule or is not known, and which conditions do not earn their place."""
     said = [f"why not: {'; '.join(rule.verdict.doubts)}"] if rule.verdict.doubts else []
     known = None if rule.evidence is None else rule.evidence.conditions
-    if known is None or not rule.superfluous or rule.length == 1:
+    found = rule.verdict.evidence in ("supported", "suggestive")
+    if known is None or not found or not rule.superfluous or rule.length == 1:
         return said
     named = ", ".join(f"{each.text} (p {each.p_value:.2g})" for each in rule.superfluous)
     left = f"{describe(rule.simpler)}: {rules.noun} {difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"

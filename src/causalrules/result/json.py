@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from causalrules.data.table import default_library
+from causalrules.estimators import Grouped
 from causalrules.exceptions import DataError, FileError, GraphError, NoSuchFileError, OptionError, RoleError
 from causalrules.graph.admissibility import Admissibility
 from causalrules.graph.assumptions import assumptions
@@ -211,6 +212,7 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
         "verdict": {**to_json(rule.verdict), "strong": rule.verdict.strong},
         "evidence": to_json(rule.evidence),
         "identification": to_json(rule.identification),
+        **({} if rule.grouped is None else {"grouped": to_json(rule.grouped)}),
     }
 
 
@@ -244,6 +246,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         "evidence": from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
         "decrease": question.direction == "decrease",
         "by_length": isinstance(question.beta, tuple),
+        "grouped": _read_grouped(payload.get("grouped")),
         "control": from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
     }
     if payload.get("variants") is not None:
@@ -279,6 +282,13 @@ def _read_variant(payload: Any, question: Question) -> Variant:
     return Variant(rule, from_json(float, payload.get("shared"), "variants.shared"))
 
 
+def _read_grouped(payload: Any) -> Grouped | None:
+    if payload is None:
+        return None
+    error, degrees, n_groups = from_json(tuple[float, float, int], payload, "grouped")
+    return Grouped(error, degrees, n_groups)
+
+
 def _beta(question: Question, length: int) -> float:
     beta: Any = question.beta
     return float(beta[min(length, len(beta) - 1)] if isinstance(beta, tuple) else beta)
@@ -312,7 +322,8 @@ def _question(payload: Any) -> Question:
     known = {"missing": "false", "control_bins": 4, "adjust": "strata", **known}
     known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
     known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
-    known["weights"] = from_json(str | None, known.get("weights"), "question.weights")  # type: ignore[arg-type]
+    for name in ("weights", "groups"):
+        known[name] = from_json(str | None, known.get(name), f"question.{name}")  # type: ignore[arg-type]
     try:
         return Question(**known)
     except OptionError as error:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from causalrules import estimators
 from causalrules.data.reading import read
-from causalrules.estimators import Side
+from causalrules.estimators import Estimate, Grouped, Side
 from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
 from causalrules.language.strata import SCORES
@@ -191,6 +191,8 @@ class RuleResult:
         Whether the search was for rules that decrease the outcome.
     by_length
         Whether `beta` is that of the rule's length, with a margin for extreme rows.
+    grouped
+        Where rows belong together in groups, the standard error that allows for it.
     control
         The columns that the rule is adjusted for.
     circumstances
@@ -214,6 +216,7 @@ class RuleResult:
     scored: tuple[StratumSums, ...] = ()
     decrease: bool = False
     by_length: bool = False
+    grouped: Grouped | None = None
     control: tuple[str, ...] = ()
     circumstances: Circumstances | None = field(default=None, compare=False)
     near: tuple[Variant, ...] | None = field(default=None, compare=False)
@@ -443,7 +446,12 @@ class RuleResult:
     @cached_property
     def standard_error(self) -> float:
         """Standard error of `effect`."""
-        return estimators.estimate(*self.sides, binary=not self.is_mean).standard_error
+        return self._estimate(0.95).standard_error
+
+    def _estimate(self, confidence: float) -> Estimate:
+        if self.grouped is not None:
+            return estimators.grouped_estimate(self.effect, self.grouped, confidence, binary=not self.is_mean)
+        return estimators.estimate(*self.sides, confidence, binary=not self.is_mean)
 
     @cached_property
     def interval(self) -> Interval:
@@ -465,7 +473,7 @@ class RuleResult:
         Interval
             Its two ends.
         """
-        found = estimators.estimate(*self.sides, confidence, binary=not self.is_mean)
+        found = self._estimate(confidence)
         return Interval(found.low, found.high)
 
     @cached_property
@@ -675,6 +683,7 @@ def rule_results(problem: Problem, packed: Packed, question: Question, found: Fo
             "decrease": problem.comparison.decrease,
             "by_length": isinstance(beta, tuple),
             "control": problem.roles.control,
+            "grouped": problem.grouped(conditions),
         }
         if problem.roles.outcome.is_mean:
             scored = _level_sums(sides, problem.comparison.values)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from causalrules.data.table import Table
 from causalrules.graph.adjustment import Adjustments, adjustments
@@ -26,7 +27,7 @@ from causalrules.search import run as search
 from causalrules.search.core import Packed
 from causalrules.search.deadline import Deadline
 from causalrules.search.nearest import nearest, ratio_of
-from causalrules.search.problem import Problem, prepare
+from causalrules.search.problem import Problem, prepare, with_controls
 from causalrules.search.run import Found, Progress
 from causalrules.search.similarity import Coverage
 
@@ -179,10 +180,15 @@ class Parts:
         number = self.number(conditions)
         return ratio_of(self.packed(number), self.problems[number].comparison, question, conditions)
 
+    @cached_property
+    def _whole(self) -> Packed:
+        """All columns of all rows, whatever their controls."""
+        whole = self.problems[0]
+        return replace(whole, rows=replace(whole.rows, language=replace(self.language, offered=None))).pack()
+
     def are_same(self, one: Sequence[int], other: Sequence[int]) -> bool:
         """Return whether two rules hold on the same rows and fail on the same."""
-        packed = self.packed(self.number(one))
-        counts = [packed.count(each) for each in (one, other, sorted({*one, *other}))]
+        counts = [self._whole.count(each) for each in (one, other, sorted({*one, *other}))]
         return all(np.array_equal(counts[0][side], each[side]) for each in counts[1:] for side in (0, 1))
 
 
@@ -272,10 +278,11 @@ def prepare_parts(table: Table, roles: Roles, question: Question, adjustments: A
         (control,) = groups
         return Parts((prepare(table, replace(roles, control=control), question),))
     problems: list[Problem] = []
-    language: Language | None = None
+    problem = prepare(table, roles, question)
+    known: dict[tuple[str, bytes], NDArray[np.int32]] = {}
     for control, sets in sorted(groups.items()):
-        problem = prepare(table, replace(roles, control=control), question, language)
         language = replace(problem.language, offered=tuple(sets))
         if language.offered_numbers:
-            problems.append(replace(problem, rows=replace(problem.rows, language=language)))
+            one = with_controls(problem, table, control, question, known)
+            problems.append(replace(one, rows=replace(one.rows, language=language)))
     return Parts(tuple(problems))

@@ -121,6 +121,8 @@ class LocalRows(Rows):
         Value of the target, where its level does not say it.
     record
         Record of the table that each row is; None if they are in the table's order.
+    group
+        Number of the group of each row; None if each row stands for itself.
     """
 
     stratum: NDArray[np.int32]
@@ -130,6 +132,7 @@ class LocalRows(Rows):
     reference: NDArray[np.uint8] | None = None
     target: NDArray[np.float64] | None = None
     record: NDArray[np.int64] | None = None
+    group: NDArray[np.int64] | None = None
 
     is_local = True
 
@@ -213,8 +216,12 @@ def local_rows(
     outcome: Outcome,
     comparison: Comparison,
     reference: tuple[str, NDArray[np.bool_]] | None = None,
+    groups: str | None = None,
 ) -> LocalRows:
-    """Code the rows of a table in memory; `reference` is a column and which of its values the reference rows have."""
+    """Code the rows of a table in memory.
+
+    `reference` is a column and which of its values the reference rows have; `groups` the column of their groups.
+    """
     columns = (table.codes(name, language.ends[name]) for name in language.columns)
     positions = table.codes(outcome.column, np.arange(len(outcome.level)))
     return LocalRows(
@@ -232,7 +239,17 @@ def local_rows(
         target=None
         if outcome.is_exact
         else np.asarray(table.histogram(outcome.column).values.sortable, np.float64)[positions],
+        group=None if groups is None else group_codes(table, groups),
     )
+
+
+def group_codes(table: Table, name: str) -> NDArray[np.int64]:
+    """Return the number of the group of each row; a row whose group is missing is a group of its own."""
+    n_groups = len(table.histogram(name).values)
+    codes = table.codes(name, np.arange(n_groups)).astype(np.int64)
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = n_groups + np.arange(len(alone))
+    return codes
 
 
 def packed(batch: Batch, language: Language, n_strata: int, comparison: Comparison) -> PackedTable:

@@ -1,0 +1,291 @@
+"""Many controls: what is found, how biased it is, and whether intervals cover (docs/controls.md).
+
+Run `python -m benchmarks.controls` with the names of parts (simulation, noise, lalonde, ihdp, time) and `--repeats N`;
+results are added to benchmarks/results/controls.json. LaLonde and IHDP need the folder of their files in
+CAUSALRULES_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import math
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import causalrules as cr
+
+RESULTS = Path(__file__).parent / "results" / "controls.json"
+# The planted effect, and the effect of a column that has none.
+EFFECT = 0.12
+Columns = dict[str, Any]
+
+
+def confounded(n: int, n_controls: int, shape: str, rng: np.random.Generator, effect: float = EFFECT) -> Columns:
+    """Controls that decide both the outcome and "null"; "cause" and two columns of noise are independent of them."""
+    controls = rng.normal(size=(n, n_controls))
+    weights = np.ones(n_controls) / math.sqrt(n_controls)
+    if shape == "linear":
+        risk = controls @ weights
+    else:
+        bent = np.abs(controls) - math.sqrt(2 / math.pi)
+        risk = 0.7 * (controls @ weights) + bent @ weights + 0.3 * controls[:, 0] * controls[:, 1]
+    columns: Columns = {f"z{number}": controls[:, number] for number in range(n_controls)}
+    columns["null"] = rng.random(n) < 1 / (1 + np.exp(-risk))
+    for name in ("cause", "noise1", "noise2"):
+        columns[name] = rng.random(n) < 0.5
+    chance = (1 - EFFECT) / (1 + np.exp(-1.2 * risk)) + effect * columns["cause"]
+    columns["y"] = (rng.random(n) < chance).astype(int)
+    return columns
+
+
+def names(columns: Columns) -> list[str]:
+    return [name for name in columns if name.startswith("z")]
+
+
+def regression(columns: Columns, name: str) -> float:
+    """The coefficient of a column in a linear regression on it and the controls."""
+    design = np.column_stack([np.ones(len(columns["y"])), columns[name], *(columns[each] for each in names(columns))])
+    return float(np.linalg.lstsq(design.astype(float), columns["y"].astype(float), rcond=None)[0][1])
+
+
+def simulation(repeats: int) -> list[dict[str, Any]]:
+    rows = []
+    for shape in ("linear", "bent"):
+        for n_controls in (8, 20, 50):
+            for n in (2_000, 5_000, 20_000):
+                rows.append(_cell(shape, n_controls, n, repeats))
+                print(rows[-1], flush=True)
+    return rows
+
+
+def _cell(shape: str, n_controls: int, n: int, repeats: int) -> dict[str, Any]:
+    first: dict[str, list[bool]] = {"none": [], "strata": [], "auto": []}
+    bias: dict[str, list[float]] = {"none": [], "prognostic": [], "regression": [], "doubly robust": []}
+    covered = []
+    for repeat in range(repeats):
+        columns = confounded(n, n_controls, shape, np.random.default_rng([n, n_controls, repeat]))
+        asked: dict[str, Any] = {"actionable": ["null", "cause", "noise1", "noise2"], "k": 1, "max_length": 2}
+        for how in first:
+            options = {} if how == "none" else {"control": names(columns), "adjust": how}
+            found = cr.discover(columns, "y", **asked, **options, progress=False)
+            first[how].append(bool(found) and found[0].text == "cause = True")
+        rules = cr.evaluate(
+            columns, ["null = True", "cause = True"], "y", control=names(columns), adjust="prognostic"
+        ).doubly_robust(progress=False)
+        bias["none"].append(rules[0].marginal_effect)
+        bias["prognostic"].append(rules[0].effect)
+        bias["regression"].append(regression(columns, "null"))
+        for rule, truth in zip(rules, (0.0, EFFECT), strict=True):
+            found_effect = rule.evidence.doubly_robust
+            covered.append(found_effect.low <= truth <= found_effect.high)
+        bias["doubly robust"].append(rules[0].evidence.doubly_robust.effect)
+    return {
+        "part": "simulation",
+        "shape": shape,
+        "controls": n_controls,
+        "rows": n,
+        "repeats": repeats,
+        "planted first": {how: float(np.mean(each)) for how, each in first.items()},
+        "bias": {how: float(np.mean(each)) for how, each in bias.items()},
+        "coverage": float(np.mean(covered)),
+        "intervals": len(covered),
+    }
+
+
+def noise(repeats: int) -> list[dict[str, Any]]:
+    """False findings under strong confounding by ten controls: no column has an effect, and all are confounded."""
+    rows = []
+    for n in (2_000, 5_000):
+        beyond = supported = nominal = 0
+        for repeat in range(repeats):
+            rng = np.random.default_rng([7, n, repeat])
+            columns = confounded(n, 10, "bent", rng, effect=0.0)
+            risk = sum(columns[name] for name in names(columns)) / math.sqrt(10)
+            for place in range(5):
+                columns[f"x{place}"] = rng.random(n) < 1 / (1 + np.exp(-risk + 0.5 * rng.normal(size=n)))
+            rules = cr.discover(
+                columns,
+                "y",
+                control=names(columns),
+                actionable=["null", "cause", "noise1", *(f"x{place}" for place in range(5))],
+                k=1,
+                max_length=2,
+                progress=False,
+            )
+            beyond += bool(rules) and rules[0].value > 0
+            judged = rules.doubly_robust(progress=False)
+            supported += bool(judged) and judged[0].verdict.evidence == "supported"
+            found = judged[0].evidence.doubly_robust
+            nominal += found.low > 0
+        rows.append(
+            {
+                "part": "noise",
+                "rows": n,
+                "repeats": repeats,
+                "conservative effect above 0": beyond,
+                "doubly robust interval above 0": nominal,
+                "supported": supported,
+            }
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
+def folder() -> Path | None:
+    place = Path(os.environ.get("CAUSALRULES_DATA", "data"))
+    if not (place / "lalonde_nsw_dw.csv").is_file():
+        print(f"skipped: no files of LaLonde and IHDP in {place}; set CAUSALRULES_DATA")
+        return None
+    return place
+
+
+def read(path: Path) -> dict[str, list[str]]:
+    opened: Any = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+    with opened as file:
+        table = list(csv.DictReader(file))
+    return {name: [row[name] for row in table] for name in table[0]}
+
+
+def lalonde(repeats: int) -> list[dict[str, Any]]:
+    if (place := folder()) is None:
+        return []
+    experiment = read(place / "lalonde_nsw_dw.csv")
+    rows = []
+    for others in ("psid_controls", "cps_controls.csv.gz", "psid_controls3", "cps_controls3"):
+        path = place / (f"lalonde_{others}" if others.endswith("gz") else f"lalonde_{others}.csv")
+        table = read(path)
+        shared = [name for name in experiment if name in table and name != "data_id"]
+        columns: Columns = {
+            name: np.array(
+                [
+                    float(value)
+                    for value, treated in zip(experiment[name], experiment["treat"], strict=True)
+                    if float(treated) == 1
+                ]
+                + [float(value) for value in table[name]]
+            )
+            for name in shared
+        }
+        columns["treat"] = columns["treat"].astype(int)
+        columns["employed"] = (columns["re78"] > 0).astype(int)
+        controls = [name for name in shared if name not in ("treat", "re78")]
+        for target, truth in (("employed", 0.111), ("re78", 1794.0)):
+            (rule,) = cr.evaluate(
+                {name: columns[name] for name in (*controls, "treat", target)},
+                "treat >= 1",
+                target,
+                control=controls,
+                adjust="prognostic",
+            ).doubly_robust(progress=False)
+            found = rule.evidence.doubly_robust
+            rows.append(
+                {
+                    "part": "lalonde",
+                    "compared with": others.split(".")[0],
+                    "target": target,
+                    "experiment": truth,
+                    "unadjusted": rule.marginal_effect,
+                    "prognostic": rule.effect,
+                    "doubly robust": found.effect,
+                    "low": found.low,
+                    "high": found.high,
+                    "overlap": found.overlap,
+                    "clipped": found.clipped,
+                    "balance": rule.balance(),
+                }
+            )
+            print({name: value for name, value in rows[-1].items() if name != "balance"}, flush=True)
+    return rows
+
+
+def ihdp(repeats: int) -> list[dict[str, Any]]:
+    if (place := folder()) is None:
+        return []
+    table = read(place / "ihdp_npci_1-10.csv.gz")
+    number = {name: np.array(values, float) for name, values in table.items()}
+    rows = []
+    for replication in sorted(set(number["replication"].tolist())):
+        chosen = number["replication"] == replication
+        columns: Columns = {name: values[chosen] for name, values in number.items()}
+        controls = [name for name in columns if name.startswith("x")]
+        truth = float(np.mean(columns["mu1"] - columns["mu0"]))
+        data = {name: columns[name] for name in controls} | {
+            "treatment": columns["treatment"].astype(int),
+            "y": columns["y_factual"],
+        }
+        (rule,) = cr.evaluate(data, "treatment >= 1", "y", control=controls, adjust="prognostic").doubly_robust()
+        found = rule.evidence.doubly_robust
+        design = np.column_stack([np.ones(chosen.sum()), data["treatment"], *(data[name] for name in controls)])
+        linear = float(np.linalg.lstsq(design, data["y"], rcond=None)[0][1])
+        rows.append(
+            {
+                "part": "ihdp",
+                "replication": replication,
+                "truth": truth,
+                "unadjusted": rule.marginal_effect,
+                "regression": linear,
+                "prognostic": rule.effect,
+                "doubly robust": found.effect,
+                "low": found.low,
+                "high": found.high,
+            }
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
+def timing(repeats: int) -> list[dict[str, Any]]:
+    """Fitting 50,000 rows of 20 controls, and the search beside one in as many given strata."""
+    columns = confounded(50_000, 20, "linear", np.random.default_rng(0))
+    asked: dict[str, Any] = {"actionable": ["null", "cause", "noise1", "noise2"], "progress": False}
+    start, processor = time.perf_counter(), time.process_time()
+    rules = cr.discover(columns, "y", control=names(columns), **asked)
+    whole, spent = time.perf_counter() - start, time.process_time() - processor
+    given = {**columns, "stratum": np.arange(50_000) % rules.n_strata}
+    other = cr.discover(given, "y", control="stratum", categorical=["stratum"], **asked)
+    found = {
+        "part": "time",
+        "rows": 50_000,
+        "controls": 20,
+        "seconds": whole,
+        "processor seconds": spent,
+        "strata": rules.n_strata,
+        "search": rules.seconds,
+        "search in given strata": other.seconds,
+    }
+    print(found, flush=True)
+    return [found]
+
+
+PARTS: dict[str, Callable[[int], list[dict[str, Any]]]] = {
+    "simulation": simulation,
+    "noise": noise,
+    "lalonde": lalonde,
+    "ihdp": ihdp,
+    "time": timing,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"of {list(PARTS)}")
+    parser.add_argument("--repeats", type=int, default=100)
+    asked = parser.parse_args()
+    known = json.loads(RESULTS.read_text()) if RESULTS.is_file() else []
+    for part in asked.parts or PARTS:
+        found = PARTS[part](asked.repeats)
+        if found:
+            known = [row for row in known if row["part"] != part] + found
+            RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
