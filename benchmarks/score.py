@@ -1,7 +1,7 @@
 """How far the score can be trusted: noise above 0, power, and what it costs beside the paper's score.
 
-`python benchmarks/score.py [noise|power|cost|tail|limits …] [--tables N] [--print]` writes the figures as they come
-to benchmarks/results/score-*.json and prints them as Markdown. Times are CPU seconds of one thread, so that a busy
+`python benchmarks/score.py [noise|power|cost|tail|limits|named …] [--tables N] [--print]` writes the figures as they
+come to benchmarks/results/score-*.json and prints them as Markdown. Times are CPU seconds of one thread, so that a busy
 machine matters less.
 """
 
@@ -638,14 +638,6 @@ def _other_arms(rng: Generator, big: bool) -> tuple[Columns, Question]:
     return {"arm": arm, "z": z, "y": y.astype(int)}, question
 
 
-def _other_column(rng: Generator) -> tuple[Columns, Question]:
-    """A rule that does not name the arm is compared with the reference all the same."""
-    arm = rng.choice(["placebo", "drug"], 1000)
-    y = (rng.random(1000) < np.where(arm == "drug", 0.6, 0.3)).astype(int)
-    columns = {"arm": arm, "x": rng.normal(size=1000), "y": y}
-    return columns, Question("y", 1, None, ["x"], reference={"arm": "placebo"}, max_length=1)
-
-
 def _weights(rng: Generator) -> tuple[Columns, Question]:
     columns = {"x": rng.normal(size=200), "y": rng.integers(0, 2, 200), "w": np.full(200, 50)}
     return columns, Question("y", 1, None, ["x"], weights="w", max_length=1)
@@ -666,7 +658,6 @@ LIMITS: dict[str, tuple[int, Callable[[Generator], tuple[Columns, Question]]]] =
     "missing by the outcome and its own value": (20, lambda rng: _missing_by_both(rng, 2_000)),
     "arm like the reference, another harmful, 1 stratum": (200, lambda rng: _other_arms(rng, True)),
     "arm like the reference, another harmful, 100 strata": (50, lambda rng: _other_arms(rng, False)),
-    "reference, and a rule on another column": (20, _other_column),
     "weights of 50 that are not numbers of rows": (50, _weights),
     "numeric confounder, 20,000 rows, default bins": (20, lambda rng: _binned(rng, None)),
     "numeric confounder, 20,000 rows, 4 bins": (20, lambda rng: _binned(rng, 4)),
@@ -700,6 +691,81 @@ def limits_section(rows: Sequence[Row]) -> str:
     return table(["no effect, but", "tables", "with a rule above 0"], shown)
 
 
+# ---------------------------------------------------------------- named rules
+
+NAMED = ("outcome", "normal", "lognormal", "counts")
+COMPARED = ("all other rows", "missing at random", "missing by the outcome", "reference, another arm harmful")
+NAMED_ROWS, SHUFFLES = 300, 99
+
+
+def named_table(rng: Generator, kind: str, compared: str, effect: float) -> tuple[Columns, dict[str, Any]]:
+    """One arm with the same effect in each of three strata, which move the target and the arm."""
+    n = NAMED_ROWS
+    z = rng.integers(0, 3, n)
+    arms = np.array(["none", "drug", "other"] if "reference" in compared else ["none", "drug"])
+    arm = arms[np.minimum((rng.random(n) * (len(arms) + 0.3 * z)).astype(int), len(arms) - 1)]
+    if kind == "outcome":
+        y = (rng.random(n) < 0.3 + 0.1 * z + effect * (arm == "drug") - 0.2 * (arm == "other")).astype(float)
+    else:
+        noise = {"normal": rng.normal(size=n), "lognormal": rng.lognormal(0, 1, n), "counts": rng.poisson(1.0, n)}
+        y = noise[kind] + z + effect * (arm == "drug") - 2.0 * (arm == "other")
+    values = arm.astype(object)
+    if compared == "missing at random":
+        values[rng.random(n) < 0.3] = None
+    elif compared == "missing by the outcome":
+        values[(y > np.median(y) - (kind == "outcome")) & (rng.random(n) < 0.5)] = None
+    asked: dict[str, Any] = {"control": "z", **({"outcome": 1} if kind == "outcome" else {})}
+    if "reference" in compared:
+        asked["reference"] = {"arm": "none"}
+    return {"arm": values, "z": z.astype(str), "y": y}, asked
+
+
+def _one_named(kind: str, compared: str, effect: float, n_tables: int, patience: float) -> Row:
+    """How often the 95 % interval of a rule named in advance holds the truth; without effect, how often p ≤ 5 %."""
+    import causalrules as cr
+
+    start, done, inside, tested, significant = time.perf_counter(), 0, 0, 0, 0
+    while done < n_tables and time.perf_counter() - start < patience:
+        columns, asked = named_table(np.random.default_rng([done, len(kind), len(compared)]), kind, compared, effect)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rules = cr.evaluate(columns, "arm = drug", "y", **asked)
+            inside += rules[0].interval.low <= effect <= rules[0].interval.high
+            if effect == 0 and done % 3 == 0:
+                shuffled = rules.significance(SHUFFLES, seed=done, n_jobs=1, progress=False)
+                tested += 1
+                significant += bool((shuffled[0].p_value or 0.0) <= 0.05)
+        done += 1
+    row: Row = {"target": kind, "compared": compared, "effect": effect, "tables": done, "inside": inside}
+    return row | {"tested": tested, "significant": significant}
+
+
+def named(n_tables: int, patience: float) -> list[_Call]:
+    return [
+        _Call(_one_named, (kind, compared, effect, 5 * n_tables, patience))
+        for kind in NAMED
+        for compared in COMPARED
+        for effect in (0.0, 0.2)
+        # Rows that are selected by the outcome do not show the effect of the whole; only that there is none.
+        if effect == 0 or compared != "missing by the outcome"
+    ]
+
+
+def named_section(rows: Sequence[Row]) -> str:
+    shown = [
+        [
+            r["target"],
+            r["compared"],
+            f"{r['effect']:g}",
+            integer(r["tables"]),
+            f"{100 * r['inside'] / r['tables']:.1f} %",
+            f"{100 * r['significant'] / r['tested']:.1f} % of {r['tested']}" if r["tested"] else "",
+        ]
+        for r in rows
+    ]
+    return table(["target", "compared", "effect", "tables", "95 % interval holds it", "p ≤ 5 %"], shown)
+
+
 # ---------------------------------------------------------------- running
 
 
@@ -729,6 +795,7 @@ PARTS: dict[str, tuple[Callable[..., Any], Callable[[Sequence[Row]], str]]] = {
     "cost": (cost, cost_section),
     "tail": (tail, tail_section),
     "limits": (limits, limits_section),
+    "named": (named, named_section),
 }
 
 

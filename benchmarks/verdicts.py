@@ -29,7 +29,7 @@ Columns = dict[str, Any]
 RESULTS = ROOT / "benchmarks" / "results"
 N_ROWS = 1000
 # How often each part of trust() repeats the search.
-REPEATS: dict[str, Any] = {"permutations": 99, "replicates": 20, "splits": 5}
+REPEATS: dict[str, Any] = {"permutations": 39, "replicates": 10, "splits": 5}
 GRAPH = "z -> x; z -> y; x -> y; w0 -> y; w1 -> y; w2 -> y"
 CONFOUNDERS = ("strong", "weak", "numeric")
 

@@ -327,7 +327,8 @@ def _ordered(
 class Coded(NamedTuple):
     """Rows as codes: the stratum and target of each, the codes of each column (−1 where missing), and conditions.
 
-    A condition is a column with its lowest and highest code. `reference` are the rows to compare with, if given.
+    A condition is a column with its lowest and highest code. `reference` are the rows to compare with, if given, and
+    `codes` their column, lowest and highest code: a rule without a condition that excludes these fails nowhere.
     """
 
     strata: Sequence[int]
@@ -337,6 +338,7 @@ class Coded(NamedTuple):
     weights: Sequence[int]
     unknown: bool = False
     reference: frozenset[int] | None = None
+    codes: tuple[int, int, int] | None = None
 
     @property
     def everything(self) -> Extension:
@@ -349,7 +351,9 @@ class Coded(NamedTuple):
         rows = [i for i in self.everything if self.reference is None or i not in self.reference]
         holds = frozenset(i for i in rows if low <= codes[i] <= high and codes[i] >= 0)
         if self.reference is not None:
-            return holds, frozenset(rows)
+            assert self.codes is not None
+            excludes = column == self.codes[0] and (high < self.codes[1] or self.codes[2] < low)
+            return holds, frozenset(rows) if excludes else self.everything
         return holds, holds | frozenset(i for i in rows if self.unknown and codes[i] < 0)
 
     def values(self, rows: Extension, stratum: int) -> list[float]:
@@ -432,6 +436,49 @@ def coded_top_k(
     return ordered[:k]
 
 
+def _share(table: Coded, one: CodedRule, other: CodedRule) -> float:
+    """The Jaccard similarity of the rows that two rules cover."""
+    return table.size(one.covered & other.covered) / table.size(one.covered | other.covered)
+
+
+def coded_different(
+    table: Coded, ordered: Sequence[CodedRule], *, k: int, similarity: float, leaders: Sequence[CodedRule] = ()
+) -> list[CodedRule]:
+    """Of rules in their order: the first, then always the first that resembles none before it and is above 0."""
+    listed: list[CodedRule] = []
+    for rule in ordered:
+        if len(listed) == k or ((listed or leaders) and rule.value <= TIED):
+            break
+        if all(_share(table, rule, other) < similarity for other in (*leaders, *listed)):
+            listed.append(rule)
+    return listed
+
+
+def coded_front(table: Coded, ordered: Sequence[CodedRule]) -> list[CodedRule]:
+    """Of rules in their order: the first, then always the first that covers more rows and is above 0."""
+    listed: list[CodedRule] = []
+    for rule in ordered:
+        if listed and rule.value <= TIED:
+            break
+        if all(table.size(rule.covered) > table.size(other.covered) for other in listed):
+            listed.append(rule)
+    return listed
+
+
+def coded_near(
+    table: Coded,
+    ordered: Sequence[CodedRule],
+    leader: CodedRule,
+    others: Sequence[CodedRule] = (),
+    *,
+    k: int,
+    similarity: float,
+) -> list[CodedRule]:
+    """The first k rules that resemble one rule, do not cover the same rows, and resemble none of the others."""
+    near = [rule for rule in ordered if similarity <= _share(table, rule, leader) < 1]
+    return [rule for rule in near if all(_share(table, rule, other) < similarity for other in others)][:k]
+
+
 class Asked(NamedTuple):
     """A question about a table, coded: a column for each condition, in the order of the alphabet."""
 
@@ -451,8 +498,12 @@ def asked(
     control_bins: int,
     unknown: bool,
     reference: Callable[[Row], bool] | None = None,
+    naming: str = "",
 ) -> Asked:
-    """The rows with a target as codes: 1 where a condition holds, 0 where it fails, −1 where its column is missing."""
+    """The rows with a target as codes: 1 where a condition holds, 0 where it fails, −1 where its column is missing.
+
+    `naming` is the one condition that excludes the reference rows.
+    """
     observed = {i: row for i, row in enumerate(rows) if target(row) is not None}
     ids = list(observed)
     label = strata(observed, control, max_bins, control_bins)
@@ -474,5 +525,6 @@ def asked(
         weights=[1] * len(ids),
         unknown=unknown,
         reference=None if reference is None else frozenset(k for k, i in enumerate(ids) if reference(observed[i])),
+        codes=next(((place, 0, 0) for place, which in enumerate(order) if texts[which] == naming), None),
     )
     return Asked(table, len(number), [texts[place] for place in order], ids)

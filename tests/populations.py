@@ -1,4 +1,4 @@
-"""The populations of benchmarks/trust.py, whose effects are known exactly."""
+"""The benchmarks of trust, whose populations have effects that are known."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from types import ModuleType
 
 
-def benchmark() -> ModuleType:
-    """The benchmark, whose populations have effects that are known exactly."""
+def benchmark(name: str = "trust") -> ModuleType:
+    """Return a benchmark as a module."""
     spec = importlib.util.spec_from_file_location(
-        "benchmarks_trust", Path(__file__).parents[1] / "benchmarks" / "trust.py"
+        f"benchmarks_{name}", Path(__file__).parents[1] / "benchmarks" / f"{name}.py"
     )
     assert spec is not None
     assert spec.loader is not None

@@ -13,9 +13,15 @@ from oracle import Coded
 
 TARGET = "y"
 # The paper's estimator and comparison, for tests of what it finds.
-RELIABLE: dict[str, Any] = {"estimator": "reliable", "beta": 2.0, "missing": "false", "control_bins": 4}
-# The paper's comparison alone: what `oracle.top_k` takes for granted.
-FALSE: dict[str, Any] = {"missing": "false", "control_bins": 4}
+RELIABLE: dict[str, Any] = {
+    "estimator": "reliable",
+    "beta": 2.0,
+    "similarity": None,
+    "missing": "false",
+    "control_bins": 4,
+}
+# The paper's comparison and list alone: what `oracle.top_k` takes for granted.
+FALSE: dict[str, Any] = {"similarity": None, "missing": "false", "control_bins": 4}
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,8 @@ def coded_tables(draw: st.DrawFn, max_rows: int = 30) -> tuple[Coded, list[float
                 conditions.append((index, 0, code))
                 conditions.append((index, code, 2**31 - 1))
     reference = draw(st.none() | st.none() | st.frozensets(st.integers(0, n - 1), min_size=1))
+    low = draw(st.integers(0, 3))
+    codes = (draw(st.integers(0, len(columns) - 1)), low, low + draw(st.sampled_from([0, 0, 1])))
     table = Coded(
         strata=column(n_strata - 1),
         target=[levels[code] for code in column(n_levels - 1)],
@@ -131,6 +139,7 @@ def coded_tables(draw: st.DrawFn, max_rows: int = 30) -> tuple[Coded, list[float
         weights=column(3) if draw(st.integers(0, 3)) == 0 else [1] * n,
         unknown=draw(st.booleans()),
         reference=reference,
+        codes=None if reference is None else codes,
     )
     return table, levels, n_strata
 

@@ -94,6 +94,7 @@ def all_questions() -> st.SearchStrategy[dict[str, Any]]:
         "control_bins": st.integers(2, 5),
         "direction": st.sampled_from(["increase", "decrease"]),
         "error_rate": st.sampled_from([0.05, 0.5]),
+        "similarity": st.sampled_from([None, 0.3, 0.5, 0.5]),
     }
     return st.builds(lambda old, new: {**old, **new}, questions(), st.fixed_dictionaries(more))
 
@@ -126,6 +127,7 @@ def brute_force(
         control_bins=question["control_bins"],
         unknown=question["missing"] == "unknown",
         reference=(lambda row: row["x0"] is False) if reference else None,
+        naming="x0 = True" if reference else "",
     )
     rules = oracle.coded_rules(
         asked.table,
@@ -151,8 +153,13 @@ def test_every_way_to_compare_is_equal_to_brute_force(
     asked, rules = brute_force(small, question, beta, reference)
     n = len(asked.row_ids)
     least = next(rows for rows in range(n + 1) if rows / n >= question["min_coverage"])
-    about_list = {"k": question["k"], "min_rows": least, "redundant": question["redundant"]}
-    expected = oracle.coded_top_k(asked.table, rules, **about_list)
+    about_list = {"min_rows": least, "redundant": question["redundant"]}
+    expected = oracle.coded_top_k(asked.table, rules, k=len(rules), **about_list)
+    k, similarity = question["k"], question["similarity"]
+    if similarity is None:
+        expected = expected[:k]
+    else:
+        expected = oracle.coded_different(asked.table, expected, k=k, similarity=similarity)
     assert found.optimal
     if isinstance(beta, tuple) and expected and expected[0].value <= 0:
         # No rule stands out: those with the most effect for their margin come first, at whatever value.

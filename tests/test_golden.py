@@ -27,6 +27,7 @@ PAPER: dict[str, Any] = {
     "max_bins": 8,
     "min_coverage": 0.0,
     "redundant": True,
+    "similarity": None,
     "missing": "false",
     "control_bins": 4,
     "seed": 0,

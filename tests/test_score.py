@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import causalrules as cr
 from causalrules.data.reading import read
+from causalrules.exceptions import RoleError
 from causalrules.language.language import Language, build_language
 from causalrules.question import Question
 from causalrules.search.margins import beta_of_rules, betas, count_rules
@@ -352,6 +353,24 @@ def test_a_column_without_effect_stays_below_0_where_it_is_missing_by_the_outcom
         return {"x": x, "y": y}
 
     assert false_alarms(draw, 40) <= 4
+
+
+def test_with_a_reference_every_rule_names_its_column() -> None:
+    rng = np.random.default_rng(0)
+    arm, x = rng.choice(["placebo", "drug", "more"], 600), rng.normal(size=600)
+    data = {"arm": arm, "x": x, "y": (rng.random(600) < np.where(arm == "placebo", 0.2, 0.7)).astype(int)}
+    asked: dict[str, Any] = {"outcome": 1, "reference": {"arm": "placebo"}}
+    rules = discover(data, **asked, k=30, max_length=2)
+    assert len(rules) == 30
+    assert all(any(c.column == "arm" and c.value != "placebo" for c in rule.conditions) for rule in rules)
+    for rule in ("x >= 0", "arm = placebo", "arm = placebo and x >= 0"):
+        with pytest.raises(RoleError, match="does not exclude the reference rows; add a condition on 'arm'"):
+            cr.evaluate(data, [rule, "arm = drug"], "y", **asked)
+    named = cr.evaluate(data, "arm = drug and x >= 0", "y", **asked)[0]
+    assert named.n_covered == ((arm == "drug") & (x >= 0)).sum()
+    assert named.n_failing == (arm == "placebo").sum()
+    with pytest.raises(RoleError, match=r"no condition is about 'arm'.* make it actionable"):
+        cr.discover(data, "y", **asked, actionable="x")
 
 
 def test_an_outcome_that_the_strata_decide_is_no_error() -> None:

@@ -37,17 +37,26 @@ typedef struct {
     uint64_t min_rows;
     int32_t irredundant;
     double floor;
+    uint32_t wanted; /* 0 the k best rules; 1 each shares less than `similarity` of its rows (Jaccard) with those before
+                        it, and but for the first each is above 0; 2 each covers more rows than those before it, the
+                        same; 3 the k best of those that share `similarity` of their rows with the first leader, and less
+                        with the others. */
+    double similarity;
+    size_t n_leaders; /* rules that come before those to be found: lengths[n_leaders] and their conditions */
+    const size_t *lengths;
+    const uint32_t *conditions;
     size_t n_offered; /* 0: rules may be on any columns */
     const uint64_t *offered; /* else, for each set of columns that they may be on, two words of bits, the lower first */
 } SearchOptions;
 
 /* A cell is a stratum and a level of the target; the levels of a stratum stand side by side, lowest first.
    missing: what a missing value (a negative code) means to a condition: 0 it does not hold, 1 unknown, 2 unknown and
-   the first pass has no columns. reference: compare with the reference rows, not with all that are not covered. */
+   the first pass has no columns. reference_…: column, lowest and highest code of the reference rows, to compare with these
+   and not with all that are not covered; a negative column for none. */
 Builder *cr_builder_new(size_t n_propositions, const uint32_t *columns, const int32_t *low, const int32_t *high,
                         size_t n_columns, size_t n_strata, size_t n_levels, size_t weight_bits, uint32_t missing,
-                        int32_t reference);
-/* columns: read only where missing is 1 and reference 0. */
+                        int32_t reference_column, int32_t reference_low, int32_t reference_high);
+/* columns: read only where missing is 1 and there are no reference rows. */
 int32_t cr_builder_size(Builder *builder, size_t n_rows, const int32_t *strata, const uint16_t *outcomes,
                         const uint64_t *weights, const int32_t *const *columns);
 int32_t cr_builder_fill(Builder *builder, size_t n_rows, const int32_t *strata, const uint16_t *outcomes,
@@ -62,8 +71,8 @@ void cr_table_free(Table *table);
 
 Search *cr_search_new(const Table *table, const Estimation *estimation, const SearchOptions *options);
 int32_t cr_search_step(const Search *search, double seconds, size_t threads, Status *status);
-/* Fills values[k], lengths[k] and, one rule after the other, conditions[capacity]; returns the number of rules,
-   or, when capacity is too small, minus the capacity that is needed. */
+/* Fills values, lengths and, one rule after the other, conditions, with room for `capacity` numbers each; returns the
+   number of rules, or, when capacity is too small, minus the capacity that is needed. */
 int64_t cr_search_rules(const Search *search, double *values, size_t *lengths, uint32_t *conditions,
                         size_t capacity);
 void cr_search_free(Search *search);

@@ -1,7 +1,8 @@
 //! A search as a list of numbers, to be written down and gone on with later.
 
 use crate::estimator::Score;
-use crate::expand::{Family, Node};
+use crate::expand::{Again, Family, Node};
+use crate::ideas::Candidate;
 use crate::layout::Layout;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,17 +19,23 @@ pub struct State {
     pub ties: Option<usize>,
     pub open: Vec<Node>,
     pub entries: Vec<(Score, Vec<u64>, Vec<u32>)>,
+    /// The rules of a list that are settled, and those that wait.
+    pub found: Vec<Candidate>,
+    pub seen: Vec<Candidate>,
 }
 
 impl State {
-    pub fn write(&self) -> Vec<u64> {
+    pub fn write<'a>(&'a self) -> Vec<u64> {
         let mut families: Vec<&Arc<Family>> = Vec::new();
         let mut places: HashMap<*const Family, u64> = HashMap::new();
+        let opened = |node: &'a Node| node.again.as_ref().and_then(|again| again.opened.as_ref());
         for node in &self.open {
-            places.entry(Arc::as_ptr(&node.family)).or_insert_with(|| {
-                families.push(&node.family);
-                families.len() as u64 - 1
-            });
+            for family in std::iter::once(&node.family).chain(opened(node)) {
+                places.entry(Arc::as_ptr(family)).or_insert_with(|| {
+                    families.push(family);
+                    families.len() as u64 - 1
+                });
+            }
         }
         let mut out = Writer(vec![FORMAT]);
         for score in [self.entrance, self.threshold, self.left_out, self.left_tied] {
@@ -48,12 +55,26 @@ impl State {
         for node in &self.open {
             let family = places[&Arc::as_ptr(&node.family)];
             out.0.extend([node.bound as u64, family, node.index as u64]);
+            out.0.extend([node.least, node.most, node.length as u64]);
+            out.0.push(u64::from(node.again.is_some()));
+            if let Some(again) = &node.again {
+                let opened = again.opened.as_ref();
+                let opened = opened.map_or(u64::MAX, |family| places[&Arc::as_ptr(family)]);
+                out.0.extend([again.offered as u64, opened]);
+            }
         }
         out.0.push(self.entries.len() as u64);
         for (value, counts, conditions) in &self.entries {
             out.0.push(*value as u64);
             out.0.extend_from_slice(counts);
             out.list(conditions);
+        }
+        for rules in [&self.found, &self.seen] {
+            out.0.push(rules.len() as u64);
+            for rule in rules {
+                out.0.extend([rule.value as u64, rule.n_covered]);
+                out.list(&rule.conditions);
+            }
         }
         out.0
     }
@@ -86,10 +107,27 @@ impl State {
             if !is_root && index as usize >= family.order.len() {
                 return Err(BROKEN.to_string());
             }
+            let [least, most, length, was_expanded] = input.take()?;
+            let again = match was_expanded {
+                0 => None,
+                _ => {
+                    let [offered, opened] = input.take()?;
+                    let opened = match opened {
+                        u64::MAX => None,
+                        place => Some(families.get(place as usize).ok_or(BROKEN)?.clone()),
+                    };
+                    let offered = offered as Score;
+                    Some(Arc::new(Again { opened, offered }))
+                }
+            };
             Ok(Node {
                 bound: bound as Score,
                 family,
                 index: index as usize,
+                least,
+                most,
+                length: length as usize,
+                again,
             })
         });
         let open = open.collect::<Result<_, _>>()?;
@@ -103,6 +141,7 @@ impl State {
             Ok((value as Score, counts, input.list()?))
         });
         let entries = entries.collect::<Result<_, _>>()?;
+        let [found, seen] = [input.rules()?, input.rules()?];
         if !input.rest.is_empty() {
             return Err(BROKEN.to_string());
         }
@@ -116,12 +155,14 @@ impl State {
             ties: (ties != 0).then_some(ties as usize),
             open,
             entries,
+            found,
+            seen,
         })
     }
 }
 
 /// The first of the numbers: another one for another order of those that follow.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 
 const BROKEN: &str = "the checkpoint is damaged or of another search";
 
@@ -150,6 +191,19 @@ impl<'a> Reader<'a> {
         let (numbers, rest) = self.rest.split_first_chunk::<N>().ok_or(BROKEN)?;
         self.rest = rest;
         Ok(*numbers)
+    }
+
+    fn rules(&mut self) -> Result<Vec<Candidate>, String> {
+        let [length] = self.take()?;
+        let rules = (0..length).map(|_| {
+            let [value, n_covered] = self.take()?;
+            Ok(Candidate {
+                value: value as Score,
+                n_covered,
+                conditions: self.list()?,
+            })
+        });
+        rules.collect()
     }
 
     fn list(&mut self) -> Result<Vec<u32>, String> {

@@ -19,12 +19,14 @@ pub struct Rulebook {
     pub min_rows: u64,
     /// Only rules that beat each of their generalisations are wanted.
     pub irredundant: bool,
+    /// Are ties settled by the number of conditions as the search goes?
+    pub by_length: bool,
     /// Only rules on these sets of columns are wanted.
     pub offered: Option<Arc<Offered>>,
 }
 
 /// Values are compared to 2⁻³⁶: sums that are equal on paper may differ in their last bits, and are ties all the same.
-const TIED: Score = 1 << 16;
+pub const TIED: Score = 1 << 16;
 
 fn settle(score: Score) -> Score {
     (score + TIED / 2) & !(TIED - 1)
@@ -43,6 +45,9 @@ impl Rulebook {
     /// At least the value of every rule of `length` or more conditions in the box, or, if that is below the goal,
     /// something below the goal.
     pub fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score {
+        if self.layout().n_failing(low) == 0 {
+            return Score::MIN; // no rule of the box fails anywhere
+        }
         settle(self.estimator.bound(low, high, length, goal))
     }
 
@@ -112,7 +117,10 @@ impl Rulebook {
     /// Which rules stand for a set of rows? All minimal ones, in which no condition could be left out, where the number
     /// of conditions matters; else one that the closure of the rows decides, see [`leave_out_found_elsewhere`].
     pub fn visits_minimal(&self) -> bool {
-        self.max_length != usize::MAX || self.estimator.is_by_length() || self.offered.is_some()
+        self.max_length != usize::MAX
+            || self.by_length
+            || self.estimator.is_by_length()
+            || self.offered.is_some()
     }
 }
 
@@ -133,6 +141,21 @@ pub struct Node {
     pub bound: Score,
     pub family: Arc<Family>,
     pub index: usize,
+    /// The fewest and the most rows that a rule below it covers.
+    pub least: u64,
+    pub most: u64,
+    /// The fewest conditions of a rule that it leads to, where ties are settled by them; else 0.
+    pub length: usize,
+    /// What has been done already, if it was expanded before and part of it was put off.
+    pub again: Option<Arc<Again>>,
+}
+
+/// What is known of a rule that was expanded before.
+pub struct Again {
+    /// The children that are nodes of their own by now, in the family's order.
+    pub opened: Option<Arc<Family>>,
+    /// Children worth this or more have been offered.
+    pub offered: Score,
 }
 
 impl Node {
@@ -146,7 +169,34 @@ impl Node {
                 best: Score::MIN,
             }),
             index: usize::MAX,
+            least: 0,
+            most: u64::MAX,
+            length: 0,
+            again: None,
         }
+    }
+
+    /// The same rule with what is left of it: nothing that is worth more than `bound`.
+    pub fn put_off(&self, bound: Score, length: usize, again: Again) -> Node {
+        Node {
+            bound: bound.min(self.bound),
+            length,
+            again: Some(Arc::new(again)),
+            ..self.clone()
+        }
+    }
+
+    /// Children worth this or more have been offered.
+    fn offered(&self) -> Score {
+        self.again
+            .as_ref()
+            .map_or(Score::MAX, |again| again.offered)
+    }
+
+    /// The children that are nodes of their own by now.
+    fn opened(&self) -> &[u32] {
+        let opened = self.again.as_ref().and_then(|again| again.opened.as_ref());
+        opened.map_or(&[], |family| &family.order)
     }
 
     pub fn is_root(&self) -> bool {
@@ -188,14 +238,14 @@ impl PartialOrd for Node {
 }
 impl Ord for Node {
     fn cmp(&self, other: &Node) -> Ordering {
-        self.bound.cmp(&other.bound)
+        (self.bound, other.length).cmp(&(other.bound, self.length))
     }
 }
 
 /// Who decides what is good enough, and takes what is found.
 pub trait Judge {
-    /// Is a branch in which nothing exceeds this bound not worth entering?
-    fn is_hopeless(&self, bound: Score) -> bool;
+    /// Is a branch in which nothing exceeds this bound, and no rule has fewer conditions, not worth entering?
+    fn is_hopeless(&self, bound: Score, length: usize) -> bool;
     /// Whatever is below this is hopeless.
     fn goal(&self) -> Score;
     /// Is the best that a branch can reach, `bound`, a tie with a rule that is known already, and is that rule the
@@ -203,6 +253,18 @@ pub trait Judge {
     fn is_known(&self, branch: &Branch) -> bool;
     /// A rule with its value and counts; it covers at least one row and fails on one.
     fn offer(&mut self, value: Score, counts: &[u64], conditions: &[u32]);
+    /// May what is hopeless now be wanted later, if it is worth this?
+    fn may_return(&self, _bound: Score) -> bool {
+        false
+    }
+    /// Rules below this value are not offered, but may return.
+    fn offers_from(&self) -> Score {
+        Score::MIN
+    }
+    /// Rules that cover fewer rows are not wanted, now or later.
+    fn min_rows(&self) -> u64 {
+        0
+    }
 }
 
 /// What can be reached from a node: rules that cover all rows of its core and only rows of its own.
@@ -285,6 +347,29 @@ struct Child {
     slot: usize,
 }
 
+/// What was put off when a rule was expanded: the best among its children, and among what they lead to.
+struct Rest {
+    children: Score,
+    further: Score,
+}
+
+impl Rest {
+    fn nothing() -> Rest {
+        Rest {
+            children: Score::MIN,
+            further: Score::MIN,
+        }
+    }
+
+    /// The node for it, if any of it may be wanted later. `length` is the number of the node's own conditions.
+    fn node(&self, node: &Node, length: usize, again: Again, judge: &dyn Judge) -> Option<Node> {
+        let bound = self.children.max(self.further);
+        let longer = usize::from(self.children < bound);
+        let node = || node.put_off(bound, length + 1 + longer, again);
+        (bound != Score::MIN && judge.may_return(bound)).then(node)
+    }
+}
+
 /// Buffers that live as long as a worker does.
 #[derive(Default)]
 pub struct Expander {
@@ -339,9 +424,17 @@ impl Losses {
 
 /// Offers all children of rules that may take one condition more and no further; `parent` is the place of the rule that
 /// all of them come from. Such rules are by far the most, and asked for together they cost less.
-pub fn finish(book: &Rulebook, nodes: &[&Node], parent: &dyn Place, judge: &mut dyn Judge) {
+/// Returns what was put off.
+pub fn finish(
+    book: &Rulebook,
+    nodes: &[&Node],
+    parent: &dyn Place,
+    judge: &mut dyn Judge,
+) -> Vec<Node> {
     let layout = book.layout();
     let width = layout.width();
+    let (from, min_rows) = (judge.offers_from(), judge.min_rows());
+    let mut put_off = Vec::new();
     let last = |node: &&Node| node.family.order[node.index];
     let children: Vec<u32> = nodes.iter().map(last).collect();
     let candidates: Vec<Vec<u32>> = nodes
@@ -354,23 +447,37 @@ pub fn finish(book: &Rulebook, nodes: &[&Node], parent: &dyn Place, judge: &mut 
         let best = book.best_so_far(nodes[index], own);
         let mut conditions = nodes[index].conditions();
         let length = conditions.len() + 1;
+        let offered = nodes[index].offered();
+        let mut left = Rest::nothing();
         for (&proposition, counts) in candidates[index].iter().zip(counts.chunks(width)) {
             let rest = total(counts);
             let excludes = rest < size || !book.is_no_use_alone(&conditions, proposition);
             if excludes && book.is_rule_of(layout, counts, rest) {
                 let value = book.value(counts, length);
-                if !book.irredundant || value > best {
+                if book.irredundant && value <= best || layout.n_covered(counts) < min_rows {
+                    continue;
+                }
+                if value < from {
+                    left.children = left.children.max(value);
+                } else if value < offered {
                     conditions.push(proposition);
                     judge.offer(value, counts, &conditions);
                     conditions.pop();
                 }
             }
         }
+        let again = Again {
+            opened: None,
+            offered: from.min(offered),
+        };
+        put_off.extend(left.node(nodes[index], length - 1, again, judge));
     });
+    put_off
 }
 
 impl Expander {
-    /// Offers all children of the rule at `place`, and returns those that must be expanded in turn, strongest first.
+    /// Offers all children of the rule at `place`, and returns those that must be expanded in turn, strongest first;
+    /// at the end, what was put off, which may be those too.
     pub fn expand(
         &mut self,
         book: &Rulebook,
@@ -388,9 +495,7 @@ impl Expander {
         let counts_of = |slot: usize| &counts[slot * width..(slot + 1) * width];
         let size = total(own);
         let best = book.best_so_far(node, own);
-        let useless = |bound: Score, judge: &dyn Judge| {
-            judge.is_hopeless(bound) || (book.irredundant && bound <= best)
-        };
+        let is_useless = |bound: Score| book.irredundant && bound <= best;
         let goal = |judge: &dyn Judge| match book.irredundant {
             true => judge.goal().max(best.saturating_add(1)),
             false => judge.goal(),
@@ -398,70 +503,105 @@ impl Expander {
 
         // Children that may take no further condition need no bound.
         let is_last = length + 1 >= book.max_length;
-        // Where rules of more conditions are worth less, a child's own value is no part of its bound.
-        let by_length = book.estimator.is_by_length();
+        // Where rules of more conditions are worth less, a child's own value is no part of its bound. Where they may be
+        // wanted later, children are offered even if they lead nowhere now.
+        let (from, offered) = (judge.offers_from(), node.offered());
+        let is_offered_first = book.estimator.is_by_length() || book.by_length;
+        let min_rows = book.min_rows.max(judge.min_rows());
         let bounded = length + 2;
         let nothing = vec![0; width];
+        let mut rest = Rest::nothing();
         let mut children: Vec<Child> = Vec::new();
+        let mut opened: Vec<Child> = Vec::new();
         for (slot, &proposition) in candidates.iter().enumerate() {
             let counts = counts_of(slot);
-            let rest = total(counts);
-            let excludes = rest < size || !book.is_no_use_alone(&conditions, proposition);
-            if !excludes || layout.n_covered(counts) < book.min_rows {
+            let left = total(counts);
+            let excludes = left < size || !book.is_no_use_alone(&conditions, proposition);
+            if !excludes || layout.n_covered(counts) < min_rows {
                 continue;
             }
-            let mut offer = |judge: &mut dyn Judge| {
+            let mut offer = |judge: &mut dyn Judge, rest: &mut Rest| {
                 let value = book.value(counts, length + 1);
-                if book.is_rule_of(layout, counts, rest) && (!book.irredundant || value > best) {
+                if !book.is_rule_of(layout, counts, left) || is_useless(value) {
+                    return;
+                }
+                if value < from {
+                    rest.children = rest.children.max(value);
+                } else if value < offered {
                     conditions.push(proposition);
                     judge.offer(value, counts, &conditions);
                     conditions.pop();
                 }
             };
             if is_last {
-                offer(judge);
+                offer(judge, &mut rest);
                 continue;
             }
-            if by_length {
-                offer(judge);
+            if is_offered_first {
+                offer(judge, &mut rest);
+            }
+            let mut child = Child {
+                proposition,
+                bound: node.bound,
+                slot,
+            };
+            if node.opened().contains(&proposition) {
+                opened.push(child);
+                continue;
             }
             let bound = book.bound(&nothing, counts, bounded, goal(judge));
-            let bound = bound.min(node.bound);
-            if useless(bound, judge) {
+            child.bound = bound.min(node.bound);
+            if is_useless(child.bound) {
                 continue;
             }
-            children.push(Child {
-                proposition,
-                bound,
-                slot,
-            });
-            if !by_length {
-                offer(judge);
+            if judge.is_hopeless(child.bound, bounded) {
+                rest.further = rest.further.max(child.bound);
+                continue;
+            }
+            children.push(child);
+            if !is_offered_first {
+                offer(judge, &mut rest);
             }
         }
+        let mut again = Again {
+            opened: node.again.as_ref().and_then(|again| again.opened.clone()),
+            offered: from.min(offered),
+        };
         if is_last {
-            return Vec::new();
+            return Vec::from_iter(rest.node(node, length, again, judge));
         }
         // Every descendant of every child contains the rows that satisfy all candidates. Children that cannot reach far
         // enough for that drop out of all branches, which may leave more such rows, and so on.
         loop {
-            let candidates: Vec<u32> = children.iter().map(|child| child.proposition).collect();
+            let all = children.iter().chain(&opened);
+            let candidates: Vec<u32> = all.map(|child| child.proposition).collect();
+            let n_children = children.len();
             let Some(core) = place.common_core(&candidates) else {
                 break;
             };
             children.retain_mut(|child| {
                 let bound = book.bound(&core, counts_of(child.slot), bounded, goal(judge));
                 child.bound = child.bound.min(bound);
-                !useless(child.bound, judge)
+                let stays = !is_useless(child.bound);
+                if stays && judge.is_hopeless(child.bound, bounded) {
+                    rest.further = rest.further.max(child.bound);
+                    return false;
+                }
+                stays
             });
-            if children.len() == candidates.len() {
+            if children.len() == n_children {
                 break;
             }
         }
         if children.is_empty() {
-            return Vec::new();
+            return Vec::from_iter(rest.node(node, length, again, judge));
         }
         children.sort_by_key(|child| (child.bound, child.proposition));
+        let n_new = children.len();
+        // Those that were opened before have taken their places at the end.
+        let place_of = |child: &Child| node.opened().iter().position(|&p| p == child.proposition);
+        opened.sort_by_key(place_of);
+        children.append(&mut opened);
 
         let family = Arc::new(Family {
             order: children.iter().map(|child| child.proposition).collect(),
@@ -481,7 +621,7 @@ impl Expander {
         // From the strongest child, which may take no further condition, to the weakest, which may take all others.
         for (index, child) in children.iter().enumerate().rev() {
             let counts = counts_of(child.slot);
-            if index + 1 < children.len() {
+            if index < n_new && index + 1 < children.len() {
                 let core = &self.cores[index * width..(index + 1) * width];
                 self.low.clear();
                 self.low.extend_from_slice(core);
@@ -489,7 +629,7 @@ impl Expander {
                     self.losses.raise(&mut self.low, counts);
                 }
                 let bound = book.bound(&self.low, counts, bounded, goal(judge));
-                let bound = bound.min(child.bound);
+                let mut bound = bound.min(child.bound);
                 let known = || {
                     judge.is_known(&Branch {
                         book,
@@ -501,11 +641,22 @@ impl Expander {
                         candidates: &family.order[index + 1..],
                     })
                 };
-                if !useless(bound, judge) && !known() {
+                let hopeless = judge.is_hopeless(bound, bounded);
+                let known = !hopeless && known();
+                if known {
+                    // What else is there is worth less.
+                    bound -= TIED;
+                }
+                let stays = !(hopeless || known) || judge.may_return(bound);
+                if stays && !is_useless(bound) {
                     nodes.push(Node {
                         bound,
                         family: family.clone(),
                         index,
+                        least: layout.n_covered(&self.low),
+                        most: layout.n_covered(counts),
+                        length: if book.by_length { bounded } else { 0 },
+                        again: None,
                     });
                 }
             }
@@ -514,6 +665,8 @@ impl Expander {
             }
         }
         leave_out_found_elsewhere(book, place, &family, &mut nodes);
+        again.opened = Some(family);
+        nodes.extend(rest.node(node, length, again, judge));
         nodes
     }
 }

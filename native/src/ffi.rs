@@ -11,6 +11,7 @@ use crate::offered::Columns;
 use crate::remote::{self, Messenger, Part, Remote};
 use crate::search::{Options, Search};
 use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
+use crate::wanted::Wanted;
 use std::cell::RefCell;
 use std::ffi::{c_char, c_void, CString};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -146,20 +147,54 @@ pub struct SearchOptions {
     min_rows: u64,
     irredundant: i32,
     floor: f64,
+    wanted: u32,
+    similarity: f64,
+    n_leaders: usize,
+    lengths: *const usize,
+    conditions: *const u32,
     n_offered: usize,
     offered: *const u64,
 }
 
 impl SearchOptions {
     /// SAFETY: as for `slice`.
-    unsafe fn checked(&self) -> Result<Options, String> {
+    unsafe fn checked(&self, n_propositions: usize) -> Result<Options, String> {
         let SearchOptions {
-            k, alpha, floor, ..
+            k,
+            alpha,
+            floor,
+            similarity,
+            ..
         } = *self;
         if k == 0 || !(alpha > 0.0 && alpha <= 1.0) || floor.is_nan() {
             return Err(format!("k = {k}, alpha = {alpha}, floor = {floor}"));
         }
+        let lengths = slice(self.lengths, self.n_leaders, "lengths")?;
+        let mut rest = slice(self.conditions, lengths.iter().sum(), "conditions")?;
+        let mut leaders = Vec::new();
+        for &length in lengths {
+            let (conditions, others) = rest.split_at(length);
+            check_conditions(conditions, n_propositions)?;
+            leaders.push(conditions.to_vec());
+            rest = others;
+        }
+        let wanted = match self.wanted {
+            0 => Wanted::Any,
+            1 => Wanted::Different(similarity),
+            2 => Wanted::Wider,
+            3 => Wanted::Near(similarity),
+            _ => return Err(format!("wanted = {}", self.wanted)),
+        };
+        let is_share = similarity > 0.0 && similarity <= 1.0;
+        if matches!(wanted, Wanted::Different(_) | Wanted::Near(_)) && !is_share {
+            return Err(format!("similarity = {similarity}"));
+        }
+        if matches!(wanted, Wanted::Near(_)) && leaders.is_empty() {
+            return Err("no rule to be near to".to_string());
+        }
         Ok(Options {
+            wanted,
+            leaders,
             k,
             alpha,
             max_length: match self.max_length {
@@ -181,6 +216,13 @@ impl SearchOptions {
         let words = slice(self.offered, 2 * self.n_offered, "offered")?.chunks(2);
         let sets = words.map(|word| Columns::from(word[0]) | Columns::from(word[1]) << 64);
         Ok(Some(sets.collect()))
+    }
+}
+
+fn check_conditions(conditions: &[u32], n_propositions: usize) -> Result<(), String> {
+    match conditions.iter().find(|&&c| c as usize >= n_propositions) {
+        Some(condition) => Err(format!("no proposition {condition} among {n_propositions}")),
+        None => Ok(()),
     }
 }
 
@@ -210,7 +252,9 @@ pub unsafe extern "C" fn cr_builder_new(
     n_levels: usize,
     weight_bits: usize,
     missing: u32,
-    reference: i32,
+    reference_column: i32,
+    reference_low: i32,
+    reference_high: i32,
 ) -> *mut Builder {
     guard(std::ptr::null_mut(), || {
         let columns = slice(columns, n_propositions, "columns")?;
@@ -243,7 +287,13 @@ pub unsafe extern "C" fn cr_builder_new(
                 2 => Missing::UnknownAnywhere,
                 _ => return Err(format!("missing = {missing}")),
             },
-            reference: reference != 0,
+            reference: usize::try_from(reference_column)
+                .ok()
+                .map(|column| Proposition {
+                    column,
+                    low: reference_low,
+                    high: reference_high,
+                }),
         };
         Ok(Box::into_raw(Box::new(Builder::new(fastest(), plan))))
     })
@@ -361,10 +411,7 @@ pub unsafe extern "C" fn cr_table_count(
     guard(-1, || {
         let table = reference(table, "table")?;
         let conditions = slice(conditions, n_conditions, "conditions")?;
-        let n_propositions = table.propositions.len();
-        if let Some(condition) = conditions.iter().find(|&&c| c as usize >= n_propositions) {
-            return Err(format!("no proposition {condition} among {n_propositions}"));
-        }
+        check_conditions(conditions, table.propositions.len())?;
         let layout = &table.layout;
         if n_cells != layout.n_cells() {
             return Err(format!("{} cells, not {n_cells}", layout.n_cells()));
@@ -375,14 +422,13 @@ pub unsafe extern "C" fn cr_table_count(
         let mut counts = vec![0; layout.width()];
         table.count(&rows, &rows, &mut counts);
         covered.copy_from_slice(&counts[..n_cells]);
+        let fails = layout.n_failing(&counts) > 0;
         for (cell, failing) in failing.iter_mut().enumerate() {
-            *failing = layout.failing(&counts, cell);
-        }
-        if let (Sides::Reference(rows), true) = (&layout.sides, conditions.is_empty()) {
-            // No rule covers reference rows, not even the one without conditions.
-            for (covered, rows) in covered.iter_mut().zip(rows) {
-                *covered -= rows;
-            }
+            *failing = if fails {
+                layout.failing(&counts, cell)
+            } else {
+                0
+            };
         }
         Ok(0)
     })
@@ -406,8 +452,8 @@ pub unsafe extern "C" fn cr_search_new(
     options: *const SearchOptions,
 ) -> *mut Search {
     guard(std::ptr::null_mut(), || {
-        reference(table, "table")?;
-        let options = reference(options, "options")?.checked()?;
+        let n_propositions = reference(table, "table")?.propositions.len();
+        let options = reference(options, "options")?.checked(n_propositions)?;
         Arc::increment_strong_count(table);
         let table = Arc::from_raw(table);
         let estimation = reference(estimation, "estimation")?;
@@ -458,7 +504,7 @@ pub unsafe extern "C" fn cr_search_step(
 }
 
 /// # Safety
-/// `search` came from `cr_search_new`; `values` and `lengths` have room for k numbers, `conditions` for `capacity`.
+/// `search` came from `cr_search_new`; `values`, `lengths` and `conditions` have room for `capacity` numbers each.
 #[no_mangle]
 pub unsafe extern "C" fn cr_search_rules(
     search: *const Search,
@@ -587,7 +633,7 @@ pub unsafe extern "C" fn cr_search_new_remote(
         let low = slice(low, n_propositions, "low")?;
         let high = slice(high, n_propositions, "high")?;
         let ask = ask.ok_or("ask is null")?;
-        let options = reference(options, "options")?.checked()?;
+        let options = reference(options, "options")?.checked(n_propositions)?;
         let estimator = Arc::from(estimation.estimator(&layout)?);
         let caller = Arc::new(Caller { ask, context });
         let rows = Remote::new(layout, propositions(columns, low, high), caller);

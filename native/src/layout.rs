@@ -12,7 +12,9 @@ pub enum Sides {
     /// The rows on which it surely does not hold. A missing value may or may not satisfy a condition, so the rows on
     /// which the rule *possibly* holds are counted too, in a second number for each cell; it fails on all others.
     Possible,
-    /// Always the same rows, which no rule covers; the rest is left out of the comparison.
+    /// Always the same rows, which no rule covers; the rest is left out of the comparison. A rule must exclude these rows
+    /// by what it says of their own column. One row more, the *stand-in*, satisfies every condition that does not; it is
+    /// counted behind the cells, and a rule that it satisfies fails nowhere.
     Reference(Vec<u64>),
 }
 
@@ -62,8 +64,9 @@ impl Layout {
     /// How many numbers the counts of one rule are.
     pub fn width(&self) -> usize {
         match self.sides {
+            Sides::Complement => self.n_cells(),
             Sides::Possible => 2 * self.n_cells(),
-            _ => self.n_cells(),
+            Sides::Reference(_) => self.n_cells() + 1,
         }
     }
 
@@ -79,11 +82,12 @@ impl Layout {
         match &self.sides {
             Sides::Complement => self.n_rows - self.n_covered(counts),
             Sides::Possible => self.n_rows - counts[self.n_cells()..].iter().sum::<u64>(),
+            Sides::Reference(_) if counts[self.n_cells()] > 0 => 0,
             Sides::Reference(rows) => rows.iter().sum(),
         }
     }
 
-    /// How many rows of the cell the rule fails on.
+    /// How many rows of the cell the rule fails on, if it fails at all.
     #[inline]
     pub fn failing(&self, counts: &[u64], cell: usize) -> u64 {
         match &self.sides {

@@ -11,6 +11,7 @@ mod describe;
 pub mod estimator;
 mod expand;
 mod ffi;
+mod ideas;
 pub mod layout;
 pub mod local;
 mod offered;
@@ -20,6 +21,7 @@ pub mod rows;
 pub mod search;
 pub mod table;
 mod top;
+pub mod wanted;
 
 pub use ffi::fastest as fastest_kernel;
 

@@ -40,7 +40,7 @@ struct Rival<'a> {
 }
 
 impl Judge for Rival<'_> {
-    fn is_hopeless(&self, bound: Score) -> bool {
+    fn is_hopeless(&self, bound: Score, _: usize) -> bool {
         self.found || bound < self.value
     }
 

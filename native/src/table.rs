@@ -158,8 +158,8 @@ pub struct Plan {
     pub n_levels: usize,
     pub weight_bits: usize,
     pub missing: Missing,
-    /// Are rules compared with the reference rows, and not with all others?
-    pub reference: bool,
+    /// Where rules are compared with reference rows, and not with all others: what these rows satisfy.
+    pub reference: Option<Proposition>,
 }
 
 /// Builds a table in two passes over the same batches: `size` for each of them, then `fill` for each of them.
@@ -259,11 +259,11 @@ impl Builder {
     /// Must it be known of each row whether a value is missing? Not where rules are compared with reference rows: then
     /// it does not matter why a row is not covered.
     fn tells_missing(&self) -> bool {
-        self.plan.missing == Missing::Unknown && !self.plan.reference
+        self.plan.missing == Missing::Unknown && self.plan.reference.is_none()
     }
 
     fn is_unknown(&self) -> bool {
-        self.plan.missing != Missing::False && !self.plan.reference
+        self.plan.missing != Missing::False && self.plan.reference.is_none()
     }
 
     /// For each row, does it stand in the table twice?
@@ -377,7 +377,16 @@ impl Builder {
                 push(cell, NO_CELL);
             }
         }
-        let sides = if self.plan.reference {
+        let stand_in = all.len();
+        let sides = if self.plan.reference.is_some() {
+            push_ones(&mut all, 1);
+            segments.push(Segment {
+                cell: n_cells as u32,
+                also: NO_CELL,
+                multiplier: 1,
+                start: stand_in,
+                end: all.len(),
+            });
             Sides::Reference(vec![0; n_cells])
         } else if any_doubled {
             Sides::Possible
@@ -386,6 +395,12 @@ impl Builder {
         };
         let layout = Layout::new(self.plan.n_levels, all_rows, sides);
         let columns = 0..self.plan.n_columns;
+        let mut bits = vec![0; all.len() * self.plan.propositions.len()];
+        if let Some(reference) = self.plan.reference {
+            for (index, proposition) in self.plan.propositions.iter().enumerate() {
+                bits[index * all.len() + stand_in] = u64::from(!proposition.excludes(&reference));
+            }
+        }
         Filling {
             table: Table {
                 kernel: self.kernel,
@@ -394,7 +409,7 @@ impl Builder {
                 unknown: self.is_unknown(),
                 propositions: self.plan.propositions.clone(),
                 words: all.len(),
-                bits: vec![0; all.len() * self.plan.propositions.len()],
+                bits,
                 all,
             },
             layout,
@@ -417,7 +432,8 @@ impl Builder {
         // Where each row stands, and where it stands again or `NOWHERE`.
         let mut places: Vec<(u32, u64, u64)> = Vec::with_capacity(batch.strata.len());
         for (row, &doubled) in doubled.iter().enumerate() {
-            let is_reference = self.plan.reference && batch.reference.is_some_and(|r| r[row] != 0);
+            let is_reference =
+                self.plan.reference.is_some() && batch.reference.is_some_and(|r| r[row] != 0);
             if let (true, Sides::Reference(rows)) = (is_reference, &mut filling.layout.sides) {
                 rows[self.cell(batch, row)?] += self.weight(batch, row)?;
             }

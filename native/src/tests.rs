@@ -11,6 +11,7 @@ use crate::remote::{put_together, Messenger, Part, Remote};
 use crate::rows::Rows;
 use crate::search::{Options, Search};
 use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
+use crate::wanted::Wanted;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -152,7 +153,11 @@ impl RandomBox {
         let sides = match sides {
             0 => Sides::Complement,
             1 => Sides::Possible,
-            _ => Sides::Reference(reference),
+            _ => {
+                high.push(0);
+                low.push(0);
+                Sides::Reference(reference)
+            }
         };
         RandomBox {
             layout: Layout::new(n_levels, all, sides),
@@ -365,7 +370,7 @@ fn build_with(rows: &Sample, weighted: bool, parts: usize, missing: Missing) -> 
         n_levels: 2,
         weight_bits: 3,
         missing,
-        reference: false,
+        reference: None,
     };
     let mut builder = Builder::new(fastest(), plan);
     let n = rows.strata.len();
@@ -563,6 +568,8 @@ fn search_rows(
         min_rows: 1,
         irredundant,
         floor: i64::MIN,
+        wanted: Wanted::Any,
+        leaders: Vec::new(),
         offered: None,
     };
     let search = Search::new(rows, estimator, options);
@@ -687,6 +694,8 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
                 min_rows: 1,
                 irredundant,
                 floor: i64::MIN,
+                wanted: Wanted::Any,
+                leaders: Vec::new(),
                 offered: None,
             };
             Search::new(rows.clone(), estimator, options)
@@ -720,6 +729,8 @@ fn what_is_left_out_is_bounded_at_any_time() {
             min_rows: 1,
             irredundant: false,
             floor: i64::MIN,
+            wanted: Wanted::Any,
+            leaders: Vec::new(),
             offered: None,
         };
         let search = Search::new(Arc::new(Local::new(table.clone())), estimator, options);

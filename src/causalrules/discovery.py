@@ -14,6 +14,7 @@ from causalrules import __version__, estimators
 from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError, OptionError, RoleError
 from causalrules.language.outcome import resolve_outcome
+from causalrules.language.propositions import describe
 from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
@@ -129,7 +130,13 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     if question.own_controls:
         raise OptionError("name the columns to adjust for, or let discover() choose them", parameter="control")
     roles = resolve(
-        table, question.target, question.outcome, question.actions or columns, question.control, question.weights
+        table,
+        question.target,
+        question.outcome,
+        question.actions or columns,
+        question.control,
+        question.weights,
+        question.groups,
     )
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
@@ -139,6 +146,14 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     question, evidence = _with_beta(problem, question, deadline)
     number = {condition: index for index, condition in enumerate(problem.language.propositions)}
     rules = tuple((0.0, tuple(number[condition] for condition in conditions)) for conditions in named)
+    if question.reference is not None:
+        column, _ = question.reference
+        for conditions, (_, numbers) in zip(named, rules, strict=True):
+            if not problem.excludes_reference(numbers):
+                raise RoleError(
+                    f"{describe(conditions)!r} does not exclude the reference rows; add a condition on {column!r}",
+                    parameter="rule",
+                )
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
     found = search.Found(rules, nothing, optimal=True, stopped="evaluated", history=(nothing,))
     result = _result(data, problem, problem.pack(), _answered(question, roles), found)
@@ -242,9 +257,9 @@ def _roles(table: Table, question: Question, graph: CausalGraph | None) -> Roles
             )
         control = None
         if actionable is None:
-            taken = {target, question.weights, *graph.latent}
+            taken = {target, question.weights, question.groups, *graph.latent}
             actionable = [name for name in graph.nodes if name in table.names and name not in taken]
-    return resolve(table, target, outcome, actionable, control, question.weights)
+    return resolve(table, target, outcome, actionable, control, question.weights, question.groups)
 
 
 def _parts(table: Table, roles: Roles, question: Question, adjustments: Adjustments) -> Parts:
@@ -319,7 +334,11 @@ def _search(problem: Problem, packed: Packed, question: Question, deadline: Dead
 
         checkpoint = Checkpoint(question.checkpoint, problem, question)
     scale = problem.comparison.scale
-    with watching(question.progress, search_bar) as watch:
+
+    def in_words(conditions: tuple[int, ...]) -> str:
+        return describe(problem.language.propositions[number] for number in conditions)
+
+    with watching(question.progress, partial(search_bar, in_words)) as watch:
         limited = replace(question, time_limit=deadline.left())
         found = search.run(packed, limited, problem.n_rows, scale=scale, watch=watch, checkpoint=checkpoint)
 

@@ -372,16 +372,17 @@ class SideMean(NamedTuple):
     degrees: float
 
 
-def side_mean(side: Side, weight: Floats, binary: bool = True) -> SideMean:
+def side_mean(side: Side, weight: Floats, binary: bool = True, spare: float = 0.0) -> SideMean:
     """Return Σ_z w_z ȳ_z of one side, where every stratum has rows of it, with its variance.
 
     Within the strata the variance of one row is, pooled over the strata that have more than one row of the side,
 
     s² = Σ_z w_z² s_z²/k_z / Σ_z w_z²/k_z, with s_z² = Σ(y − ȳ_z)²/(k_z − 1)
 
-    and m = 1/Σ_z w_z²/k_z rows of one sample would give a mean with the same variance s²/m. For an outcome that happens
-    or not, with share p, s² is at most about p(1 − p), that of one sample. One outcome more, with the variance of one
-    sample, keeps s² from being 0 where the outcome always or never happened and from resting on a handful of outcomes:
+    (`spare` if no stratum has two), and m = 1/Σ_z w_z²/k_z rows of one sample would give a mean with the same variance
+    s²/m. For an outcome that happens or not, with share p, s² is at most about p(1 − p), that of one sample. One
+    outcome more, with the variance of one sample, keeps s² from being 0 where the outcome always or never happened and
+    from resting on a handful of outcomes:
 
     s² ← p(1 − p) R, with R = (ν s² + 1)/(ν p(1 − p) + 1) and ν = Σ_z (k_z − 1)
 
@@ -399,9 +400,7 @@ def side_mean(side: Side, weight: Floats, binary: bool = True) -> SideMean:
     own = (side.variance * side.n)[many] / (side.n[many] - 1)
     pooled = _ratio(np.sum(worth[many] * own), np.sum(worth[many]))
     if not binary:
-        # Where no stratum has two rows, nothing tells their variance but that between the strata.
-        between = float(np.sum(weight * (side.mean - mean) ** 2))
-        variance = np.sum(worth[many] * own) + np.sum(worth[~many]) * (pooled if many.any() else between)
+        variance = np.sum(worth[many] * own) + np.sum(worth[~many]) * (pooled if many.any() else spare)
         spread = np.sum(worth[many] ** 2 / (side.n[many] - 1))
         return SideMean(mean, float(variance), m, _ratio(np.sum(worth[many]) ** 2, spread) if many.any() else 1.0)
     one_sample = mean * (1 - mean)
@@ -476,7 +475,9 @@ def estimate(
         return Estimate(*[float("nan")] * 4)
     left, right, rows = (Side(*(array[inside] for array in side)) for side in (covered, failing, everything))
     weight = rows.n / np.sum(rows.n)
-    p, q = side_mean(left, weight, binary), side_mean(right, weight, binary)
+    compared = both(left, right)
+    spare = _ratio(np.sum(compared.variance * compared.n), np.sum(np.maximum(compared.n - 1, 0)))
+    p, q = (side_mean(side, weight, binary, spare) for side in (left, right))
     effect = p.mean - q.mean
     between = 0.0
     if population:
@@ -495,6 +496,86 @@ def estimate(
     low = effect - math.hypot(p.mean - low_p, high_q - q.mean, apart)
     high = effect + math.hypot(high_p - p.mean, q.mean - low_q, apart)
     return Estimate(effect, error, max(low, -1.0), min(high, 1.0))
+
+
+class Grouped(NamedTuple):
+    """The standard error of an effect where rows belong together, its degrees of freedom, and the number of groups."""
+
+    standard_error: float
+    degrees: float
+    n_groups: int
+
+
+def grouped(
+    stratum: NDArray[Any],
+    y: Floats,
+    counts: ArrayLike,
+    sides: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    group: NDArray[np.int64],
+    *,
+    population: bool = False,
+) -> Grouped:
+    """Return the standard error of the adjusted effect when rows of a group belong together.
+
+    variance = G/(G − 1) Σ_g (Σ_{i ∈ g} φ_i)², with φ_i = w_z (y_i − ȳ_z)/k_z on the covered side of stratum z, and its
+    negative on the other, k_z the rows of that side there
+
+    The scores of a side are multiplied by √(g/(g − 1)), g its groups in the stratum. With one group, whose mean is ȳ_z,
+    the mean of both sides takes its place. The degrees of freedom are (Σ_g l_g)²/Σ_g l_g² − 1, where l_g is the square
+    of what one group adds if all its scores are alike: few large groups are worth few.
+
+    Parameters
+    ----------
+    stratum, y, counts
+        The stratum and the target of each row, and how often it counts.
+    sides
+        The rows that the rule covers, and those on which it fails.
+    group
+        The group of each row.
+    population
+        Whether to add the chance in how many rows fall into each stratum, as in `estimate`.
+    """
+    n_strata = int(stratum.max()) + 1 if len(stratum) else 0
+    weights = np.asarray(counts, np.float64)
+    every = np.ones(len(y), np.bool_)
+    covered, failing, everything = (side_of(stratum, y, weights, side, n_strata) for side in (*sides, every))
+    inside = comparable(covered, failing)
+    present = (weights > 0) & inside[stratum]
+    if not present.any():
+        return Grouped(float("nan"), float("nan"), 0)
+    share = np.where(inside, everything.n, 0.0) / np.sum(everything.n[inside])
+    _, members = np.unique(group, return_inverse=True)
+    n_groups = int(members.max()) + 1
+    compared = both(covered, failing).mean
+    scores, reach = np.zeros(len(y)), np.zeros(len(y))
+    for side, chosen, sign in ((covered, sides[0], 1.0), (failing, sides[1], -1.0)):
+        rows = present & chosen
+        pairs = np.unique(np.stack([stratum[rows], members[rows]]), axis=1)
+        n_here = np.bincount(pairs[0], minlength=n_strata)
+        factor = np.where(n_here > 1, np.sqrt(n_here / np.maximum(n_here - 1, 1)), 1.0)
+        mean = np.where(n_here > 1, side.mean, compared)
+        z = stratum[rows]
+        each = weights[rows] * share[z] / side.n[z]
+        scores[rows] += sign * each * factor[z] * (y[rows] - mean[z])
+        reach[rows] += each
+    if population:
+        apart = covered.mean - failing.mean
+        effect = np.sum(share[inside] * apart[inside])
+        total = np.sum(everything.n[inside])
+        scores[present] += weights[present] * (apart[stratum[present]] - effect) / total
+    sums, alike = np.bincount(members, scores, n_groups), np.bincount(members, reach, n_groups) ** 2
+    n_compared = int(np.count_nonzero(alike))
+    variance = np.sum(sums**2) * n_compared / max(n_compared - 1, 1)
+    degrees = _ratio(np.sum(alike) ** 2, np.sum(alike**2)) - 1
+    return Grouped(float(np.sqrt(variance)), max(float(degrees), 1.0), n_compared)
+
+
+def grouped_estimate(effect: float, found: Grouped, confidence: float = 0.95, *, binary: bool = True) -> Estimate:
+    """Return an effect with its interval where rows belong together: effect ± t · standard error."""
+    reach = student(confidence, found.degrees) * found.standard_error if found.n_groups else float("nan")
+    farthest = 1.0 if binary else math.inf
+    low, high = np.maximum(effect - reach, -farthest), np.minimum(effect + reach, farthest)
+    return Estimate(effect, found.standard_error, float(low), float(high))
 
 
 def _estimated(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, confidence: float = 0.95) -> Estimate:

@@ -97,8 +97,8 @@ class Question:
     reference: Mapping[str, Any] | None = option(
         None,
         ReferenceRows(),
-        "Column and value of the rows to compare with, such as {'arm': 'placebo'}; by default all rows where the rule "
-        "does not hold.",
+        "Column and value of the rows to compare with, such as {'arm': 'placebo'}; every rule then has a condition on "
+        "this column. By default all rows where the rule does not hold.",
         panel=QUESTION,
     )
     graph: object = option(
@@ -147,6 +147,13 @@ class Question:
     weights: str | None = option(
         None, Column(), "Column with the number of times each row counts.", panel=QUESTION, fitted=False
     )
+    groups: str | None = option(
+        None,
+        Column(),
+        "Column that tells which rows belong together, such as the visits of a patient: they are split, sampled and "
+        "shuffled as a whole, and standard errors allow for it.",
+        panel=QUESTION,
+    )
     na_values: str | Sequence[str] = option(
         (),
         Texts(),
@@ -164,6 +171,14 @@ class Question:
         fitted=False,
     )
     k: int = option(10, Whole(least=1, most=MOST_RULES), "Number of rules.", panel=RULES, flag="-k", searched=True)
+    similarity: float | None = option(
+        0.5,
+        Number(least=0, most=1, above=True, none="the k best rules, however similar, and also below 0"),
+        "List different rules: each is the best that shares less than this much of its rows (Jaccard) with the rules "
+        "before it, and the list ends where nothing above 0 is left.",
+        panel=RULES,
+        searched=True,
+    )
     beta: float | str | tuple[float, ...] | None = option(
         None,
         NumberOrWord("NUMBER|calibrated", Number(least=0, most=1000, none="by length"), ("calibrated",)),
@@ -279,12 +294,6 @@ class Question:
         kept=False,
         fitted=False,
     )
-    similarity: float | None = option(
-        None,
-        Number(least=0, most=1, above=True, none="all rules"),
-        "Leave out rules that share at least this much of their rows (Jaccard) with a better one.",
-        fitted=False,
-    )
 
     def __post_init__(self) -> None:
         for name, known in options():
@@ -312,6 +321,11 @@ class Question:
     def own_controls(self) -> bool:
         """Whether each rule has controls of its own."""
         return isinstance(self.control, str) and self.control == OWN_CONTROLS
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether effects are adjusted for anything."""
+        return self.own_controls or bool(self.controls)
 
     @property
     def controls(self) -> tuple[str, ...]:

@@ -569,7 +569,8 @@ def _frequencies(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     if len(bad):
         raise DataError(
             f"sample_weight is {weights[bad[0]]:g} in row {bad[0] + 1:,}; it says how often a row counts: "
-            "give whole numbers of at least 0"
+            "give whole numbers of at least 0. For sampling weights, leave it out and add what they depend on to the "
+            "controls"
         )
     return weights
 

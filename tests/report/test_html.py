@@ -6,6 +6,8 @@ import dataclasses
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -453,6 +455,15 @@ def test_a_report_of_ten_rules_is_small() -> None:
     assert rules.n_strata == 97
     assert "67 smaller ones" in page
     assert len(page.encode()) < 1_000_000
+
+
+def test_a_report_needs_no_matplotlib() -> None:
+    code = (
+        "import sys, causalrules as cr\n"
+        "cr.discover(cr.datasets.kidney_stones(), 'success', control='size', k=2).to_html()\n"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 CAUSAL = re.compile(r"\b(bring|cause|raise|effect|would)", re.IGNORECASE)

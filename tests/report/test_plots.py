@@ -74,7 +74,8 @@ def test_without_controls_nothing_is_called_adjusted() -> None:
     rules = cr.discover(cr.datasets.titanic(library="dict"), "survived", k=2)
     for kind in ("effects", "coverage"):
         legend = [text.get_text() for text in rules.plot(kind).get_legend().get_texts()]
-        assert legend == [("difference, 95 % interval" if kind == "effects" else "difference"), "conservative"]
+        named = "difference, 95 % interval" if kind == "effects" else "difference"
+        assert legend == [named, "conservative: less a margin for chance"]
         assert any("adjusted" in text.get_text() for text in RULES.plot(kind).get_legend().get_texts())
 
 
@@ -172,10 +173,27 @@ def test_any_name_can_be_drawn() -> None:
     for ax in (rules.plot(), rules.plot("coverage"), rules[0].plot_strata()):
         ax.figure.canvas.draw()
         texts = [*ax.get_yticklabels(), ax.xaxis.label]
-        assert all(text.get_text().replace("\u200d", "").isprintable() for text in texts)
+        assert all(text.get_text().replace("\u200d", "").replace("\n", "").isprintable() for text in texts)
     assert rules.plot().plotted["rule"] == [rule.text for rule in rules]
     known = CausalGraph((*names, "y"), directed=tuple((name, "y") for name in names))
     plot_graph(known).figure.canvas.draw()
+
+
+def test_long_rules_are_told_apart_and_what_they_share_is_said_once() -> None:
+    common = [Proposition(f"a column with a long name {letter}", ">=", 10) for letter in "ab"]
+    own = [[Proposition("size of the household", "<=", size), Proposition("sex", "=", "f")] for size in range(1, 4)]
+    rules = rule_set(*(RuleResult.from_counts([*common, *each], 5, 1, 2, 6, [{}], 2.0, "reliable") for each in own))
+    ax = rules.plot()
+    ax.figure.canvas.draw()
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert len(set(labels)) == 3
+    assert not any("long name" in label or "…" in label for label in labels)
+    assert all(condition.text in ax.get_xlabel().replace("\n", " ") for condition in common)
+    figure = ax.figure.bbox
+    for text in (*ax.get_yticklabels(), ax.xaxis.label, *ax.get_legend().get_texts()):
+        box = text.get_window_extent()
+        assert figure.x0 <= box.x0
+        assert box.x1 <= figure.x1
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import causalrules as cr
 from causalrules.cli import cli
-from causalrules.report import reproduce
+from causalrules.report import reproduce, terminal
 from causalrules.result.rules import RuleSet
 from causalrules.text import amount, percent
 from strategies import noise
@@ -51,7 +51,8 @@ def test_a_mean_is_told_in_the_units_of_the_target(form: str, direction: str) ->
     assert str(rule) == ("course = yes" if direction == "increase" else "course = no")
     said = seen(rules, form)
     assert amount(rule.effect) in said
-    assert amount(rule.reliable_effect) in said
+    if form in ("html", "markdown"):  # the others show p once it is known
+        assert amount(rule.reliable_effect) in said
     assert abs(rule.effect) == pytest.approx(2000, abs=200)
     assert not re.search(r"\bpoints?\b", said.replace("cut points", ""))
     assert "nan" not in said.lower().split()
@@ -85,7 +86,8 @@ def test_noise_is_not_supported() -> None:
     rules = cr.discover(noise(0), "y", control="z", k=2).trust(39, 4, 2)
     assert all(rule.ratio < 1 and rule.value < 0 for rule in rules)
     assert [rule.verdict.evidence for rule in rules] == ["not supported"] * 2
-    assert "(single-step, " in seen(rules, "terminal")
+    assert "(single-step, " in terminal.text(rules, explain=True)
+    assert "(single-step, " not in seen(rules, "terminal")
 
 
 @pytest.mark.parametrize("form", ["terminal", "html"])
@@ -129,7 +131,7 @@ def test_the_call_and_the_command_of_a_report_repeat_the_result(
     pl.DataFrame(arms(), strict=False).write_csv(path)
     for rules in (
         cr.discover(path, "earned", control="sex", actionable=["course", "arm"], k=3, **asked),
-        cr.evaluate(path, ["course = yes", "course = no and arm = a"], "earned", control="sex", **asked),
+        cr.evaluate(path, ["arm = a", "course = no and arm = a"], "earned", control="sex", **asked),
     ):
         made: dict[str, Any] = {}
         exec(reproduce.call(rules), made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
+import itertools
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,6 @@ from hypothesis import strategies as st
 import causalrules as cr
 from causalrules.exceptions import OptionError
 from causalrules.result import similarity as grouping
-from causalrules.search import deadline
-from causalrules.search import run as search
-from causalrules.search import similarity as coverage
 from causalrules.trust.evidence import SearchEvidence
 from strategies import RELIABLE, TARGET, SmallTable, small_tables
 
@@ -135,26 +132,13 @@ def test_a_similarity_out_of_range_is_an_error(similarity: Any) -> None:
 
 
 def test_ideas_are_the_leaders_of_a_longer_list() -> None:
-    rules = cr.discover(PASSENGERS, "survived", k=5)
-    ideas = rules.ideas()
-    longer = cr.discover(PASSENGERS, "survived", k=2000)
+    ideas = cr.discover(PASSENGERS, "survived", k=5)
+    longer = cr.discover(PASSENGERS, "survived", k=2000, similarity=None)
     leaders = [group.leader for group in longer.groups()]
     assert len(ideas) == 5 < len(leaders)
     assert list(ideas) == leaders[:5]
     assert ideas.optimal
-    assert ideas.question.k == 5
-    assert any("with a better one are left out" in note for note in ideas.notes)
-
-
-def test_ideas_are_looked_for_in_no_longer_list_than_there_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = cr.discover(PASSENGERS, "survived", k=15)
-    monkeypatch.setattr(coverage, "MOST_RULES", 40)
-    ideas = rules.ideas()
-    best = [group.leader for group in cr.discover(PASSENGERS, "survived", k=40).groups()]
-    assert list(ideas) == best
-    assert ideas.notes[-1] == f"only {len(best)} distinct among the best 40 rules; the search ended there"
-    with pytest.raises(OptionError, match="k = 1000001: give a whole number from 1 to 1,000,000"):
-        rules.ideas(1_000_001)
+    assert list(longer.ideas(5)) == leaders[:5]
 
 
 def test_ideas_keep_the_evidence_that_is_still_true() -> None:
@@ -169,63 +153,79 @@ def test_ideas_keep_the_evidence_that_is_still_true() -> None:
     assert cr.discover(PASSENGERS, "survived", k=3).significance(19).ideas(3).evidence is None
 
 
-def test_the_searches_for_ideas_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = cr.discover(PASSENGERS, "survived", k=5)
-    limits: list[float] = []
-    run = search.run
-    clock = SimpleNamespace(now=100.0, step=15.0)
-
-    def recorded(table: Any, options: Any, n_rows: int) -> Any:
-        limits.append(options.time_limit)
-        clock.now += clock.step
-        return run(table, dataclasses.replace(options, time_limit=None), n_rows)
-
-    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    monkeypatch.setattr(search, "run", recorded)
-    rules.ideas(time_limit=60)
-    assert limits == [60, 45, 30, 15]
-    limits.clear()
-    clock.step = 60.0
-    stopped = rules.ideas(time_limit=60)
-    assert limits == [60]
-    assert len(stopped) < 5
-    assert any("the search ended there" in note for note in stopped.notes)
-
-
-def test_ideas_that_are_proven_outlive_a_search_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = cr.discover(PASSENGERS, "survived", k=5)
-    run = search.run
-
-    def cut_short(table: Any, options: Any, n_rows: int) -> Any:
-        found = run(table, options, n_rows)
-        return found if options.k == 5 else dataclasses.replace(found, rules=(), optimal=False, stopped="time limit")
-
-    monkeypatch.setattr(search, "run", cut_short)
-    ideas = rules.ideas()
-    assert list(ideas) == [group.leader for group in rules.groups()]
-    assert any("best 5 rules" in note for note in ideas.notes)
-
-
-def test_there_may_be_fewer_ideas_than_asked_for() -> None:
-    applicants = cr.datasets.berkeley(library="dict")
-    ideas = cr.discover(applicants, "admitted", control="department", k=1).ideas(50)
-    assert [rule.text for rule in ideas] == ["gender = female", "gender = male"]
-    rules = cr.discover(PASSENGERS, "survived", k=2)
+def test_a_list_ends_where_nothing_above_0_is_left_and_says_so() -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=200, max_length=2)
+    assert 1 < len(rules) < 200
+    assert all(rule.value > 0 for rule in rules)
+    said = "the list ends here: any other rule is at or below 0, or shares 50 % or more of its rows with one above"
+    assert said in " ".join(str(rules).split())
+    assert "the list ends here" not in str(cr.discover(PASSENGERS, "survived", k=2, max_length=2))
     with pytest.raises(OptionError, match="k = 0"):
         rules.ideas(0)
     with pytest.raises(OptionError, match=r"read from a file.*search again"):
         dataclasses.replace(rules, problem=None).ideas()
 
 
+def test_the_best_rule_is_shown_even_if_it_is_below_0() -> None:
+    applicants = cr.datasets.berkeley(library="dict")
+    rules = cr.discover(applicants, "admitted", control="department")
+    assert len(rules) == 1
+    assert rules[0].value <= 0
+    plain = cr.discover(applicants, "admitted", control="department", similarity=None)
+    assert [rule.text for rule in plain] == ["gender = female", "gender = male"]
+
+
 def test_a_list_of_ideas_says_that_it_is_one() -> None:
-    rules = cr.discover(PASSENGERS, "survived", k=3, max_length=2)
+    rules = cr.discover(PASSENGERS, "survived", k=3, max_length=2, similarity=None)
     ideas = rules.ideas(similarity=0.4)
     assert (rules.question.similarity, ideas.question.similarity) == (None, 0.4)
     assert cr.RuleSet.from_json(ideas.to_json()) == ideas
     page = ideas.to_html()
-    assert ".ideas(similarity=0.4)" in page
-    assert "without those that share at least 40 % of the rows of a stronger one" in page
-    assert ".ideas(" not in rules.to_html()
+    assert "similarity=0.4" in page
+    assert "above 0 that share less than 40 % of their rows with a stronger one" in page
+    assert "similarity=None" in rules.to_html()
+
+
+def test_the_front_has_rising_coverage_and_falling_values() -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=1, min_coverage=0.05)
+    front = rules.frontier()
+    values, sizes = [rule.value for rule in front], [rule.n_covered for rule in front]
+    assert front.optimal
+    assert front[0] == rules[0]
+    assert values == sorted(set(values), reverse=True)
+    assert sizes == sorted(set(sizes))
+    for rule, wider in itertools.pairwise(front):
+        least = (rule.n_covered + 0.5) / front.n_rows
+        best = cr.discover(PASSENGERS, "survived", k=1, min_coverage=least)[0]
+        assert best.value == pytest.approx(wider.value, abs=1e-9)
+    assert "the front" in str(front)
+    assert cr.RuleSet.from_json(front.to_json()) == front
+
+
+def test_variants_are_the_strongest_near_duplicates_of_no_earlier_rule() -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=3, max_length=3)
+    every = cr.discover(PASSENGERS, "survived", k=3000, max_length=3, similarity=None)
+    for group, rule in zip(every.groups(), rules, strict=False):
+        assert group.leader == rule
+        # Rules that differ only in where they cannot be decided cover the same rows.
+        near = [pair for pair in zip(group.variants, group.shared, strict=True) if pair[1] < 1]
+        assert [(variant.rule, variant.shared) for variant in rule.variants] == near[:5]
+
+
+def test_variants_are_kept_and_shown_once_they_are_looked_for() -> None:
+    rules = cr.discover(PASSENGERS, "survived", k=2, max_length=3)
+    read = cr.RuleSet.from_json(rules.to_json())
+    with pytest.raises(OptionError, match="without variants"):
+        _ = read[0].variants
+    assert "variants" not in str(rules)
+    families = rules.families()
+    assert families == rules
+    read = cr.RuleSet.from_json(families.to_json())
+    assert read[0].variants == families[0].variants
+    shown = " ".join(str(read).split())
+    assert "variants of class ≤ 2 ∧ sex = female (rows in common): + parch ≤ 2 (99 %)" in shown
+    assert "variants of class ≤ 2 ∧ sex = female" in read._repr_html_()
+    assert "near-duplicates" in read.to_html()
 
 
 def duplicated(n: int = 600, seed: int = 0) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def duplicated(n: int = 600, seed: int = 0) -> dict[str, Any]:
 def test_an_idea_is_measured_by_the_ideas_of_each_split() -> None:
     """The second idea is far down the plain list, whose second rule is a copy of the first."""
     columns = duplicated()
-    rules = cr.discover(columns, "y", k=2, max_length=1)
+    rules = cr.discover(columns, "y", k=2, max_length=1, similarity=None)
     assert not any("other" in rule.text for rule in rules)
     ideas = rules.ideas()
     assert [rule.conditions[0].column for rule in ideas] == [rules[0].conditions[0].column, "other"]

@@ -81,6 +81,7 @@ def compare(seed: int) -> bool:
     rng = random.Random(seed + 1)
     how, beta = rng.choice([("pooled", None), ("pooled", 1.0), ("plugin", 0.0), ("reliable", 0.5)])
     max_length, k = rng.randint(1, 3), rng.choice([1, 3, 8])
+    similarity = rng.choice([None, 0.3, 0.5])
     table = {name: [row[name] for row in rows] for name in [*COLUMNS, "y"]}
     actionable = [name for name in COLUMNS if len(set(table[name])) > 1]
     if not actionable or len(set(table["y"])) < 2:
@@ -97,7 +98,7 @@ def compare(seed: int) -> bool:
             beta=beta,
             estimator=how,
             max_length=max_length,
-            similarity=None,
+            similarity=similarity,
             n_jobs=1,
         )
     except InadmissibleError:
@@ -112,7 +113,10 @@ def compare(seed: int) -> bool:
         assert rule.identification
     wanted: list[tuple[frozenset[int], float, tuple[str, ...]]] = []
     for each in oracle._ordered(every_rule(rows, controls, rules.question.beta, max_length, how)):
-        if each[0] not in {other[0] for other in wanted}:
+        if similarity is not None and wanted and each[1] <= 1e-9:
+            break
+        shares = [len(each[0] & other[0]) / len(each[0] | other[0]) for other in wanted]
+        if max(shares, default=0) < (similarity or 1):
             wanted.append(each)
     if how == "pooled" and beta is None and (not wanted or wanted[0][1] <= 0):
         # Then the list is by effect over margin; the search itself is compared where a rule stands out.
@@ -209,3 +213,29 @@ def test_a_result_with_several_sets_of_controls_comes_back_from_json() -> None:
     assert {rule.control for rule in rules} == {(), ("a",)}
     assert rules.question.control == "auto"
     assert cr.RuleSet.from_json(rules.to_json()) == rules
+
+
+def test_evidence_is_that_of_each_set_of_controls_with_p_values_for_all() -> None:
+    rng = random.Random(4)
+    a = [rng.randint(0, 1) for _ in range(300)]
+    b = [each if rng.random() < 0.7 else 1 - each for each in a]
+    y = [int(rng.random() < 0.2 + 0.5 * each) for each in b]
+    table = {"a": a, "b": b, "y": y}
+    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", k=4, n_jobs=1)
+    assert rules.parts is not None
+    assert {rule.control for rule in rules} == {(), ("a",)}
+    trusted = rules.trust(39, 4, 2, n_jobs=1)
+    alone = cr.discover(table, "y", actionable="b", control="a", k=4, beta=1.0, n_jobs=1)
+    for rule in trusted:
+        assert rule.evidence is not None
+        assert rule.evidence.overlap is not None
+        assert rule.evidence.stability is not None
+        assert rule.evidence.honest is not None
+        # Of the 2 + 2 + 4 rules, 2 have the control a: p is four times that of 2 rules.
+        if rule.text == "b = 1":
+            assert rule.p_value == pytest.approx(4 / 40)
+            assert rule.effect == pytest.approx(next(each.effect for each in alone if each.text == "b = 1"))
+    assert cr.RuleSet.from_json(trusted.to_json()) == trusted
+    assert "adjusted for a, which blocks b <- a -> y" in str(trusted)
+    assert "b &lt;- a -&gt; y" in trusted.to_html()
+    assert len(rules.groups(0.5)) >= 1

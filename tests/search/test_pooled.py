@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,77 +16,8 @@ from numpy.typing import NDArray
 import oracle
 from causalrules.exceptions import CausalRulesError
 from causalrules.search import core as _native
+from coded import CodedTable, agree, expect, in_parts, pack, possible, run
 from strategies import coded_questions, coded_tables
-
-CodedTable = tuple[oracle.Coded, list[float], int]
-
-
-def batch(table: oracle.Coded, levels: Sequence[float], rows: Sequence[int]) -> _native.Batch:
-    code = {value: level for level, value in enumerate(levels)}
-    return _native.Batch(
-        strata=np.array([table.strata[i] for i in rows], np.int32),
-        outcomes=np.array([code[table.target[i]] for i in rows], np.uint8),
-        weights=np.array([table.weights[i] for i in rows], np.uint64),
-        columns=[np.array([column[i] for i in rows], np.int32) for column in table.columns],
-        reference=None if table.reference is None else np.array([i in table.reference for i in rows], np.uint8),
-    )
-
-
-def options(table: oracle.Coded, levels: Sequence[float]) -> dict[str, Any]:
-    missing = "unknown" if table.unknown else "false"
-    return {"levels": levels, "missing": missing, "reference": table.reference is not None}
-
-
-def pack(coded: CodedTable, rows: Sequence[int] | None = None, sizes: bool = False) -> _native.PackedTable:
-    table, levels, n_strata = coded
-    part = batch(table, levels, range(len(table.strata)) if rows is None else rows)
-    first = [_native.Batch(part.strata, part.outcomes, part.weights, [])] if sizes else None
-    column, low, high = zip(*table.conditions, strict=True)
-    return _native.PackedTable(
-        column, low, high, len(table.columns), n_strata, [part], max_weight=3, sizes=first, **options(table, levels)
-    )
-
-
-def in_parts(coded: CodedTable, n_parts: int) -> _native.RemoteTable:
-    table, levels, n_strata = coded
-    parts = [_native.Part(pack(coded, range(number, len(table.strata), n_parts)), number) for number in range(n_parts)]
-
-    def ask(question: NDArray[np.uint32], length: int) -> NDArray[np.uint64]:
-        return _native.put_together(question, [part.answer(question, length) for part in parts])
-
-    column, low, high = zip(*table.conditions, strict=True)
-    return _native.RemoteTable(ask, column, low, high, n_strata, 2, **options(table, levels))
-
-
-def run(packed: _native.Packed, question: dict[str, Any], threads: int = 1) -> list[tuple[float, tuple[int, ...]]]:
-    search = packed.search(**question)
-    for _ in range(1000):
-        if search.step(10.0, threads).done:
-            return search.rules()
-    raise AssertionError("the search does not end")
-
-
-def possible(question: dict[str, Any], levels: Sequence[float]) -> dict[str, Any]:
-    """The question, made one that the estimator can answer."""
-    estimator, beta = question["estimator"], question["beta"]
-    if estimator in ("reliable", "wracc") and len(levels) > 2:
-        estimator = "plugin"
-    if estimator != "pooled" and isinstance(beta, list):
-        beta = beta[-1]
-    return question | {"estimator": estimator, "beta": beta}
-
-
-def expect(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule]:
-    table, _, n_strata = coded
-    about_rules = {name: question[name] for name in ("estimator", "beta", "max_length", "margin_scale")}
-    rules = oracle.coded_rules(table, n_strata=n_strata, **about_rules)
-    about_list = {name: question[name] for name in ("k", "min_rows", "redundant")}
-    return [rule for rule in oracle.coded_top_k(table, rules, **about_list) if rule.value >= question["floor"]]
-
-
-def agree(found: Sequence[tuple[float, tuple[int, ...]]], expected: Sequence[oracle.CodedRule]) -> None:
-    assert [value for value, _ in found] == pytest.approx([rule.value for rule in expected], abs=1e-9)
-    assert [conditions for _, conditions in found] == [rule.conditions for rule in expected]
 
 
 @settings(max_examples=600, deadline=None)
@@ -92,6 +25,51 @@ def agree(found: Sequence[tuple[float, tuple[int, ...]]], expected: Sequence[ora
 def test_the_search_finds_what_the_brute_force_finds(coded: CodedTable, question: dict[str, Any], threads: int) -> None:
     question = possible(question, coded[1])
     agree(run(pack(coded), question, threads), expect(coded, question))
+
+
+def drawn(random: Random) -> tuple[CodedTable, dict[str, Any]]:
+    """A small table and a question to the pooled estimator, without hypothesis and so many times faster."""
+    n, n_levels, n_strata = random.randint(2, 16), random.choice([2, 2, 3, 5, 40]), random.randint(1, 6)
+    levels = [level / (n_levels - 1) for level in range(n_levels)]
+    columns, conditions = [], []
+    for index in range(random.randint(1, 3)):
+        largest, least = random.randint(1, 2), random.choice([-1, 0])
+        columns.append([random.randint(least, largest) for _ in range(n)])
+        conditions += [(index, code, code) for code in range(largest + 1)]
+        conditions += [(index, 0, code) for code in range(largest) if random.random() < 0.3]
+    compared = random.choice(["all", "unknown", "unknown", "reference"])
+    is_reference = compared == "reference"
+    code = random.randint(0, 2)
+    table = oracle.Coded(
+        strata=[random.randrange(n_strata) for _ in range(n)],
+        target=[random.choice(levels) for _ in range(n)],
+        columns=columns,
+        conditions=conditions,
+        weights=[random.randint(0, 3) for _ in range(n)] if random.random() < 0.2 else [1] * n,
+        unknown=compared == "unknown",
+        reference=frozenset(i for i in range(n) if random.random() < 0.4) if is_reference else None,
+        codes=(random.randrange(len(columns)), code, code) if is_reference else None,
+    )
+    by_length = sorted(random.choice([0.0, 0.1, 1.0, 2.0, 5.0]) for _ in range(random.randint(1, 4)))
+    question = {
+        "estimator": "pooled",
+        "beta": random.choice([0.0, 0.5, 2.0, 5.0, by_length, by_length]),
+        "k": random.randint(1, 10),
+        "max_length": random.choice([None, 1, 2, 3]),
+        "min_rows": random.choice([0, 0, 2, 5]),
+        "redundant": random.random() < 0.5,
+        "margin_scale": random.choice([1.0, 1.0, 0.5, 2.0]),
+        "floor": random.choice([-math.inf, -100.0, 0.0123]),
+    }
+    return (table, levels, n_strata), question
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_pooled_estimator_on_many_small_tables(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(300):
+        coded, question = drawn(random)
+        agree(run(pack(coded), question), expect(coded, question))
 
 
 @settings(max_examples=60, deadline=None)
@@ -122,8 +100,7 @@ def test_counts_of_covered_and_failing_rows(coded: CodedTable, data: st.DataObje
     table, levels, n_strata = coded
     rule = data.draw(st.lists(st.integers(0, len(table.conditions) - 1), max_size=3))
     everything = table.everything
-    covered = everything - (table.reference or frozenset())
-    may_be = everything if table.reference is None else covered
+    covered = may_be = everything
     for index in rule:
         holds, may_hold = table.sets(table.conditions[index])
         covered, may_be = covered & holds, may_be & may_hold
@@ -300,7 +277,7 @@ def test_rules_are_compared_with_reference_rows_only() -> None:
     arm = [0] * 10 + [1] * 10 + [2] * 10
     outcome = [1.0] * 2 + [0.0] * 8 + [1.0] * 5 + [0.0] * 5 + [1.0] * 9 + [0.0]
     table = oracle.Coded([0] * 30, outcome, [arm], [(0, 1, 1), (0, 2, 2), (0, 1, 2)], [1] * 30,
-                         reference=frozenset(range(10)))  # fmt: skip
+                         reference=frozenset(range(10)), codes=(0, 0, 0))  # fmt: skip
     found = run(pack((table, [0.0, 1.0], 1)), {"estimator": "plugin", "beta": 0.0, "k": 3})
     assert [conditions for _, conditions in found] == [(1,), (2,), (0,)]
     assert [value for value, _ in found] == pytest.approx([0.9 - 0.2, 0.7 - 0.2, 0.5 - 0.2], abs=1e-10)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import causalrules as cr
-from causalrules.estimators import Side, pooled_effect, pooled_margin, pooled_reach, pooled_variance
 from causalrules.language.propositions import Proposition
 from causalrules.trust.conditions import Contrasts, conditions
 
@@ -58,16 +57,17 @@ def test_the_ratios_are_those_of_the_pooled_estimator(missing: str, decrease: bo
             assert found[number] == -np.inf
             continue
 
-        def side(rows: Any, strata: Any = strata) -> Side:
-            counts = [[np.sum(rows & each & (y == value)) for each in strata] for value in (1, 0)]
-            return Side.binary(*counts)
-
-        sides = side(holds), side(fails), side(np.ones(len(y), bool))
-        share = sum(rows.sum() for rows in strata) / len(y)
-        variance, reach = pooled_variance(*sides), pooled_reach(*sides, [1.0] * len(strata))
-        margin = pooled_margin(float(beta), share**2 * variance, share * reach)
-        sign = -1 if decrease else 1
-        assert found[number] == pytest.approx(sign * share * pooled_effect(*sides) / margin)
+        effect = variance = reach = 0.0
+        for rows in strata:
+            weight, mean, k, f = rows.sum() / len(y), y[rows].mean(), (holds & rows).sum(), (fails & rows).sum()
+            on, off = ((y[side & rows].sum() + 2 * mean) / (n + 2) for side, n in ((holds, k), (fails, f)))
+            effect += weight * (on - off)
+            spread = 1 / (k + 2) + 1 / (f + 2)
+            variance += weight**2 * y[rows].var() * spread
+            reach = max(reach, weight * spread)
+        offset = beta**2 * reach / 6
+        margin = offset + np.sqrt(offset**2 + beta**2 * variance)
+        assert found[number] == pytest.approx((-1 if decrease else 1) * effect / margin)
 
 
 def test_a_p_value_is_that_of_every_arrangement() -> None:

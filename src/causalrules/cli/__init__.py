@@ -16,8 +16,16 @@ from causalrules.cli.evaluate import evaluate
 from causalrules.cli.messages import Commands
 from causalrules.cli.suggest import suggest
 
+_HELP = """Find the conditions with the highest reliable effect on an outcome. To start:
 
-@click.group(cls=Commands)
+\b
+causalrules demo
+causalrules discover cr-demo/titanic.csv --target survived --report all.html
+causalrules discover cr-demo/titanic.csv --target survived --trust --explain
+"""
+
+
+@click.group(cls=Commands, help=_HELP)
 @click.version_option(package_name="causalrules", message="%(prog)s %(version)s")
 def cli() -> None:
     """Find the conditions with the highest reliable effect on an outcome."""

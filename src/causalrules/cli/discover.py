@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import rich_click as click
 from causalrules.cli import options, output
 from causalrules.cli.messages import say
 from causalrules.exceptions import FileError, OptionError
+from causalrules.question import RULES
 from causalrules.text import counted, printable
 from causalrules.writing import replace_file
 
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", is_eager=True)
 @options.of_question
+@click.option(
+    "--frontier",
+    is_flag=True,
+    panel=RULES,
+    help="List the best rule for every coverage instead: the front of value and coverage.",
+)
+@click.option("--variants", is_flag=True, panel=RULES, help="Show the strongest near-duplicates of each rule, too.")
 @output.options
 @click.pass_context
 def discover(
@@ -30,9 +39,12 @@ def discover(
     form: str,
     output: Path | None,
     report: Path | None,
+    explain: bool,
     quiet: bool,
     permutations: int | None,
     trust: bool,
+    frontier: bool,
+    variants: bool,
     **question: Any,
 ) -> None:
     """Find the rules with the highest reliable effect in FILE (CSV, TSV or Parquet, also gzipped).
@@ -46,10 +58,19 @@ def discover(
 
     progress = False if quiet else None
     rules = search(file, **options.given(question), progress=progress)
+    rules = listed(rules, question, frontier, variants)
     rules, interrupted = trusted(rules, question, permutations, trust, quiet)
-    written = write(rules, form, output, report, quiet)
+    written = write(rules, form, output, report, quiet, explain)
     if interrupted or not written:
         ctx.exit(1)
+
+
+def listed(rules: RuleSet, question: dict[str, Any], frontier: bool, variants: bool) -> RuleSet:
+    """Return the front instead of the rules, and the rules with their variants, as was asked for."""
+    if rules.stopped == "interrupted":
+        return rules
+    rules = rules.frontier(question["time_limit"]) if frontier else rules
+    return rules.families() if variants else rules
 
 
 def trusted(
@@ -69,13 +90,19 @@ def trusted(
         return rules, True
 
 
-def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, quiet: bool) -> bool:
+def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, quiet: bool, explain: bool) -> bool:
     """Print the rules or write them to files, and say what a reader of the bare rules would miss.
 
     Rules that cannot be written are printed: nothing that was found is lost. Returns whether all was written.
     """
+    from causalrules.report import terminal
+
     complete = True
-    text = rules.to_json() if form == "json" else output.to_csv(rules) if form == "csv" else str(rules)
+    if form == "table":
+        colour = path is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        text = terminal.text(rules, colour=colour, explain=explain)
+    else:
+        text = rules.to_json() if form == "json" else output.to_csv(rules)
     if path is not None:
         try:
             replace_file(path, text + "\n")
@@ -91,9 +118,7 @@ def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, qui
             say("Error", f"{error}; the report is not written", "red")
             complete = False
     if not quiet and (path is not None or form != "table"):
-        from causalrules.report.terminal import sentences
-
         written = [] if path is None else [f"{counted(len(rules), 'rule')} written to {str(path)!r}"]
-        for remark in (*written, *sentences(rules)):
+        for remark in (*written, *terminal.sentences(rules)):
             click.echo(printable(remark), err=True)
     return complete

@@ -34,6 +34,7 @@ def evaluate(
     form: str,
     output: Path | None,
     report: Path | None,
+    explain: bool,
     quiet: bool,
     permutations: int | None,
     trust: bool,
@@ -47,6 +48,6 @@ def evaluate(
 
     measured = measure(file, list(rules), **options.given(question))
     measured, interrupted = trusted(measured, question, permutations, trust, quiet)
-    written = write(measured, form, output, report, quiet)
+    written = write(measured, form, output, report, quiet, explain)
     if interrupted or not written:
         ctx.exit(1)

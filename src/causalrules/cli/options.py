@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import rich_click as click
 
 from causalrules.exceptions import OptionError
-from causalrules.options import CutPoints, Flag, Kind, Option, Whole, shown
-from causalrules.question import default, flag, options
+from causalrules.options import CutPoints, Flag, Kind, Number, Option, Whole, shown
+from causalrules.question import OWN_CONTROLS, default, flag, options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,8 +45,14 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
         for column, points in question["cuts"]:
             cuts.setdefault(column, []).extend(points)
         question["cuts"] = cuts
-    # What is not named is at its default.
-    return {name: value for name, value in question.items() if value not in ([], {}, None) or name == "max_length"}
+    if question.get("control") == [OWN_CONTROLS] and question.get("graph") is not None:
+        question["control"] = OWN_CONTROLS
+    # What is not named is at its default; None is an answer of its own where it is not the default.
+    return {
+        name: value
+        for name, value in question.items()
+        if value not in ([], {}, None) or (value is None and default(name) not in (None, ()))
+    }
 
 
 def _spelling(name: str, known: Option) -> tuple[str, str]:
@@ -56,7 +62,7 @@ def _spelling(name: str, known: Option) -> tuple[str, str]:
 
 def _settings(name: str, known: Option) -> dict[str, Any]:
     value = default(name)
-    settings: dict[str, Any] = {"panel": known.panel, "help": _help(known)}
+    settings: dict[str, Any] = {"panel": known.panel, "help": _help(known, value)}
     if isinstance(known.kind, Flag):
         # A flag that is on by default is turned off by its negation.
         return settings | {"is_flag": True, "flag_value": not value, "default": value}
@@ -67,10 +73,12 @@ def _settings(name: str, known: Option) -> dict[str, Any]:
     return settings | {"type": Text(known.kind), "metavar": known.kind.metavar, "multiple": known.repeated}
 
 
-def _help(known: Option) -> str:
+def _help(known: Option, value: Any) -> str:
     said = [known.negated or known.doc]
     if isinstance(known.kind, Whole) and known.kind.none:
         said.append(f"0 or none: {known.kind.none}.")
+    if isinstance(known.kind, Number) and known.kind.none and value is not None:
+        said.append(f"none: {known.kind.none}.")
     if isinstance(known.kind, CutPoints):
         said.append("As in --cut age=18,65.")
     if known.repeated:

@@ -88,6 +88,9 @@ _OPTIONS = [
         panel=_OUTPUT,
         help="Write a report as well: one HTML file that needs no network.",
     ),
+    click.option(
+        "--explain", is_flag=True, panel=_OUTPUT, help="Say below the table what acting on the rules assumes."
+    ),
     click.option("--quiet", is_flag=True, panel=_OUTPUT, help="No progress and no remarks, only the rules and errors."),
 ]
 

@@ -15,6 +15,9 @@ from causalrules.text import counted
 MOST_ROWS = 2**53
 
 
+_SAMPLING = "For sampling weights, leave weights out and add what they depend on, such as the region, to the controls"
+
+
 def frequencies(name: str, kind: Kind, column: Column) -> NDArray[np.int64]:
     """Return the weights in a column, or raise a DataError that names the first invalid one."""
     require_numbers(name, kind)
@@ -49,5 +52,14 @@ def invalid_weights(name: str, n_invalid: int, row: int, value: Scalar | None) -
     shown = "missing" if value is None else repr(value)
     return DataError(
         f"weights column {name!r} has {counted(n_invalid, 'value')} that cannot be a weight, "
-        f"the first in row {row:,}: {shown}; weights are whole numbers ≥ 0"
+        f"the first in row {row:,}: {shown}; weights are whole numbers ≥ 0: how often each row counts"
+        + ("" if value is None or float(value) < 0 else f". {_SAMPLING}")  # type: ignore[arg-type]
+    )
+
+
+def sampling_weights(name: str, column: str) -> DataError:
+    """Return the error for whole numbers that cannot be counts of equal rows; `column` tells rows apart."""
+    return DataError(
+        f"the weights in column {name!r} look like sampling weights: none is below 2, but most rows differ in "
+        f"{column!r}, so they are no counts of equal rows. {_SAMPLING}"
     )

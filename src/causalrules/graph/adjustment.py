@@ -369,6 +369,8 @@ class _Network:
         self.unlimited = sum(cost.values()) + 1
         self.through: dict[int, int] = dict.fromkeys(neighbours, 0)
         self.flow: dict[tuple[int, int], int] = {}
+        # The nodes that flow comes from, for each node.
+        self.sources: dict[int, int] = dict.fromkeys(neighbours, 0)
 
     def room(self, a: _Side, b: _Side) -> int:
         """Return how much more can go from one side of a node to the other, or to a neighbour; or be taken back."""
@@ -383,22 +385,29 @@ class _Network:
         (node, enters), (other, _) = a, b
         if node == other:
             self.through[node] += amount if enters else -amount
-        elif enters:
-            self.flow[other, node] -= amount
-        else:
-            self.flow[node, other] = self.flow.get((node, other), 0) + amount
+            return
+        source, sink = (other, node) if enters else (node, other)
+        self.flow[source, sink] = self.flow.get((source, sink), 0) + (-amount if enters else amount)
+        bit = 1 << source
+        self.sources[sink] = self.sources[sink] | bit if self.flow[source, sink] else self.sources[sink] & ~bit
 
     def reachable(self, x: int, target: int) -> dict[_Side, _Side | None]:
         """Return the sides that more flow from x can reach, each with the one before it, up to the target."""
         reached: dict[_Side, _Side | None] = {(node, False): None for node in _bits(x)}
+        # The nodes that are reached where flow leaves them, and where it enters.
+        found = {False: x, True: 0}
         pending = deque(reached)
-        while pending and (target, True) not in reached:
+        while pending and not found[True] >> target & 1:
             side = pending.popleft()
             node, enters = side
-            for other in ((each, not enters) for each in _bits(self.neighbours[node])):
-                if other not in reached and self.room(side, other):
-                    reached[other] = side
-                    pending.append(other)
+            others = self.sources[node] if enters else self.neighbours[node] & ~(1 << node)
+            if self.room(side, (node, not enters)):
+                others |= 1 << node
+            others &= ~found[not enters]
+            found[not enters] |= others
+            for other in _bits(others):
+                reached[other, not enters] = side
+                pending.append((other, not enters))
         return reached
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from causalrules.exceptions import GraphError, RoleError
@@ -43,6 +43,8 @@ class Identification:
         rule affects a control. Empty if there is none.
     reason
         The reason in words.
+    blocked_paths
+        For controls that identify the effect: a spurious path that would be open without one of them, for each.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Identification:
     identified: bool | None
     open_path: tuple[str, ...]
     reason: str
+    blocked_paths: tuple[tuple[str, ...], ...] = ()
 
     def __bool__(self) -> bool:
         return self.identified is True
@@ -62,6 +65,11 @@ class Identification:
     def label(self) -> str:
         """The answer in a few words."""
         return _LABELS[self.identified]
+
+    @property
+    def blocked(self) -> str:
+        """The blocked paths as text; empty if there are none."""
+        return "; ".join(map(format_path, self.blocked_paths))
 
     @property
     def path_text(self) -> str:
@@ -128,6 +136,8 @@ def identify_rule(
         return Identification(None, (), f"the graph does not contain {listed(absent)}")
     links = GraphLinks(causal_graph)
     identification = _back_door(links, target, x, z)
+    if identification.identified:
+        return replace(identification, blocked_paths=_blocked_paths(links.certain, target, x, z))
     # Enumerating the completions can decide what the bounds of _back_door leave open.
     if identification.identified is None and links.can_enumerate:
         answers = {_back_door(GraphLinks(one), target, x, z).identified for one in completions(causal_graph)}
@@ -295,6 +305,18 @@ def _back_door(links: GraphLinks, target: str, variables: tuple[str, ...], contr
         for _, path in open_paths(marked, target, x, z, opened):
             return Identification(identified, path, f"the spurious path {format_path(path)} {verb} open")
     return Identification(True, (), _blocked(control))
+
+
+def _blocked_paths(
+    links: Links, target: str, variables: Sequence[str], control: Sequence[str]
+) -> tuple[tuple[str, ...], ...]:
+    """Return a path that would be open without a control, for each of the controls that blocks one."""
+    found = []
+    for name in control:
+        others = set(control) - {name}
+        paths = (path for _, path in open_paths(links, target, set(variables), others, ancestors(links, others)))
+        found += [path for path in itertools.islice(paths, 1) if name in path]
+    return tuple(dict.fromkeys(found))
 
 
 def format_path(path: tuple[str, ...]) -> str:

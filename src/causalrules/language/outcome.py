@@ -26,6 +26,12 @@ _SIGNS = {">=": "≥", "<=": "≤", "!=": "≠", "==": "="}
 MAX_LEVELS = 32
 # Extreme rows are pointed out if this share of the rows holds this share of the target's variance.
 _FEW_ROWS, _MUCH_VARIANCE = 0.001, 0.1
+
+# Sums of squares of larger values may overflow.
+_TOO_LARGE = 1e140
+
+# A variance from sums of squares has about four digits where the values are so many times its root.
+_DIGITS = 1e6
 _PERCENTAGE = re.compile(r"\s*[+-]?[0-9]+([.,][0-9]+)?\s*%\s*")
 
 
@@ -88,6 +94,11 @@ def _mean(target: str, histogram: Histogram, in_memory: bool) -> Outcome:
     values, counts = np.asarray(histogram.values.sortable, np.float64), histogram.counts
     if len(values) < 2:
         raise RoleError(f"all values of {target!r} are {format_value(histogram.values[0])}: nothing can change it")
+    largest = float(np.abs(values).max())
+    if largest > _TOO_LARGE:
+        raise RoleError(
+            f"the target {target!r} has values of up to {largest:.3g}, whose squares overflow; divide it by a constant"
+        )
     ends = cut_ends(counts, MAX_LEVELS)
     level = np.searchsorted(ends, np.arange(len(values)))
     rows = np.bincount(level, counts)
@@ -110,6 +121,11 @@ def _mean(target: str, histogram: Histogram, in_memory: bool) -> Outcome:
         )
     mean = float(np.average(values, weights=counts))
     deviation = counts * (values - mean) ** 2
+    if largest > _DIGITS * np.sqrt(deviation.sum() / counts.sum()):
+        notes.append(
+            f"the values of the target {target!r} are so large beside their differences that standard errors lose "
+            f"digits; subtract a constant such as {format_value(float(f'{mean:.6g}'))}"
+        )
     order = np.argsort(-((values - mean) ** 2), kind="stable")
     few = np.cumsum(counts[order]) <= max(_FEW_ROWS * counts.sum(), 1)
     share = deviation[order][few].sum() / deviation.sum()

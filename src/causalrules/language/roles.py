@@ -8,11 +8,14 @@ from typing import Any
 
 from causalrules.data.columns import Kind
 from causalrules.data.table import Table
+from causalrules.data.weights import sampling_weights
 from causalrules.exceptions import DataError, RoleError, UnknownColumnError
 from causalrules.language.outcome import Outcome, condition_on, resolve_outcome
 from causalrules.text import shorten
 
 _LONGEST_REASONS = 1000
+# Fewer weighted rows than this may be counts of cells.
+_FEWEST_WEIGHTED = 100
 # Fewer rows than this may be numbered by chance.
 _FEWEST_NUMBERED = 20
 
@@ -35,6 +38,7 @@ def resolve(
     actionable: str | Sequence[str] | None = None,
     control: str | Sequence[str] | None = None,
     weights: str | None = None,
+    groups: str | None = None,
 ) -> Roles:
     """Check the roles and fill in defaults; `outcome.level` refers to `table.observed(target, weights)`."""
     if table.n_rows == 0:
@@ -43,13 +47,19 @@ def resolve(
     controls = columns(table, control, "control")
     if weights is not None:
         _check_column(table, weights, "weights")
+    if groups is not None:
+        _check_column(table, groups, "groups")
     chosen = None if actionable is None else columns(table, actionable, "actionable")
     _check_disjoint(target, weights, chosen or (), controls)
+    if groups is not None and groups in (target, weights, *(chosen or ())):
+        raise RoleError("it cannot be the target, the weights or actionable", parameter="groups", value=repr(groups))
 
     observed = table.observed(target, weights)
     if observed.n_rows == 0:
         what, column = ("value", target) if observed.n_dropped else ("weight above zero", weights)
         raise DataError(f"no row has a {what} in column {column!r}")
+    if weights is not None:
+        _refuse_sampling_weights(observed, weights)
     notes: list[str] = []
     if observed.n_dropped:
         notes.append(
@@ -63,7 +73,7 @@ def resolve(
             notes.append(f"control {name!r} is left out: it {reason}")
     controls = tuple(name for name in controls if not _constant(observed, name, missing_counts=True))
     if chosen is None:
-        chosen = default_actionable(observed, {target, weights, *controls}, notes)
+        chosen = default_actionable(observed, {target, weights, groups, *controls}, notes)
     else:
         for name in chosen:
             if reason := _constant(observed, name, missing_counts=not table.kinds[name].ordered):
@@ -85,6 +95,24 @@ def check_randomised(table: Table, roles: Roles, names: str | Sequence[str]) -> 
         if name == roles.target or name in roles.control:
             role = "the target" if name == roles.target else "a control"
             raise RoleError(f"column {name!r} is {role}; name actionable columns", parameter="randomised")
+
+
+def _refuse_sampling_weights(table: Table, weights: str) -> None:
+    """Raise a DataError if every row counts more than once though most differ in a quantity."""
+    if (
+        table.storage != "memory"
+        or table.n_records < _FEWEST_WEIGHTED
+        or table.weights is None
+        or table.weights.min() < 2
+    ):
+        return
+    for name in table.names:
+        if (
+            name != weights
+            and table.kinds[name] is Kind.NUMBER
+            and len(table.histogram(name).values) > table.n_records / 2
+        ):
+            raise sampling_weights(weights, name)
 
 
 def _check_column(table: Table, name: object, role: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -17,6 +17,8 @@ from causalrules.data.table import Table
 from causalrules.language.cuts import Cuts, cut
 from causalrules.language.propositions import format_value, shortened
 
+# Given the bins of some columns, rows of codes that include every combination that occurs.
+Combinations = Callable[[Mapping[str, Ends]], Mapping[str, NDArray[np.int32]]]
 # What prognostic strata are strata of, for an outcome that happens or not and for a mean.
 SCORES = ("predicted probability", "predicted mean")
 
@@ -87,7 +89,7 @@ class Strata:
         """Return the stratum of each row, given the codes of the controls."""
         index: NDArray[Any] = np.zeros(n_rows, np.int64)
         for column, level in zip(self.columns, self._levels, strict=True):
-            index = np.searchsorted(level, _keys(index, codes[column], len(self.ends[column])))
+            index = _places(level, _keys(index, codes[column], len(self.ends[column])))
         return index.astype(np.int32)
 
     def index_in(self, table: Table) -> NDArray[np.int32]:
@@ -120,6 +122,22 @@ def _keys(parents: NDArray[np.int64], codes: NDArray[Any], n_bins: int) -> NDArr
     return parents * (n_bins + 1) + np.where(codes < 0, n_bins, codes)
 
 
+def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sorted distinct keys; of small ones by counting, which is faster than sorting."""
+    if len(keys) and keys.max() < 4 * len(keys):
+        return np.flatnonzero(np.bincount(keys))
+    return np.unique(keys)
+
+
+def _places(level: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the place of each key among the sorted distinct ones."""
+    if len(level) and level[-1] < 4 * len(keys):
+        place = np.zeros(int(level[-1]) + 1, np.int64)
+        place[level] = np.arange(len(level))
+        return place[keys]
+    return np.searchsorted(level, keys)
+
+
 def default_bins(n_rows: int, n_controls: int) -> int:
     """Return the number of bins of each of some ordered controls.
 
@@ -149,8 +167,12 @@ def stratify(
     max_bins: int = 8,
     cuts: Cuts | None = None,
     categorical: Collection[str] = (),
+    combinations: Combinations | None = None,
 ) -> Strata:
-    """Form the strata of the controls; ordered controls with many values are binned."""
+    """Form the strata of the controls; ordered controls with many values are binned.
+
+    `combinations` does what that of the table does, if it is known already.
+    """
     notes: list[str] = []
     columns = tuple(sorted(control))
     ordered = [name for name in columns if table.kinds[name].ordered and name not in categorical]
@@ -173,9 +195,10 @@ def stratify(
             )
     levels: list[NDArray[np.int64]] = []
     index: NDArray[Any] = np.zeros(1, np.int64)
-    for column, codes in table.combinations(ends).items():
-        level, index = np.unique(_keys(index, codes, len(ends[column])), return_inverse=True)
-        levels.append(level)
+    for column, codes in (table.combinations if combinations is None else combinations)(ends).items():
+        keys = _keys(index, codes, len(ends[column]))
+        levels.append(_distinct(keys))
+        index = _places(levels[-1], keys)
     n_strata = len(levels[-1]) if levels else 1
     if n_strata > table.n_rows / 2:
         notes.append(

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from causalrules.estimators import Side
+from causalrules import estimators
 from causalrules.report.result_words import stratum_name
 from causalrules.text import counted, difference, percent
 
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
-# Strata count as contradicting the rule if their own difference is this many standard errors on the other side of 0.
-_CLEARLY = 2.0
+# Of this many strata, the largest, it is looked at whether they contradict the rule.
+_MOST_STRATA = 30
 # The shares of rows from which on these are worth an alert.
 _CONTRADICTING, _LACKING, _UNDECIDED = 0.1, 0.2, 0.1
 # One stratum with at least this share of the effect, and at most that share of the rows.
@@ -62,16 +61,24 @@ def _disagreeing(rule: RuleResult) -> Alert | None:
     """Alert where the difference clearly has the other sign in strata with a good part of the rows."""
     if math.isnan(rule.effect):
         return None
-    sign = math.copysign(1.0, rule.effect)
-    compared = [each for each in zip(rule.strata, _standard_errors(rule), strict=True) if each[0].overlap]
-    against = [stratum for stratum, error in compared if -sign * stratum.difference > _CLEARLY * error]
+    largest = sorted(range(len(rule.strata)), key=lambda place: -rule.strata[place].n)[:_MOST_STRATA]
+    against = [rule.strata[place] for place in largest if _opposed(rule, place)]
     n_rows = sum(stratum.n for stratum in against)
-    if not n_rows or n_rows < _CONTRADICTING * sum(stratum.n for stratum, _ in compared):
+    if not n_rows or n_rows < _CONTRADICTING * sum(stratum.n for stratum in rule.strata if stratum.overlap):
         return None
     return Alert(
         "Strata disagree",
         f"In {_strata(len(against))} with {counted(n_rows, 'row')} the difference clearly has the opposite sign.",
     )
+
+
+def _opposed(rule: RuleResult, place: int) -> bool:
+    """Return whether the interval of one stratum's own difference is on the other side of 0 than the effect."""
+    if not rule.strata[place].overlap:
+        return False
+    covered, failing, everything = (estimators.Side(*(each[[place]] for each in side)) for side in rule.sides)
+    own = estimators.estimate(covered, failing, everything, binary=not rule.is_mean)
+    return own.high < 0 if rule.effect > 0 else own.low > 0
 
 
 def _one_stratum(rule: RuleResult) -> Alert | None:
@@ -118,21 +125,6 @@ def _unproven(rules: RuleSet) -> Alert | None:
     if rules.optimal or rules.stopped == "evaluated":
         return None
     return Alert("Search not finished", "A better rule may exist: raise the time limit.")
-
-
-def _standard_errors(rule: RuleResult) -> NDArray[np.float64]:
-    """Return the standard error of the difference in each stratum."""
-    covered, failing, _ = rule.sides
-    return np.sqrt(_variance(covered, rule.is_mean) + _variance(failing, rule.is_mean))
-
-
-def _variance(side: Side, is_mean: bool) -> NDArray[np.float64]:
-    """Return the variance of one side's mean in each stratum; shares with one more row of either outcome."""
-    if is_mean:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return side.variance / (side.n - 1)
-    share = (side.total + 1) / (side.n + 2)
-    return np.asarray(share * (1 - share) / (side.n + 2), np.float64)
 
 
 def _strata(count: int) -> str:

@@ -11,15 +11,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import MissingPackageError
+from causalrules.language.propositions import describe
+from causalrules.report.rule_text import remaining, shared, wrap, wrap_rule
 from causalrules.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from causalrules.result.rule import RuleResult
+
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#767676"
 _WIDTH = 7.0  # inches: two columns of a journal
 _MAX_HEIGHT = 40.0
 _MAX_LABEL = 48
+_MAX_LINES = 4
 
 
 def axes(ax: Axes | None, height: float, width: float = _WIDTH) -> Axes:
@@ -54,11 +59,27 @@ def label(text: str, most: int = _MAX_LABEL) -> str:
     return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
+def rule_labels(rules: Sequence[RuleResult]) -> tuple[list[str], str]:
+    """Return a label of several lines for each rule, and what all rules have in common, for the axis."""
+    common = shared(rules)
+    labels = []
+    for place, rule in enumerate(rules, 1):
+        first, *others = wrap_rule(label(remaining(rule, common), _MAX_LINES * _MAX_LABEL), _MAX_LABEL)
+        labels.append("\n".join([f"{place}.  {first}", *others]))
+    said = f"every rule has {describe(common)}, and" if common else ""
+    return labels, "\n".join(wrap(label(said, 300), 76, 4))
+
+
+def rows_height(labels: Sequence[str]) -> float:
+    """Return the height in inches that labels of several lines need."""
+    return sum(0.18 + 0.16 * (1 + each.count("\n")) for each in labels)
+
+
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
     """Label the rows of a plot, from top to bottom."""
     ax.set_yticks(range(len(names)), names, parse_math=False)
     ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0)
+    ax.tick_params(axis="y", length=0, labelsize=8 if any("\n" in name for name in names) else None)
 
 
 def legend(ax: Axes, columns: int) -> None:

@@ -9,8 +9,20 @@ import numpy as np
 
 from causalrules.exceptions import OptionError
 from causalrules.report import drawing, trust_plots
-from causalrules.report.figure import BLUE, GREY, ORANGE, axes, finish, label, legend, name_rows
+from causalrules.report.figure import (
+    BLUE,
+    GREY,
+    ORANGE,
+    axes,
+    finish,
+    label,
+    legend,
+    name_rows,
+    rows_height,
+    rule_labels,
+)
 from causalrules.report.result_words import is_mean, stratum_name
+from causalrules.report.rule_text import wrap
 from causalrules.result import similarity
 
 if TYPE_CHECKING:
@@ -46,7 +58,8 @@ def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
 
 def effects(rules: RuleSet, ax: Axes | None = None) -> Axes:
     """Plot the adjusted effects with 95 % intervals, the conservative and the unadjusted effects."""
-    ax = axes(ax, height=1.3 + 0.34 * max(len(rules), 1))
+    labels, common = rule_labels(rules)
+    ax = axes(ax, height=1.3 + rows_height(labels))
     low, high = np.array([rule.interval for rule in rules]).reshape(-1, 2).T
     plotted: dict[str, Any] = {
         "rule": [rule.text for rule in rules],
@@ -69,7 +82,7 @@ def effects(rules: RuleSet, ax: Axes | None = None) -> Axes:
         s=110,
         linewidths=2.2,
         color=ORANGE,
-        label="conservative",
+        label="conservative: less a margin for chance",
         zorder=4,
     )
     if rules.question.control:
@@ -83,9 +96,10 @@ def effects(rules: RuleSet, ax: Axes | None = None) -> Axes:
             label="unadjusted",
             zorder=2,
         )
-    name_rows(ax, [f"{place}.  {label(rule.text)}" for place, rule in enumerate(rules, 1)])
+    name_rows(ax, labels)
     of_what = "the " if is_mean(rules) else "the probability of "
-    ax.set_xlabel(f"difference in {of_what}{label(rules.question.outcome)}", parse_math=False)
+    measured = f"difference in {of_what}{label(rules.question.outcome)}"
+    ax.set_xlabel(f"{measured}\n{common}".strip(), parse_math=False, loc="right" if common else None)
     legend(ax, 3)
     return finish(ax, plotted)
 
@@ -93,7 +107,8 @@ def effects(rules: RuleSet, ax: Axes | None = None) -> Axes:
 def strata(rule: RuleResult, ax: Axes | None = None) -> Axes:
     """Plot the share of rows with the outcome in each stratum, where the rule holds and where it does not."""
     largest = sorted(rule.strata, key=lambda stratum: -stratum.n)[:_MOST_STRATA]
-    ax = axes(ax, height=1.3 + 0.34 * len(largest))
+    named = ["\n".join(wrap(label(stratum_name(each.labels), 190), 48, 4)) + f"  (n = {each.n:,})" for each in largest]
+    ax = axes(ax, height=1.3 + rows_height(named))
     plotted: dict[str, Any] = {
         "stratum": [stratum_name(stratum.labels) for stratum in largest],
         "p_rule": np.array([stratum.p_rule for stratum in largest]),
@@ -120,7 +135,7 @@ def strata(rule: RuleResult, ax: Axes | None = None) -> Axes:
     if not both.all():
         alone = np.where(np.isnan(plotted["p_rule"]), plotted["p_not_rule"], plotted["p_rule"])[~both]
         ax.scatter(alone, places[~both], s=46, marker="x", color="black", label="no comparison group", zorder=4)
-    name_rows(ax, [f"{label(name)}  (n = {n:,})" for name, n in zip(plotted["stratum"], plotted["n"], strict=True)])
+    name_rows(ax, named)
     if not rule.is_mean:
         ax.set_xlim(-0.04, 1.04)
     shown = "" if len(largest) == len(rule.strata) else f"; the {len(largest)} largest of {len(rule.strata):,} strata"
@@ -142,7 +157,15 @@ def coverage(rules: RuleSet, ax: Axes | None = None) -> Axes:
     ax.axhline(0, color=GREY, linewidth=0.8)
     ax.vlines(share, plotted["reliable_effect"], plotted["effect"], color=GREY, linewidth=0.8)
     ax.scatter(share, plotted["effect"], marker="o", s=30, color=BLUE, label=_adjusted(rules), zorder=3)
-    ax.scatter(share, plotted["reliable_effect"], marker="s", s=26, color=ORANGE, label="conservative", zorder=3)
+    ax.scatter(
+        share,
+        plotted["reliable_effect"],
+        marker="s",
+        s=26,
+        color=ORANGE,
+        label="conservative: less a margin for chance",
+        zorder=3,
+    )
     for place, (x, y) in enumerate(zip(share, plotted["reliable_effect"], strict=True), 1):
         if place <= _MOST_NUMBERS:
             ax.annotate(str(place), (x, y), textcoords="offset points", xytext=(0, -11), ha="center", fontsize=8)
@@ -214,4 +237,4 @@ def graph(rules: RuleSet, ax: Axes | None = None) -> Axes:
 
 def _adjusted(rules: RuleSet) -> str:
     """Return what to call the estimates, which are adjusted only if there are controls."""
-    return "adjusted" if rules.question.controls else rules.noun
+    return "adjusted" if rules.question.adjusts else rules.noun

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules.language.propositions import format_column
 from causalrules.options import CutPoints, Flag, Option, ReferenceRows
-from causalrules.question import Question, differing, flag
+from causalrules.question import differing, flag
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
@@ -26,7 +26,7 @@ def call(rules: RuleSet) -> str:
     what = f"cr.discover(\n    {source},\n"
     if rules.stopped == "evaluated":
         what = f"cr.evaluate(\n    {source},\n    {[rule.text for rule in rules]!r},\n"
-    return f"import causalrules as cr\n\nrules = {what}{lines}){_ideas(rules.question)}"
+    return f"import causalrules as cr\n\nrules = {what}{lines})"
 
 
 def command(rules: RuleSet) -> str:
@@ -55,7 +55,7 @@ def _asked(rules: RuleSet) -> Iterator[tuple[str, Option, Any]]:
             value = value.removeprefix(f"{format_column(question.target)} ").removeprefix("= ")
         elif name == "beta" and calibrated:
             value = "calibrated"
-        if name != "similarity" and value != ():
+        if value != ():
             yield name, known, value
 
 
@@ -78,7 +78,3 @@ def _words(name: str, known: Option, value: Any) -> list[str]:
     joint = "=" if option.startswith("--") else ""
     texts = ["none" if each is None else str(each) for each in (value if isinstance(value, tuple) else (value,))]
     return [f"{option}{joint}{text}" for text in texts]
-
-
-def _ideas(question: Question) -> str:
-    return "" if question.similarity is None else f".ideas(similarity={question.similarity!r})"

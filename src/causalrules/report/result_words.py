@@ -10,12 +10,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from causalrules.language.propositions import AND
+from causalrules.language.propositions import AND, describe
 from causalrules.text import adjusted_p, amount, counted, difference, listed, number, percent, plain, with_interval
 
 if TYPE_CHECKING:
     from causalrules.question import Question
-    from causalrules.result.rule import RuleResult
+    from causalrules.result.rule import RuleResult, Variant
     from causalrules.result.rules import RuleSet
     from causalrules.trust.evidence import Calibration
 
@@ -24,19 +24,24 @@ _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupt
 MARK = "*"
 # Smaller changes by adjusting are not mentioned.
 _CHANGED = 0.005
-_NO_GRAPH = "No causal graph given: these are associations; cr.assumptions(…) lists what acting on them assumes"
+_NO_GRAPH = "No causal graph given: these are associations; what acting assumes: cr.assumptions(…), or --explain"
 _NO_GRAPH_FOR_OTHERS = "No causal graph given: the others are associations"
 
 
-def marked(rule: RuleResult) -> str:
-    """Return the rule, with a mark if a condition does not earn its place."""
-    return f"{rule.text} {MARK}" if rule.length > 1 and rule.superfluous else rule.text
+def is_marked(rule: RuleResult) -> bool:
+    """Return whether a condition of the rule does not earn its place."""
+    return rule.length > 1 and bool(rule.superfluous)
+
+
+def adjustment_of(question: Question) -> str:
+    """Say what the rules are adjusted for."""
+    return "each rule adjusted for its own controls" if question.own_controls else adjustment(question.controls)
 
 
 def meaning(rules: RuleSet) -> str:
     """Say what the effects are."""
     question = rules.question
-    adjusted = adjustment(question.controls)
+    adjusted = adjustment_of(question)
     compared = _compared(question)
     if rules.claim == "effect":
         of_what = question.outcome if is_mean(rules) else f"probability of {question.outcome}"
@@ -73,7 +78,7 @@ def _compared(question: Question) -> str:
 
 def maximised(question: Question) -> str:
     """Say what the search maximised."""
-    adjusted = "the adjusted difference" if question.controls else "the difference"
+    adjusted = "the adjusted difference" if question.adjusts else "the difference"
     conservative = f"the conservative estimate: {adjusted} less a margin for chance"
     return {
         "pooled": conservative,
@@ -113,6 +118,7 @@ def _basis(rules: RuleSet) -> str:
     words = {
         "permutations": f"p, adjusted for the {adjusted} (error rate {rate})",
         "margin": f"the conservative {rules.noun} (error rate {rate}); rules.trust() tests it further",
+        "held-out rows": f"p on held-out rows, adjusted for the number of rules (error rate {rate})",
         "overlap": "how few rows have a comparison group",
         "nothing": "nothing yet: rules.trust() tests it",
     }
@@ -149,7 +155,7 @@ def graph_lines(rules: RuleSet) -> list[str]:
     if rules.admissibility is None:
         return design if rules.claim == "effect" else [*design, _NO_GRAPH if not design else _NO_GRAPH_FOR_OTHERS]
     if rules.admissibility:
-        return design
+        return [*control_lines(rules), *design]
     places: dict[tuple[str, str], list[str]] = {}
     for wanted in (True, False, None):
         for place, rule in enumerate(rules, 1):
@@ -157,6 +163,30 @@ def graph_lines(rules: RuleSet) -> list[str]:
             if known is not None and known.identified is wanted:
                 places.setdefault((known.label, known.reason), []).append(str(place))
     return [*design, *(f"{label}: {_rules(which)} ({reason})" for (label, reason), which in places.items())]
+
+
+def control_lines(rules: RuleSet) -> list[str]:
+    """Say what each rule is adjusted for, and which paths that blocks, where rules have their own controls."""
+    if not rules.question.own_controls:
+        return []
+    places: dict[tuple[str, str], list[str]] = {}
+    for place, rule in enumerate(rules, 1):
+        blocked = "" if rule.identification is None else rule.identification.blocked
+        places.setdefault((adjustment(rule.control), blocked), []).append(str(place))
+    lines = [
+        f"{_rules(which)}: {adjusted}" + (f", which blocks {blocked}" if blocked else "")
+        for (adjusted, blocked), which in places.items()
+    ]
+    found = None if rules.admissibility is None else rules.admissibility.adjustments
+    if found is not None and found.left_out:
+        first = found.explained()[0]
+        lines.append(f"{len(found.left_out):,} of {len(found.sets):,} sets of columns are left out; {first}")
+    return lines
+
+
+def control_of(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
+    """Return the columns that a rule is adjusted for."""
+    return rule.control if rules.question.own_controls else rules.question.controls
 
 
 def identified(rule: RuleResult) -> str:
@@ -175,17 +205,23 @@ def identification(rule: RuleResult) -> str | None:
     if rule.identification is None:
         return None
     words = rule.identification.summary()
-    return f"{words[0].upper()}{words[1:]}."
+    blocked = f" ({rule.identification.blocked})" if rule.identification.blocked else ""
+    return f"{words[0].upper()}{words[1:]}{blocked}."
 
 
 def verdict(rules: RuleSet) -> str:
     """Say what the graph, or the lack of one, allows to claim."""
-    adjusted = "adjusted for the controls" if rules.question.controls else "unadjusted"
+    adjusted = "adjusted for the controls" if rules.question.adjusts else "unadjusted"
     if rules.admissibility is None and rules.claim == "effect":
         return "The columns are declared randomised, given the controls: these are effects of bringing a rule about."
     if rules.admissibility is None:
         return f"No causal graph given: the numbers are differences, {adjusted}, and not effects."
     status = rules.admissibility.status
+    if status == "admissible" and rules.question.own_controls:
+        return (
+            "By the causal graph each rule has controls of its own: if it is right, these are the effects of bringing "
+            "a rule about, with all that follows from it: the total effect of its columns, set together."
+        )
     if status == "admissible":
         return (
             "The causal graph is admissible: if it is right, these are the effects of bringing a rule about. Within "
@@ -201,11 +237,39 @@ def proof(rules: RuleSet) -> str:
     if rules.stopped == "evaluated":
         return f"{counted(len(rules), 'rule')} measured as given, not searched for"
     if rules.optimal:
-        return f"proven optimal, {effort}"
+        return f"proven optimal, {effort}{_why_short(rules)}"
     why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
     if math.isinf(rules.upper_bound):
         return f"{why}: nothing is proven yet, {effort}"
     return f"{why}: no rule can exceed {number(rules.upper_bound)} (gap {number(rules.gap)}), {effort}"
+
+
+def _why_short(rules: RuleSet) -> str:
+    """Say why there are fewer rules than were asked for."""
+    question = rules.question
+    if question.similarity is None or len(rules) >= question.k or not rules or rules[0].value <= 0:
+        return ""
+    share = percent(question.similarity, 0)
+    return (
+        f"; the list ends here: any other rule is at or below 0, or shares {share} or more of its rows with one above"
+    )
+
+
+def family(rule: RuleResult) -> str | None:
+    """Say what the variants of a rule have in common with it and what they change, once they are known."""
+    if not rule.near:
+        return None
+    sets = [set(variant.rule.conditions) for variant in rule.near]
+    core = describe([condition for condition in rule.conditions if all(condition in each for each in sets)])
+    said = "; ".join(f"{_change(rule, variant)} ({percent(variant.shared, 0)})" for variant in rule.near)
+    return f"variants{f' of {core}' if core else ''} (rows in common): {said}"
+
+
+def _change(rule: RuleResult, variant: Variant) -> str:
+    """Say how a variant differs, such as "+ age ≤ 40, − sex = female"."""
+    own, other = rule.conditions, variant.rule.conditions
+    added = [f"+ {condition.text}" for condition in other if condition not in own]
+    return ", ".join([*added, *(f"− {condition.text}" for condition in own if condition not in other)])
 
 
 def warning(rules: RuleSet) -> str | None:
@@ -247,15 +311,15 @@ def warning(rules: RuleSet) -> str | None:
 
 def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     """Say in sentences what a rule's numbers mean, the most important first."""
-    own = None if rules.admissibility else identification(rule)
+    own = None if rules.admissibility and not rules.question.own_controls else identification(rule)
     said = [_headline(rule, rules), *([own] if own else []), _estimate(rule, rules)]
-    return *said, *_unadjusted(rule, rules.question.controls), *_lacking(rule)
+    return *said, *_unadjusted(rule, control_of(rule, rules)), *_lacking(rule)
 
 
 def _headline(rule: RuleResult, rules: RuleSet) -> str:
     """Say the estimate and its conservative value, and first whether the rule is not supported."""
     conditions, outcome = rule.text.replace(AND, " and "), rules.question.outcome
-    adjusted = adjustment(rules.question.controls) + _compared(rules.question)
+    adjusted = adjustment(control_of(rule, rules)) + _compared(rules.question)
     less = rule.effect < 0
     if math.isnan(rule.effect):
         estimate = f"Where {conditions}, nothing can be estimated, as no row has a comparison group"
@@ -359,7 +423,7 @@ def _estimate(rule: RuleResult, rules: RuleSet) -> str:
     covered = f"The rule covers {counted(rule.n_covered, 'row')} ({percent(rule.coverage)})."
     if math.isnan(rule.effect):
         return covered
-    noun = f"Adjusted {rules.noun}" if rules.question.controls else rules.noun.capitalize()
+    noun = f"Adjusted {rules.noun}" if control_of(rule, rules) else rules.noun.capitalize()
     level = amount if rule.is_mean else percent
     undecided = "" if not rule.n_undecided else f" {_undecided(rule, rules)}."
     return (

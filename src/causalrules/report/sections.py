@@ -64,12 +64,8 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
     sentences = tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in trust_words.obtained(rules))
     if not judged and not sentences:
         return ()
-    held_out = f"{rules.noun} on held-out rows"
-    headings = ("#", "rule", "evidence", held_out, "adjusted p", "Γ", "E-value", "rows compared", "reappears")
-    rows = []
-    for place, rule in judged:
-        _, *others = trust_words.cells(rule)  # the effect is in the list of rules
-        rows.append((str(place), rule.text, rule.verdict.evidence, *others))
+    headings = ("#", "rule", "evidence", *trust_words.headings(rules))
+    rows = [(str(place), rule.text, rule.verdict.evidence, *trust_words.cells(rule)) for place, rule in judged]
     found = [Section("Trust", sentences, headings if rows else (), tuple(rows))]
     run = rules.evidence.stability if rules.evidence else None
     if run is not None and run.conditions:

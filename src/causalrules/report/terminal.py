@@ -1,135 +1,198 @@
-"""Format a RuleSet as text for terminals and as HTML for notebooks.
+"""Format a RuleSet as text for terminals: one table, what its numbers mean, and how far to trust them.
 
-Names and values are untrusted: control characters and markup are escaped.
+Names and values are untrusted: control characters are escaped.
 """
 
 from __future__ import annotations
 
-import html as markup
 import shutil
-import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from causalrules.report.result_words import (
-    headings,
-    marked,
-    meaning,
-    proof,
-    ranking,
-    undecided_lines,
-    verdict_lines,
-    warning,
-)
-from causalrules.text import amount, number, percent, printable
+from causalrules.language.propositions import describe
+from causalrules.report import result_words as wording
+from causalrules.report.rule_text import columns, remaining, shared, wrap, wrap_rule
+from causalrules.text import amount, counted, percent, printable
+from causalrules.text import number as formatted
 
 if TYPE_CHECKING:
+    from causalrules.language.propositions import Proposition
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
-_HEADINGS = ("#", "rule", "conservative", "effect", "unadjusted", "coverage", "rows", "evidence")
 _NARROWEST_RULE = 16
-# Columns that a narrow terminal does without.
-_SPARE = ("coverage", "unadjusted")
-_MOST_RULE_LINES = 4
+# Columns that a narrow terminal does without, the first first.
+_SPARE = ("coverage", "conservative", "value", "evidence")
 _MOST_SENTENCE_LINES = 20
+_MOST_FAMILY_LINES = 4
+_COLOURS = {"supported": "32", "suggestive": "33", "not supported": "2", "cannot tell": "2"}
 
 
-def text(rules: RuleSet) -> str:
-    """Return the table and the sentences below it, wrapped to the terminal."""
+def text(rules: RuleSet, *, colour: bool = False, explain: bool = False) -> str:
+    """Return the table and the sentences below it, in blocks, wrapped to the terminal.
+
+    Parameters
+    ----------
+    rules
+        The result.
+    colour
+        Whether to colour the words of the evidence, by the codes of terminals.
+    explain
+        Whether to say what acting on the rules assumes, and how the evidence was obtained.
+
+    Returns
+    -------
+    str
+        Lines without blanks at their ends.
+    """
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
-    numbers = [_cells(position, rule, rules) for position, rule in enumerate(rules, 1)]
-    heading = _numeric(_headings(rules))
-    widths = [max(map(len, column)) for column in zip(heading, *numbers, strict=True)]
-    for spare in _SPARE:
-        if width - sum(widths) - 2 * len(widths) >= _NARROWEST_RULE:
-            break
-        place = heading.index(spare)
-        heading, *numbers = ((*row[:place], *row[place + 1 :]) for row in (heading, *numbers))
-        del widths[place]
-    room = max(width - sum(widths) - 2 * len(widths), _NARROWEST_RULE)
-    wrapped = [_wrap(printable(marked(rule)), room, _MOST_RULE_LINES) for rule in rules]
-    room = max(_columns(line) for lines in [["rule"], *wrapped] for line in lines)
-    lines = [_row(heading, "rule", widths, room)] if rules else []
-    for cells, rule_lines in zip(numbers, wrapped, strict=True):
-        lines.append(_row(cells, rule_lines[0], widths, room))
-        lines += [" " * (widths[0] + 2) + line for line in rule_lines[1:]]
-    for sentence in sentences(rules):
-        lines += _wrap(printable(sentence), width, _MOST_SENTENCE_LINES)
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def html(rules: RuleSet) -> str:
-    """Return the same as HTML."""
-    head = "".join(f"<th>{heading}</th>" for heading in _headings(rules))
-    body = ""
-    for position, rule in enumerate(rules, 1):
-        first, *others = _cells(position, rule, rules)
-        numbers = "".join(f"<td>{cell}</td>" for cell in others)
-        name = f'<td style="text-align:left"><bdi>{markup.escape(printable(marked(rule)))}</bdi></td>'
-        body += f"<tr><td>{first}</td>{name}{numbers}</tr>"
-    below = "".join(f"<p>{markup.escape(printable(sentence))}</p>" for sentence in sentences(rules))
-    return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
+    common = shared(rules)
+    blocks = [
+        _wrapped([_title(rules), wording.warning(rules) or ""], width),
+        [*_wrapped([_common(common)], width), *_table(rules, common, width)],
+        _wrapped(_below(rules), width),
+        _trust(rules, width, explain),
+        _wrapped([f"note: {note}" for note in rules.notes], width),
+        _wrapped(_explained(rules), width) if explain else [],
+    ]
+    found = "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
+    return _coloured(found) if colour else found
 
 
 def sentences(rules: RuleSet) -> list[str]:
-    """Return what the numbers mean, what is proven, the evidence and the notes."""
-    said = [sentence for sentence in (meaning(rules), ranking(rules), proof(rules), warning(rules)) if sentence]
-    return [*said, *undecided_lines(rules), *verdict_lines(rules), *_trust_lines(rules), *rules.notes]
+    """Return what is said around the table, for readers of the bare rules."""
+    from causalrules.report import trust_words
+
+    said = [_title(rules), wording.warning(rules), *_below(rules)]
+    return [*(each for each in said if each), *trust_words.lines(rules), *rules.notes]
 
 
-def _trust_lines(rules: RuleSet) -> list[str]:
-    if rules.evidence is None and all(rule.evidence is None for rule in rules):
-        return []
-    from causalrules.report import trust_words  # only if needed, to start fast
-
-    return trust_words.lines(rules)
-
-
-def _headings(rules: RuleSet) -> tuple[str, ...]:
-    first, rule, *others = headings(_HEADINGS, rules)
-    return (first, rule, *(["value"] if ranking(rules) else []), *others)
+def headings(rules: RuleSet) -> list[str]:
+    """Return the names of the columns after the rule: p where it is known, else the conservative effect."""
+    unit = "" if wording.is_mean(rules) else ", points"
+    tested = any(rule.p_value is not None for rule in rules)
+    value = ["value"] if wording.ranking(rules) else []
+    return [*value, f"{rules.noun}{unit}", "p" if tested else "conservative", "coverage", "evidence"]
 
 
-def _numeric(cells: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the cells without the rule, which gets the remaining width."""
-    return (cells[0], *cells[2:])
-
-
-def _cells(position: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
-    effects = (*([rule.value] if ranking(rules) else []), rule.conservative, rule.effect, rule.marginal_effect)
-    shown = map(amount if rule.is_mean else number, effects)
-    return (str(position), *shown, percent(rule.coverage), f"{rule.n_covered:,}", rule.verdict.evidence)
-
-
-def _row(cells: tuple[str, ...], rule: str, widths: list[int], room: int) -> str:
-    first, *others = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
-    return "  ".join([first, rule + " " * (room - _columns(rule)), *others])
-
-
-def _columns(words: str) -> int:
-    """Return the width on a terminal: two columns for wide letters, none for combining ones."""
-    return sum(
-        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        for letter in words
+def cells(rule: RuleResult, rules: RuleSet) -> list[str]:
+    """Return the cells of a rule below `headings`."""
+    shown = amount if rule.is_mean else _points
+    low, high = rule.interval
+    effect = (
+        shown(rule.effect) if rule.effect != rule.effect else f"{shown(rule.effect)} ({shown(low)} to {shown(high)})"
     )
+    p = "–" if rule.p_value is None else f"{rule.p_value:.3g}"
+    known = {"value": shown(rule.value), "p": p, "conservative": shown(rule.conservative)}
+    known |= {"coverage": percent(rule.coverage), "evidence": rule.verdict.evidence}
+    return [known.get(name, effect) for name in headings(rules)]
 
 
-def _wrap(words: str, room: int, most: int) -> list[str]:
-    """Break text into lines at blanks, or anywhere if there are none; text beyond `most` lines ends in "…"."""
-    lines = [""]
-    for word in words.split(" "):
-        if lines[-1] and _columns(lines[-1]) + 1 + _columns(word[:room]) <= room >= len(word):
-            lines[-1] += " " + word
-            continue
-        if lines[-1]:
-            lines.append("")
-        for letter in word:
-            if _columns(lines[-1]) + _columns(letter) > room or len(lines[-1]) > 4 * room:
-                lines.append("")
-            lines[-1] += letter
-            if len(lines) > most:
-                last = lines[most - 1]
-                while _columns(last) > room - 1:
-                    last = last[:-1]
-                return [*lines[: most - 1], last + "…"]
+def _points(value: float) -> str:
+    return formatted(100 * value, 1)
+
+
+def _title(rules: RuleSet) -> str:
+    found = counted(len(rules), "rule")
+    proof = wording.proof(rules)
+    if rules.stopped == "evaluated":
+        return f"{proof}, in {counted(rules.n_rows, 'row')}"
+    return f"{found} in {counted(rules.n_rows, 'row')}; {proof}"
+
+
+def _common(common: Sequence[Proposition]) -> str:
+    return f"every rule has {describe(common)}, and:" if common else ""
+
+
+def _table(rules: RuleSet, common: Sequence[Proposition], width: int) -> list[str]:
+    """Return the rows; rules are wrapped between conditions, in the room that the other columns leave."""
+    if not rules:
+        return []
+    rows = [["#", *headings(rules)]]
+    rows += [[str(place), *cells(rule, rules)] for place, rule in enumerate(rules, 1)]
+    for spare in _SPARE:
+        if width - _taken(rows) >= _NARROWEST_RULE:
+            break
+        if spare in rows[0]:
+            place = rows[0].index(spare)
+            rows = [[*row[:place], *row[place + 1 :]] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    room = max(width - _taken(rows), _NARROWEST_RULE)
+    texts = [["rule"], *(wrap_rule(printable(_marked(rule, common)), room) for rule in rules)]
+    room = max(columns(line) for lines in texts for line in lines)
+    last = rows[0][-1] == "evidence"
+    families = [
+        [],
+        *(wrap(printable(wording.family(rule) or ""), width - widths[0] - 2, _MOST_FAMILY_LINES) for rule in rules),
+    ]
+    found = []
+    for row, (first, *others), family in zip(rows, texts, families, strict=True):
+        number, *numbers = (cell.rjust(size) for cell, size in zip(row, widths, strict=True))
+        if last:
+            numbers[-1] = row[-1]
+        found.append("  ".join([number, first + " " * (room - columns(first)), *numbers]))
+        found += [" " * (widths[0] + 2) + line for line in (*others, *family) if line]
+    return found
+
+
+def _marked(rule: RuleResult, common: Sequence[Proposition]) -> str:
+    """Return the rest of a rule, with a mark if a condition does not earn its place."""
+    return f"{remaining(rule, common)} {wording.MARK}" if wording.is_marked(rule) else remaining(rule, common)
+
+
+def _taken(rows: list[list[str]]) -> int:
+    """Return the width of all columns but the rule's."""
+    return sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
+
+
+def _below(rules: RuleSet) -> list[str]:
+    said = [wording.meaning(rules), wording.ranking(rules), *wording.undecided_lines(rules)]
+    return [sentence for sentence in (*said, *wording.verdict_lines(rules)) if sentence]
+
+
+def _trust(rules: RuleSet, width: int, explain: bool) -> list[str]:
+    """Return the evidence as a table, and below each rule that is not supported why it is not."""
+    from causalrules.report import trust_words
+
+    table = trust_words.table(rules)
+    if not table:
+        return []
+    widths = [max(map(columns, column)) for column in zip(*table, strict=True)]
+    lines = ["Trust (intervals ignore the search, except on held-out rows)"]
+    for place, row in enumerate(table):
+        lines.append("  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True)))
+        margin = " " * (widths[0] + 2)
+        for why in trust_words.why_not(rules[place - 1], rules) if place else []:
+            lines += [margin + line for line in wrap(printable(why), width - len(margin), 2)]
+    return [*lines, *(_wrapped(trust_words.obtained(rules), width) if explain else [])]
+
+
+def _explained(rules: RuleSet) -> list[str]:
+    """Say what acting on the rules assumes."""
+    from causalrules.graph.assumptions import assumptions
+
+    question = rules.question
+    said = (
+        ["Acting on a rule assumes:"] if rules.admissibility is None else ["The causal graph is assumed to be right:"]
+    )
+    return [*said, *assumptions(question.target, question.actions, question.controls)]
+
+
+def _coloured(words: str) -> str:
+    """Colour the words of the evidence where they end a line."""
+    lines = []
+    for line in words.split("\n"):
+        for word, code in _COLOURS.items():
+            if line.endswith(f" {word}"):
+                line = f"{line.removesuffix(word)}\033[{code}m{word}\033[0m"
+                break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _wrapped(said: Sequence[str], width: int) -> list[str]:
+    lines: list[str] = []
+    for sentence in said:
+        if sentence:
+            lines += wrap(printable(sentence), width, _MOST_SENTENCE_LINES)
     return lines

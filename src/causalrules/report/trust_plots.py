@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from causalrules.exceptions import OptionError
-from causalrules.report.figure import BLUE, GREEN, GREY, ORANGE, axes, finish, label, legend, name_rows
+from causalrules.report.figure import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    axes,
+    finish,
+    label,
+    legend,
+    name_rows,
+    rows_height,
+    rule_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +38,8 @@ def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
     ]
     if len(measured) != len(rules) or not measured:
         raise OptionError("no effects on held-out rows; call rules.cross_fit(), or discover(holdout=0.5)")
-    ax = axes(ax, height=1.3 + 0.4 * len(rules))
+    labels, common = rule_labels(rules)
+    ax = axes(ax, height=1.3 + rows_height(labels))
     low, high = np.array([rule.interval for rule in rules]).T
     plotted: dict[str, Any] = {
         "rule": [rule.text for rule in rules],
@@ -45,8 +58,10 @@ def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
     )
     ax.hlines(places + 0.14, plotted["honest_low"], plotted["honest_high"], color=BLUE, linewidth=1.6)
     ax.scatter(plotted["honest_effect"], places + 0.14, marker="s", s=26, color=BLUE, label="held-out rows", zorder=3)
-    name_rows(ax, [f"{place}.  {label(rule.text)}" for place, rule in enumerate(rules, 1)])
-    ax.set_xlabel(f"{rules.noun}, with its interval")
+    name_rows(ax, labels)
+    ax.set_xlabel(
+        f"{rules.noun}, with its interval\n{common}".strip(), parse_math=False, loc="right" if common else None
+    )
     legend(ax, 2)
     return finish(ax, plotted)
 
@@ -155,23 +170,6 @@ def balance(rules: RuleSet, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("standardised mean difference")
     legend(ax, 3)
     return finish(ax, plotted)
-
-
-def of_report(rules: RuleSet) -> list[tuple[str, Any]]:
-    """Return the figures for a report: captions and plot functions."""
-    figures: list[tuple[str, Any]] = []
-    judged = [rule.evidence for rule in rules if rule.evidence is not None]
-    if judged and all(evidence.honest is not None for evidence in judged):
-        figures.append((f"The {rules.noun}s on searched rows and on held-out rows.", honest))
-    if rules.evidence is not None and rules.evidence.stability is not None:
-        figures.append(("Conditions that reappear on resampled rows, with the range of their cut points.", stability))
-    if judged and judged[0].sensitivity is not None and judged[0].sensitivity.risk_ratio is not None:
-        figures.append(("Unmeasured confounders above the lines explain the first rule away.", first_bias))
-    if judged and judged[0].balance:
-        figures.append(("The controls on both sides of the first rule; within the dotted lines is balanced.", balance))
-    if judged and judged[0].doubly_robust is not None and judged[0].doubly_robust.effect is not None:
-        figures.append(("How likely the first rule was for the rows on both its sides.", propensity))
-    return figures
 
 
 def first_bias(rules: RuleSet, ax: Axes | None = None) -> Axes:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def lines(rules: RuleSet) -> list[str]:
-    """Say how far the rules can be trusted; empty without evidence."""
+    """Say how far the rules can be trusted, a line each, and how that was found; empty without evidence."""
     found = [f"{place}: {line}" for place, rule in enumerate(rules, 1) if (line := of_rule(rule, rules))]
     heading = ["Trust (intervals ignore the search, except on held-out rows):"] if found else []
     return [*heading, *found, *obtained(rules)]
@@ -25,41 +25,50 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> str:
     """Say the word for the evidence, what is known, and the doubts."""
     if rule.evidence is None:
         return ""
-    phrases = (
-        f"{rules.noun} {{}}",
-        "on held-out rows {}",
-        "adjusted p {}",
-        "Γ {}",
-        "E-value {}",
-        "comparison group for {} of rows",
-        f"reappears in {{}} of {_samples(rules)}",
-    )
-    verdict = rule.verdict
-    line = ", ".join(phrase.format(cell) for phrase, cell in zip(phrases, cells(rule), strict=True) if cell)
-    doubts = f"; doubts: {'; '.join(verdict.doubts)}" if verdict.doubts else ""
-    return f"{verdict.evidence}: {line}{doubts}{_conditions(rule, rules)}"
+    names = headings(rules)
+    line = ", ".join(f"{name} {cell}" for name, cell in zip(names, cells(rule), strict=True) if cell)
+    return "; ".join([f"{rule.verdict.evidence}: {line}", *why_not(rule, rules)])
 
 
-def _conditions(rule: RuleResult, rules: RuleSet) -> str:
-    """Name the conditions that do not earn their place, and the rule without them."""
+def headings(rules: RuleSet) -> tuple[str, ...]:
+    """Return the names of the cells of `cells`."""
+    unit = "" if is_mean(rules) else ", points"
+    return (f"on held-out rows{unit}", "same rule", "Γ", "E-value", "compared", "reappears")
+
+
+def table(rules: RuleSet) -> list[list[str]]:
+    """Return the evidence as rows below their headings, without columns of which nothing is known; empty if all are."""
+    if all(rule.evidence is None for rule in rules):
+        return []
+    rows = [list(cells(rule)) for rule in rules]
+    known = [place for place in range(len(headings(rules))) if any(row[place] for row in rows)]
+    if not known:
+        return []
+    named = [["#", *(headings(rules)[place] for place in known)]]
+    return named + [[str(number), *(row[place] or "–" for place in known)] for number, row in enumerate(rows, 1)]
+
+
+def why_not(rule: RuleResult, rules: RuleSet) -> list[str]:
+    """Say what speaks against a rule or is not known, and which conditions do not earn their place."""
+    said = [f"why not: {'; '.join(rule.verdict.doubts)}"] if rule.verdict.doubts else []
     known = None if rule.evidence is None else rule.evidence.conditions
-    if known is None or not rule.superfluous or rule.length == 1:
-        return ""
+    found = rule.verdict.evidence in ("supported", "suggestive")
+    if known is None or not found or not rule.superfluous or rule.length == 1:
+        return said
     named = ", ".join(f"{each.text} (p {each.p_value:.2g})" for each in rule.superfluous)
     left = f"{describe(rule.simpler)}: {rules.noun} {difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"
-    return f"; {MARK} not shown to matter beside the rest: {named}; without: {left}"
+    return [*said, f"{MARK} not shown to matter beside the rest: {named}; without: {left}"]
 
 
-def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str, str]:
-    """Return effect, honest effect, adjusted p, Γ and E-value of the interval, overlap, stability, as far as known."""
+def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str]:
+    """Return the effect on held-out rows, how often it is this rule's, Γ, E-value, overlap and stability, if known."""
     from causalrules.trust.evidence import RuleEvidence
 
     evidence = rule.evidence or RuleEvidence()
     honest, sensitivity = evidence.honest, evidence.sensitivity
     return (
-        with_interval(rule.effect, *rule.interval, rule.is_mean),
         "" if honest is None else _honest(honest, rule.is_mean),
-        "" if rule.p_value is None else f"{rule.p_value:.3g}",
+        "" if honest is None or honest.splits < 2 else f"{honest.found} of {honest.splits}",
         "" if sensitivity is None else _factor(sensitivity.gamma_limit),
         "" if sensitivity is None else _factor(sensitivity.e_value_limit),
         "" if evidence.overlap is None else percent(1 - evidence.overlap.share, 0),
@@ -112,12 +121,7 @@ def obtained(rules: RuleSet) -> list[str]:
 
 
 def _honest(honest: HonestEffect, is_mean: bool) -> str:
-    said, share = with_interval(honest.effect, honest.low, honest.high, is_mean), percent(honest.overlap, 0)
-    if honest.effect is None:
-        return said
-    if share != "100 %":
-        said += f" for {share} of them"
-    return said if honest.found == honest.splits else f"{said}, this rule in {honest.found} of {honest.splits} blocks"
+    return with_interval(honest.effect, honest.low, honest.high, is_mean).replace(" points", "")
 
 
 def _calibration(calibration: Calibration, noun: str, is_mean: bool) -> str:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
 
 MOST_STRATA = 30
+# Reasons why sets of columns are left out.
+_MOST_REASONS = 20
 
 
 @dataclass(frozen=True)
@@ -130,8 +132,8 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
         source=short(rules.source or "", 200),
         table=_table(rules),
         noun=rules.noun,
-        estimate=f"adjusted {rules.noun}" if rules.question.controls else rules.noun,
-        adjusted=wording.adjustment(rules.question.controls),
+        estimate=f"adjusted {rules.noun}" if rules.question.adjusts else rules.noun,
+        adjusted=wording.adjustment_of(rules.question),
         is_mean=wording.is_mean(rules),
         tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
         lead=lead,
@@ -165,19 +167,26 @@ def hidden(rules: RuleSet) -> list[Less]:
     """Tell the redundant rules and the near-duplicates from the others, where the rows are at hand."""
     if rules.problem is not None and not rules.problem.rows.is_local:
         rules = replace(rules, problem=None)  # remote rows are not fetched for a report
+    if rules.question.similarity is not None:
+        # A list of different rules has its near-duplicates with each rule, once they have been looked for.
+        return [Less(None, tuple(_shared(each.rule, each.shared) for each in rule.near or ())) for rule in rules]
     redundant = grouping.redundant(rules)
     result = [Less("redundant") if one else Less() for one in redundant]
-    if rules.problem is None:
+    if rules.problem is None and rules.parts is None:
         return result
     place = {rule.text: index for index, rule in enumerate(rules)}
     listed = tuple(rule for rule, one in zip(rules, redundant, strict=True) if not one)
     for group in grouping.groups(replace(rules, rules=listed)):
         pairs = zip(group.variants, group.shared, strict=True)
-        variants = tuple(f"{short(rule.text, 200)} ({percent(shared, 0)} of rows shared)" for rule, shared in pairs)
+        variants = tuple(_shared(rule, shared) for rule, shared in pairs)
         result[place[group.leader.text]] = Less(None, variants)
         for rule in group.variants:
             result[place[rule.text]] = Less("variant")
     return result
+
+
+def _shared(rule: RuleResult, shared: float) -> str:
+    return f"{short(rule.text, 200)} ({percent(shared, 0)} of rows shared)"
 
 
 def _hidden(less: list[Less], n_left: int) -> tuple[str, ...]:
@@ -295,7 +304,10 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
     return [
         ("Outcome", question.outcome),
         ("Actionable", ", ".join(question.actions)),
-        ("Adjusted for", ", ".join(question.controls) or "nothing"),
+        (
+            "Adjusted for",
+            "each rule's own controls" if question.own_controls else ", ".join(question.controls) or "nothing",
+        ),
         ("Maximised", wording.maximised(question)),
         ("β", _beta(rules)),
         ("Rules", _which(question)),
@@ -309,7 +321,7 @@ def _which(question: Question) -> str:
     said = f"the best {question.k:,}{'' if question.redundant else ' that beat all of their generalisations'}"
     if question.similarity is None:
         return said
-    return f"{said}, without those that share at least {percent(question.similarity, 0)} of the rows of a stronger one"
+    return f"{said} above 0 that share less than {percent(question.similarity, 0)} of their rows with a stronger one"
 
 
 def _beta(rules: RuleSet) -> str:
@@ -331,6 +343,9 @@ def _assumed(rules: RuleSet) -> str:
 
 def _assumptions(rules: RuleSet) -> tuple[str, ...]:
     question, verdict = rules.question, rules.admissibility
+    if verdict is not None and verdict.adjustments is not None:
+        left_out = tuple(f"left out: {reason}" for reason in verdict.adjustments.explained()[:_MOST_REASONS])
+        return ("the causal graph has every arrow and every common cause that there is", *left_out)
     if verdict is None or verdict:
         return assumptions(question.target, question.actions, question.controls)
     said = []

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from causalrules.data.table import default_library
+from causalrules.estimators import Grouped
 from causalrules.exceptions import DataError, FileError, GraphError, NoSuchFileError, OptionError, RoleError
 from causalrules.graph.admissibility import Admissibility
 from causalrules.graph.assumptions import assumptions
@@ -23,7 +24,7 @@ from causalrules.graph.graph import CausalGraph
 from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
 from causalrules.question import OWN_CONTROLS, Question
-from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect, StratumSums, Sums
+from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect, StratumSums, Sums, Variant
 from causalrules.text import shorten
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence
 from causalrules.writing import replace_file
@@ -133,7 +134,7 @@ def as_json(rules: RuleSet, most_strata: int | None = None) -> dict[str, Any]:
         "question": to_json(
             question.kept() | {"cuts": question.cuts or (), "source": rules.source, "calibrated": calibrated}
         ),
-        "rules": [_rule(rule, most_strata) for rule in rules],
+        "rules": [_rule(rule, most_strata) | _variants(rule, most_strata) for rule in rules],
         "proof": to_json(_Proof(rules.optimal, rules.upper_bound, rules.gap, rules.stopped)),
         "n_rows": rules.n_rows,
         "n_dropped": rules.n_dropped,
@@ -211,7 +212,15 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
         "verdict": {**to_json(rule.verdict), "strong": rule.verdict.strong},
         "evidence": to_json(rule.evidence),
         "identification": to_json(rule.identification),
+        **({} if rule.grouped is None else {"grouped": to_json(rule.grouped)}),
     }
+
+
+def _variants(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
+    """Return the variants, once they have been looked for."""
+    if rule.near is None:
+        return {}
+    return {"variants": [_rule(variant.rule, most_strata) | {"shared": variant.shared} for variant in rule.near]}
 
 
 def _stratum(rule: RuleResult, place: int, stratum: StratumEffect) -> dict[str, Any]:
@@ -237,8 +246,11 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         "evidence": from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
         "decrease": question.direction == "decrease",
         "by_length": isinstance(question.beta, tuple),
+        "grouped": _read_grouped(payload.get("grouped")),
         "control": from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
     }
+    if payload.get("variants") is not None:
+        known["near"] = tuple(_read_variant(variant, question) for variant in _list(payload, "variants"))
     strata = _list(payload, "strata")
     if any(isinstance(stratum, dict) and "covered" in stratum for stratum in strata):
         read = [from_json(_Sums, stratum, "strata") for stratum in strata]
@@ -261,6 +273,20 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         undecided=undecided if any(map(any, undecided)) else (),
         **known,
     )
+
+
+def _read_variant(payload: Any, question: Question) -> Variant:
+    if isinstance(payload, dict):
+        payload = {name: value for name, value in payload.items() if name != "variants"}
+    rule = _read_rule(payload, question)
+    return Variant(rule, from_json(float, payload.get("shared"), "variants.shared"))
+
+
+def _read_grouped(payload: Any) -> Grouped | None:
+    if payload is None:
+        return None
+    error, degrees, n_groups = from_json(tuple[float, float, int], payload, "grouped")
+    return Grouped(error, degrees, n_groups)
 
 
 def _beta(question: Question, length: int) -> float:
@@ -296,7 +322,8 @@ def _question(payload: Any) -> Question:
     known = {"missing": "false", "control_bins": 4, "adjust": "strata", **known}
     known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
     known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
-    known["weights"] = from_json(str | None, known.get("weights"), "question.weights")  # type: ignore[arg-type]
+    for name in ("weights", "groups"):
+        known[name] = from_json(str | None, known.get(name), f"question.{name}")  # type: ignore[arg-type]
     try:
         return Question(**known)
     except OptionError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from causalrules import estimators
 from causalrules.data.reading import read
-from causalrules.estimators import Side
+from causalrules.estimators import Estimate, Grouped, Side
 from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
 from causalrules.language.strata import SCORES
@@ -153,6 +153,9 @@ class _AnyInterval(Interval):
 
     rule: RuleResult
 
+    def __repr__(self) -> str:
+        return repr(Interval(*self))
+
     def __call__(self, confidence: float = 0.95) -> Interval:
         return self.rule.interval_at(confidence)
 
@@ -188,10 +191,16 @@ class RuleResult:
         Whether the search was for rules that decrease the outcome.
     by_length
         Whether `beta` is that of the rule's length, with a margin for extreme rows.
+    grouped
+        Where rows belong together in groups, the standard error that allows for it.
     control
         The columns that the rule is adjusted for.
     circumstances
         What `verdict` depends on besides the rule; a RuleSet sets it.
+    near
+        The `variants`, once they have been looked for.
+    neighbourhood
+        How they are looked for; a RuleSet whose rows are at hand sets it.
     """
 
     conditions: tuple[Proposition, ...]
@@ -207,8 +216,11 @@ class RuleResult:
     scored: tuple[StratumSums, ...] = ()
     decrease: bool = False
     by_length: bool = False
+    grouped: Grouped | None = None
     control: tuple[str, ...] = ()
     circumstances: Circumstances | None = field(default=None, compare=False)
+    near: tuple[Variant, ...] | None = field(default=None, compare=False)
+    neighbourhood: Callable[[RuleResult], tuple[Variant, ...]] | None = field(default=None, compare=False)
 
     @classmethod
     def from_counts(
@@ -238,6 +250,37 @@ class RuleResult:
             f"<RuleResult {self.text}: reliable_effect={self.reliable_effect:.4f}, effect={self.effect:.4f}, "
             f"coverage={self.coverage:.4f}, n_covered={self.n_covered}>"
         )
+
+    def _repr_html_(self) -> str:
+        from causalrules.report import notebook
+
+        return notebook.card(self)
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """The strongest near-duplicates of the rule, up to five: searched for when they are first asked for.
+
+        Raises
+        ------
+        OptionError
+            If the result was read from a file that has no variants.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", k=1)
+        >>> for variant in rules[0].variants[:2]:
+        ...     print(f"{variant.rule.text}: {variant.shared:.0%} in common")
+        class ≤ 2 ∧ parch ≤ 2 ∧ sex = female: 99% in common
+        class ≤ 2 ∧ sex = female ∧ sibsp ≤ 2: 98% in common
+        """
+        if self.near is None:
+            if self.neighbourhood is None:
+                raise OptionError(
+                    "this rule was read from a file, without variants or the rows to look for them; search again"
+                )
+            object.__setattr__(self, "near", self.neighbourhood(self))
+        return self.near or ()
 
     @cached_property
     def text(self) -> str:
@@ -403,7 +446,12 @@ class RuleResult:
     @cached_property
     def standard_error(self) -> float:
         """Standard error of `effect`."""
-        return estimators.estimate(*self.sides, binary=not self.is_mean).standard_error
+        return self._estimate(0.95).standard_error
+
+    def _estimate(self, confidence: float) -> Estimate:
+        if self.grouped is not None:
+            return estimators.grouped_estimate(self.effect, self.grouped, confidence, binary=not self.is_mean)
+        return estimators.estimate(*self.sides, confidence, binary=not self.is_mean)
 
     @cached_property
     def interval(self) -> Interval:
@@ -425,7 +473,7 @@ class RuleResult:
         Interval
             Its two ends.
         """
-        found = estimators.estimate(*self.sides, confidence, binary=not self.is_mean)
+        found = self._estimate(confidence)
         return Interval(found.low, found.high)
 
     @cached_property
@@ -598,6 +646,25 @@ class RuleResult:
         return plots.strata(self, ax)
 
 
+@dataclass(frozen=True)
+class Variant:
+    """A near-duplicate of another rule.
+
+    Attributes
+    ----------
+    rule
+        The near-duplicate.
+    shared
+        The share of rows that it has in common with the other rule (Jaccard).
+    """
+
+    rule: RuleResult
+    shared: float
+
+    def __str__(self) -> str:
+        return self.rule.text
+
+
 def rule_results(problem: Problem, packed: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:
     """Return the rules that a search found, with their counts or sums."""
     everything = np.add(*packed.count())
@@ -616,6 +683,7 @@ def rule_results(problem: Problem, packed: Packed, question: Question, found: Fo
             "decrease": problem.comparison.decrease,
             "by_length": isinstance(beta, tuple),
             "control": problem.roles.control,
+            "grouped": problem.grouped(conditions),
         }
         if problem.roles.outcome.is_mean:
             scored = _level_sums(sides, problem.comparison.values)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
 
@@ -96,6 +97,12 @@ class RuleSet(Sequence[RuleResult]):
         known = circumstances(self)
         if any(rule.circumstances != known for rule in self.rules):
             object.__setattr__(self, "rules", tuple(replace(rule, circumstances=known) for rule in self.rules))
+        if self.problem is not None:
+            from causalrules.result.ideas import variants
+
+            object.__setattr__(
+                self, "rules", tuple(replace(rule, neighbourhood=partial(variants, self)) for rule in self.rules)
+            )
 
     @overload
     def __getitem__(self, index: int) -> RuleResult: ...
@@ -118,9 +125,9 @@ class RuleSet(Sequence[RuleResult]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from causalrules.report import terminal
+        from causalrules.report import notebook
 
-        return terminal.html(self)
+        return notebook.table(self)
 
     @property
     def claim(self) -> str:
@@ -228,18 +235,22 @@ class RuleSet(Sequence[RuleResult]):
         0.05
         """
         from causalrules.trust import permutation
+        from causalrules.trust.parts import each_part
 
-        return permutation.significance(
-            self,
-            permutations,
-            seed,
-            method=method,
-            level=level,
-            stop_early=stop_early,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return permutation.significance(
+                rules,
+                permutations,
+                seed,
+                method=method,
+                level=level,
+                stop_early=stop_early,
+                n_jobs=n_jobs,
+                time_limit=limit,
+                progress=progress,
+            )
+
+        return each_part(self, measure, time_limit, adjust=True)
 
     def cross_fit(
         self,
@@ -277,10 +288,14 @@ class RuleSet(Sequence[RuleResult]):
             The same rules with `evidence.honest`.
         """
         from causalrules.trust import holdout
+        from causalrules.trust.parts import each_part
 
-        return holdout.cross_fit(
-            self, splits, seed, confidence=confidence, n_jobs=n_jobs, time_limit=time_limit, progress=progress
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return holdout.cross_fit(
+                rules, splits, seed, confidence=confidence, n_jobs=n_jobs, time_limit=limit, progress=progress
+            )
+
+        return each_part(self, measure, time_limit)
 
     def stability(
         self,
@@ -318,17 +333,21 @@ class RuleSet(Sequence[RuleResult]):
             The same rules with `evidence.stability`.
         """
         from causalrules.trust import stability
+        from causalrules.trust.parts import each_part
 
-        return stability.stability(
-            self,
-            replicates,
-            seed,
-            method=method,
-            share=share,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return stability.stability(
+                rules,
+                replicates,
+                seed,
+                method=method,
+                share=share,
+                n_jobs=n_jobs,
+                time_limit=limit,
+                progress=progress,
+            )
+
+        return each_part(self, measure, time_limit)
 
     def sensitivity(self, *, confidence: float = 0.95) -> RuleSet:
         """Compute E-values: how strong an unmeasured confounder must be to explain an effect away.
@@ -351,8 +370,9 @@ class RuleSet(Sequence[RuleResult]):
         1.34
         """
         from causalrules.trust import sensitivity
+        from causalrules.trust.parts import each_part
 
-        return sensitivity.sensitivity(self, confidence=confidence)
+        return each_part(self, lambda rules, _: sensitivity.sensitivity(rules, confidence=confidence))
 
     def overlap(self, *, most: float = 0.1) -> RuleSet:
         """Find the strata in which a rule always or never holds, so that its rows have no comparison group.
@@ -468,18 +488,22 @@ class RuleSet(Sequence[RuleResult]):
             The same rules with `evidence`, on which their verdicts then rest.
         """
         from causalrules.trust import everything
+        from causalrules.trust.parts import each_part
 
-        return everything.trust(
-            self,
-            permutations,
-            replicates,
-            splits,
-            seed,
-            level=level,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+            return everything.trust(
+                rules,
+                permutations,
+                replicates,
+                splits,
+                seed,
+                level=level,
+                n_jobs=n_jobs,
+                time_limit=limit,
+                progress=progress,
+            )
+
+        return each_part(self, measure, time_limit, adjust=True)
 
     def groups(self, similarity: float = 0.5, data: Any = None) -> tuple[Group, ...]:
         """Group near-duplicates under the strongest of them.
@@ -508,7 +532,7 @@ class RuleSet(Sequence[RuleResult]):
         return near.groups(self, similarity, data)
 
     def ideas(self, k: int | None = None, similarity: float = 0.5, time_limit: float | None = None) -> RuleSet:
-        """Search on until there are k rules of which none is a near-duplicate of a better one.
+        """Search for k rules of which none is a near-duplicate of a better one, as `discover` does by default.
 
         Parameters
         ----------
@@ -527,6 +551,45 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.result import ideas
 
         return ideas.ideas(self, k, similarity, time_limit)
+
+    def frontier(self, time_limit: float | None = None) -> RuleSet:
+        """Return the front of value and coverage: for every coverage, the best rule there is.
+
+        The first rule has the highest value; each of the others has the highest of all rules that cover more rows
+        than those before it. It ends where nothing above 0 is left. `plot("coverage")` shows it.
+
+        Parameters
+        ----------
+        time_limit
+            Seconds after which the part found so far is returned.
+
+        Returns
+        -------
+        RuleSet
+            The rules of the front, those of the fewest rows first.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"])
+        >>> for rule in rules.frontier():
+        ...     print(f"{rule.coverage:.0%} {rule.text}")
+        19% class ≤ 2 ∧ sex = female
+        35% sex = female
+        """
+        from causalrules.result import ideas
+
+        return ideas.frontier(self, time_limit)
+
+    def families(self) -> RuleSet:
+        """Look for the variants of every rule, so that they are shown and kept with it.
+
+        Returns
+        -------
+        RuleSet
+            The same rules, each with its `variants`.
+        """
+        return replace(self, rules=tuple(replace(rule, near=rule.variants) for rule in self))
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the result as JSON.

@@ -62,7 +62,7 @@ def redundant(rules: RuleSet) -> tuple[bool, ...]:
     if not rules.question.redundant:
         return (False,) * len(rules)
     places, values = range(len(rules)), [rule.value for rule in rules]
-    if rules.problem is not None:
+    if rules.problem is not None or rules.parts is not None:
         within = _coverage(rules, None).within
     else:
         sizes = [rule.n_covered for rule in rules]
@@ -85,6 +85,9 @@ def _coverage(rules: RuleSet, data: Any) -> Coverage:
 
 def require_rows(rules: RuleSet, remedy: str) -> Problem:
     """Return the rows that were searched, or say what to do without them."""
+    if rules.parts is not None:
+        # All problems have the same rows; only their strata differ.
+        return rules.parts.problems[0]
     if rules.problem is None:
         raise OptionError(f"this result was read from a file, without the rows that were searched; {remedy}")
     return rules.problem

@@ -20,6 +20,7 @@ ESTIMATORS = {"reliable": 0, "plugin": 1, "wracc": 2, "association": 3, "pooled"
 BINARY = (0.0, 1.0)
 """The levels of an outcome that happens or not."""
 _MISSING = ("false", "unknown")
+_WANTED = ("any", "different", "wider", "near")
 # Sets of columns are bits in the core.
 MOST_COLUMNS = 128
 
@@ -130,7 +131,8 @@ class PackedTable(Packed):
         that surely satisfy it and fails on those that surely do not; the rest is left out of the comparison. Rows with
         missing values take twice the memory (with `sizes`: all rows).
     reference
-        Compare rules with the reference rows of the batches, which no rule covers, and leave out all others.
+        Compare rules with the reference rows of the batches, which no rule covers, and leave out all others: column,
+        lowest and highest code of these rows. A rule must have a condition that excludes these codes.
     """
 
     def __init__(
@@ -146,7 +148,7 @@ class PackedTable(Packed):
         *,
         levels: ArrayLike = BINARY,
         missing: str = "false",
-        reference: bool = False,
+        reference: tuple[int, int, int] | None = None,
     ) -> None:
         columns, low, high = _array(column_index, np.uint32), _array(low, np.int32), _array(high, np.int32)
         if not len(columns) == len(low) == len(high):
@@ -163,7 +165,7 @@ class PackedTable(Packed):
             len(self.levels),
             max(1, int(max_weight).bit_length()),
             0 if not unknown else 1 if sizes is None else 2,
-            reference,
+            *(reference or (-1, 0, 0)),
         )
         if not builder:
             raise _failure()
@@ -171,7 +173,7 @@ class PackedTable(Packed):
             for batch in batches if sizes is None else sizes:
                 self._size(builder, batch, n_columns if unknown and sizes is None else None)
             for batch in batches:
-                self._fill(builder, batch, n_columns, reference)
+                self._fill(builder, batch, n_columns, reference is not None)
         except BaseException:
             lib.cr_builder_free(builder)
             raise
@@ -190,7 +192,7 @@ class PackedTable(Packed):
     @classmethod
     def _fill(cls, builder: Any, batch: Batch, n_columns: int, reference: bool) -> None:
         if reference != (batch.reference is not None):
-            raise ValueError("reference rows are given for all batches, with reference=True, or for none")
+            raise ValueError("reference rows are given for all batches, with their column and codes, or for none")
         n_rows, pointers, kept = cls._arrays(batch, n_columns)
         if lib.cr_builder_fill(builder, n_rows, *pointers):
             raise _failure()
@@ -313,7 +315,7 @@ class RemoteTable(Packed):
     def all_rows(self) -> NDArray[np.int64]:
         """All rows, by stratum and level."""
         if self._all is None:
-            self._all = self._counted(())[0]
+            self._all = self._counted(())[: self.n_cells].reshape(self.n_strata, -1)
         return self._all
 
     def reference_rows(self) -> NDArray[np.int64] | None:
@@ -327,19 +329,22 @@ class RemoteTable(Packed):
         return self._reference
 
     def _counted(self, conditions: Sequence[int]) -> NDArray[np.int64]:
-        """Rows that satisfy all the conditions, and, where missing values are unknown, those that possibly do."""
-        length = self.n_cells * (2 if self.sides == 1 else 1)
+        """Rows that satisfy all the conditions, and, where missing values are unknown, those that possibly do.
+
+        With reference rows, whether the conditions leave them in, as a number above 0.
+        """
+        length = self.n_cells * (2 if self.sides == 1 else 1) + (self.sides == 2)
         question = np.array([_COUNTS, len(conditions), *conditions], np.uint32)
-        answer = self._checked(self._ask(question, length), length)
-        return answer.astype(np.int64).reshape(-1, self.n_strata, len(self.levels))
+        return self._checked(self._ask(question, length), length).astype(np.int64)
 
     def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows that satisfy all the conditions, and rows on which they fail, by stratum and level."""
         counted = self._counted(conditions)
+        covered = counted[: self.n_cells].reshape(self.n_strata, -1)
         reference = self.reference_rows()
         if reference is None:
-            return counted[0].copy(), self.all_rows() - counted[-1]
-        return counted[0] - (0 if len(conditions) else reference), reference.copy()
+            return covered, self.all_rows() - counted[-self.n_cells :].reshape(self.n_strata, -1)
+        return covered, reference * (counted[-1] == 0)
 
     def search(self, **options: Any) -> NativeSearch:
         """A search over these rows, with the options of `NativeSearch`."""
@@ -414,6 +419,15 @@ class NativeSearch:
         for all longer rules. They must not fall. A set of rows then counts by its shortest description.
     margin_scale
         The margin of "pooled" is multiplied by it.
+    wanted
+        "any" for the k best rules; "different" for a list in which each rule shares less than `similarity` of its rows
+        (Jaccard) with those before it; "wider" for one in which each covers more rows than those before it; "near" for
+        the k best that share `similarity` of their rows with the first leader, and less with the others. But for its
+        first rule, a list of different or wider rules has none at or below 0.
+    similarity
+        The share of rows that "different" and "near" ask for.
+    leaders
+        Rules, as conditions, that come before those to be found.
     """
 
     def __init__(
@@ -429,17 +443,25 @@ class NativeSearch:
         redundant: bool = True,
         floor: float = -math.inf,
         margin_scale: float = 1.0,
+        wanted: str = "any",
+        similarity: float = math.nan,
+        leaders: Sequence[Sequence[int]] = (),
     ) -> None:
-        self._k = k
+        if wanted not in _WANTED:
+            raise ValueError(f"wanted is {wanted!r}; it must be one of {', '.join(map(repr, _WANTED))}")
         estimation, kept = _estimation(estimator, beta, margin_scale, table.levels)
         options = ffi.new("SearchOptions *")
         options.k, options.alpha, options.max_length = k, alpha, max_length or 0
         options.min_rows, options.irredundant, options.floor = min_rows, not redundant, floor
+        lengths = _array([len(leader) for leader in leaders], np.uintp)
+        conditions = _array([condition for leader in leaders for condition in leader], np.uint32)
+        options.wanted, options.similarity, options.n_leaders = _WANTED.index(wanted), similarity, len(lengths)
+        options.lengths, options.conditions = _pointer("size_t *", lengths), _pointer("uint32_t *", conditions)
         offered = _column_sets(table.offered)
         options.n_offered, options.offered = len(offered), _pointer("uint64_t *", offered)
         if len(offered) and not redundant:
             raise ValueError("redundant=False needs rules on all columns")
-        self._kept = kept, offered  # the core reads it, perhaps in another thread
+        self._kept = kept, lengths, conditions, offered  # the core reads it, perhaps in another thread
         search = self._begin(table, estimation, options)
         if not search:
             raise _failure()
@@ -491,22 +513,22 @@ class NativeSearch:
 
     def rules(self) -> list[tuple[float, tuple[int, ...]]]:
         """The best rules so far, best first: value and conditions."""
-        values = np.zeros(self._k, np.float64)
-        lengths = np.zeros(self._k, np.uintp)
-        conditions = np.zeros(16 * self._k, np.uint32)
+        capacity = 64
         while True:
+            values, lengths = np.zeros(capacity, np.float64), np.zeros(capacity, np.uintp)
+            conditions = np.zeros(capacity, np.uint32)
             found = lib.cr_search_rules(
                 self._handle,
                 _pointer("double *", values),
                 _pointer("size_t *", lengths),
                 _pointer("uint32_t *", conditions),
-                len(conditions),
+                capacity,
             )
             if found == -(2**63):
                 raise _failure()
             if found >= 0:
                 break
-            conditions = np.zeros(-found, np.uint32)
+            capacity = -found
         ends = np.cumsum(lengths[:found]).astype(int)
         parts = np.split(conditions[: ends[-1] if found else 0], ends[:-1]) if found else []
         return [(float(value), tuple(part.tolist())) for value, part in zip(values[:found], parts, strict=True)]

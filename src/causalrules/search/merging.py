@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +65,38 @@ def pays(batch: Batch) -> bool:
     return repeated > 0 and distinct * _SAMPLE / (2 * repeated) <= _WORTH_MERGING * n_rows
 
 
+def _counted(batch: Batch) -> Batch | None:
+    """Merge rows by counting each combination of codes, if that pays; None where there are too many of them."""
+    n_rows, columns = len(batch.strata), _all_columns(batch)
+    if n_rows <= _SAMPLE:
+        return None
+    spans = [(int(column.min()), int(column.max())) for column in columns]
+    if math.prod(high - low + 1 for low, high in spans) > 4 * n_rows:
+        return None
+    key: NDArray[np.int64] = np.zeros(n_rows, np.int64)
+    for column, (low, high) in zip(columns, spans, strict=True):
+        key = key * (high - low + 1) + (column.astype(np.int64) - low)
+    if batch.weights is None:
+        weights = np.bincount(key).astype(np.uint64)
+    else:
+        weights = np.zeros(int(key.max()) + 1, np.uint64)
+        np.add.at(weights, key, batch.weights)
+    left = np.flatnonzero(weights)
+    weights = weights[left]
+    merged: list[NDArray[Any]] = []
+    for column, (low, high) in zip(reversed(columns), reversed(spans), strict=True):
+        left, code = np.divmod(left, high - low + 1)
+        merged.append((code + low).astype(column.dtype))
+    strata, outcomes, *others = reversed(merged)
+    reference = None if batch.reference is None else others.pop(0)
+    found = Batch(strata, outcomes, weights, others, reference)
+    return found if places(found) < places(batch) else batch
+
+
 def merge(batch: Batch) -> Batch:
     """Merge identical rows into weighted ones, if that pays."""
+    if (counted := _counted(batch)) is not None:
+        return counted
     if not pays(batch):
         return batch
     _, first, place = np.unique(keys(batch), return_index=True, return_inverse=True)

@@ -30,7 +30,7 @@ Ratio = Callable[[Sequence[int]], float]
 
 
 def ratio_of(packed: Packed, comparison: Comparison, question: Question, conditions: Sequence[int]) -> float:
-    """Return the effect of a rule over its margin, for the levels that the search ranks by."""
+    """Return the effect of a rule over its margin, for the levels that the search ranks by; without a margin, 0."""
     counts = [comparison.true(each) for each in (*packed.count(conditions), np.add(*packed.count()))]
     values = comparison.values
     covered, failing, everything = (Side(each.sum(axis=1), each @ values, each @ values**2) for each in counts)
@@ -43,7 +43,7 @@ def ratio_of(packed: Packed, comparison: Comparison, question: Question, conditi
         estimators.pooled_reach(covered, failing, everything, spans),
     )
     sign = -1.0 if comparison.decrease else 1.0
-    return sign * estimators.pooled_effect(covered, failing, everything) / margin if margin > 0 else -math.inf
+    return sign * estimators.pooled_effect(covered, failing, everything) / margin if margin > 0 else 0.0
 
 
 def best_ratio(ratio: Ratio, question: Question, run: Run, least: float = 0.0) -> float:
@@ -53,7 +53,7 @@ def best_ratio(ratio: Ratio, question: Question, run: Run, least: float = 0.0) -
     while True:
         found = run(one, 0.0, max(factor - _CLOSE, 0.0)).rules
         reached = ratio(found[0][1]) if found else -math.inf
-        if reached <= best + _CLOSE:
+        if reached <= best + _CLOSE or reached < factor - 2 * _CLOSE:
             return best
         best = factor = reached
 

@@ -1,9 +1,9 @@
 """One search over several problems: the same rows and conditions, and for each set of columns its own controls.
 
 Each problem is searched for rules on its sets of columns (`Language.offered`), one after the other, with the k-th best
-value so far as the floor of the next. A set of columns belongs to one problem, so a rule's conditions tell which. Rules
-with the same rows are one rule, wherever they were found: that with the highest value, then the fewest conditions, then
-the first by name.
+value so far as the floor of the next; for a list of different rules, as often as one of its rules is listed. A set of
+columns belongs to one problem, so a rule's conditions tell which. Rules with the same rows are one rule, wherever they
+were found: that with the highest value, then the fewest conditions, then the first by name.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from causalrules.data.table import Table
 from causalrules.graph.adjustment import Adjustments, adjustments
@@ -26,8 +27,9 @@ from causalrules.search import run as search
 from causalrules.search.core import Packed
 from causalrules.search.deadline import Deadline
 from causalrules.search.nearest import nearest, ratio_of
-from causalrules.search.problem import Problem, prepare
+from causalrules.search.problem import Problem, prepare, with_controls
 from causalrules.search.run import Found, Progress
+from causalrules.search.similarity import Coverage
 
 # Packed tables are kept for the next pass while they take no more bytes than this.
 _MOST_KEPT = 2**29
@@ -85,6 +87,8 @@ class Parts:
         margin_scale: float = 1.0,
     ) -> Found:
         """Search all problems, and return the best rules of all."""
+        if question.similarity is not None and question.k > 1:
+            return self._different(question, deadline, watch, floor, margin_scale)
         whole = _Whole(self, question.k, watch)
         # Those with the most sets of columns come first: a good floor saves the others work.
         order = sorted(range(len(self.problems)), key=lambda number: -len(self.problems[number].language.offered or ()))
@@ -104,6 +108,65 @@ class Parts:
                 break
         return whole.found
 
+    def _different(
+        self,
+        question: Question,
+        deadline: Deadline,
+        watch: Callable[[Progress], None] | None,
+        floor: float,
+        margin_scale: float,
+    ) -> Found:
+        """Return a list of different rules, each the best of all problems that resembles none before it.
+
+        Every problem's next rule is kept. When one is listed, its problem is searched again, and those whose next rule
+        resembles it.
+        """
+        listed: list[Rule] = []
+        waiting: dict[int, Rule] = {}
+        history: list[Progress] = []
+        optimal, seconds, nodes, bound = True, 0.0, 0, -math.inf
+        to_search = list(range(len(self.problems)))
+        while len(listed) < question.k:
+            for number in to_search:
+                problem = self.problems[number]
+                found = search.run(
+                    self.packed(number),
+                    replace(question, k=1, time_limit=deadline.left()),
+                    problem.n_rows,
+                    floor=floor,
+                    margin_scale=margin_scale,
+                    scale=problem.comparison.scale,
+                    wanted="different",
+                    leaders=[conditions for _, conditions in listed],
+                )
+                seconds, nodes = seconds + found.progress.seconds, nodes + found.progress.nodes
+                # The first rules of all problems bound the whole list.
+                bound = max(bound, found.progress.upper_bound)
+                waiting |= {number: found.rules[0]} if found.rules else {}
+                optimal &= found.optimal
+                best = max((value for value, _ in (*listed, *waiting.values())), default=None)
+                history.append(Progress(seconds, best, bound, found.progress.gap, nodes))
+                if watch is not None:
+                    watch(history[-1])
+                if found.stopped != "optimal":
+                    return Found(tuple(listed), history[-1], False, found.stopped, tuple(history))
+            if not waiting:
+                break
+            chosen = min(waiting, key=lambda number: _place(waiting[number]))
+            listed.append(waiting.pop(chosen))
+            if listed[-1][0] <= 0:
+                break
+            near = [number for number, rule in waiting.items() if self._resemble(question, listed[-1], rule)]
+            to_search = [chosen, *near]
+            for number in near:
+                del waiting[number]
+        return Found(tuple(listed), history[-1], optimal, "optimal", tuple(history))
+
+    def _resemble(self, question: Question, one: Rule, other: Rule) -> bool:
+        packed = self.packed(self.number(one[1]))
+        share = Coverage.of_conditions(packed, [one[1], other[1]]).shared(0, 1)
+        return question.similarity is not None and share >= question.similarity
+
     def find(self, question: Question, deadline: Deadline, watch: Callable[[Progress], None] | None = None) -> Found:
         """Search all problems, and look for the rules nearest to standing out if none does."""
 
@@ -117,11 +180,21 @@ class Parts:
         number = self.number(conditions)
         return ratio_of(self.packed(number), self.problems[number].comparison, question, conditions)
 
+    @cached_property
+    def _whole(self) -> Packed:
+        """All columns of all rows, whatever their controls."""
+        whole = self.problems[0]
+        return replace(whole, rows=replace(whole.rows, language=replace(self.language, offered=None))).pack()
+
     def are_same(self, one: Sequence[int], other: Sequence[int]) -> bool:
         """Return whether two rules hold on the same rows and fail on the same."""
-        packed = self.packed(self.number(one))
-        counts = [packed.count(each) for each in (one, other, sorted({*one, *other}))]
+        counts = [self._whole.count(each) for each in (one, other, sorted({*one, *other}))]
         return all(np.array_equal(counts[0][side], each[side]) for each in counts[1:] for side in (0, 1))
+
+
+def _place(rule: Rule) -> tuple[float, int, tuple[int, ...]]:
+    """Return what orders rules: the value, then fewer conditions, then their names."""
+    return -rule[0], len(rule[1]), rule[1]
 
 
 class _Whole:
@@ -174,18 +247,15 @@ class _Whole:
             self._optimal = False
 
     def _take(self, value: float, conditions: tuple[int, ...]) -> None:
-        def key(rule: Rule) -> tuple[float, int, tuple[int, ...]]:
-            return -rule[0], len(rule[1]), rule[1]
-
         new = (value, conditions)
         for place, known in enumerate(self._rules):
             if self._parts.are_same(known[1], conditions):
-                if key(new) < key(known):
+                if _place(new) < _place(known):
                     self._rules[place] = new
                 break
         else:
             self._rules.append(new)
-        self._rules.sort(key=key)
+        self._rules.sort(key=_place)
 
 
 def own_controls(
@@ -208,10 +278,11 @@ def prepare_parts(table: Table, roles: Roles, question: Question, adjustments: A
         (control,) = groups
         return Parts((prepare(table, replace(roles, control=control), question),))
     problems: list[Problem] = []
-    language: Language | None = None
+    problem = prepare(table, roles, question)
+    known: dict[tuple[str, bytes], NDArray[np.int32]] = {}
     for control, sets in sorted(groups.items()):
-        problem = prepare(table, replace(roles, control=control), question, language)
         language = replace(problem.language, offered=tuple(sets))
         if language.offered_numbers:
-            problems.append(replace(problem, rows=replace(problem.rows, language=language)))
+            one = with_controls(problem, table, control, question, known)
+            problems.append(replace(one, rows=replace(one.rows, language=language)))
     return Parts(tuple(problems))

@@ -5,7 +5,7 @@ Permutations, splits and subsamples derive from it: other rows, the same languag
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import estimators
+from causalrules.data.columns import Ends
 from causalrules.data.table import Table
-from causalrules.estimators import Side
+from causalrules.estimators import Grouped, Side
 from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
 from causalrules.language.cuts import Cuts, check_cuts
 from causalrules.language.language import Language, build_language
@@ -23,12 +24,12 @@ from causalrules.language.learning import FOLDS, check_model
 from causalrules.language.outcome import Outcome, resolve_outcome
 from causalrules.language.prognostic import adjusting
 from causalrules.language.roles import Roles
-from causalrules.language.strata import Strata, stratify
+from causalrules.language.strata import Combinations, Strata, stratify
 from causalrules.question import Question
 from causalrules.search.controls import Controls
 from causalrules.search.core import Packed
 from causalrules.search.progress import count_bar, watching
-from causalrules.search.rows import Comparison, Rows, local_rows
+from causalrules.search.rows import Comparison, LocalRows, Rows, local_rows
 from causalrules.search.run import threads
 
 # Models of fewer values of the controls are fitted in no time.
@@ -88,13 +89,18 @@ class Problem:
         return self.rows.local.weights
 
     @property
+    def group(self) -> NDArray[np.int64] | None:
+        """Number of the group of each row; None if each row stands for itself."""
+        return self.rows.local.group if self.rows.is_local else None
+
+    @property
     def columns(self) -> tuple[NDArray[Any], ...]:
         """Codes of the columns of the language, −1 if missing."""
         return self.rows.local.columns
 
     def sides(self, conditions: Iterable[int]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which rows satisfy all of the conditions, and on which they fail; the rest cannot be compared."""
-        language, rows = self.language, self.rows.local
+        language, rows, conditions = self.language, self.rows.local, list(conditions)
         covered = np.ones(len(rows.stratum), np.bool_)
         possible = covered.copy()
         for condition in conditions:
@@ -103,8 +109,19 @@ class Problem:
             covered &= holds
             possible &= holds | (codes < 0)
         if rows.reference is not None:
-            return covered & (rows.reference == 0), rows.reference == 1
+            fails = self.excludes_reference(conditions)
+            return covered & (rows.reference == 0), (rows.reference == 1) & fails
         return covered, ~(possible if self.comparison.missing == "unknown" else covered)
+
+    def excludes_reference(self, conditions: Iterable[int]) -> bool:
+        """Return whether one of the conditions excludes the reference rows by what it says of their own column."""
+        language = self.language
+        assert self.comparison.reference is not None
+        column, low, high = self.comparison.reference
+        return any(
+            language.column_index[each] == column and (language.high[each] < low or high < language.low[each])
+            for each in conditions
+        )
 
     @property
     def frequencies(self) -> NDArray[np.int64]:
@@ -147,14 +164,30 @@ class Problem:
         )
         return covered, failing, everything
 
+    def grouped(
+        self, numbers: Iterable[int], frequencies: NDArray[np.int64] | None = None, *, population: bool = False
+    ) -> Grouped | None:
+        """Return the standard error of a rule's effect that allows for groups; None without them."""
+        if self.group is None:
+            return None
+        weights = self.frequencies if frequencies is None else frequencies
+        rows = self.rows.local
+        return estimators.grouped(rows.stratum, rows.y, weights, self.sides(numbers), self.group, population=population)
+
     def with_rows(self, **changes: Any) -> Problem:
         """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""
         return replace(self, rows=replace(self.rows.local, **changes))
 
     def pack(self) -> Packed:
         """Pack the rows into bits for the search."""
-        packed = self.rows.pack()
-        packed.offered = self.language.offered_numbers
+        rows, offered = self.rows, self.language.offered_numbers
+        if isinstance(rows, LocalRows) and offered is not None:
+            # Columns that no rule is on need no codes: without them, more rows are the same.
+            used, nothing = {column for each in offered for column in each}, np.zeros(len(rows.stratum), np.int8)
+            columns = tuple(codes if place in used else nothing for place, codes in enumerate(rows.columns))
+            rows = replace(rows, columns=columns)
+        packed = rows.pack()
+        packed.offered = offered
         return packed
 
     def digest(self) -> int:
@@ -185,16 +218,71 @@ def prepare(table: Table, roles: Roles, question: Question, language: Language |
         rows=_code(observed, language, strata, roles.outcome, question),
         n_dropped=observed.n_dropped,
         library=observed.library,
-        notes=(*table.notes, *roles.notes, *language.notes, *strata.notes),
+        notes=(*table.notes, *roles.notes, *language.notes, *strata.notes, *_group_notes(observed, question)),
         controls=_controls(observed, roles, question),
     )
 
 
-def _stratify(table: Table, roles: Roles, cuts: Cuts, question: Question) -> Strata:
-    """Form the strata that the question asks for, with a bar where models take a while to fit."""
-    exact = partial(
-        stratify, table, roles.control, question.control_bins, question.max_bins, cuts, question.categorical
+def with_controls(
+    problem: Problem,
+    table: Table,
+    control: Sequence[str],
+    question: Question,
+    known: dict[tuple[str, bytes], NDArray[np.int32]],
+) -> Problem:
+    """Return the problem with other controls; `known` keeps the codes of controls for the next time."""
+    observed = table.observed(problem.roles.target, question.weights)
+    cuts: Cuts = dict(question.cuts or {})
+    roles = replace(problem.roles, control=tuple(control))
+    rows = problem.rows
+
+    def codes(ends: Mapping[str, Ends]) -> dict[str, NDArray[np.int32]]:
+        found = {}
+        for name, each in ends.items():
+            key = name, each.tobytes()
+            if key not in known:
+                known[key] = observed.codes(name, each)
+            found[name] = known[key]
+        return found
+
+    strata = _stratify(observed, roles, cuts, question, codes if isinstance(rows, LocalRows) else None)
+    if isinstance(rows, LocalRows):
+        exact = strata.columns == tuple(sorted(control))
+        stratum = strata.index(codes(strata.ends), len(rows.stratum)) if exact else strata.index_in(observed)
+        rows = replace(rows, strata=strata, stratum=stratum)
+    else:
+        rows = _code(observed, problem.language, strata, roles.outcome, question)
+    notes = (
+        *table.notes,
+        *roles.notes,
+        *problem.language.notes,
+        *strata.notes,
+        *_group_notes(observed, question),
     )
+    controls = _controls(observed, roles, question)
+    return replace(problem, roles=roles, rows=rows, notes=notes, controls=controls)
+
+
+def _group_notes(table: Table, question: Question) -> list[str]:
+    if question.groups is None:
+        return []
+    known = table.histogram(question.groups)
+    notes = [
+        f"rows belong together in {len(known.values):,} groups of {question.groups!r}; the margin of the conservative "
+        "effect takes rows for independent, so what it promises does not hold: significance(), which flips whole "
+        "groups, tells rules from chance"
+    ]
+    if known.n_missing:
+        notes.append(f"{known.n_missing:,} rows without a value of {question.groups!r} are groups of their own")
+    return notes
+
+
+def _stratify(
+    table: Table, roles: Roles, cuts: Cuts, question: Question, combinations: Combinations | None = None
+) -> Strata:
+    """Form the strata that the question asks for, with a bar where models take a while to fit."""
+    options = question.control_bins, question.max_bins, cuts, question.categorical
+    exact = partial(stratify, table, roles.control, *options, combinations=combinations)
     check_model(question.adjust_model)
     shown = False if callable(question.progress) or table.n_rows * len(roles.control) < _LONG else question.progress
     with watching(shown, partial(count_bar, "models of the controls", FOLDS)) as watch:
@@ -223,9 +311,18 @@ def controls_of(table: Table, outcome: Outcome, columns: tuple[str, ...], questi
 def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:
     """Code the rows where they are."""
     reference = reference_rows(table, question)
-    comparison = Comparison(outcome.values, question.missing, question.direction == "decrease", reference is not None)
+    comparison = Comparison(
+        outcome.values,
+        question.missing,
+        question.direction == "decrease",
+        None if reference is None else _reference_codes(*reference, language),
+    )
     if table.storage == "memory":
-        return local_rows(table, language, strata, outcome, comparison, reference)
+        return local_rows(table, language, strata, outcome, comparison, reference, question.groups)
+    if question.groups is not None:
+        raise OptionError(
+            "not available for rows in files or on workers; read the table into memory", parameter="groups"
+        )
     if reference is not None:
         raise OptionError(
             "not available for rows in files or on workers; read the table into memory", parameter="reference"
@@ -241,6 +338,17 @@ def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, qu
     from causalrules.search.sharded import shard_rows
 
     return shard_rows(table, language, strata, outcome, comparison)
+
+
+def _reference_codes(column: str, satisfied: NDArray[np.bool_], language: Language) -> tuple[int, int, int]:
+    """Return the column of the reference rows in the language, and the lowest and the highest of their codes."""
+    if column not in language.columns:
+        raise RoleError(
+            f"no condition is about {column!r}, so no rule can differ from the reference rows; make it actionable",
+            parameter="reference",
+        )
+    codes = np.searchsorted(language.ends[column], np.flatnonzero(satisfied))
+    return list(language.columns).index(column), int(codes.min()), int(codes.max())
 
 
 def reference_rows(table: Table, question: Question) -> tuple[str, NDArray[np.bool_]] | None:

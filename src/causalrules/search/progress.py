@@ -1,4 +1,4 @@
-"""Progress bars: shown after a second, on one line, and only if standard error is a terminal."""
+"""Progress bars: shown after a second, on one line, and only on a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from causalrules.search.run import Progress
-from causalrules.text import counted
+from causalrules.text import counted, printable
 
 if TYPE_CHECKING:
     import rich.progress
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # A function that is called with progress.
 Watcher = TypeVar("Watcher", bound=Callable[..., None])
 _DELAY = 1.0  # seconds before a bar is shown
+_MOST_RULE = 60  # characters of the best rule
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def watching(
     """Yield the function to call with progress: the caller's, that of a bar on the terminal, or None."""
     if callable(progress):
         yield progress
-    elif progress is False or (progress is None and not sys.stderr.isatty()):
+    elif progress is False or (progress is None and not sys.stderr.isatty() and not _in_notebook()):
         yield None
     else:
         with bar() as watch:
@@ -34,9 +35,9 @@ def watching(
 
 
 @contextmanager
-def search_bar() -> Iterator[Callable[[Progress], None]]:
-    """Show the progress of a search."""
-    bar = _Bar()
+def search_bar(in_words: Callable[[tuple[int, ...]], str] = str) -> Iterator[Callable[[Progress], None]]:
+    """Show the progress of a search, with the best rule as `in_words` describes its conditions."""
+    bar = _Line(in_words) if _in_notebook() else _Bar(in_words)
     try:
         yield bar.show
     finally:
@@ -54,10 +55,36 @@ def count_bar(label: str, times: int) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, _: display.update(task, completed=done)
 
 
+def _in_notebook() -> bool:
+    """Return whether this runs in a Jupyter notebook, which is no terminal but shows standard error."""
+    kernel = sys.modules.get("ipykernel.zmqshell")
+    return kernel is not None and bool(kernel.ZMQInteractiveShell.initialized())
+
+
+class _Line:
+    """The numbers on one line that is written again and again."""
+
+    def __init__(self, in_words: Callable[[tuple[int, ...]], str]) -> None:
+        self._in_words, self._width = in_words, 0
+
+    def show(self, progress: Progress) -> None:
+        if progress.seconds < _DELAY:
+            return
+        line = numbers(progress, self._in_words)
+        sys.stderr.write(f"\r{line.ljust(self._width)}")
+        sys.stderr.flush()
+        self._width = len(line)
+
+    def stop(self) -> None:
+        if self._width:
+            sys.stderr.write(f"\r{' ' * self._width}\r")
+
+
 class _Bar:
     """A bar that fills as the gap closes, with the numbers behind it."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_words: Callable[[tuple[int, ...]], str]) -> None:
+        self._in_words = in_words
         self._bar: rich.progress.Progress | None = None
 
     def show(self, progress: Progress) -> None:
@@ -70,7 +97,7 @@ class _Bar:
             self._bar.task_ids[0],
             total=progress.upper_bound if closed else None,
             completed=max(0.0, progress.upper_bound - progress.gap) if closed else 0.0,
-            numbers=numbers(progress),
+            numbers=numbers(progress, self._in_words),
         )
         self._bar.start()
         self._bar.refresh()
@@ -80,18 +107,29 @@ class _Bar:
             self._bar.stop()
 
 
-def numbers(progress: Progress) -> str:
-    """Format the progress of a search.
+def numbers(progress: Progress, in_words: Callable[[tuple[int, ...]], str] = str) -> str:
+    """Format the progress of a search. Best and gap add up to the bound; the rest of a list may still be open.
 
-    >>> numbers(Progress(seconds=3.21, best=0.5, upper_bound=0.75, gap=0.25, nodes=12345))
-    'best 0.5000 · at most 0.7500 · gap 0.2500 · 12,345 nodes · 3 s'
+    >>> numbers(Progress(3.21, best=0.5, upper_bound=0.75, gap=0.25, nodes=12345, conditions=(4,)), lambda _: "x ≤ 1")
+    '3 s · best 0.5000, x ≤ 1 · bound 0.7500 · gap 0.2500'
+    >>> numbers(Progress(3.21, best=0.5, upper_bound=0.5, gap=0.1, nodes=12345, conditions=(4,)), lambda _: "x ≤ 1")
+    '3 s · best 0.5000, x ≤ 1 · proven best · last of the list open by 0.1000'
     """
-    best = "none yet" if progress.best is None else f"{progress.best:.4f}"
-    gap = "unknown" if math.isinf(progress.gap) else f"{progress.gap:.4f}"
-    return (
-        f"best {best} · at most {progress.upper_bound:.4f} · gap {gap} · "
-        f"{counted(progress.nodes, 'node')} · {progress.seconds:.0f} s"
+    elapsed = f"{progress.seconds:.0f} s"
+    if progress.best is None:
+        return f"{elapsed} · no rule yet · {counted(progress.nodes, 'node')}"
+    rule = printable(in_words(progress.conditions))
+    found = f"{elapsed} · best {progress.best:.4f}, {rule if len(rule) <= _MOST_RULE else rule[: _MOST_RULE - 1] + '…'}"
+    if math.isinf(progress.upper_bound):
+        return f"{found} · no bound yet"
+    # What is shown must subtract as it is shown.
+    gap = round(progress.upper_bound, 4) - round(progress.best, 4)
+    if gap > 0:
+        return f"{found} · bound {progress.upper_bound:.4f} · gap {gap:.4f}"
+    still_open = (
+        "" if math.isinf(progress.gap) or not progress.gap else f" · last of the list open by {progress.gap:.4f}"
     )
+    return f"{found} · proven best{still_open}"
 
 
 def _bar() -> rich.progress.Progress:

@@ -35,14 +35,15 @@ class Comparison:
         Whether a missing value is "unknown" to a condition, or "false".
     decrease
         Whether rules are to decrease the target.
-    has_reference
-        Whether rules are compared with reference rows only.
+    reference
+        Where rules are compared with reference rows only: the column of the language, lowest and highest code of these
+        rows. A rule must have a condition that excludes these codes.
     """
 
     values: NDArray[np.float64]
     missing: str = "unknown"
     decrease: bool = False
-    has_reference: bool = False
+    reference: tuple[int, int, int] | None = None
 
     @property
     def scale(self) -> float:
@@ -120,6 +121,8 @@ class LocalRows(Rows):
         Value of the target, where its level does not say it.
     record
         Record of the table that each row is; None if they are in the table's order.
+    group
+        Number of the group of each row; None if each row stands for itself.
     """
 
     stratum: NDArray[np.int32]
@@ -129,6 +132,7 @@ class LocalRows(Rows):
     reference: NDArray[np.uint8] | None = None
     target: NDArray[np.float64] | None = None
     record: NDArray[np.int64] | None = None
+    group: NDArray[np.int64] | None = None
 
     is_local = True
 
@@ -212,8 +216,12 @@ def local_rows(
     outcome: Outcome,
     comparison: Comparison,
     reference: tuple[str, NDArray[np.bool_]] | None = None,
+    groups: str | None = None,
 ) -> LocalRows:
-    """Code the rows of a table in memory; `reference` is a column and which of its values the reference rows have."""
+    """Code the rows of a table in memory.
+
+    `reference` is a column and which of its values the reference rows have; `groups` the column of their groups.
+    """
     columns = (table.codes(name, language.ends[name]) for name in language.columns)
     positions = table.codes(outcome.column, np.arange(len(outcome.level)))
     return LocalRows(
@@ -231,7 +239,17 @@ def local_rows(
         target=None
         if outcome.is_exact
         else np.asarray(table.histogram(outcome.column).values.sortable, np.float64)[positions],
+        group=None if groups is None else group_codes(table, groups),
     )
+
+
+def group_codes(table: Table, name: str) -> NDArray[np.int64]:
+    """Return the number of the group of each row; a row whose group is missing is a group of its own."""
+    n_groups = len(table.histogram(name).values)
+    codes = table.codes(name, np.arange(n_groups)).astype(np.int64)
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = n_groups + np.arange(len(alone))
+    return codes
 
 
 def packed(batch: Batch, language: Language, n_strata: int, comparison: Comparison) -> PackedTable:
@@ -248,7 +266,7 @@ def packed(batch: Batch, language: Language, n_strata: int, comparison: Comparis
         1 if merged.weights is None or not len(merged.weights) else int(merged.weights.max()),
         levels=comparison.levels,
         missing=comparison.missing,
-        reference=merged.reference is not None,
+        reference=comparison.reference,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from causalrules.exceptions import DataError
@@ -27,13 +27,17 @@ _ROUNDING = 2.0**-37
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search has come: `best` is None before the first rule, `upper_bound` inf before the first bound."""
+    """How far a search has come: `best` is None before the first rule, `upper_bound` inf before the first bound.
+
+    `conditions` are the numbers of the best rule's conditions, for a function that watches the search.
+    """
 
     seconds: float
     best: float | None
     upper_bound: float
     gap: float
     nodes: int
+    conditions: tuple[int, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ def run(
     scale: float = 1.0,
     watch: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
+    wanted: str | None = None,
+    leaders: Sequence[Sequence[int]] = (),
 ) -> Found:
     """Search until it is done, the time is up or the user interrupts, and return the best rules so far.
 
@@ -78,7 +84,12 @@ def run(
         Called with the progress after every step.
     checkpoint
         Where to save the search, and resume it from.
+    wanted, leaders
+        Which rules may stand beside which, and rules that come before; see `NativeSearch`. By default the question's
+        `similarity` decides.
     """
+    if wanted is None:
+        wanted = "any" if question.similarity is None or question.k == 1 else "different"
     search = table.search(
         estimator=question.estimator,
         beta=question.beta,
@@ -89,6 +100,9 @@ def run(
         redundant=question.redundant,
         floor=floor / scale,
         margin_scale=margin_scale,
+        wanted=wanted,
+        similarity=math.nan if question.similarity is None else question.similarity,
+        leaders=leaders,
     )
     if checkpoint is not None:
         checkpoint.resume(search)
@@ -107,7 +121,8 @@ def run(
                 raise
             history.append(_progress(status, time.perf_counter() - start, scale))
             if watch is not None:
-                watch(history[-1])
+                best = next(iter(search.rules()), (0.0, ()))
+                watch(replace(history[-1], conditions=best[1]))
             if checkpoint is not None:
                 checkpoint.save(search)
         except KeyboardInterrupt:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import estimators
-from causalrules.estimators import KAPPA, Estimate
+from causalrules.estimators import KAPPA, Estimate, Grouped
 
 if TYPE_CHECKING:
     from causalrules.search.problem import Problem
@@ -38,12 +38,16 @@ class Block:
         How often each of these rows counts.
     worth
         How many rows of one sample the mean of each side is worth: 1/(mean of 1/e), of all rows of the block.
+    reach, group
+        How much the outcome of each of these rows counts, and its group, if it has one.
     """
 
     covered: NDArray[np.float64]
     failing: NDArray[np.float64]
     counts: NDArray[np.float64]
     worth: tuple[float, float]
+    reach: NDArray[np.float64]
+    group: NDArray[np.int64] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -88,23 +92,25 @@ def block(
     everything = estimators.side_of(stratum, y, before, every, n_strata)
     overall = everything.total.sum() / max(everything.n.sum(), 1.0)
     mean = (everything.total + KAPPA * overall) / (everything.n + KAPPA)
-    scores, worth = [], []
+    scores, worth, reach = [], [], np.zeros(len(z))
     for side, n_side in zip(sides, n_sides, strict=True):
         known = estimators.side_of(stratum, y, before, side, n_strata)
         predicted = ((known.total + KAPPA * mean) / (known.n + KAPPA))[z]
         odds = (n / np.maximum(n_side, 1))[z]
         scores.append(predicted + side[chosen] * (values - predicted) * odds)
+        reach += side[chosen] * odds * weights
         worth.append(float(weights.sum() ** 2 / np.sum(weights * odds)) if len(z) else 0.0)
-    return Block(scores[0], scores[1], weights, (worth[0], worth[1]))
+    group = None if problem.group is None else problem.group[chosen]
+    return Block(scores[0], scores[1], weights, (worth[0], worth[1]), reach, group)
 
 
-def mean(blocks: Sequence[Block], binary: bool, confidence: float = 0.95) -> Estimate | None:
+def mean(blocks: Sequence[Block], binary: bool, confidence: float = 0.95, *, grouped: bool = False) -> Estimate | None:
     """Return the mean effect of the blocks, weighted by their information; None if no row has a comparison group.
 
     variance = Σ_j v_j²/n_j² Σ_i (ψ_i − effect)², v_j the weight of block j with n_j rows
 
     For an outcome that happens or not, one row with and one without it are added to the variance of each side, as in
-    `estimators.side_mean`.
+    `estimators.side_mean`. Where rows belong together, scores are added up within groups before they are squared.
     """
     blocks = [each for each in blocks if each.n_rows]
     if not blocks:
@@ -117,6 +123,8 @@ def mean(blocks: Sequence[Block], binary: bool, confidence: float = 0.95) -> Est
     p, q = weights @ means
     effect = float(p - q)
     n_rows = sum(each.n_rows for each in blocks)
+    if grouped:
+        return _grouped_mean(blocks, weights, effect, binary, confidence)
     variance = sum(
         float(np.sum(each.counts * (each.covered - each.failing - effect) ** 2)) * (weight / each.n_rows) ** 2
         for each, weight in zip(blocks, weights, strict=True)
@@ -131,3 +139,20 @@ def mean(blocks: Sequence[Block], binary: bool, confidence: float = 0.95) -> Est
     farthest = 1.0 if binary else math.inf
     effect = float(np.clip(effect, -farthest, farthest))
     return Estimate(effect, error, max(effect - reach, -farthest), min(effect + reach, farthest))
+
+
+def _grouped_mean(
+    blocks: Sequence[Block], weights: NDArray[np.float64], effect: float, binary: bool, confidence: float
+) -> Estimate:
+    sums: list[float] = []
+    alike: list[float] = []
+    for each, weight in zip(blocks, weights, strict=True):
+        assert each.group is not None
+        _, members = np.unique(each.group, return_inverse=True)
+        scores = each.counts * (each.covered - each.failing - effect)
+        sums += (np.bincount(members, scores) * weight / each.n_rows).tolist()
+        alike += ((np.bincount(members, each.reach) * weight / each.n_rows) ** 2).tolist()
+    variance = float(np.sum(np.square(sums))) * len(sums) / max(len(sums) - 1, 1)
+    degrees = float(np.sum(alike) ** 2 / np.sum(np.square(alike))) - 1
+    found = Grouped(math.sqrt(variance), max(degrees, 1.0), len(sums))
+    return estimators.grouped_estimate(effect, found, confidence, binary=binary)

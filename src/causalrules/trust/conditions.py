@@ -197,7 +197,8 @@ class Contrasts:
     def _linear(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return what each row adds to the pooled effect of each condition, the constants, and the margins.
 
-        Only strata that a condition divides count.
+        Only strata that a condition divides count. Pseudo-rows and variances are those of all rows of a stratum, also
+        of those where a missing value leaves the condition open, so that shuffling changes neither.
         """
         first = np.flatnonzero(np.diff(self.stratum, prepend=-1))
         n = np.bincount(self.stratum).astype(np.float64)

@@ -58,7 +58,8 @@ def trust(
         if rules.evidence is None or rules.evidence.honest is None:
             rules = ask(0.5, cross_fit, splits, confidence=1 - level)
         rules = ask(0.7, stability, replicates)
-    rules = ask(1.0, conditions, permutations, level=level)
+    # Shuffling for conditions is cheap, and few tables cannot tell conditions apart.
+    rules = ask(1.0, conditions, max(permutations, 199), level=level)
     rules = sensitivity(rules, confidence=1 - level)
     if rules.question.controls and rules.problem is not None and rules.problem.controls is not None:
         rules = balance(rules)

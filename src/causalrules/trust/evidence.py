@@ -182,6 +182,26 @@ class Overlap:
 
 
 @dataclass(frozen=True)
+class ConditionTests:
+    """Which conditions of a rule earn their place; each condition has its own p-value.
+
+    Attributes
+    ----------
+    level
+        Error rate: a condition with a larger p-value does not earn its place.
+    kept
+        Places of the conditions that are left when the least needed one is dropped again and again.
+    effect, n_covered
+        The effect of the rule that is left, and the rows that it covers; None if it is the rule itself.
+    """
+
+    level: float
+    kept: tuple[int, ...]
+    effect: float | None
+    n_covered: int | None
+
+
+@dataclass(frozen=True)
 class ControlBalance:
     """How one control differs between the rows of a rule and those that they are compared with.
 
@@ -249,26 +269,6 @@ class DoublyRobust:
 
 
 @dataclass(frozen=True)
-class ConditionTests:
-    """Which conditions of a rule earn their place; each condition has its own p-value.
-
-    Attributes
-    ----------
-    level
-        Error rate: a condition with a larger p-value does not earn its place.
-    kept
-        Places of the conditions that are left when the least needed one is dropped again and again.
-    effect, n_covered
-        The effect of the rule that is left, and the rows that it covers; None if it is the rule itself.
-    """
-
-    level: float
-    kept: tuple[int, ...]
-    effect: float | None
-    n_covered: int | None
-
-
-@dataclass(frozen=True)
 class RuleEvidence:
     """The evidence on one rule; None for parts that were not computed."""
 
@@ -277,9 +277,9 @@ class RuleEvidence:
     stability: Stability | None = None
     sensitivity: Sensitivity | None = None
     overlap: Overlap | None = None
+    conditions: ConditionTests | None = None
     doubly_robust: DoublyRobust | None = None
     balance: tuple[ControlBalance, ...] = ()
-    conditions: ConditionTests | None = None
 
 
 @dataclass(frozen=True)

@@ -97,11 +97,13 @@ class Bias:
 
     def __init__(self, outcomes: Outcomes) -> None:
         self._stratum, self._value = outcomes.stratum, outcomes.value
-        every, total = outcomes.everything, self._sum(outcomes.everything)
+        total = self._sum(outcomes.everything)
         self._weight = total / total.sum()
         # The pooled estimator's pseudo-rows: the rows of a side stand for the side only as far as there are many.
+        compared = outcomes.covered + outcomes.failing
+        pseudo = estimators.KAPPA * compared / self._sum(compared)[self._stratum]
         self._on, self._off = (
-            _Side((side + estimators.KAPPA * every / total[self._stratum]) / (n + estimators.KAPPA)[self._stratum], n)
+            _Side((side + pseudo) / (n + estimators.KAPPA)[self._stratum], n)
             for side, n in ((each, self._sum(each)) for each in (outcomes.covered, outcomes.failing))
         )
         self._held = self._on.n / (self._on.n + self._off.n)

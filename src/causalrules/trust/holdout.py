@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from causalrules import estimators
 from causalrules.data.reading import read
 from causalrules.data.table import Table
-from causalrules.estimators import Side
+from causalrules.estimators import Grouped, Side
 from causalrules.exceptions import DataError, OptionError
 from causalrules.language.outcome import resolve_outcome
 from causalrules.options import Share, Whole
 from causalrules.question import Question
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem, reference_rows
+from causalrules.search.rows import group_codes
 from causalrules.text import counted, unknown_column
 from causalrules.trust import chaining, repeat
 from causalrules.trust.evidence import HonestEffect, HonestRun, with_evidence, with_run
@@ -60,7 +61,7 @@ class _Measured:
     counts: tuple[tuple[int, int, int, int], ...] = ()
 
     @classmethod
-    def of(cls, sides: tuple[Side, Side, Side], binary: bool, confidence: float) -> _Measured:
+    def of(cls, sides: tuple[Side, Side, Side], binary: bool, confidence: float, grouped: Grouped | None) -> _Measured:
         """Measure the effect from the rows that a rule covers, those on which it fails, and all."""
         covered, failing, everything = sides
         n_rows = int(everything.n.sum())
@@ -72,6 +73,8 @@ class _Measured:
         if not compared:
             return cls(None, None, None, None, 0, n_rows, counts=counts)
         found = estimators.estimate(*sides, confidence, binary=binary, population=True)
+        if grouped is not None:
+            found = estimators.grouped_estimate(found.effect, grouped, confidence, binary=binary)
         return cls(*found, compared, n_rows, counts=counts)
 
 
@@ -103,16 +106,21 @@ def _honest(rules: RuleSet, measured: Sequence[_Measured], splits: int) -> list[
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Rows kept from the search; `sides` gives those that a rule covers, those on which it fails, and all."""
+    """Rows kept from the search.
+
+    `sides` gives those that a rule covers, those on which it fails, and all; `grouped` the standard error that allows
+    for groups, None without them.
+    """
 
     source: str
     n_rows: int
     seed: int | None
     sides: Callable[[RuleResult], tuple[Side, Side, Side]]
+    grouped: Callable[[RuleResult], Grouped | None]
 
     def measure(self, rules: RuleSet, confidence: float = 0.95) -> RuleSet:
         """Return the rules with their effects on these rows."""
-        measured = [_Measured.of(self.sides(rule), not rule.is_mean, confidence) for rule in rules]
+        measured = [_Measured.of(self.sides(rule), not rule.is_mean, confidence, self.grouped(rule)) for rule in rules]
         run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, 1, confidence, self.seed)
         return _with_effects(rules, _honest(rules, measured, 1), run)
 
@@ -130,7 +138,10 @@ def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, He
     def sides(rule: RuleResult) -> tuple[Side, Side, Side]:
         return held_out.compared(held_out.language.numbers(rule.conditions))
 
-    return searched, HeldOut("holdout", held_out.n_rows, seed, sides)
+    def grouped(rule: RuleResult) -> Grouped | None:
+        return held_out.grouped(held_out.language.numbers(rule.conditions), population=True)
+
+    return searched, HeldOut("holdout", held_out.n_rows, seed, sides, grouped)
 
 
 def compared_rows(rule: RuleResult, rows: Table, question: Question) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -184,7 +195,19 @@ def second_table(table: Table, problem: Problem, question: Question) -> HeldOut:
         covered, failing = compared_rows(rule, rows, question)
         return side(covered), side(failing), side(np.ones(rows.n_records, np.bool_))
 
-    return HeldOut("second table", rows.n_rows, None, sides)
+    group = None
+    if question.groups is not None:
+        if question.groups not in rows.names:
+            raise DataError(f"the holdout table lacks the groups: {unknown_column(question.groups, rows.names)}")
+        group = group_codes(rows, question.groups)
+
+    def grouped(rule: RuleResult) -> Grouped | None:
+        if group is None:
+            return None
+        both = compared_rows(rule, rows, question)
+        return estimators.grouped(stratum, y, weights, both, group, population=True)
+
+    return HeldOut("second table", rows.n_rows, None, sides, grouped)
 
 
 def cross_fit(
@@ -236,7 +259,7 @@ def cross_fit(
             if place < len(listed):
                 parts.append(chaining.block(problem, listed[place], past, counts, problem.frequencies - past))
                 found += np.array_equal(rows, problem.covered(listed[place]))
-        mean = chaining.mean(parts, not rule.is_mean, confidence)
+        mean = chaining.mean(parts, not rule.is_mean, confidence, grouped=problem.group is not None)
         effect, error, low, high = (None,) * 4 if mean is None else mean
         compared = sum(part.n_rows for part in parts)
         measured.append(_Measured(effect, error, low, high, compared, n_held_out, found))

@@ -64,8 +64,8 @@ def overlap(rules: RuleSet, *, most: float = MOST) -> RuleSet:
         warnings.warn(
             f"{len(wanting)} of {len(measured)} rules lack a comparison group for more than {percent(most, 0)} of the "
             f"rows; {worst.text!r:.200} for {percent(1 - worst.overlap, 0)}: in their strata of "
-            f"{', '.join(rules.question.controls)} it always or never holds. Its {rules.noun} is that of the other "
-            "rows: use fewer controls or coarser bins, or report it for those rows only.",
+            f"{', '.join(worst.control or rules.question.controls)} it always or never holds. Its {rules.noun} is "
+            "that of the other rows: use fewer controls or coarser bins, or report it for those rows only.",
             CausalRulesWarning,
             stacklevel=3,
         )

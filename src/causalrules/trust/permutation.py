@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,12 @@ from causalrules.exceptions import OptionError
 from causalrules.options import Share, Whole
 from causalrules.question import Question
 from causalrules.search.deadline import Deadline
+from causalrules.search.margins import betas
 from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.evidence import PermutationRun, Significance, with_evidence, with_run
 from causalrules.trust.holdout import holm
-from causalrules.trust.resample import arrangements, every_arrangement, permuted
+from causalrules.trust.resample import arrangements, every_arrangement, exchangeable, permuted
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
@@ -49,6 +50,8 @@ def significance(
 ) -> RuleSet:
     """Implement `RuleSet.significance`.
 
+    With groups, the signs of whole groups' residuals are flipped instead of shuffling the outcome (`exchangeable`).
+
     Where β is by length, rules are compared by their effect over its margin, and p is single-step: a studentised
     comparison that does not favour broad rules where nothing stands out. Otherwise they are compared by their values.
 
@@ -65,6 +68,14 @@ def significance(
     if method not in METHODS:
         raise OptionError("give 'step-down' or 'single-step'", parameter="method", value=repr(method))
     problem = repeat.require_problem(rules, "significance")
+    question, beta = rules.question, rules.question.beta
+    by_length = isinstance(beta, tuple) or problem.group is not None
+    if problem.group is not None:
+        # Residuals have a mean to compare, whatever the estimator; the comparison is valid for any list of rules.
+        if not isinstance(beta, tuple):
+            beta = betas(problem.language, question.max_length, question.error_rate)
+        question = replace(question, estimator="pooled", beta=beta)
+        problem = exchangeable(problem)
     if rules.stopped == "evaluated":
         return _of_fixed_rules(rules, problem, permutations, seed, level, n_jobs, progress, deadline)
     total = arrangements(problem, most=permutations)
@@ -80,10 +91,12 @@ def significance(
         shuffled = lambda place: permuted(problem, repeat.generator(seed, "permutation", place))  # noqa: E731
 
     rows = [problem.covered(problem.language.numbers(rule.conditions)).tobytes() for rule in rules]
-    by_length = isinstance(rules.question.beta, tuple)
     method = "single-step" if by_length else method
-    values = np.array([rule.ratio if by_length else rule.value for rule in rules])
-    compare = _Comparison(problem, shuffled, rules.question, values, rows, method)
+    if problem.group is None:
+        values = np.array([rule.ratio if by_length else rule.value for rule in rules])
+    else:
+        values = np.array([_flipped_ratio(problem, beta, problem.language.numbers(rule.conditions)) for rule in rules])
+    compare = _Comparison(problem, shuffled, question, values, rows, method)
     enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
     tally = _Tally(len(rules), enough)
 
@@ -114,6 +127,23 @@ def significance(
     return _with_p_values(rules, tally, method, exact, run)
 
 
+def _flipped_ratio(problem: Problem, betas: Any, conditions: Sequence[int]) -> float:
+    """Return the effect of a rule over its margin as tables with flipped signs have it.
+
+    Residuals of a rare outcome range less far before some are flipped than after. The margin takes the range after it,
+    or else the observed rule would have a smaller margin than those it is compared with.
+    """
+    rows = problem.rows.local
+    largest = np.zeros(problem.strata.n_strata)
+    np.maximum.at(largest, rows.stratum, np.abs(rows.y))
+    sides = problem.compared(conditions, scored=True)
+    reach = estimators.pooled_reach(*sides, 2 * largest)
+    beta = betas[min(len(conditions), len(betas) - 1)]
+    margin = estimators.pooled_margin(beta, estimators.pooled_variance(*sides), reach)
+    sign = -1.0 if problem.comparison.decrease else 1.0
+    return sign * estimators.pooled_effect(*sides) / margin if margin > 0 else 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class _Comparison:
     """Compares shuffled tables with the rules; `rows` has the rows that each rule covers, as bytes."""
@@ -142,7 +172,7 @@ class _Comparison:
             # among the first j. Redundant rules may stay: the most general of the best rules is not redundant.
             floor = float(self.values[counting].min()) - self._tied
             k = int(np.flatnonzero(counting)[-1]) + 1 if self.method == "step-down" else 1
-            options = repeat.exact(self.question, k=k, redundant=True)
+            options = repeat.exact(self.question, k=k, redundant=True, similarity=None)
             found = searcher(self.shuffled(place), options, floor).rules
             if found:
                 best[0] = found[0][0]

@@ -22,7 +22,6 @@ from causalrules.search.nearest import best_ratio, nearest, ratio_of
 from causalrules.search.problem import Problem
 from causalrules.search.progress import count_bar, watching
 from causalrules.search.run import Found
-from causalrules.search.similarity import look_for_ideas
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
@@ -63,13 +62,9 @@ class Searcher:
         question = exact(question, **changes)
         packed = problem.pack()
         run = partial(self._search, packed, problem)
-        if question.similarity is None:
-            ratio = partial(ratio_of, packed, problem.comparison, question)
-            found = nearest(ratio, question, run(question), run)
-            return [conditions for _, conditions in found.rules]
-        # No deadline here: each search has it, and a shorter list would be another list.
-        ideas = look_for_ideas(packed, question, question.similarity, run, Deadline.after(None))
-        return [conditions for _, conditions in ideas.found.rules]
+        ratio = partial(ratio_of, packed, problem.comparison, question)
+        found = nearest(ratio, question, run(question), run)
+        return [conditions for _, conditions in found.rules]
 
     def best_ratio(self, problem: Problem, question: Question, least: float) -> float:
         """Return the largest effect over margin, if it reaches `least`."""

@@ -9,16 +9,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from causalrules import estimators
 from causalrules.exceptions import OptionError
 from causalrules.search.problem import Problem
 
 # Well above the rounding error of the logarithms, and small enough that the exact number is cheap.
 _LOG_MARGIN = 1.0
+# Levels of residuals are these many magnitudes, each with either sign.
+_MAGNITUDES = 16
 _MOST_WEIGHTED_ROWS = 10**9  # NumPy cannot sample more without replacement
 
 
@@ -26,8 +30,46 @@ class TooFewRowsError(OptionError):
     """The table has too few rows for this split."""
 
 
+def exchangeable(problem: Problem) -> Problem:
+    """Return the problem whose target `permuted` changes: with groups, the target less its mean in the stratum.
+
+    Without an effect, the residuals of a group are as likely with the opposite sign. They are put into levels that are
+    symmetric about 0, at most 32 of them.
+    """
+    if problem.group is None:
+        return problem
+    rows, weights = problem.rows.local, problem.frequencies
+    totals = estimators.side_of(rows.stratum, rows.y, weights, np.ones(len(weights), np.bool_), problem.strata.n_strata)
+    residual = rows.y - totals.mean[rows.stratum]
+    sizes, level = np.unique(np.abs(residual).round(12), return_inverse=True)
+    if len(sizes) > _MAGNITUDES:
+        counts = np.bincount(level, weights)
+        middle = (np.cumsum(counts) - counts / 2) / counts.sum()
+        binned = np.minimum((middle * _MAGNITUDES).astype(np.int64), _MAGNITUDES - 1)
+        _, binned = np.unique(binned, return_inverse=True)
+        sizes, level = np.bincount(binned, counts * sizes) / np.bincount(binned, counts), binned[level]
+    if sizes[-1] == 0:  # the target is the same everywhere in each stratum
+        sizes = np.array([1.0])
+    values = np.concatenate([-sizes[::-1], sizes])
+    codes = np.where(residual < 0, len(sizes) - 1 - level, len(sizes) + level)
+    return problem.with_rows(
+        comparison=replace(problem.comparison, values=values), outcome=codes.astype(np.uint8), target=None
+    )
+
+
+def flipped(problem: Problem, signs: NDArray[np.bool_]) -> Problem:
+    """Change the sign of the residuals of these groups."""
+    assert problem.group is not None
+    _, members = np.unique(problem.group, return_inverse=True)
+    last = len(problem.comparison.values) - 1
+    outcome = np.where(signs[members], last - problem.outcome.astype(np.int64), problem.outcome)
+    return problem.with_rows(outcome=outcome.astype(np.uint8), target=None)
+
+
 def permuted(problem: Problem, rng: np.random.Generator) -> Problem:
-    """Shuffle the outcome within each stratum."""
+    """Shuffle the outcome within each stratum; with groups, flip the signs of theirs (see `exchangeable`)."""
+    if problem.group is not None:
+        return flipped(problem, rng.random(len(np.unique(problem.group))) < 0.5)
     if problem.weights is not None:
         return _permuted_weighted(problem, rng)
     place = np.argsort(problem.stratum, kind="stable")
@@ -39,19 +81,28 @@ def permuted(problem: Problem, rng: np.random.Generator) -> Problem:
 
 
 def arrangements(problem: Problem, most: int) -> int | None:
-    """Count the arrangements of an outcome within the strata; None if more than `most`, with weights, or for a mean."""
-    if problem.weights is not None or len(problem.comparison.values) > 2:
+    """Count the arrangements of the target within the strata, or the signs of groups; None if more than `most`.
+
+    None with weights, whose rows would have to be counted apart.
+    """
+    if problem.group is not None:
+        n_groups = len(np.unique(problem.group))
+        return 2**n_groups if n_groups <= math.log2(most) else None
+    if problem.weights is not None:
         return None
-    rows = np.bincount(problem.stratum).tolist()
-    positive = np.bincount(problem.stratum, problem.outcome).astype(int).tolist()
+    n_strata, n_levels = int(problem.stratum.max()) + 1, len(problem.comparison.values)
+    cells = problem.stratum.astype(np.int64) * n_levels + problem.outcome
     total = 1
-    for n, n1 in zip(rows, positive, strict=True):
-        # Logarithms first: the exact number may have as many digits as there are rows.
-        if _log_choices(n, n1) > math.log(most) + _LOG_MARGIN:
-            return None
-        total *= math.comb(n, n1)
-        if total > most:
-            return None
+    for levels in np.bincount(cells, minlength=n_strata * n_levels).reshape(n_strata, n_levels).tolist():
+        left = sum(levels)
+        for n in levels[1:]:
+            # Logarithms first: the exact number may have as many digits as there are rows.
+            if _log_choices(left, n) > math.log(most) + _LOG_MARGIN:
+                return None
+            total *= math.comb(left, n)
+            left -= n
+            if total > most:
+                return None
     return total
 
 
@@ -60,13 +111,28 @@ def _log_choices(n: int, chosen: int) -> float:
 
 
 def every_arrangement(problem: Problem) -> Iterator[Problem]:
-    """Yield the problem with every arrangement of its outcome within the strata."""
+    """Yield the problem with every arrangement of its target within the strata, or with every sign of its groups."""
+    if problem.group is not None:
+        for signs in itertools.product([False, True], repeat=len(np.unique(problem.group))):
+            yield flipped(problem, np.array(signs))
+        return
     members = [np.flatnonzero(problem.stratum == stratum) for stratum in np.unique(problem.stratum)]
-    choices = [itertools.combinations(rows.tolist(), int(problem.outcome[rows].sum())) for rows in members]
+    choices = [list(_orders(np.bincount(problem.outcome[rows]).tolist())) for rows in members]
     for chosen in itertools.product(*choices):
         outcome = np.zeros_like(problem.outcome)
-        outcome[list(itertools.chain(*chosen))] = 1
-        yield problem.with_rows(outcome=outcome)
+        for rows, levels in zip(members, chosen, strict=True):
+            outcome[rows] = levels
+        yield problem.with_rows(outcome=outcome, target=None)
+
+
+def _orders(counts: list[int]) -> Iterator[tuple[int, ...]]:
+    """Yield every order of so many 0s, 1s, and so on."""
+    if not any(counts):
+        yield ()
+    for level, count in enumerate(counts):
+        if count:
+            rest = [*counts[:level], count - 1, *counts[level + 1 :]]
+            yield from ((level, *order) for order in _orders(rest))
 
 
 def split(problem: Problem, share: float, rng: np.random.Generator) -> tuple[Problem, Problem]:
@@ -74,6 +140,9 @@ def split(problem: Problem, share: float, rng: np.random.Generator) -> tuple[Pro
 
     The split ignores the outcome: given the strata, the parts are independent samples.
     """
+    if problem.group is not None:
+        first, chosen = _group_parts(problem, problem.frequencies, [1 - share, share], rng)
+        return reweighted(problem, first), reweighted(problem, chosen)
     rows = np.bincount(problem.stratum, problem.weights, minlength=problem.strata.n_strata).astype(np.int64)
     # Round at random, so that many small strata do not all round to the same side.
     second = np.floor(rows * share + rng.random(len(rows))).astype(np.int64)
@@ -95,6 +164,8 @@ def folds(
     `counts` is how often each row counts in all of them; by default its weight.
     """
     left = problem.frequencies if counts is None else counts
+    if problem.group is not None:
+        return _group_parts(problem, left, [1 / n_folds] * n_folds, rng)
     parts = []
     for remaining in range(n_folds, 0, -1):
         rows = np.bincount(problem.stratum, left, minlength=problem.strata.n_strata)
@@ -112,6 +183,11 @@ def subsample(problem: Problem, share: float, rng: np.random.Generator) -> Probl
 def bootstrap(problem: Problem, rng: np.random.Generator) -> Problem:
     """Draw as many rows as there are, with replacement."""
     weights = problem.frequencies
+    if problem.group is not None:
+        groups, members = np.unique(problem.group, return_inverse=True)
+        return reweighted(
+            problem, weights * rng.multinomial(len(groups), np.full(len(groups), 1 / len(groups)))[members]
+        )
     return reweighted(problem, rng.multinomial(problem.n_rows, weights / weights.sum()))
 
 
@@ -132,7 +208,26 @@ def reweighted(problem: Problem, counts: NDArray[Any]) -> Problem:
         reference=None if rows.reference is None else rows.reference[kept],
         target=None if rows.target is None else rows.target[kept],
         record=np.flatnonzero(kept) if rows.record is None else rows.record[kept],
+        group=None if rows.group is None else rows.group[kept],
     )
+
+
+def _group_parts(
+    problem: Problem, counts: NDArray[np.int64], shares: list[float], rng: np.random.Generator
+) -> list[NDArray[np.int64]]:
+    """Share out whole groups at random, each part with about its share of the rows."""
+    assert problem.group is not None
+    groups, members = np.unique(problem.group[counts > 0], return_inverse=True)
+    if len(groups) < len(shares):
+        raise TooFewRowsError(f"the table has only {len(groups):,} groups; give fewer splits")
+    order = rng.permutation(len(groups))
+    sizes = np.bincount(members, counts[counts > 0])[order]
+    middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
+    part = np.empty(len(groups), np.int64)
+    part[order] = np.minimum(np.searchsorted(np.cumsum(shares), middle), len(shares) - 1)
+    of_row = np.full(len(counts), -1)
+    of_row[counts > 0] = part[members]
+    return [counts * (of_row == place) for place in range(len(shares))]
 
 
 def _drawn(

@@ -79,8 +79,8 @@ class Verdict:
     claim
         What lets it be called an effect: "by design", "identified", "unchecked" or "not identified".
     basis
-        What the evidence rests on: "margin", "permutations", "overlap" if too few rows have a comparison group, or
-        "nothing" if it was not tested.
+        What the evidence rests on: "permutations", "margin", "held-out rows" without either, "overlap" if too few rows
+        have a comparison group, or "nothing" if it was not tested.
     reasons
         Why, in words; the doubts are among them.
     doubts
@@ -189,6 +189,10 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
         return True, "margin", [f"{conservative} beyond 0: {how}, chance does that in at most {rate} of tables"]
     if known.guaranteed:
         return False, "margin", [f"{conservative} not beyond 0; permutations are sharper than its margin"]
+    honest = None if rule.evidence is None else rule.evidence.honest
+    if honest is not None and honest.p_value is not None:
+        words = f"p = {honest.p_value:.3g} on held-out rows, adjusted for the number of rules"
+        return honest.p_value <= known.level, "held-out rows", [words]
     return False, "nothing", ["not tested: significance() compares it with shuffled outcomes"]
 
 

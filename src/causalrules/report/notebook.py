@@ -1,0 +1,110 @@
+"""Format a RuleSet as HTML for notebooks: the table with small forest plots, and a rule as a card.
+
+Names and values are untrusted: markup and control characters are escaped.
+"""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING
+
+from causalrules.report import result_words as wording
+from causalrules.report import terminal
+from causalrules.report.answers import Answer, answers
+from causalrules.text import amount, percent, printable, with_interval
+
+if TYPE_CHECKING:
+    from causalrules.result.rule import RuleResult
+    from causalrules.result.rules import RuleSet
+
+_BLUE, _ORANGE, _GREY = "#0072b2", "#c24f00", "#8a949e"
+_WIDTH = 140
+_TONES = {"good": "#00714f", "caution": "#7a4a00", "bad": "#a5281b", "none": "#5b6670"}
+
+
+def table(rules: RuleSet) -> str:
+    """Return the rules with their intervals, drawn on one scale, and the sentences below."""
+    low, high = _range(rules)
+    name, *others = terminal.headings(rules) if not wording.ranking(rules) else terminal.headings(rules)[1:]
+    cells = "".join(f"<th>{escape(heading)}</th>" for heading in ("#", "rule", "", name, *others))
+    body = ""
+    for place, rule in enumerate(rules, 1):
+        shown = terminal.cells(rule, rules)[bool(wording.ranking(rules)) :]
+        words = f'<td style="text-align:left"><bdi>{_text(rule.text)}</bdi></td><td>{_forest(rule, low, high)}</td>'
+        numbers = "".join(f"<td>{escape(cell)}</td>" for cell in shown[:-1])
+        body += f"<tr><td>{place}</td>{words}{numbers}<td>{_chip(answers(rule)[0])}</td></tr>"
+    below = "".join(f"<p>{_text(sentence)}</p>" for sentence in terminal.sentences(rules))
+    return f"<div><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
+
+
+def card(rule: RuleResult) -> str:
+    """Return one rule: its conditions in words, two bars, its answers and their reasons."""
+    level = amount if rule.is_mean else percent
+    conditions = " and ".join(
+        f"<b><bdi>{_text(column)}</bdi></b> {verb} <b><bdi>{_text(value)}</bdi></b>"
+        for column, verb, value in wording.conditions(rule)
+    )
+    largest = max(abs(rule.p_do_rule), abs(rule.p_do_not_rule), 0.0) if rule.is_mean else 1.0
+    bars = "".join(
+        f"<tr><td>{name}</td><td>{_bar(value, largest, colour)}</td><td><b>{level(value)}</b></td></tr>"
+        for name, value, colour in (
+            ("where the rule holds", rule.p_do_rule, _BLUE),
+            ("where it does not", rule.p_do_not_rule, _GREY),
+        )
+    )
+    evidence, claim = answers(rule)
+    reasons = "".join(f"<li>{_text(reason)}</li>" for reason in rule.verdict.reasons)
+    return (
+        f'<div style="max-width:44em"><p style="font-size:1.2em">{conditions}</p><table>{bars}</table>'
+        f"<p>{with_interval(rule.effect, *rule.interval, rule.is_mean)}; {rule.n_covered:,} rows "
+        f"({percent(rule.coverage)})</p>"
+        f"<p>evidence {_chip(evidence)} claim {_chip(claim)}</p><ul>{reasons}</ul></div>"
+    )
+
+
+def _text(words: str) -> str:
+    return escape(printable(words))
+
+
+def _chip(answer: Answer) -> str:
+    colour = _TONES[answer.tone]
+    return (
+        f'<span style="color:{colour};border:1px solid {colour};border-radius:9px;padding:0 .5em;white-space:nowrap">'
+        f"{escape(answer.word)}</span>"
+    )
+
+
+def _range(rules: RuleSet) -> tuple[float, float]:
+    """Return the range of the axis that all rules share, which includes 0."""
+    ends = [end for rule in rules for end in (rule.conservative, *rule.interval) if math.isfinite(end)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    return (low, high) if high > low else (low, low + 1.0)
+
+
+def _forest(rule: RuleResult, low: float, high: float) -> str:
+    """Draw the effect with its interval, the conservative effect as a bar, and a line at 0."""
+
+    def x(value: float) -> str:
+        return f"{6 + (_WIDTH - 12) * (value - low) / (high - low):.1f}"
+
+    def line(one: float, other: float, top: int, bottom: int, colour: str, thickness: float) -> str:
+        ends = f'x1="{x(one)}" x2="{x(other)}" y1="{top}" y2="{bottom}"'
+        return f'<line {ends} stroke="{colour}" stroke-width="{thickness}"/>'
+
+    marks = line(0.0, 0.0, 0, 18, _GREY, 1)
+    if math.isfinite(rule.effect):
+        marks += line(*rule.interval, 9, 9, _BLUE, 2)
+        marks += f'<circle cx="{x(rule.effect)}" cy="9" r="4" fill="{_BLUE}"/>'
+    if math.isfinite(rule.conservative):
+        marks += line(rule.conservative, rule.conservative, 2, 16, _ORANGE, 3)
+    said = f"{with_interval(rule.effect, *rule.interval, rule.is_mean)}; the bar is the conservative estimate"
+    return f'<svg width="{_WIDTH}" height="18" role="img" aria-label="{escape(said)}">{marks}</svg>'
+
+
+def _bar(value: float, largest: float, colour: str) -> str:
+    width = 0.0 if math.isnan(value) or not largest else 200 * abs(value) / largest
+    return (
+        f'<svg width="200" height="16"><rect width="200" height="16" fill="#8884"/>'
+        f'<rect width="{width:.1f}" height="16" fill="{colour}"/></svg>'
+    )

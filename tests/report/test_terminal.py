@@ -1,0 +1,143 @@
+"""The table of a terminal, a notebook's table and cards, and the progress of a search."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import causalrules as cr
+from causalrules.language.propositions import AND, Proposition
+from causalrules.report import rule_text, terminal
+from causalrules.result.rule import RuleResult
+from causalrules.search.progress import numbers
+from causalrules.search.run import Progress
+from rulesets import CONDITION, rule_set, rule_sets, women_of_two_classes
+
+TITANIC = cr.datasets.titanic()
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def test_ten_rules_take_twenty_lines() -> None:
+    shown = str(cr.discover(TITANIC, "survived", control="sex", k=10, redundant=True)).splitlines()
+    assert len(shown) <= 20
+    assert all(len(line) <= 100 for line in shown)
+    assert "" in shown  # blocks are apart
+
+
+def test_the_table_has_verdict_interval_p_and_coverage() -> None:
+    rules = cr.discover(TITANIC, "survived", actionable=["class", "sex"], k=1)
+    assert re.search(r"class ≤ 2 ∧ sex = female +69\.6 \(\S+ to \S+\) +\S+ +19\.1 % +supported", str(rules))
+    tested = rules.significance(19)
+    assert re.search(r"\) +0\.05 +19\.1 % +supported", str(tested))
+    assert "conservative" not in str(tested).split("\n\n")[1]
+
+
+def long(*sizes: int) -> cr.RuleSet:
+    common = [Proposition(f"column {letter}", ">=", 10) for letter in "abc"]
+    return rule_set(
+        *(
+            RuleResult.from_counts([*common, Proposition("size", "<=", size)], 5, 1, 2, 6, [{}], 2.0, "reliable")
+            for size in sizes
+        )
+    )
+
+
+def test_shared_conditions_are_said_once() -> None:
+    shown = str(long(1, 2, 3))
+    assert shown.count("column a ≥ 10") == 1
+    assert "every rule has column a ≥ 10 ∧ column b ≥ 10 ∧ column c ≥ 10, and:" in shown
+    assert str(long(1)).count("column a ≥ 10") == 1
+    same = rule_set(women_of_two_classes(), women_of_two_classes())
+    assert "(nothing else)" in str(same)
+
+
+@given(st.lists(CONDITION, min_size=1, max_size=4), st.integers(16, 80))
+def test_rules_are_wrapped_between_conditions_and_nothing_is_lost(conditions: list[Proposition], room: int) -> None:
+    rule = RuleResult.from_counts(conditions, 1, 1, 1, 1, [{}], 2.0, "reliable")
+    words = rule.text.encode("ascii", "backslashreplace").decode()
+    lines = rule_text.wrap_rule(words, room)
+    assert all(rule_text.columns(line) <= room for line in lines)
+    assert len(lines) <= rule_text.MOST_LINES
+    if all(len(each) <= room - 2 for each in words.split(AND)) and len(lines) < rule_text.MOST_LINES:
+        assert all(line.endswith(AND.rstrip()) for line in lines[:-1])
+        assert " ".join(lines) == words
+
+
+@settings(max_examples=40)
+@given(rule_sets())
+def test_any_result_can_be_shown_everywhere(rules: cr.RuleSet) -> None:
+    for shown in (rules._repr_html_(), *(rule._repr_html_() for rule in rules)):
+        assert "<script" not in shown
+    plain = terminal.text(rules)
+    assert "\x1b" not in plain
+    assert re.sub(r"\x1b\[\d+m", "", terminal.text(rules, colour=True)) == plain
+
+
+def test_colour_marks_the_evidence() -> None:
+    rules = cr.discover(TITANIC, "survived", actionable=["class", "sex"], k=1)
+    assert "\x1b[32msupported\x1b[0m" in terminal.text(rules, colour=True)
+    assert "\x1b" not in str(rules)
+
+
+def test_assumptions_are_told_where_they_are_asked_for() -> None:
+    rules = cr.discover(TITANIC, "survived", actionable=["class", "sex"], k=1)
+    assert "(d) nothing unobserved" not in str(rules)
+    assert "(d) nothing unobserved" in terminal.text(rules, explain=True)
+    assert "--explain" in str(rules)
+
+
+def test_trust_is_a_table_with_why_not() -> None:
+    rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=2).trust(19, 4, 2)
+    block = next(block for block in str(rules).split("\n\n") if block.startswith("Trust"))
+    heading, *rows = block.splitlines()[1:]
+    assert heading.split()[:2] == ["#", "on"]
+    assert sum(row.strip().startswith("why not: ") for row in rows) == 2
+
+
+def test_a_notebook_shows_small_forests_and_a_rule_as_a_card() -> None:
+    rules = cr.discover(TITANIC, "survived", actionable=["class", "sex"], k=2, redundant=True)
+    assert rules._repr_html_().count("<svg") == len(rules)
+    card = rules[0]._repr_html_()
+    assert "<b><bdi>class</bdi></b> is at most <b><bdi>2</bdi></b>" in card
+    assert "94.7 %" in card
+    assert "25.1 %" in card
+    assert "supported" in card
+
+
+def progress(**changes: Any) -> Progress:
+    return dataclasses.replace(Progress(12.3, 0.5, 0.75, 0.3, 1000, (1, 2)), **changes)
+
+
+@given(st.floats(-1, 1), st.floats(0, 1))
+def test_best_and_gap_add_up_to_the_bound(best: float, above: float) -> None:
+    shown = numbers(progress(best=best, upper_bound=best + above), lambda _: "x ≤ 1")
+    assert shown.startswith(f"12 s · best {best:.4f}, x ≤ 1")
+    if "bound" in shown:
+        found = re.findall(r"(?:best|bound|gap) (-?[\d.]+)", shown)
+        low, bound, gap = map(float, found)
+        assert bound - low == pytest.approx(gap, abs=1e-9)
+    else:
+        assert above < 1e-4
+
+
+def test_progress_before_the_first_rule_or_bound() -> None:
+    assert numbers(progress(best=None)) == "12 s · no rule yet · 1,000 nodes"
+    assert numbers(progress(upper_bound=math.inf), lambda _: "x").endswith("no bound yet")
+
+
+def test_a_watcher_sees_the_best_rule() -> None:
+    seen: list[Progress] = []
+    rules = cr.discover(TITANIC, "survived", actionable=["class", "sex"], k=1, progress=seen.append)
+    assert rules.problem is not None
+    best = [rules.problem.language.propositions[number] for number in seen[-1].conditions]
+    assert set(best) == set(rules[0].conditions)

@@ -1,0 +1,230 @@
+"""Rows that belong together: splits, samples and sign flips of whole groups, and their standard errors."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import causalrules as cr
+from causalrules import estimators
+from causalrules.cli import cli
+from causalrules.exceptions import OptionError, RoleError
+from causalrules.trust.resample import bootstrap, exchangeable, folds, halves, permuted, split, subsample
+
+ASKED: dict[str, Any] = {"control": "z", "actionable": ["a", "b", "c"], "k": 2, "max_length": 1, "n_jobs": 1}
+
+
+def clustered(seed: int, n_groups: int = 40, size: int = 8, mean: bool = False) -> dict[str, Any]:
+    """Nothing has an effect; a third of the variance is between groups, and a and b are the same within them."""
+    rng = np.random.default_rng([31, seed])
+    group = np.repeat(np.arange(n_groups), size)
+    z = rng.integers(0, 2, len(group))
+    noise = np.sqrt(0.3) * rng.normal(size=n_groups)[group] + np.sqrt(0.7) * rng.normal(size=len(group)) + 0.5 * z
+    return {
+        "a": rng.integers(0, 2, n_groups)[group],
+        "b": rng.integers(0, 3, n_groups)[group],
+        "c": rng.integers(0, 3, len(group)),
+        "z": z.astype(str),
+        "person": group,
+        "y": noise if mean else (noise > 0.3).astype(int),
+    }
+
+
+def discovered(columns: dict[str, Any], **options: Any) -> cr.RuleSet:
+    asked = ASKED | ({"outcome": 1} if len(set(columns["y"])) == 2 else {}) | options
+    return cr.discover(columns, "y", **{"groups": "person"} | asked)
+
+
+def test_whole_groups_are_split_sampled_and_flipped() -> None:
+    problem = discovered(clustered(0)).problem
+    assert problem is not None
+    assert problem.group is not None
+    first, later = halves(problem, np.random.default_rng(0))
+    parts = [*folds(problem, 5, np.random.default_rng(1)), first, later]
+    np.testing.assert_array_equal(sum(parts[:5]), 1)
+    np.testing.assert_array_equal(first + later, 1)
+    for part in parts:
+        assert 0 < part.sum() < len(part)
+        assert set(problem.group[part == 1]).isdisjoint(problem.group[part == 0])
+    for sample in (*split(problem, 0.3, np.random.default_rng(2)), subsample(problem, 0.5, np.random.default_rng(3))):
+        assert sample.group is not None
+        assert all(np.sum(sample.group == group) == 8 for group in np.unique(sample.group))
+    drawn = bootstrap(problem, np.random.default_rng(4))
+    assert drawn.group is not None
+    assert all(len(set(drawn.frequencies[drawn.group == group])) == 1 for group in drawn.group)
+    residuals = exchangeable(problem)
+    flips = permuted(residuals, np.random.default_rng(5)).rows.local.y / residuals.rows.local.y
+    assert set(flips) == {-1.0, 1.0}
+    assert all(len(set(flips[problem.group == group])) == 1 for group in range(40))
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_p_is_that_of_every_sign(mean: bool) -> None:
+    columns = clustered(2, n_groups=6, size=4, mean=mean)
+    if mean:
+        columns["y"] = columns["y"].round(1)
+    rules = discovered(columns, k=3).significance(100)
+    assert rules.evidence is not None
+    assert rules.evidence.permutation is not None
+    assert rules.evidence.permutation.exact
+    assert rules.evidence.permutation.permutations == 64
+    y, z, group = (np.array(columns[name]) for name in ("y", "z", "person"))
+    residual = y.astype(float)
+    for stratum in "01":
+        residual[z == stratum] -= y[z == stratum].mean()
+    conditions = [np.array(columns[name]) for name in "abc"]
+    every = [x <= cut for x in conditions for cut in np.unique(x)[:-1]]
+    every += [~rows for rows in every] + [x == 1 for x in conditions[1:]]
+    betas = rules.question.beta
+    assert isinstance(betas, tuple)
+
+    def ratio(rows: Any, values: Any, ranges: list[float]) -> float:
+        effect = variance = reach = 0.0
+        for stratum, spread_of_all in zip("01", ranges, strict=True):
+            here = z == stratum
+            inside, outside, weight = values[here & rows], values[here & ~rows], here.mean()
+            spread = 1 / (len(inside) + 2) + 1 / (len(outside) + 2)
+            prior = 2 * values[here].mean()
+            if len(inside) and len(outside):
+                effect += weight * ((inside.sum() + prior) / (len(inside) + 2))
+                effect -= weight * ((outside.sum() + prior) / (len(outside) + 2))
+                reach = max(reach, weight * spread_of_all * spread)
+            variance += weight**2 * values[here].var() * spread
+        half = betas[1] ** 2 * reach / 6
+        return float(effect / (half + np.sqrt(half**2 + betas[1] ** 2 * variance)))
+
+    # One condition each: the middle value of three takes two, and is left out.
+    every = every[:-2]
+    symmetric = [2 * np.abs(residual[z == stratum]).max() for stratum in "01"]
+    found = [ratio(rule.covers(columns), residual, symmetric) for rule in rules]
+    best = []
+    for signs in itertools.product([-1, 1], repeat=6):
+        values = np.array(signs)[group] * residual
+        best.append(max(ratio(rows, values, [np.ptp(values[z == stratum]) for stratum in "01"]) for rows in every))
+    expected = [float(np.mean(np.array(best) >= value - 1e-8)) if value > 0 else 1.0 for value in found]
+    assert [rule.p_value for rule in rules] == pytest.approx(np.maximum.accumulate(expected))
+    assert min(expected) < 1
+
+
+def test_the_standard_error_adds_up_scores_within_groups() -> None:
+    columns = clustered(3)
+    for condition in ("a = 1", "c = 1"):
+        rule = cr.evaluate(columns, condition, "y", 1, groups="person")[0]
+        y, group = np.array(columns["y"], float), np.array(columns["person"])
+        covered = np.array(columns[condition[0]]) == 1
+        scores = np.where(
+            covered, (y - y[covered].mean()) / covered.sum(), -(y - y[~covered].mean()) / (~covered).sum()
+        )
+        factor = [np.sqrt(n / (n - 1)) for n in (len(set(group[covered])), len(set(group[~covered])))]
+        scores *= np.where(covered, *factor)
+        by_hand = np.sqrt(40 / 39 * np.sum(np.bincount(group, scores) ** 2))
+        assert rule.standard_error == pytest.approx(by_hand)
+        assert rule.grouped is not None
+        assert rule.grouped.n_groups == 40
+        plain = cr.evaluate(columns, condition, "y", 1, actionable=[condition[0]])[0]
+        assert (rule.standard_error > 1.3 * plain.standard_error) == (condition == "a = 1")
+        assert rule.interval.low < plain.interval.low or condition != "a = 1"
+
+
+def test_rows_that_are_groups_of_their_own_have_the_error_of_rows() -> None:
+    columns = clustered(4)
+    columns["person"] = np.arange(320)
+    for mean in (False, True):
+        columns["y"] = columns["y"] + (np.arange(320) % 7 if mean else 0)
+        alone = cr.evaluate(columns, "a = 1", "y", None if mean else 1, control="z", groups="person")[0]
+        plain = cr.evaluate(columns, "a = 1", "y", None if mean else 1, control="z")[0]
+        assert alone.standard_error == pytest.approx(plain.standard_error, rel=0.01)
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_what_is_found_in_noise_of_groups_is_rare_with_groups_and_common_without(mean: bool) -> None:
+    tables, found, without, covered = 16, 0, 0, 0
+    for seed in range(tables):
+        columns = clustered(100 + seed, mean=mean)
+        rules = discovered(columns, k=1)
+        found += (rules.significance(39, seed)[0].p_value or 0) <= 0.05
+        without += (discovered(columns, k=1, groups=None).significance(39, seed)[0].p_value or 0) <= 0.05
+        honest = rules.cross_fit(3, seed)[0].evidence.honest  # type: ignore[union-attr]
+        assert honest is not None
+        assert honest.low is not None
+        assert honest.high is not None
+        covered += honest.low <= 0 <= honest.high
+    assert found <= 3
+    assert without >= 3
+    assert covered >= 12
+
+
+def test_groups_in_every_way_of_asking(tmp_path: Path) -> None:
+    columns = clustered(5)
+    rules = discovered(columns)
+    assert "person" not in rules.question.actions
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
+    assert any("rows belong together in 40 groups of 'person'" in note for note in rules.notes)
+    assert "groups='person'" in rules.to_html().replace("&#39;", "'").replace('"', "'")
+    assert not any(rule.verdict.basis == "margin" for rule in rules)
+    held_out = discovered(columns, holdout=0.5)[0].evidence.honest  # type: ignore[union-attr]
+    second = discovered(columns, holdout=clustered(6))[0].evidence.honest  # type: ignore[union-attr]
+    assert held_out is not None
+    assert second is not None
+    assert held_out.standard_error is not None
+    model = cr.CausalRules(groups="person", k=1, max_length=1).fit(
+        {name: values for name, values in columns.items() if name != "y"}, columns["y"]
+    )
+    assert model.rules_[0].grouped is not None
+    path = tmp_path / "table.csv"
+    lines = zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True)
+    path.write_text("\n".join([",".join(columns), *(",".join(map(str, line)) for line in lines)]))
+    printed = CliRunner().invoke(
+        cli, ["discover", str(path), "--target", "y", "--outcome", "1", "--groups", "person"], catch_exceptions=False
+    )
+    assert "40 groups" in " ".join(printed.output.split())
+    calibrated = discovered(columns, beta="calibrated")
+    assert isinstance(calibrated.question.beta, float)
+    with pytest.raises(OptionError, match="for the pooled estimator only"):
+        discovered(columns, beta="calibrated", estimator="reliable")
+    assert discovered(columns, estimator="reliable").significance(19)[0].p_value is not None
+
+
+def test_a_missing_group_is_one_of_its_own_and_wrong_columns_are_told() -> None:
+    columns: dict[str, Any] = clustered(7)
+    columns["person"] = [None if i < 3 else f"p{group}" for i, group in enumerate(columns["person"])]
+    rules = discovered(columns)
+    assert "3 rows without a value of 'person' are groups of their own" in rules.notes
+    assert rules.problem is not None
+    assert rules.problem.group is not None
+    assert len(set(rules.problem.group)) == 40 + 3
+    with pytest.raises(RoleError, match="groups = 'y'"):
+        discovered(columns, groups="y")
+    with pytest.raises(RoleError, match="groups = 'a'"):
+        discovered(columns, groups="a")
+    with pytest.raises(cr.CausalRulesError, match="no column 'persn'"):
+        discovered(columns, groups="persn")
+    with pytest.raises(OptionError, match="only 2 groups"):
+        discovered(clustered(9, n_groups=4), actionable="c").cross_fit(3)
+
+
+def test_sampling_weights_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    columns: dict[str, Any] = {"x": rng.integers(0, 3, 200), "age": rng.random(200), "y": rng.integers(0, 2, 200)}
+    advice = "add what they depend on, such as the region, to the controls"
+    with pytest.raises(cr.CausalRulesError, match=f"the first in row 1: 1.5.*{advice}"):
+        cr.discover(columns | {"w": np.full(200, 1.5)}, "y", 1, weights="w")
+    with pytest.raises(cr.CausalRulesError, match=f"look like sampling weights.*'age'.*{advice}"):
+        cr.discover(columns | {"w": rng.integers(200, 900, 200)}, "y", 1, weights="w")
+    for counts in (np.append(rng.integers(1, 900, 199), 1), rng.integers(0, 3, 200)):  # a row counts once
+        assert cr.discover(columns | {"w": counts}, "y", 1, weights="w", k=1)
+    table = {name: values for name, values in columns.items() if name != "age"}
+    assert cr.discover(table | {"w": rng.integers(200, 900, 200)}, "y", 1, weights="w", k=1)  # counts of 6 cells
+
+
+def test_an_estimate_without_a_comparison_group_is_undefined() -> None:
+    nothing = estimators.grouped(
+        np.array([0, 1]), np.array([0.0, 1.0]), [1, 1], (np.array([True, False]), np.array([False, True])), np.arange(2)
+    )
+    assert nothing.n_groups == 0
+    assert np.isnan(estimators.grouped_estimate(float("nan"), nothing).low)

@@ -1,0 +1,55 @@
+"""Small versions of benchmarks/verdicts.py: words for tables whose truth is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from populations import benchmark
+
+VERDICTS: Any = benchmark("verdicts")
+VERDICTS.REPEATS = {"permutations": 39, "replicates": 5, "splits": 3}
+CELLS = VERDICTS.cells()
+
+
+def words(cell: str, n_tables: int) -> Counter[str]:
+    return Counter(CELLS[cell](seed)[0] for seed in range(n_tables))
+
+
+def test_a_true_effect_is_strong_evidence_where_the_confounder_is_adjusted_for() -> None:
+    assert words("truth 0.3, strong confounder adjusted for, graph", 4)["strong"] >= 3
+
+
+def test_no_effect_is_not_supported_where_the_confounder_is_adjusted_for() -> None:
+    # Each of eight is supported with a probability of at most 5 %: three are with less than 1 %.
+    found = words("truth 0, strong confounder adjusted for, graph", 8)
+    assert found["strong"] + found["supported"] <= 2
+
+
+def test_a_hidden_confounder_is_never_strong_evidence_without_a_graph() -> None:
+    assert words("truth 0, strong confounder hidden, no graph", 3) == {"supported": 3}
+
+
+def test_a_wrong_graph_is_believed_but_a_small_gamma_warns() -> None:
+    word, rule = CELLS["truth 0, strong confounder hidden, wrong graph"](0)
+    assert word == "strong"
+    # the hidden confounder itself changes the odds of the rule four times
+    assert rule.verdict.robustness is not None
+    assert rule.verdict.robustness < 4
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.3])
+def test_the_word_does_not_depend_on_how_the_outcome_is_coded(truth: float) -> None:
+    for seed in range(2):
+        columns = VERDICTS.confounded(truth, "strong", seed)
+        turned = columns | {"y": 1 - columns["y"]}
+        one, other = (
+            VERDICTS.verdict(each, seed, control="z", direction=direction)[1]
+            for each, direction in ((columns, "increase"), (turned, "decrease"))
+        )
+        assert one.text == other.text
+        assert one.verdict.evidence == other.verdict.evidence
+        assert one.verdict.robustness == pytest.approx(other.verdict.robustness)
+        assert {one.verdict.direction, other.verdict.direction} == {"raises", "lowers"}
