@@ -304,7 +304,7 @@ def controls_of(table: Table, outcome: Outcome, columns: tuple[str, ...], questi
         tuple(question.categorical),
         question.adjust_model,
         question.seed,
-        getattr(question, "groups", None),
+        question.groups,
     )
 
 

@@ -259,6 +259,8 @@ class DoublyRobust:
         of the interval on held-out rows.
     strata
         The effect in the strata, of the same rows.
+    own_effect, own_low, own_high
+        The effect on the rule's own rows (on the treated), and its interval.
     propensities
         Numbers of covered and of other rows by their propensity, in 20 bins from 0 to 1.
     """
@@ -273,6 +275,9 @@ class DoublyRobust:
     high: float | None
     conservative: float | None
     strata: float | None
+    own_effect: float | None
+    own_low: float | None
+    own_high: float | None
     propensities: tuple[tuple[int, ...], tuple[int, ...]]
 
     @property
