@@ -70,6 +70,17 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
+def sentence(words: str) -> str:
+    """Return words as a sentence; symbols such as p keep their case.
+
+    >>> sentence("every row is compared"), sentence("p = 0.01"), sentence("")
+    ('Every row is compared.', 'p = 0.01.', '')
+    """
+    first, _, _ = words.partition(" ")
+    begun = words if first in ("p", "p:") else words[:1].upper() + words[1:]
+    return begun + "." * bool(words and not words.endswith("."))
+
+
 def adjusted_p(p_value: float) -> str:
     """Name a p-value and what it is adjusted for.
 

@@ -32,15 +32,17 @@ export interface Sensitivity {
 }
 
 export interface Balance {
-  name: string;
+  control: string;
   before: Maybe;
-  after: Maybe;
+  strata: Maybe;
+  weighted?: Maybe;
 }
 
 export interface RuleEvidence {
   honest?: Measured | null;
   doubly_robust?: Measured | null;
   sensitivity?: Sensitivity | null;
+  balance?: Balance[] | null;
 }
 
 export interface Rule {
@@ -106,7 +108,6 @@ export interface RuleView {
   strata: string[];
   strata_left: string;
   sections: Section[];
-  balance?: Balance[];
   code: [language: string, code: string][];
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from causalrules import estimators
 from causalrules.report.result_words import stratum_name
-from causalrules.text import counted, difference, percent
+from causalrules.text import counted, difference, percent, with_interval
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -34,7 +34,14 @@ class Alert:
 
 def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Alert, ...]:
     """Return the alerts of one rule, the gravest first."""
-    found = (_leak(rule, rules), _reversed(rule), _disagreeing(rule), _one_stratum(rule), _lacking(rule))
+    found = (
+        _leak(rule, rules),
+        _reversed(rule),
+        _disagreeing(rule),
+        _one_stratum(rule),
+        _methods(rule),
+        _lacking(rule),
+    )
     return tuple(alert for alert in (*found, _undecided(rule), _untested(rule), _unproven(rules)) if alert)
 
 
@@ -95,6 +102,18 @@ def _one_stratum(rule: RuleResult) -> Alert | None:
     return Alert(
         "One stratum carries it",
         f"Nearly all of the difference comes from {stratum_name(compared[largest].labels)}, with {share} of the rows.",
+    )
+
+
+def _methods(rule: RuleResult) -> Alert | None:
+    """Alert where the doubly robust estimate does not agree with the strata."""
+    found = None if rule.evidence is None else rule.evidence.doubly_robust
+    if found is None or found.agrees:
+        return None
+    said = with_interval(found.effect, found.low, found.high, rule.is_mean)
+    return Alert(
+        "Methods disagree",
+        f"The doubly robust estimate, {said}, does not cover that in the strata, {difference(found.strata, rule.is_mean)}.",
     )
 
 

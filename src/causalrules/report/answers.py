@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 TONES = ("good", "caution", "bad", "none")
 _EVIDENCE = {"supported": "good", "suggestive": "caution", "not supported": "none", "cannot tell": "none"}
 _CLAIM = {"by design": "good", "identified": "good", "unchecked": "caution", "not identified": "bad"}
+# What a claim lets one say.
+_MEANING = {
+    "by design": "an effect, as its columns are assigned at random",
+    "identified": "an effect, if the causal graph is right",
+    "unchecked": "an association; acting on it assumes that nothing hidden causes both sides",
+    "not identified": "an association, by the causal graph",
+}
 
 
 @dataclass(frozen=True)
@@ -26,11 +33,10 @@ class Answer:
 def answers(rule: RuleResult) -> tuple[Answer, Answer]:
     """Return the evidence, with its first doubt or reason, and the claim."""
     verdict = rule.verdict
-    *reasons, claimed = verdict.reasons
-    why = (*verdict.doubts, *reasons, "")[0]
+    why = (*verdict.doubts, *verdict.reasons)[0]
     return (
         Answer(verdict.evidence, _EVIDENCE[verdict.evidence], why),
-        Answer(verdict.claim, _CLAIM[verdict.claim], claimed),
+        Answer(verdict.claim, _CLAIM[verdict.claim], _MEANING[verdict.claim]),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import describe
 from causalrules.report import trust_words
-from causalrules.text import counted, difference, percent, with_interval
+from causalrules.text import counted, difference, number, percent, sentence, with_interval
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -39,7 +39,7 @@ def of_result(rules: RuleSet) -> tuple[Section, ...]:
 def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     """Return the sections on one rule: the reasons for its verdict, confounding, overlap and stability."""
     verdict, evidence = rule.verdict, rule.evidence
-    reasons = [f"{reason[0].upper()}{reason[1:]}." for reason in verdict.reasons]
+    reasons = [sentence(reason) for reason in verdict.reasons]
     found = [Section("Why: strong causal evidence" if verdict.strong else "Why", tuple(reasons), about="verdict")]
     if evidence is None:
         return tuple(found)
@@ -61,7 +61,7 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
 def _trust(rules: RuleSet) -> tuple[Section, ...]:
     """Return the evidence on all rules at a glance, and how it was obtained."""
     judged = [(place, rule) for place, rule in enumerate(rules, 1) if rule.evidence is not None]
-    sentences = tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in trust_words.obtained(rules))
+    sentences = tuple(map(sentence, trust_words.obtained(rules)))
     if not judged and not sentences:
         return ()
     headings = ("#", "rule", "evidence", *trust_words.headings(rules))
@@ -130,12 +130,12 @@ def _adjusted(evidence: RuleEvidence, noun: str, is_mean: bool) -> Section:
     rows = tuple(
         (
             each.control,
-            *("" if value is None else f"{value:+.2f}" for value in (each.before, each.strata, each.weighted)),
+            *("" if value is None else number(value, 2) for value in (each.before, each.strata, each.weighted)),
         )
         for each in evidence.balance[:_MOST_CONTROLS]
     )
     headings = ("control (standardised mean difference)", "unadjusted", "in strata", "AIPW weights")
-    return Section("Controls on both sides", tuple(sentences), headings if rows else (), rows)
+    return Section("Controls on both sides", tuple(sentences), headings if rows else (), rows, "balance")
 
 
 def _lacking(overlap: Overlap, noun: str, is_mean: bool) -> str:

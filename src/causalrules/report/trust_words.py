@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from causalrules.language.propositions import describe
 from causalrules.report.result_words import MARK, calibrated, is_mean
 from causalrules.text import counted, difference, percent, with_interval
 
@@ -56,7 +55,7 @@ def why_not(rule: RuleResult, rules: RuleSet) -> list[str]:
     if known is None or not found or not rule.superfluous or rule.length == 1:
         return said
     named = ", ".join(f"{each.text} (p {each.p_value:.2g})" for each in rule.superfluous)
-    left = f"{describe(rule.simpler)}: {rules.noun} {difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"
+    left = f"{difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"
     return [*said, f"{MARK} not shown to matter beside the rest: {named}; without: {left}"]
 
 

@@ -18,7 +18,7 @@ from causalrules.report.alerts import Alert
 from causalrules.report.answers import Answer, answers, weakest
 from causalrules.report.sections import Section
 from causalrules.result import similarity as grouping
-from causalrules.text import adjusted_p, amount, counted, difference, percent, printable, with_interval
+from causalrules.text import adjusted_p, amount, counted, difference, percent, printable, sentence, with_interval
 
 if TYPE_CHECKING:
     from causalrules.question import Question
@@ -139,10 +139,10 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
         lead=lead,
         headline=_headline(rules, lead),
         alerts=() if lead is None else shown[lead].alerts,
-        meaning=f"{_sentence(wording.meaning(rules))} Intervals ignore the search.",
-        proof=_sentence(wording.proof(rules)),
+        meaning=f"{short(sentence(wording.meaning(rules)), 1500)} Intervals ignore the search.",
+        proof=short(sentence(wording.proof(rules)), 1500),
         warning=_warning(rules, lead),
-        ranking=_sentence(wording.ranking(rules) or ""),
+        ranking=short(sentence(wording.ranking(rules) or ""), 1500),
         hidden=_hidden(less, n_left),
         rules=shown,
         sections=tuple(map(_printable, sections.of_result(rules))),
@@ -230,7 +230,7 @@ def _rule(rule: RuleResult, rules: RuleSet, less: Less) -> RuleView:
         conservative=difference(rule.conservative, rule.is_mean),
         p="" if rule.p_value is None else adjusted_p(rule.p_value),
         covered=f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}",
-        reading=tuple(short(sentence, 1500) for sentence in wording.reading(rule, rules)),
+        reading=tuple(short(each, 1500) for each in wording.reading(rule, rules)),
         alerts=tuple(Alert(each.title, short(each.text, 600)) for each in alerts.of_rule(rule, rules)),
         hidden=less.why,
         variants=less.variants,
@@ -361,7 +361,3 @@ def _printable(section: Section) -> Section:
         sentences=tuple(short(each, 1500) for each in section.sentences),
         rows=tuple(tuple(short(cell, 500) for cell in row) for row in section.rows),
     )
-
-
-def _sentence(text: str) -> str:
-    return short(text[:1].upper() + text[1:] + "." * bool(text), 1500)

@@ -2,8 +2,11 @@ import { known, number } from "../format";
 import { scale } from "../scale";
 import type { Balance as Row } from "../types";
 
+const MOST = 20;
+
 /** Standardised differences of the controls between both groups, before and after adjusting. */
-export function Balance({ rows }: { rows: Row[] }) {
+export function Balance({ found }: { found: Row[] }) {
+  const rows = found.slice(0, MOST).map((row) => ({ ...row, after: row.weighted ?? row.strata }));
   const on = scale(
     rows.flatMap((row) => [row.before, row.after].map((value) => (known(value) ? Math.abs(value) : value))),
     [0, 0.25],
@@ -39,7 +42,7 @@ export function Balance({ rows }: { rows: Row[] }) {
           {rows.map((row, place) => (
             <tr key={place}>
               <th scope="row" class="words">
-                <bdi>{row.name}</bdi>
+                <bdi>{row.control.slice(0, 80)}</bdi>
               </th>
               <td class="picture" aria-hidden="true">
                 <svg class="dumbbell" width="100%" height="16">

@@ -23,6 +23,7 @@ const smallGraph = (drawing: Drawing | null): drawing is Drawing => drawing !== 
 /** Everything about one rule, in the order in which one asks. */
 export function Card({ rule, said, view, controlled }: Props) {
   const sensitivity = rule.evidence?.sensitivity;
+  const balance = rule.evidence?.balance ?? [];
   return (
     <div class="card">
       {said.reading.map((sentence) => (
@@ -53,8 +54,9 @@ export function Card({ rule, said, view, controlled }: Props) {
       {said.sections.map((section) => (
         <section key={section.title}>
           <h3>{section.title}</h3>
-          <Words section={section}>
+          <Words section={section} table={section.about !== "balance"}>
             {section.about === "confounding" && sensitivity && <Strengths found={sensitivity} />}
+            {section.about === "balance" && balance.length > 0 && <Balance found={balance} />}
           </Words>
         </section>
       ))}
@@ -63,12 +65,6 @@ export function Card({ rule, said, view, controlled }: Props) {
           <h3>By stratum</h3>
           <Dumbbells strata={rule.strata} names={said.strata} isMean={view.is_mean} />
           {said.strata_left && <p class="muted">{said.strata_left}</p>}
-        </section>
-      )}
-      {said.balance && said.balance.length > 0 && (
-        <section>
-          <h3>Balance of the controls</h3>
-          <Balance rows={said.balance} />
         </section>
       )}
       {smallGraph(view.graph) && (

@@ -65,7 +65,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
   const [[key, order], sort] = useState<[Key, Order]>(["place", "ascending"]);
   const [active, activate] = useState<number | null>(null);
   const on = useMemo(() => forestScale(result.rules, controlled, view.is_mean), []);
-  const shared = useMemo(() => sharedConditions(view.rules), []);
+  const shared = useMemo(() => sharedConditions(view.rules.filter((rule) => !rule.hidden)), []);
   const tested = result.rules.some((rule) => known(rule.p_value));
   const places = view.rules
     .map((_, place) => place)

@@ -30,8 +30,14 @@ export function Table({ headings, rows }: { headings: string[]; rows: string[][]
   );
 }
 
-/** Sentences and a table; a figure may come between them. */
-export function Words({ section, children }: { section: Section; children?: ComponentChildren }) {
+interface Props {
+  section: Section;
+  table?: boolean;
+  children?: ComponentChildren;
+}
+
+/** Sentences and a table; a figure may come between them, or stand for the table. */
+export function Words({ section, table = true, children }: Props) {
   return (
     <>
       {section.sentences.length === 1 ? (
@@ -50,7 +56,7 @@ export function Words({ section, children }: { section: Section; children?: Comp
         )
       )}
       {children}
-      {section.rows.length > 0 && <Table headings={section.headings} rows={section.rows} />}
+      {table && section.rows.length > 0 && <Table headings={section.headings} rows={section.rows} />}
     </>
   );
 }
