@@ -221,7 +221,7 @@ def test_evidence_is_that_of_each_set_of_controls_with_p_values_for_all() -> Non
     b = [each if rng.random() < 0.7 else 1 - each for each in a]
     y = [int(rng.random() < 0.2 + 0.5 * each) for each in b]
     table = {"a": a, "b": b, "y": y}
-    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", k=4, n_jobs=1)
+    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", k=4, similarity=None, n_jobs=1)
     assert rules.parts is not None
     assert {rule.control for rule in rules} == {(), ("a",)}
     trusted = rules.trust(39, 4, 2, n_jobs=1)
