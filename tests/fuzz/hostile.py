@@ -234,10 +234,22 @@ SENSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "holdout": st.floats(0, 1),
     "seed": st.integers(0, 2**64),
     "alpha": st.floats(0, 1),
-    "similarity": st.floats(0, 1),
+    "similarity": st.none() | st.floats(0, 1),
+    "adjust": st.sampled_from(["auto", "strata"]),
     "graph": st.sampled_from(["x -> y", "y -> x", ""]),
 }
-OTHERS = ["control", "actionable", "reference", "latent", "categorical", "weights", "na_values", "query", "cuts"]
+OTHERS = [
+    "control",
+    "allowed_control",
+    "actionable",
+    "reference",
+    "latent",
+    "categorical",
+    "weights",
+    "na_values",
+    "query",
+    "cuts",
+]
 
 
 @st.composite

@@ -60,7 +60,7 @@ def once(words: list[str], seed: int) -> tuple[str, Counter[str], str]:
         return "hang", Counter(), said.decode(errors="replace") if isinstance(said, bytes) else said
     counts: Counter[str] = Counter()
     for passing, failing, invalid in re.findall(
-        r"(\d+) passing examples, (\d+) failing examples, (\d+) invalid", done.stdout
+        r"(\d+) passing(?: examples)?, (\d+) failing(?: examples)?, (?:and )?(\d+) invalid", done.stdout
     ):
         counts.update(examples=int(passing) + int(failing), given_up=int(invalid))
         counts["failing"] += int(failing)

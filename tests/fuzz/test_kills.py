@@ -17,14 +17,14 @@ from hostile import LONG, examples
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
-# Ideas are searched on from the answer, which is what the checkpoint is for.
 QUESTIONS: dict[str, dict[str, Any]] = {
-    "pooled": {"target": "y"},
-    "numeric target": {"target": "m"},
-    "with controls": {"target": "y", "control": ["z"], "estimator": "reliable"},
-    "mean with controls": {"target": "m", "control": ["z"], "direction": "decrease"},
-    "ideas": {"target": "y", "ideas": True},
-    "irredundant": {"target": "y", "redundant": False, "missing": "false"},
+    "pooled": {"target": "y", "similarity": None},
+    "numeric target": {"target": "m", "similarity": None},
+    "different rules": {"target": "y"},
+    "different rules, numeric target": {"target": "m"},
+    "with controls": {"target": "y", "control": ["z"], "adjust": "strata", "estimator": "reliable", "similarity": None},
+    "mean with controls": {"target": "m", "control": ["z"], "adjust": "strata", "direction": "decrease"},
+    "irredundant": {"target": "y", "redundant": False, "missing": "false", "similarity": None},
 }
 SCRIPT = """
 import json, sys
@@ -36,14 +36,14 @@ question = json.loads(sys.argv[1])
 rng = np.random.default_rng(5)
 n = 1500
 table = {f"x{i}": np.where(rng.random(n) < 0.1, np.nan, rng.integers(0, 9, n)) for i in range(9)}
-table |= {"z": rng.integers(0, 3, n), "y": rng.integers(0, 2, n), "m": rng.integers(0, 50, n)}
-ideas = question.pop("ideas", False)
+good = 0.25 * (table["x0"] >= 5) + 0.25 * (table["x1"] <= 3)
+table |= {"z": rng.integers(0, 3, n), "y": (rng.random(n) < 0.25 + good).astype(int)}
+table["m"] = np.round(20 * good).astype(int) + rng.integers(0, 30, n)
 actionable = [f"x{i}" for i in range(9)]
 rules = cr.discover(table, **question, actionable=actionable, max_length=3, k=20, n_jobs=1, progress=False,
                     checkpoint=sys.argv[2] or None)
 if rules.stopped == "interrupted":
     sys.exit(3)
-rules = rules.ideas(3) if ideas else rules
 print(json.dumps([[rule.text, rule.value.hex(), rule.n_covered, rule.effect.hex()] for rule in rules]))
 """
 
