@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
-from search.test_pooled import CodedTable, agree, in_parts, pack, possible, run
+from coded import CodedTable, agree, in_parts, pack, possible, run
 from strategies import coded_questions, coded_tables
 
 similarities = st.sampled_from([0.2, 0.25, 1 / 3, 0.5, 0.5, 0.6, 2 / 3, 0.8, 1.0]) | st.floats(0.2, 1)

@@ -14,64 +14,8 @@ from numpy.typing import NDArray
 import oracle
 from causalrules.exceptions import CausalRulesError
 from causalrules.search import core as _native
+from coded import CodedTable, agree, in_parts, pack, possible, run
 from strategies import coded_questions, coded_tables
-
-CodedTable = tuple[oracle.Coded, list[float], int]
-
-
-def batch(table: oracle.Coded, levels: Sequence[float], rows: Sequence[int]) -> _native.Batch:
-    code = {value: level for level, value in enumerate(levels)}
-    return _native.Batch(
-        strata=np.array([table.strata[i] for i in rows], np.int32),
-        outcomes=np.array([code[table.target[i]] for i in rows], np.uint8),
-        weights=np.array([table.weights[i] for i in rows], np.uint64),
-        columns=[np.array([column[i] for i in rows], np.int32) for column in table.columns],
-        reference=None if table.reference is None else np.array([i in table.reference for i in rows], np.uint8),
-    )
-
-
-def options(table: oracle.Coded, levels: Sequence[float]) -> dict[str, Any]:
-    missing = "unknown" if table.unknown else "false"
-    return {"levels": levels, "missing": missing, "reference": table.reference is not None}
-
-
-def pack(coded: CodedTable, rows: Sequence[int] | None = None, sizes: bool = False) -> _native.PackedTable:
-    table, levels, n_strata = coded
-    part = batch(table, levels, range(len(table.strata)) if rows is None else rows)
-    first = [_native.Batch(part.strata, part.outcomes, part.weights, [])] if sizes else None
-    column, low, high = zip(*table.conditions, strict=True)
-    return _native.PackedTable(
-        column, low, high, len(table.columns), n_strata, [part], max_weight=3, sizes=first, **options(table, levels)
-    )
-
-
-def in_parts(coded: CodedTable, n_parts: int) -> _native.RemoteTable:
-    table, levels, n_strata = coded
-    parts = [_native.Part(pack(coded, range(number, len(table.strata), n_parts)), number) for number in range(n_parts)]
-
-    def ask(question: NDArray[np.uint32], length: int) -> NDArray[np.uint64]:
-        return _native.put_together(question, [part.answer(question, length) for part in parts])
-
-    column, low, high = zip(*table.conditions, strict=True)
-    return _native.RemoteTable(ask, column, low, high, n_strata, 2, **options(table, levels))
-
-
-def run(packed: _native.Packed, question: dict[str, Any], threads: int = 1) -> list[tuple[float, tuple[int, ...]]]:
-    search = packed.search(**question)
-    for _ in range(1000):
-        if search.step(10.0, threads).done:
-            return search.rules()
-    raise AssertionError("the search does not end")
-
-
-def possible(question: dict[str, Any], levels: Sequence[float]) -> dict[str, Any]:
-    """The question, made one that the estimator can answer."""
-    estimator, beta = question["estimator"], question["beta"]
-    if estimator in ("reliable", "wracc") and len(levels) > 2:
-        estimator = "plugin"
-    if estimator != "pooled" and isinstance(beta, list):
-        beta = beta[-1]
-    return question | {"estimator": estimator, "beta": beta}
 
 
 def expect(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule]:
@@ -80,11 +24,6 @@ def expect(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule
     rules = oracle.coded_rules(table, n_strata=n_strata, **about_rules)
     about_list = {name: question[name] for name in ("k", "min_rows", "redundant")}
     return [rule for rule in oracle.coded_top_k(table, rules, **about_list) if rule.value >= question["floor"]]
-
-
-def agree(found: Sequence[tuple[float, tuple[int, ...]]], expected: Sequence[oracle.CodedRule]) -> None:
-    assert [value for value, _ in found] == pytest.approx([rule.value for rule in expected], abs=1e-9)
-    assert [conditions for _, conditions in found] == [rule.conditions for rule in expected]
 
 
 @settings(max_examples=600, deadline=None)

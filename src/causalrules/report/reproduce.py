@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules.language.propositions import format_column
 from causalrules.options import CutPoints, Flag, Option, ReferenceRows
-from causalrules.question import Question, differing, flag
+from causalrules.question import differing, flag
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet

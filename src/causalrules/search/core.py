@@ -418,8 +418,8 @@ class NativeSearch:
     wanted
         "any" for the k best rules; "different" for a list in which each rule shares less than `similarity` of its rows
         (Jaccard) with those before it; "wider" for one in which each covers more rows than those before it; "near" for
-        the k best that share `similarity` of their rows with the first leader, and less with the others. But for its first rule, a list of
-        different or wider rules has none at or below 0.
+        the k best that share `similarity` of their rows with the first leader, and less with the others. But for its
+        first rule, a list of different or wider rules has none at or below 0.
     similarity
         The share of rows that "different" and "near" ask for.
     leaders

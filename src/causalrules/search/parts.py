@@ -1,9 +1,9 @@
 """One search over several problems: the same rows and conditions, and for each set of columns its own controls.
 
 Each problem is searched for rules on its sets of columns (`Language.offered`), one after the other, with the k-th best
-value so far as the floor of the next; for a list of different rules, as often as one of its rules is listed. A set of columns belongs to one problem, so a rule's conditions tell which. Rules
-with the same rows are one rule, wherever they were found: that with the highest value, then the fewest conditions, then
-the first by name.
+value so far as the floor of the next; for a list of different rules, again whenever one of its rules is listed. A set
+of columns belongs to one problem, so a rule's conditions tell which. Rules with the same rows are one rule, wherever they
+were found: that with the highest value, then the fewest conditions, then the first by name.
 """
 
 from __future__ import annotations
