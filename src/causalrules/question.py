@@ -317,6 +317,11 @@ class Question:
                 "these are variables of a graph; give the graph too", parameter="latent", value=shown(self.latent)
             )
 
+    def changed(self, **changes: Any) -> Question:
+        """Return the question with these options; itself if it has them already, because checking all takes a while."""
+        same = all(getattr(self, name) is value or getattr(self, name) == value for name, value in changes.items())
+        return self if same else replace(self, **changes)
+
     @property
     def own_controls(self) -> bool:
         """Whether each rule has controls of its own."""

@@ -233,6 +233,7 @@ def test_what_does_not_fit_is_said_before_it_starts(
     tmp_path: Path, sliced: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "available_memory", lambda: 50)
+    monkeypatch.setattr(memory, "_LITTLE", 0)
     columns = {"y": [0, 1] * 50, "x": list(range(1, 200, 2))}
     message = r"100 rows with 14 conditions need .* GB .* free; use fewer bins .*'x' has the most values: 8"
     for source in (columns, write(columns, tmp_path / "data.parquet")):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,11 +16,14 @@ from hypothesis import strategies as st
 
 import causalrules as cr
 import oracle
+from causalrules import estimators
 from causalrules.exceptions import DataError, OptionError
 from causalrules.result.rules import RuleSet
+from causalrules.search import merging
+from causalrules.search.problem import Problem
 from causalrules.trust import repeat, resample
 from causalrules.trust.permutation import significance
-from causalrules.trust.resample import arrangements, permuted
+from causalrules.trust.resample import arrangements, permuted, shuffling
 from strategies import RELIABLE, TARGET, SmallTable, noise, small_tables
 
 TIED = 1e-9
@@ -193,6 +198,92 @@ def test_shuffling_keeps_every_stratum_and_record(table: SmallTable, seed: int, 
 
     assert tally(problem, outcome=True) == tally(shuffled, outcome=True)
     assert tally(problem, outcome=False) == tally(shuffled, outcome=False)
+
+
+@contextmanager
+def merging_always() -> Iterator[None]:
+    """However small the table, rows that are alike are merged before the target is shuffled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "_SAMPLE", 0)
+        patch.setattr(merging, "places", lambda batch: len(batch.strata))
+        patch.setattr(resample, "_DRAWS_PER_STRATUM", -1000)
+        yield
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_tables(max_rows=30), st.integers(0, 5), st.booleans(), st.sampled_from(["false", "unknown"]))
+def test_rows_alike_keep_their_sides_of_every_rule(table: SmallTable, seed: int, weighted: bool, missing: str) -> None:
+    """Twice as many rows, so that each has one like it: numbers of rows and of levels are those before shuffling."""
+    columns = {name: [*values, *values] for name, values in table.columns().items()}
+    if weighted:
+        columns["w"] = [1 + i % 3 for i in range(2 * len(table.rows))]
+    problem = cr.discover(
+        columns, TARGET, control=list(table.control), missing=missing, weights="w" if weighted else None
+    ).problem
+    assert problem is not None
+    n_conditions = len(problem.language.propositions)
+    rng = np.random.default_rng(seed)
+    rules = [rng.choice(n_conditions, size, replace=False).tolist() for size in (1, 2) if size <= n_conditions]
+    with merging_always():
+        shuffled = [shuffling(problem, rules)(rng), shuffling(problem)(rng)]
+    for each in shuffled:
+        for rule in rules:
+            for before, after in zip(
+                problem.compared(rule, scored=True), each.compared(rule, scored=True), strict=True
+            ):
+                np.testing.assert_array_equal(before.n, after.n)
+        everything = problem.compared((), scored=True)[2], each.compared((), scored=True)[2]
+        np.testing.assert_allclose(everything[0].total, everything[1].total)
+        np.testing.assert_allclose(everything[0].squares, everything[1].squares)
+
+
+FEW_ALIKE: dict[str, list[Any]] = {
+    "z": list("aaaaaaaabbbbbb"),
+    "x": [1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0],
+    "w": [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, None],
+}
+
+
+@pytest.mark.parametrize("y", [[1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0, 0, 1, 0], [2, 2, 2, 0, 0, 2, 0, 0, 4, 4, 0, 0, 4, 2]])
+def test_drawn_tables_are_as_likely_as_enumerated_ones(y: list[int]) -> None:
+    """P-values from how many rows alike have each level, against all arrangements of the target one by one."""
+    columns = {**FEW_ALIKE, "y": y}
+    asked: dict[str, Any] = {"control": "z", "outcome": 1 if max(y) == 1 else None}
+    fixed = cr.evaluate(columns, ["x = 1", "w >= 1", "x = 1 and w >= 1"], "y", **asked)
+    problem = fixed.problem
+    assert problem is not None
+    numbers = [problem.language.numbers(rule.conditions) for rule in fixed]
+
+    def effects(each: Problem) -> Any:
+        return np.array([abs(estimators.pooled_effect(*each.compared(rule, scored=True))) for rule in numbers])
+
+    every = np.array([effects(each) for each in resample.every_arrangement(problem)])
+    expected = np.mean(every >= effects(problem) - TIED, axis=0)
+    times = 999
+    with merging_always():
+        shuffle = shuffling(problem, numbers)
+        assert shuffle.func is not permuted  # type: ignore[attr-defined]
+        judged = fixed.significance(times, n_jobs=2)
+    found = [rule.evidence.significance.single_step for rule in judged]  # type: ignore[union-attr]
+    assert 0.01 < expected.min() < expected.max() < 1
+    assert np.all(np.abs(found - expected) < 4 * np.sqrt(expected * (1 - expected) / times) + 1 / times), expected
+
+
+def test_searches_of_drawn_tables_agree_with_searches_of_every_arrangement() -> None:
+    columns = {**FEW_ALIKE, "y": [1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0, 0, 1, 0]}
+    rules = cr.discover(columns, "y", 1, control="z", beta=1.0)
+    exact = rules.significance(10**4)
+    assert exact.evidence is not None
+    assert exact.evidence.permutation is not None
+    assert exact.evidence.permutation.exact
+    times = exact.evidence.permutation.permutations - 1
+    with merging_always():
+        drawn = rules.significance(times, stop_early=False)
+    assert rules
+    for one, other in zip(exact, drawn, strict=True):
+        assert one.p_value is not None
+        assert other.p_value == pytest.approx(one.p_value, abs=4 * (one.p_value * (1 - one.p_value) / times) ** 0.5)
+        assert 0.02 < one.p_value < 0.98
 
 
 def test_rows_with_weights_are_shuffled_one_by_one() -> None:

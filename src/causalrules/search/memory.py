@@ -8,10 +8,15 @@ from pathlib import Path
 from causalrules.exceptions import DataError
 from causalrules.language.language import Language
 
+# Not worth asking the system, which takes longer than to pack such tables: shuffled ones are packed by the thousand.
+_LITTLE = 1_000_000
+
 
 def require_memory(n_rows: int, language: Language) -> None:
     """Raise a DataError that says what to reduce if the bits of so many rows do not fit into memory."""
     needed = n_rows * (len(language.propositions) + 1) // 8
+    if needed <= _LITTLE:
+        return
     free = available_memory()
     if free is None or needed <= free:
         return

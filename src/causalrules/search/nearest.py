@@ -49,7 +49,7 @@ def ratio_of(packed: Packed, comparison: Comparison, question: Question, conditi
 def best_ratio(ratio: Ratio, question: Question, run: Run, least: float = 0.0) -> float:
     """Return the largest effect over margin of any rule, if it reaches `least`; else −inf."""
     best, factor = -math.inf, least
-    one = replace(question, k=1, redundant=True)
+    one = question.changed(k=1, redundant=True)
     while True:
         found = run(one, 0.0, max(factor - _CLOSE, 0.0)).rules
         reached = ratio(found[0][1]) if found else -math.inf

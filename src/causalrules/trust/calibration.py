@@ -21,7 +21,7 @@ from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.evidence import Calibration
-from causalrules.trust.resample import exchangeable, permuted
+from causalrules.trust.resample import exchangeable, shuffling
 
 # Default β of the reliable estimator.
 USUAL_BETA = 2.0
@@ -88,12 +88,12 @@ def calibrate(
         raise OptionError(
             "with groups, β can be calibrated for the pooled estimator only", parameter="beta", value="'calibrated'"
         )
-    base = exchangeable(problem)
+    shuffle = shuffling(exchangeable(problem))
     one = replace(question, k=1, beta=USUAL_BETA, alpha=1.0, redundant=True, time_limit=None)
     largest = [0.0] * n_kept  # a heap: its first is the smallest β that can still be the answer
 
     def work(searcher: repeat.Searcher, place: int) -> float | None:
-        table = permuted(base, repeat.generator(seed, "calibration", place))
+        table = shuffle(repeat.generator(seed, "calibration", place))
         beta = largest[0]
         try:
             while found := searcher(table, replace(one, beta=beta), 0.0).rules:

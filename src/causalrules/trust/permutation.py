@@ -25,7 +25,7 @@ from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.evidence import PermutationRun, Significance, with_evidence, with_run
 from causalrules.trust.holdout import holm
-from causalrules.trust.resample import arrangements, every_arrangement, exchangeable, permuted
+from causalrules.trust.resample import arrangements, every_arrangement, exchangeable, shuffling
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
@@ -88,7 +88,8 @@ def significance(
         order = repeat.generator(seed, "permutation").permutation(len(every))
         shuffled = lambda place: every[order[place]]  # noqa: E731
     else:
-        shuffled = lambda place: permuted(problem, repeat.generator(seed, "permutation", place))  # noqa: E731
+        shuffle = shuffling(problem)
+        shuffled = lambda place: shuffle(repeat.generator(seed, "permutation", place))  # noqa: E731
 
     rows = [problem.covered(problem.language.numbers(rule.conditions)).tobytes() for rule in rules]
     method = "single-step" if by_length else method
@@ -96,6 +97,8 @@ def significance(
         values = np.array([rule.ratio if by_length else rule.value for rule in rules])
     else:
         values = np.array([_flipped_ratio(problem, beta, problem.language.numbers(rule.conditions)) for rule in rules])
+    # Set here what every search is to have: checking a question anew takes as long as a small search.
+    question = repeat.exact(question, k=1, redundant=True, n_jobs=1, time_limit=None)
     compare = _Comparison(problem, shuffled, question, values, rows, method)
     enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
     tally = _Tally(len(rules), enough)
@@ -248,6 +251,7 @@ def _of_fixed_rules(
 ) -> RuleSet:
     """Compute two-sided p-values of rules that were not searched for, adjusted for their number (Holm)."""
     numbers = [problem.language.numbers(rule.conditions) for rule in rules]
+    shuffle = shuffling(problem, numbers)
 
     def effects(table: Problem) -> NDArray[np.float64]:
         return np.array([abs(estimators.pooled_effect(*table.compared(each, scored=True))) for each in numbers])
@@ -257,7 +261,7 @@ def _of_fixed_rules(
     as_good, done = np.zeros(len(rules), np.int64), 0
 
     def work(_: repeat.Searcher, place: int) -> NDArray[np.bool_]:
-        return effects(permuted(problem, repeat.generator(seed, "permutation", place))) >= observed - tied
+        return effects(shuffle(repeat.generator(seed, "permutation", place))) >= observed - tied
 
     for found in repeat.in_order(work, permutations, n_jobs, "permutations", progress, deadline):
         as_good += found

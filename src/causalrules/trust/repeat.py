@@ -6,7 +6,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -81,7 +80,7 @@ class Searcher:
         floor: float = -np.inf,
         margin_scale: float = 1.0,
     ) -> Found:
-        question = replace(question, n_jobs=1, time_limit=self.deadline.left())
+        question = question.changed(n_jobs=1, time_limit=self.deadline.left())
         scale = problem.comparison.scale
         found = search.run(
             packed,
@@ -165,4 +164,4 @@ def require_problem(rules: RuleSet, what: str) -> Problem:
 
 def exact(question: Question, **changes: Any) -> Question:
     """Return the question for an exact search."""
-    return replace(question, alpha=1.0, **changes)
+    return question.changed(alpha=1.0, **changes)

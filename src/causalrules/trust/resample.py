@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import estimators
 from causalrules.exceptions import OptionError
+from causalrules.search.core import Batch
+from causalrules.search.merging import merge
 from causalrules.search.problem import Problem
 
 # Well above the rounding error of the logarithms, and small enough that the exact number is cheap.
 _LOG_MARGIN = 1.0
+# What drawing for one more stratum costs, in draws for one row.
+_DRAWS_PER_STRATUM = 100
 # Levels of residuals are these many magnitudes, each with either sign.
 _MAGNITUDES = 16
+Shuffle: TypeAlias = "Callable[[np.random.Generator], Problem]"
 _MOST_WEIGHTED_ROWS = 10**9  # NumPy cannot sample more without replacement
 
 
@@ -57,6 +63,46 @@ def exchangeable(problem: Problem) -> Problem:
     )
 
 
+def shuffling(problem: Problem, rules: Iterable[Iterable[int]] | None = None) -> Shuffle:
+    """Return what `permuted` does to the problem, in the cheaper of two ways with the same distribution.
+
+    Where few rows differ but in the target, it is drawn how many of those alike have each level, in time that does not
+    grow with their number; otherwise levels are dealt to rows. `rules` are the only ones of interest, as condition
+    numbers; None for all.
+    """
+    rows = problem.rows.local
+    if rows.group is None:
+        columns = list(rows.columns) if rules is None else _coarsened(problem, rules)
+        alike = merge(Batch(rows.stratum, np.zeros_like(rows.outcome), rows.weights, columns, rows.reference))
+        n_strata, n_levels = problem.strata.n_strata, len(problem.comparison.values)
+        cost = (n_levels - 1) * (len(alike.strata) + _DRAWS_PER_STRATUM * n_strata)
+        if alike.weights is not None and cost < len(rows.stratum):
+            merged = problem.with_rows(
+                stratum=alike.strata,
+                outcome=alike.outcomes,
+                weights=alike.weights,
+                columns=tuple(alike.columns),
+                reference=alike.reference,
+                target=None,
+                record=None,
+            )
+            return partial(_split_by_level, merged, _level_sizes(problem))
+    return partial(permuted, problem)
+
+
+def _coarsened(problem: Problem, rules: Iterable[Iterable[int]]) -> list[NDArray[np.int32]]:
+    """Return the columns with the least code that satisfies the same conditions of these rules in place of each."""
+    language, columns = problem.language, []
+    used = sorted({condition for rule in rules for condition in rule})
+    for place, codes in enumerate(problem.columns):
+        here = [condition for condition in used if language.column_index[condition] == place]
+        edges = np.unique([0, *language.low[here], *(language.high[here] + 1)])
+        least = edges[np.searchsorted(edges, np.maximum(codes, 0), "right") - 1]
+        # Without a condition on the column, a missing value does not matter either.
+        columns.append(np.where((codes < 0) & bool(here), -1, least).astype(np.int32))
+    return columns
+
+
 def flipped(problem: Problem, signs: NDArray[np.bool_]) -> Problem:
     """Change the sign of the residuals of these groups."""
     assert problem.group is not None
@@ -71,7 +117,7 @@ def permuted(problem: Problem, rng: np.random.Generator) -> Problem:
     if problem.group is not None:
         return flipped(problem, rng.random(len(np.unique(problem.group))) < 0.5)
     if problem.weights is not None:
-        return _permuted_weighted(problem, rng)
+        return _split_by_level(problem, _level_sizes(problem), rng)
     place = np.argsort(problem.stratum, kind="stable")
     shuffled = np.lexsort((rng.random(len(place)), problem.stratum))
     outcome = np.empty_like(problem.outcome)
@@ -252,15 +298,22 @@ def _drawn(
     return chosen
 
 
-def _permuted_weighted(problem: Problem, rng: np.random.Generator) -> Problem:
-    """Shuffle by splitting each row into one for each level of the target, whose weights add up to the row's."""
-    rows, n_strata = problem.rows.local, problem.strata.n_strata
-    left, weights = problem.frequencies, problem.frequencies
-    n_levels = len(problem.comparison.values)
-    parts = []
+def _level_sizes(problem: Problem) -> NDArray[np.int64]:
+    """Return how many rows of each stratum have each level of the target."""
+    n_strata, n_levels = problem.strata.n_strata, len(problem.comparison.values)
+    cells = problem.stratum.astype(np.int64) * n_levels + problem.outcome
+    return np.bincount(cells, problem.weights, n_strata * n_levels).astype(np.int64).reshape(n_strata, n_levels)
+
+
+def _split_by_level(problem: Problem, sizes: NDArray[np.int64], rng: np.random.Generator) -> Problem:
+    """Split each row into one for each level of the target, whose weights add up to the row's.
+
+    `sizes` is how many rows of each stratum have each level.
+    """
+    rows, weights = problem.rows.local, problem.frequencies
+    left, n_levels, parts = weights, sizes.shape[1], []
     for level in range(n_levels - 1, 0, -1):
-        sizes = np.bincount(problem.stratum, (problem.outcome == level) * weights, minlength=n_strata)
-        parts.append(_drawn(problem.stratum, left, sizes.astype(np.int64), rng))
+        parts.append(_drawn(problem.stratum, left, sizes[:, level], rng))
         left = left - parts[-1]
     every = np.concatenate([*parts, left])
     kept = every > 0

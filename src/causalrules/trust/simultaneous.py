@@ -29,7 +29,7 @@ from causalrules.trust import repeat
 from causalrules.trust.calibration import n_largest
 from causalrules.trust.evidence import Simultaneous, with_evidence
 from causalrules.trust.permutation import flipped_margin
-from causalrules.trust.resample import exchangeable, permuted
+from causalrules.trust.resample import exchangeable, shuffling
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
@@ -58,13 +58,12 @@ def simultaneous(
         beta = betas(problem.language, question.max_length, question.error_rate)
     question = replace(question, estimator="pooled", beta=beta)
     base = exchangeable(problem)
+    shuffle = shuffling(base)
     largest = [0.0] * n_largest(confidence, permutations)
 
     def work(searcher: repeat.Searcher, place: int) -> float | None:
         try:
-            return searcher.best_ratio(
-                permuted(base, repeat.generator(seed, "simultaneous", place)), question, largest[0]
-            )
+            return searcher.best_ratio(shuffle(repeat.generator(seed, "simultaneous", place)), question, largest[0])
         except repeat.CutShortError:
             return None
 
