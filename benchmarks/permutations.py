@@ -3,7 +3,8 @@
     python benchmarks/permutations.py [--before FOLDER] [--repeats 3]
 
 FOLDER is a checkout of the other version with its core built, for instance a git worktree. Both take turns in processes
-of their own, so that a busy machine slows both. Prints a Markdown table and writes benchmarks/results/permutations.json.
+of their own, so that a busy machine slows both. Prints a Markdown table and writes it as
+benchmarks/results/permutations.json.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def elsewhere(folder: Path, name: str) -> dict[str, Any]:
     """What a process with this version of the package measures."""
     command = [sys.executable, __file__, "--one", name]
     environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
