@@ -113,7 +113,7 @@ def _methods(rule: RuleResult) -> Alert | None:
     said = with_interval(found.effect, found.low, found.high, rule.is_mean)
     return Alert(
         "Methods disagree",
-        f"The doubly robust estimate, {said}, does not cover that in the strata, {difference(found.strata, rule.is_mean)}.",
+        f"The doubly robust estimate, {said}, does not cover the strata's, {difference(found.strata, rule.is_mean)}.",
     )
 
 
