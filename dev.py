@@ -64,7 +64,8 @@ def demo(*arguments: str) -> None:
 def test(*arguments: str) -> None:
     """All tests, of the core and of the package, with coverage; with arguments only those of pytest, without."""
     setup()
-    run("cargo", "test", "--release", "--quiet", cwd=ROOT / "native")
+    # In debug, where arithmetic that overflows is an error.
+    run("cargo", "test", "--quiet", cwd=ROOT / "native")
     # A part of the tests covers a part of the code: the floor in pyproject.toml is for all of them.
     run(PYTHON, "-m", "pytest", "-n", "auto", *(arguments or ["--cov", "--cov-report=term:skip-covered"]))
 
@@ -151,6 +152,12 @@ def wheel() -> None:
     """The wheel and the source distribution into dist/, each tried in an empty environment."""
     setup()
     run(PYTHON, ROOT / "tests" / "wheels.py")
+
+
+def fuzz(*arguments: str) -> None:
+    """Hostile inputs, kills and recomputations for --minutes N; a failure prints its seed and a minimal case."""
+    setup()
+    run(PYTHON, ROOT / "tests" / "fuzz" / "run.py", *arguments)
 
 
 CHORES: dict[str, Callable[..., None]] = {

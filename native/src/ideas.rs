@@ -170,6 +170,13 @@ impl Ideas {
         Some(rule.value)
     }
 
+    /// The list is complete: nothing is waited for.
+    pub fn end(&mut self) {
+        self.pool.clear();
+        self.taken.clear();
+        self.passed.clear();
+    }
+
     /// Looks for the best rule among those seen that are worth `least` or more.
     pub fn choose(
         &mut self,

@@ -301,6 +301,7 @@ impl Search {
         }
         if ideas.found.len() >= self.options.k || value < TIED {
             queue.open.clear();
+            ideas.end();
             return false;
         }
         let least_rows = ideas.wanted.min_rows(&ideas.leaders);

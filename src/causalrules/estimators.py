@@ -299,17 +299,18 @@ def pooled_effect(covered: Side, failing: Side, everything: Side) -> float:
     return float(np.sum(weight * pooled_difference(covered, failing)))
 
 
-def pooled_variance(covered: Side, failing: Side, everything: Side) -> float:
+def pooled_variance(covered: Side, failing: Side, everything: Side, kappa: float = KAPPA) -> float:
     """Return the variance of the pooled estimate if the rule had no effect.
 
-    V = Σ_z w² s² (1/(k + κ) + 1/(f + κ)), with s² the variance of the target over the k + f compared rows
+    V = Σ_z w² s² (1/(k + κ) + 1/(f + κ)), with s² the variance of the target over the k + f compared rows; without
+    pseudo-rows (`kappa`), every stratum must have both sides
 
     >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
     >>> round(pooled_variance(women, others, Side.binary(342, 549)) ** 0.5, 4)
     0.0413
     """
     weight = everything.n / np.sum(everything.n)
-    spread = 1 / (covered.n + KAPPA) + 1 / (failing.n + KAPPA)
+    spread = 1 / (covered.n + kappa) + 1 / (failing.n + kappa)
     return float(np.sum(weight**2 * np.nan_to_num(both(covered, failing).variance) * spread))
 
 

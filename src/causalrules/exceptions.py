@@ -67,8 +67,8 @@ class InadmissibleError(RoleError):
         else:
             fix = "Change the roles or the graph" if admissibility.violations else "Answer these questions in the graph"
             fix += (
-                ". allow_inadmissible=True searches anyway, and calls the rules associations; each rule says whether "
-                "its own effect is identified."
+                "; control='auto' looks for controls of each rule's own. allow_inadmissible=True searches anyway, and "
+                "calls the rules associations; each rule says whether its own effect is identified."
             )
         super().__init__(f"{admissibility.summary()}\n  {fix}")
         self.verdict = admissibility

@@ -110,7 +110,7 @@ class Question:
         kept=False,
     )
     latent: str | Sequence[str] = option(
-        (), Column(), "Variables of the graph that are not observed.", panel=QUESTION, repeated=True, kept=False
+        (), Texts("COLUMN"), "Variables of the graph that are not observed.", panel=QUESTION, repeated=True, kept=False
     )
     allowed_control: str | Sequence[str] | None = option(
         None,

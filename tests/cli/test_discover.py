@@ -90,7 +90,7 @@ def test_every_parameter_of_discover_has_an_option_with_its_default():
     parameters = inspect.signature(cr.discover).parameters
     options = discover_command.make_context("discover", ["data.csv", "--target", "y"]).params
     own = {"file", "form", "output", "quiet", "permutations", "trust", "report", "frontier", "variants"}
-    python_only = {"data", "client", "progress"}
+    python_only = {"data", "client", "progress", "adjust_model"}
     assert set(options) - own == set(parameters) - python_only
     given = question_options.given({name: value for name, value in options.items() if name not in own})
     assert Question(**given) == Question("y")

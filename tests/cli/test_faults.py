@@ -100,9 +100,9 @@ def test_a_value_that_its_column_cannot_have_is_bad_input_wherever_it_is_named()
 
 
 def test_a_large_graph_is_refused_before_it_is_laid_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from causalrules.report import drawing
+    from causalrules.report import layout
 
-    monkeypatch.setattr(drawing, "_places", None)
+    monkeypatch.setattr(layout, "places", None)
     graph = "; ".join(f"a{number} -> y" for number in range(200))
     arguments = ["check", "--graph", graph, "--target", "y", "--draw", str(tmp_path / "graph.svg")]
     result = CliRunner().invoke(cli, arguments, prog_name="causalrules")

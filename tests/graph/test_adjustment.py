@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -12,8 +14,10 @@ from hypothesis import strategies as st
 
 from causalrules.exceptions import OptionError
 from causalrules.graph.adjustment import adjustments
+from causalrules.graph.admissibility import Admissibility, check
 from causalrules.graph.backdoor import identify_rule
 from causalrules.graph.graph import CausalGraph
+from causalrules.graph.suggestions import suggest
 from structural_models import Values, adjusted, after_intervention, complement, random_model
 
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -170,3 +174,25 @@ def test_too_many_sets_are_refused_before_they_are_built() -> None:
     graph = [(f"x{number}", "y") for number in range(100)]
     with pytest.raises(OptionError, match="100 actionable columns have 4,087,975 sets of up to 4"):
         adjustments(graph, "y", [f"x{number}" for number in range(100)])
+
+
+def test_check_tells_what_own_controls_would_do() -> None:
+    graph = "smoking -> tar -> cancer; smoking -> cancer"
+    roles: dict[str, Any] = {"target": "cancer", "actionable": ["smoking", "tar"]}
+    assert not check(graph, **roles)
+    found = check(graph, **roles, control="auto")
+    assert found
+    assert found.adjustments is not None
+    assert {each.columns: each.control for each in found.adjustments.sets} == {
+        ("smoking",): (),
+        ("tar",): ("smoking",),
+        ("smoking", "tar"): (),
+    }
+    assert "adjusted for smoking: tar" in found.summary()
+    assert Admissibility.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert not check("a <-> y", target="y", actionable=["a"], control="auto")
+    # A control that is not a cause of the column can be enough.
+    left_out = suggest("u -> {a z}; z -> y; a -> {b y}", "y", ["a"]).left_out
+    assert [each.identified_with for each in left_out] == [("u",)]
+    left_out = suggest(CausalGraph.read("u -> {a z}; z -> y; a -> {b y}", latent="u"), "y", ["a"]).left_out
+    assert [each.identified_with for each in left_out] == [("z",)]

@@ -150,16 +150,6 @@ def test_splits_that_were_searched_are_measured(rules: RuleSet, ends_after: Call
     assert "2 of 4 blocks (the time limit ended the rest)" in " ".join(str(cut).split())
 
 
-def test_a_list_of_ideas_is_complete_or_cut_short(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
-    """That the time ends between two searches of one list must not leave a shorter list."""
-    ideas = rules.ideas(4)
-    assert len(ideas) == 4
-    assert ideas.problem is not None
-    ends_after(1)
-    with pytest.raises(repeat.CutShortError):
-        repeat.Searcher(Deadline.after(LIMIT)).listed(ideas.problem, ideas.question)
-
-
 def test_a_cut_calibration_keeps_its_promise(
     ends_after: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

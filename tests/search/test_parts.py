@@ -179,7 +179,7 @@ TABLE = {"a": [0, 1] * 20, "b": [0, 0, 1, 1] * 10, "y": [0, 1, 1, 1] * 10}
 
 def test_rules_without_controls_are_counted_and_explained() -> None:
     graph = "stress -> {a y}; a -> b -> y"
-    rules = cr.discover(TABLE, "y", control="auto", graph=graph, n_jobs=1)
+    rules = cr.discover(TABLE, "y", control="auto", graph=graph, similarity=None, n_jobs=1)
     assert {rule.text for rule in rules} == {"b = 0", "b = 1"}
     assert {rule.control for rule in rules} == {("a",)}
     assert rules.admissibility is not None
@@ -209,7 +209,7 @@ def test_what_cannot_be_is_said(options: dict[str, Any], error: type[Exception],
 
 
 def test_a_result_with_several_sets_of_controls_comes_back_from_json() -> None:
-    rules = cr.discover(TABLE, "y", control="auto", graph="a -> b -> y; a -> y", n_jobs=1)
+    rules = cr.discover(TABLE, "y", control="auto", graph="a -> b -> y; a -> y", similarity=None, n_jobs=1)
     assert {rule.control for rule in rules} == {(), ("a",)}
     assert rules.question.control == "auto"
     assert cr.RuleSet.from_json(rules.to_json()) == rules
@@ -221,7 +221,7 @@ def test_evidence_is_that_of_each_set_of_controls_with_p_values_for_all() -> Non
     b = [each if rng.random() < 0.7 else 1 - each for each in a]
     y = [int(rng.random() < 0.2 + 0.5 * each) for each in b]
     table = {"a": a, "b": b, "y": y}
-    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", k=4, n_jobs=1)
+    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", k=4, similarity=None, n_jobs=1)
     assert rules.parts is not None
     assert {rule.control for rule in rules} == {(), ("a",)}
     trusted = rules.trust(39, 4, 2, n_jobs=1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import causalrules as cr
 from causalrules.language.learning import FOLDS, fold_of
-from causalrules.trust.doubly_robust import Estimate, standard_error
+from causalrules.trust.doubly_robust import standard_error
 from causalrules.trust.evidence import DoublyRobust
 
 N, NAMES = 500, ["z0", "z1", "z2"]
@@ -81,6 +81,23 @@ def test_it_is_the_formula(weighted: bool) -> None:
     assert found.low == pytest.approx(effect - 1.959964 * error, abs=1e-6)
 
 
+def test_on_the_rules_own_rows_it_is_the_formula_too() -> None:
+    data = table()
+    data["y"] = (np.random.default_rng(4).random(N) < 0.2 + 0.3 * data["z0"] * data["x"]).astype(int)
+    found = measured(data, adjust_model=Means())
+    matrix = np.column_stack([np.asarray(data[name], float) for name in NAMES])
+    fold, y, x, z = fold_of(matrix), data["y"], data["x"], data["z0"]
+    total = 0.0
+    for i in range(N):
+        others = (fold != fold[i]) & (z == z[i])
+        chance, mean = x[others].mean(), y[others & ~x].mean()
+        total += (y[i] - mean) * (1 if x[i] else -chance / (1 - chance))
+    assert found.own_effect == pytest.approx(total / x.sum(), abs=1e-12)
+    assert found.own_low is not None
+    assert found.own_high is not None
+    assert found.own_low < 0.3 * z[x].mean() < found.own_high
+
+
 def test_the_default_models_find_the_effect() -> None:
     for effect in (0.0, 0.3):
         found = measured(table(3, effect=effect))
@@ -133,11 +150,9 @@ def test_rows_without_rows_like_them_are_left_out_and_said() -> None:
 
 def test_standard_errors_of_groups_add_up_influence_within_them() -> None:
     influence = np.array([1.0, 1.0, -1.0, 2.0])
-    nothing = np.ones(4)
-    found = Estimate(0.0, influence, nothing > 0, 0.0, nothing, (nothing, nothing))
     counts = np.ones(4, np.int64)
-    assert standard_error(found, counts, None) == pytest.approx(np.sqrt(7))
-    assert standard_error(found, counts, np.array([0, 0, 1, 1], np.int32)) == pytest.approx(np.sqrt(4 + 1))
+    assert standard_error(influence, counts, None) == pytest.approx(np.sqrt(7))
+    assert standard_error(influence, counts, np.array([0, 0, 1, 1], np.int32)) == pytest.approx(np.sqrt(4 + 1))
 
 
 def test_what_it_needs_is_said() -> None:

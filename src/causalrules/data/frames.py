@@ -326,7 +326,9 @@ def _microseconds(array: NDArray[Any]) -> NDArray[np.int64]:
 def _is_missing(value: Any) -> bool:
     if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, (float, np.floating, Decimal)) and value != value
+    if isinstance(value, Decimal):
+        return value.is_nan()  # a signalling one cannot be compared
+    return isinstance(value, (float, np.floating)) and value != value
 
 
 def _is_finer(value: Any) -> bool:

@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from causalrules.exceptions import DataError
-from causalrules.graph.adjustment import Adjustments
+from causalrules.graph.adjustment import Adjustments, adjustments
 from causalrules.graph.backdoor import GraphLinks, format_path, unique_names, validate_roles
 from causalrules.graph.criteria import Criterion, Role, Violation, assess, edges_to_controls
 from causalrules.graph.graph import CausalGraph, Edge
 from causalrules.graph.remedies import Remedies
 from causalrules.payload import from_json
+from causalrules.question import OWN_CONTROLS
 from causalrules.text import listed, plain
 
 Status = Literal["admissible", "violated", "unknown"]
@@ -174,18 +175,17 @@ class Admissibility:
 
 
 def admit_each(
-    target: str, actionable: Sequence[str], adjustments: Adjustments, missing_columns: Sequence[str] = ()
+    target: str, actionable: Sequence[str], found: Adjustments, missing_columns: Sequence[str] = ()
 ) -> Admissibility:
     """Return what is admissible where each rule has its own controls: all rules that have some."""
-    found = bool(adjustments)
     return Admissibility(
         "admissible" if found else "violated",
         target,
         tuple(actionable),
         (),
-        identified=found,
+        identified=bool(found),
         missing_columns=tuple(missing_columns),
-        adjustments=adjustments,
+        adjustments=found,
     )
 
 
@@ -197,6 +197,7 @@ def check(
     control: Iterable[str] = (),
     latent: Iterable[str] = (),
     columns: Iterable[str] | None = None,
+    max_length: int = 4,
 ) -> Admissibility:
     """Check whether the roles are an admissible input to causal rule discovery.
 
@@ -212,11 +213,13 @@ def check(
     actionable
         The variables that rules may contain.
     control
-        The variables to adjust for.
+        The variables to adjust for; "auto" tells which sets of actionable variables have controls of their own.
     latent
         Variables of the graph that are not observed.
     columns
         The columns of the data, if there is data. Only they are suggested as controls.
+    max_length
+        The most actionable variables of a rule, for "auto".
 
     Returns
     -------
@@ -239,6 +242,13 @@ def check(
     """
     causal_graph = CausalGraph.read(graph, latent=latent)
     data = () if columns is None else unique_names(columns)
+    if isinstance(control, str) and control == OWN_CONTROLS:
+        names = sorted(unique_names(actionable))
+        validate_roles(causal_graph, {"target": (target,), "actionable": tuple(names)}, columns=set(data))
+        found = adjustments(
+            causal_graph, target, names, max_length=max_length, observed=None if columns is None else data
+        )
+        return admit_each(target, names, found, [name for name in data if name not in causal_graph.nodes])
     x, z = unique_names(actionable), unique_names(control)
     validate_roles(causal_graph, {"target": (target,), "actionable": x, "control": z}, columns=set(data))
     nodes = set(causal_graph.nodes)

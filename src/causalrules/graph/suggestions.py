@@ -12,6 +12,7 @@ import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from causalrules.graph.adjustment import adjustments
 from causalrules.graph.backdoor import (
     HEAD,
     TAIL,
@@ -19,7 +20,6 @@ from causalrules.graph.backdoor import (
     ancestors,
     completions,
     descendants,
-    identify_rule,
     unique_names,
     validate_roles,
 )
@@ -60,7 +60,7 @@ class LeftOut:
     reason
         Why it cannot be actionable.
     identified_with
-        Its causes, if the effects of rules on it alone are identified with them as controls; else None.
+        The controls that identify the effects of rules on it alone; None if there are none.
     """
 
     name: str
@@ -167,13 +167,16 @@ def suggest(graph: object, target: str, actionable_candidates: Iterable[str] | N
 
     links = GraphLinks(causal_graph)
     effects = _possible_effects(links, target)
+    few = len(candidates) * links.size <= _MAX_WORK
+    alone = adjustments(causal_graph, target, candidates, max_length=1).sets if few else ()
+    own = {each.columns[0]: each for each in alone}
     actionable, left_out = [], []
     for name in candidates:
         obstacle = _obstacle(links, name, target, effects)
         if obstacle is None:
             actionable.append(name)
         else:
-            left_out.append(LeftOut(name, obstacle, _identified_with(links, name, target, len(candidates))))
+            left_out.append(LeftOut(name, obstacle, own[name].control if name in own else None))
     needed = {cause for name in actionable for cause in _causes(links, name)}
     control = tuple(name for name in observed if name in needed)
     excluded = {*effects, *actionable, *needed}
@@ -212,11 +215,3 @@ def _obstacle(links: GraphLinks, name: str, target: str, effects: set[str]) -> s
         if arrow == "<-" and other in effects:
             return f"its cause {plain(other)} cannot be a control: the target affects it or may affect it"
     return None
-
-
-def _identified_with(links: GraphLinks, name: str, target: str, n_candidates: int) -> tuple[str, ...] | None:
-    """Return the causes of a variable if its effect is identified with them as controls, else None."""
-    control = _causes(links, name)
-    if n_candidates * links.size > _MAX_WORK or target in control or links.graph.latent.intersection(control):
-        return None
-    return tuple(control) if identify_rule(links.graph, target=target, variables=[name], control=control) else None

@@ -31,7 +31,7 @@ _MOST_MULTIPLIED = 25
 # From so many rows on, trees are larger.
 _LARGE = 10_000
 # Log-odds are cut off here.
-_FARTHEST = 6.0
+_FARTHEST = 10.0
 # From so many rows on, more than one thread is worth its while.
 _MANY = 20_000
 INSTALL = 'pip install "causalrules[ml]"'

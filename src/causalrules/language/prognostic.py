@@ -91,10 +91,14 @@ class ScoreBins:
 
 
 def group_codes(table: Table, column: str | None) -> NDArray[np.int32] | None:
-    """Return the number of the group that each row belongs to."""
+    """Return the number of the group that each row belongs to; rows without one are groups of their own."""
     if column is None or column not in table.names:
         return None
-    return table.codes(column, np.arange(len(table.histogram(column).values)))
+    n_groups = len(table.histogram(column).values)
+    codes = table.codes(column, np.arange(n_groups))
+    alone = codes < 0
+    codes[alone] = n_groups + np.arange(np.count_nonzero(alone))
+    return codes
 
 
 def adjusting(
@@ -162,7 +166,7 @@ def prognostic(
     the same strata, except that rows which agree in all controls are dealt to the folds in the order in which they
     come, and for rows in files or on workers in that of their slice or partition.
     """
-    groups = getattr(question, "groups", None)
+    groups = question.groups
     features = Features.of(table, columns, question.categorical)
     rows = _to_fit(table, features, outcome, question.seed, groups)
     learner = Learner(features, not outcome.is_mean, question.adjust_model, question.seed)

@@ -330,7 +330,7 @@ class RuleResult:
         return Side.binary(a, b), Side.binary(c, d), Side.binary(a + c + with_outcome, b + d + without)
 
     @cached_property
-    def _scored_sides(self) -> tuple[Side, Side, Side]:
+    def scored_sides(self) -> tuple[Side, Side, Side]:
         """The same for the levels that the search ranks by."""
         return _sides(self.scored) if self.scored else self.sides
 
@@ -362,9 +362,9 @@ class RuleResult:
             # An outcome that happens or not ranges over 1 in strata where it does both.
             spans = [stratum.span for stratum in self.scored or self.sums]
             reach = estimators.pooled_reach(
-                *self._scored_sides, spans or [min(1, a + c) * min(1, b + d) for a, b, c, d in self.counts]
+                *self.scored_sides, spans or [min(1, a + c) * min(1, b + d) for a, b, c, d in self.counts]
             )
-        return estimators.pooled_margin(self.beta, estimators.pooled_variance(*self._scored_sides), reach)
+        return estimators.pooled_margin(self.beta, estimators.pooled_variance(*self.scored_sides), reach)
 
     def _with_undecided(self) -> Iterable[tuple[tuple[int, int, int, int], tuple[int, int]]]:
         return zip(self.counts, self.undecided or [(0, 0)] * len(self.counts), strict=True)
@@ -376,7 +376,7 @@ class RuleResult:
         Without a margin the target is the same everywhere in each stratum, and there is no effect either: 0.
         """
         sign = -1.0 if self.decrease else 1.0
-        effect = sign * estimators.pooled_effect(*self._scored_sides)
+        effect = sign * estimators.pooled_effect(*self.scored_sides)
         return effect / self.margin if self.margin > 0 else 0.0
 
     @cached_property
@@ -385,7 +385,7 @@ class RuleResult:
         sign = -1.0 if self.decrease else 1.0
         match self.estimator:
             case "pooled":
-                return sign * estimators.pooled_effect(*self._scored_sides) - self.margin
+                return sign * estimators.pooled_effect(*self.scored_sides) - self.margin
             case "plugin":
                 return sign * float(np.nan_to_num(self.effect)) * self.overlap
             case "association":
@@ -402,7 +402,7 @@ class RuleResult:
         """
         if self.is_mean or self.estimator == "pooled":
             sign = -1.0 if self.decrease else 1.0
-            return estimators.pooled_effect(*self._scored_sides) - sign * self.margin
+            return estimators.pooled_effect(*self.scored_sides) - sign * self.margin
         a, b, c, d = self.tables
         if self.decrease:
             return -estimators.reliable_effect(b, a, d, c, self.beta)

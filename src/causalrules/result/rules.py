@@ -252,6 +252,61 @@ class RuleSet(Sequence[RuleResult]):
 
         return each_part(self, measure, time_limit, adjust=True)
 
+    def simultaneous(
+        self,
+        permutations: int = 199,
+        seed: int = 0,
+        *,
+        confidence: float = 0.95,
+        n_jobs: int = -1,
+        time_limit: float | None = None,
+        progress: bool | Watcher | None = None,
+    ) -> RuleSet:
+        """Bound the effects of all rules of the list at once, after the search.
+
+        The intervals of `rule.interval` hold for one rule that was chosen in advance. These bounds hold together, for
+        whatever rules the search chose; shuffled tables tell how far the best of all rules is off by chance.
+
+        Parameters
+        ----------
+        permutations
+            Number of shuffled tables.
+        seed
+            Seed of the shuffling.
+        confidence
+            The chance that all bounds hold.
+        n_jobs
+            Threads; -1 for all cores.
+        time_limit
+            Seconds after which the tables searched so far are used.
+        progress
+            Whether to show progress, or a function that is called with the number done and the total.
+
+        Returns
+        -------
+        RuleSet
+            The same rules with `evidence.simultaneous`.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=1)
+        >>> bound = rules.simultaneous(39)[0].evidence.simultaneous.bound
+        >>> 0.5 < bound < rules[0].interval.low
+        True
+        """
+        from causalrules.trust import simultaneous
+
+        return simultaneous.simultaneous(
+            self,
+            permutations,
+            seed,
+            confidence=confidence,
+            n_jobs=n_jobs,
+            time_limit=time_limit,
+            progress=progress,
+        )
+
     def cross_fit(
         self,
         splits: int = 5,

@@ -66,17 +66,18 @@ class Parts:
         return self._number[frozenset(propositions[condition].column for condition in conditions)]
 
     @cached_property
-    def _packed(self) -> dict[int, Packed]:
+    def _packed(self) -> dict[tuple[int, bool], Packed]:
         return {}
 
-    def packed(self, number: int) -> Packed:
-        """Return the packed rows of a problem."""
-        if number not in self._packed:
+    def packed(self, number: int, all_columns: bool = False) -> Packed:
+        """Return the packed rows of a problem: the columns that its rules can be on, or all."""
+        key = number, all_columns
+        if key not in self._packed:
             size = self.problems[0].n_rows * len(self.language.propositions) // 8
             if (len(self._packed) + 1) * size > _MOST_KEPT:
                 self._packed.clear()
-            self._packed[number] = self.problems[number].pack()
-        return self._packed[number]
+            self._packed[key] = self.problems[number].pack(all_columns)
+        return self._packed[key]
 
     def search(
         self,
@@ -130,7 +131,7 @@ class Parts:
             for number in to_search:
                 problem = self.problems[number]
                 found = search.run(
-                    self.packed(number),
+                    self.packed(number, all_columns=True),
                     replace(question, k=1, time_limit=deadline.left()),
                     problem.n_rows,
                     floor=floor,
@@ -153,6 +154,8 @@ class Parts:
             if not waiting:
                 break
             chosen = min(waiting, key=lambda number: _place(waiting[number]))
+            if listed and waiting[chosen][0] <= 0:
+                break
             listed.append(waiting.pop(chosen))
             if listed[-1][0] <= 0:
                 break
@@ -163,8 +166,7 @@ class Parts:
         return Found(tuple(listed), history[-1], optimal, "optimal", tuple(history))
 
     def _resemble(self, question: Question, one: Rule, other: Rule) -> bool:
-        packed = self.packed(self.number(one[1]))
-        share = Coverage.of_conditions(packed, [one[1], other[1]]).shared(0, 1)
+        share = Coverage.of_conditions(self._whole, [one[1], other[1]]).shared(0, 1)
         return question.similarity is not None and share >= question.similarity
 
     def find(self, question: Question, deadline: Deadline, watch: Callable[[Progress], None] | None = None) -> Found:

@@ -178,11 +178,11 @@ class Problem:
         """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""
         return replace(self, rows=replace(self.rows.local, **changes))
 
-    def pack(self) -> Packed:
-        """Pack the rows into bits for the search."""
+    def pack(self, all_columns: bool = True) -> Packed:
+        """Pack the rows into bits for the search; without all columns, only those that rules of it can be on."""
         rows, offered = self.rows, self.language.offered_numbers
-        if isinstance(rows, LocalRows) and offered is not None:
-            # Columns that no rule is on need no codes: without them, more rows are the same.
+        if not all_columns and isinstance(rows, LocalRows) and offered is not None:
+            # Without the codes of the other columns, more rows are the same.
             used, nothing = {column for each in offered for column in each}, np.zeros(len(rows.stratum), np.int8)
             columns = tuple(codes if place in used else nothing for place, codes in enumerate(rows.columns))
             rows = replace(rows, columns=columns)
@@ -304,7 +304,7 @@ def controls_of(table: Table, outcome: Outcome, columns: tuple[str, ...], questi
         tuple(question.categorical),
         question.adjust_model,
         question.seed,
-        getattr(question, "groups", None),
+        question.groups,
     )
 
 

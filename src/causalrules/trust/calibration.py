@@ -78,8 +78,8 @@ def calibrate(
         Share()("confidence", confidence),
         Whole(least=1)("permutations", permutations),
     )
-    n_largest = _n_largest(confidence, permutations)
-    if n_largest < 1:
+    n_kept = n_largest(confidence, permutations)
+    if n_kept < 1:
         raise OptionError(
             f"permutations = {permutations}: a confidence of {confidence} needs at least "
             f"{math.ceil(confidence / (1 - confidence) - 1e-9)}"
@@ -90,7 +90,7 @@ def calibrate(
         )
     base = exchangeable(problem)
     one = replace(question, k=1, beta=USUAL_BETA, alpha=1.0, redundant=True, time_limit=None)
-    largest = [0.0] * n_largest  # a heap: its first is the smallest β that can still be the answer
+    largest = [0.0] * n_kept  # a heap: its first is the smallest β that can still be the answer
 
     def work(searcher: repeat.Searcher, place: int) -> float | None:
         table = permuted(base, repeat.generator(seed, "calibration", place))
@@ -113,7 +113,7 @@ def calibrate(
         else:
             heapq.heappushpop(largest, beta)
     # Those cut short count as the largest.
-    rank = _n_largest(confidence, begun) - cut_short
+    rank = n_largest(confidence, begun) - cut_short
     if rank < 1:
         raise repeat.OutOfTimeError(
             f"β cannot be calibrated in {deadline.limit:.3g} s: {begun - cut_short} of {permutations} permutations "
@@ -125,7 +125,7 @@ def calibrate(
     return Calibration(beta, confidence, begun, permutations, cut_short, seed, value, USUAL_BETA, usual)
 
 
-def _n_largest(confidence: float, permutations: int) -> int:
+def n_largest(confidence: float, permutations: int) -> int:
     """Return how many of the largest values to keep: the m-th smallest is the last of them."""
     return permutations + 1 - math.ceil(confidence * (permutations + 1) - 1e-9)
 

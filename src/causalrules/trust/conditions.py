@@ -55,7 +55,7 @@ def conditions(
     permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
     level = Share()("level", level)
     problem = repeat.require_problem(rules, "trust")
-    if rules.question.reference is not None or getattr(rules.question, "groups", None):
+    if rules.question.reference is not None or rules.question.groups:
         return rules
     tests = _Tests(problem, permutations, seed, deadline)
     return replace(rules, rules=tuple(_tested(rule, tests, level) for rule in rules))

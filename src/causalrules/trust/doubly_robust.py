@@ -37,19 +37,21 @@ if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
-# A row is compared if each side has at least 1/20 as many rows like it as on average; weights are clipped at 10 times
+# A row is compared if each side has at least 1/10 as many rows like it as on average; weights are clipped at 5 times
 # the average.
-_FARTHEST, _CLIPPED = 20.0, 10.0
+_FARTHEST, _CLIPPED = 10.0, 5.0
 _BINS = 20
 # Fewer rows on a side than this leave nothing to fit.
 _FEWEST = 2 * FOLDS
 
 
 class Estimate(NamedTuple):
-    """The effect with its influence on each row, and what it is about."""
+    """The effect with the influence of each row on it, the same for the rule's own rows, and what both are about."""
 
     effect: float
     influence: Vector
+    own: float
+    own_influence: Vector
     inside: NDArray[np.bool_]
     clipped: float
     propensity: Vector
@@ -153,14 +155,23 @@ def estimate(
     total = n[inside].sum()
     effect = float((n * psi)[inside].sum() / total)
     influence = np.where(inside, psi - effect, 0.0) / total
-    return Estimate(effect, influence, inside, float(n[clipped].sum() / total), first, (weights[0], weights[1]))
+    # For the rule's own rows: those that they are compared with are weighted by the odds of the rule.
+    odds = np.minimum(first / np.maximum(second, 1e-12), _CLIPPED * shares[0] / shares[1])
+    members = (sides[0] & inside).astype(np.float64)
+    own_psi = (members - (sides[1] & inside) * odds) * (y - means[1])
+    n_members = float((n * members).sum())
+    own = float((n * own_psi).sum() / n_members)
+    own_influence = (own_psi - members * own) / n_members
+    return Estimate(
+        effect, influence, own, own_influence, inside, float(n[clipped].sum() / total), first, (weights[0], weights[1])
+    )
 
 
-def standard_error(found: Estimate, counts: NDArray[np.int64], groups: NDArray[np.int32] | None) -> float:
+def standard_error(influence: Vector, counts: NDArray[np.int64], groups: NDArray[np.int32] | None) -> float:
     """Return the standard error: rows are independent, or those of different groups are."""
     if groups is None:
-        return float(np.sqrt(np.sum(counts * found.influence**2)))
-    return float(np.sqrt(np.sum(np.bincount(groups - groups.min(), counts * found.influence) ** 2)))
+        return float(np.sqrt(np.sum(counts * influence**2)))
+    return float(np.sqrt(np.sum(np.bincount(groups - groups.min(), counts * influence) ** 2)))
 
 
 def _evidence(
@@ -186,8 +197,11 @@ def _evidence(
     known = None if np.isnan(strata) else float(strata)
     if found is None:
         empty = (0,) * _BINS
-        return DoublyRobust(source, n_rows, 0.0, 0.0, None, None, None, None, None, known, (empty, empty))
-    error = standard_error(found, counts, controls.group)
+        return DoublyRobust(
+            source, n_rows, 0.0, 0.0, None, None, None, None, None, known, None, None, None, (empty, empty)
+        )
+    error = standard_error(found.influence, counts, controls.group)
+    own_error = standard_error(found.own_influence, counts, controls.group)
     farthest = np.inf if rule.is_mean else 1.0
     low, high = max(-farthest, found.effect - reach * error), min(farthest, found.effect + reach * error)
     sign = -1.0 if rule.decrease else 1.0
@@ -202,6 +216,9 @@ def _evidence(
         high=high,
         conservative=found.effect - sign * margin * error,
         strata=known,
+        own_effect=found.own,
+        own_low=max(-farthest, found.own - reach * own_error),
+        own_high=min(farthest, found.own + reach * own_error),
         propensities=(_histogram(found.propensity, counts * covered), _histogram(found.propensity, counts * failing)),
     )
 

@@ -35,6 +35,26 @@ class Significance:
 
 
 @dataclass(frozen=True)
+class Simultaneous:
+    """A bound on the effect that holds for all rules of the list at once, after the search.
+
+    Attributes
+    ----------
+    bound
+        The effect is at least this (at most, for rules that decrease the outcome); None if it cannot be told.
+    reach
+        By how many standard errors it is nearer to 0 than the estimate.
+    confidence, permutations
+        The chance that all bounds hold, and the shuffled tables they rest on.
+    """
+
+    bound: float | None
+    reach: float | None
+    confidence: float
+    permutations: int
+
+
+@dataclass(frozen=True)
 class HonestEffect:
     """The effect of one rule on held-out rows.
 
@@ -239,6 +259,8 @@ class DoublyRobust:
         of the interval on held-out rows.
     strata
         The effect in the strata, of the same rows.
+    own_effect, own_low, own_high
+        The effect on the rule's own rows (on the treated), and its interval.
     propensities
         Numbers of covered and of other rows by their propensity, in 20 bins from 0 to 1.
     """
@@ -253,6 +275,9 @@ class DoublyRobust:
     high: float | None
     conservative: float | None
     strata: float | None
+    own_effect: float | None
+    own_low: float | None
+    own_high: float | None
     propensities: tuple[tuple[int, ...], tuple[int, ...]]
 
     @property
@@ -268,6 +293,7 @@ class RuleEvidence:
     """The evidence on one rule; None for parts that were not computed."""
 
     significance: Significance | None = None
+    simultaneous: Simultaneous | None = None
     honest: HonestEffect | None = None
     stability: Stability | None = None
     sensitivity: Sensitivity | None = None
@@ -400,6 +426,7 @@ def columns(rules: Sequence[RuleResult]) -> dict[str, list[Any]]:
     rows = [(rule.p_value, rule.evidence or RuleEvidence()) for rule in rules]
     found: dict[str, list[Any]] = {
         "p_value": [p_value for p_value, _ in rows],
+        "simultaneous_bound": [known.simultaneous and known.simultaneous.bound for _, known in rows],
         "honest_effect": [known.honest and known.honest.effect for _, known in rows],
         "honest_low": [known.honest and known.honest.low for _, known in rows],
         "honest_high": [known.honest and known.honest.high for _, known in rows],

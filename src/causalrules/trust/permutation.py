@@ -127,8 +127,8 @@ def significance(
     return _with_p_values(rules, tally, method, exact, run)
 
 
-def _flipped_ratio(problem: Problem, betas: Any, conditions: Sequence[int]) -> float:
-    """Return the effect of a rule over its margin as tables with flipped signs have it.
+def flipped_margin(problem: Problem, betas: Any, conditions: Sequence[int]) -> float:
+    """Return the margin of a rule as tables with flipped signs have it.
 
     Residuals of a rare outcome range less far before some are flipped than after. The margin takes the range after it,
     or else the observed rule would have a smaller margin than those it is compared with.
@@ -139,9 +139,15 @@ def _flipped_ratio(problem: Problem, betas: Any, conditions: Sequence[int]) -> f
     sides = problem.compared(conditions, scored=True)
     reach = estimators.pooled_reach(*sides, 2 * largest)
     beta = betas[min(len(conditions), len(betas) - 1)]
-    margin = estimators.pooled_margin(beta, estimators.pooled_variance(*sides), reach)
+    return estimators.pooled_margin(beta, estimators.pooled_variance(*sides), reach)
+
+
+def _flipped_ratio(problem: Problem, betas: Any, conditions: Sequence[int]) -> float:
+    """Return the effect of a rule over its margin as tables with flipped signs have it."""
+    margin = flipped_margin(problem, betas, conditions)
     sign = -1.0 if problem.comparison.decrease else 1.0
-    return sign * estimators.pooled_effect(*sides) / margin if margin > 0 else 0.0
+    effect = estimators.pooled_effect(*problem.compared(conditions, scored=True))
+    return sign * effect / margin if margin > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)

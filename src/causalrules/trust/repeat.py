@@ -144,7 +144,7 @@ def in_order(
         executor.shutdown(cancel_futures=True)
 
 
-_PURPOSES = ("permutation", "calibration", "split", "sample")
+_PURPOSES = ("permutation", "calibration", "split", "sample", "simultaneous")
 
 
 def generator(seed: int, purpose: str, place: int = 0) -> np.random.Generator:

@@ -122,7 +122,7 @@ def circumstances(rules: RuleSet) -> Circumstances:
     return Circumstances(
         level=level,
         # The margin takes rows to be independent; rows that belong together are not.
-        guaranteed=rate <= level + 1e-9 and not getattr(question, "groups", None),
+        guaranteed=rate <= level + 1e-9 and not question.groups,
         calibrated=calibrated,
         fixed=rules.stopped == "evaluated",
         noun=rules.noun,

@@ -1,0 +1,246 @@
+"""How often do intervals cover the truth, and how often is something found in noise? `python benchmarks/coverage.py`
+
+Sections: fixed (rules named in advance), chained (held-out rows, forward chaining), simultaneous (all rules of a list
+at once), groups (rows that belong together), noise (false findings over 18 shapes). Each writes its table to
+benchmarks/results/coverage-<section>.json and prints it; docs/trust-statistics.md shows them. `--tables N` sets the
+tables of each cell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import causalrules as cr
+from causalrules import estimators
+from causalrules.estimators import Side
+
+RESULTS = Path(__file__).parent / "results"
+Row = dict[str, Any]
+
+
+def rng_of(*numbers: float) -> np.random.Generator:
+    return np.random.default_rng([round(1000 * abs(number)) for number in numbers])
+
+
+def sides_of(stratum: NDArray[Any], covered: NDArray[np.bool_], y: NDArray[np.float64], n: int) -> list[Side]:
+    ones = np.ones(len(y))
+    return [estimators.side_of(stratum, y, ones, rows, n) for rows in (covered, ~covered, ones > 0)]
+
+
+def fixed(tables: int) -> list[Row]:
+    """A rule named in advance: its interval, over outcomes, effects, strata and how many rows it covers."""
+    found = []
+    cells = [("outcome", base, change) for base in (0.02, 0.3, 0.98) for change in (0.0, 0.05, 0.15, 0.3)]
+    cells += [("mean", 0.0, change) for change in (0.0, 0.3)]
+    for (kind, base, change), n_strata, share, n in itertools.product(cells, (1, 5, 20, 100), (0.1, 0.5), (1000, 4000)):
+        rng = rng_of(base, change, n_strata, share, n, kind == "mean")
+        stratum = np.arange(n) % n_strata
+        covered = rng.random(n) < share
+        size = np.bincount(stratum, minlength=n_strata).astype(float)
+        k = np.bincount(stratum, covered, n_strata)
+        inside = (k > 0) & (k < size)
+        sign = 1 if base < 0.5 else -1
+        low = base * rng.uniform(0.5, 1.5, n_strata) if base < 0.5 else 1 - (1 - base) * rng.uniform(0.5, 1.5, n_strata)
+        p = np.clip(low[stratum] + sign * change * covered, 0, 1)
+        exact = np.clip(low + sign * change, 0, 1) - low if kind == "outcome" else np.full(n_strata, sign * change)
+        truth = float(np.average(exact[inside], weights=size[inside]))
+        hits, width, times = 0, 0.0, 4 * tables
+        for _ in range(times):
+            y = (rng.random(n) < p).astype(float) if kind == "outcome" else rng.exponential(size=n) * (1 + covered) + p
+            if kind == "mean":
+                y -= covered  # a mean of 1 on both sides, and twice the spread where the rule holds
+            covered_side, failing, everything = sides_of(stratum, covered, y, n_strata)
+            interval = estimators.estimate(covered_side, failing, everything, binary=kind == "outcome")
+            hits += interval.low <= truth <= interval.high
+            width += interval.high - interval.low
+        found.append(
+            {"target": kind, "base": base, "effect": sign * change, "strata": n_strata, "covered": share, "rows": n}
+            | {"coverage": hits / times, "width": round(width / times, 4), "tables": times}
+        )
+    return found
+
+
+def planted(
+    rng: np.random.Generator, kind: str, n: int, n_strata: int, base: float, change: float
+) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    """Six columns of four values; x0 ≥ 2 changes the target. Returns the expected target of each row too."""
+    z = rng.integers(0, n_strata, n)
+    columns: dict[str, Any] = {f"x{i}": rng.integers(0, 4, n) for i in range(6)} | {"z": z.astype(str)}
+    mean = np.clip(base * (0.6 + 0.8 * (z % 5) / 4) + change * (columns["x0"] >= 2), 0, 1)
+    columns["y"] = mean + rng.exponential(size=n) if kind == "mean" else (rng.random(n) < mean).astype(int)
+    return columns, mean
+
+
+def asked(columns: dict[str, Any], kind: str, **options: Any) -> cr.RuleSet:
+    given: dict[str, Any] = {"actionable": [name for name in columns if name[0] == "x"], "max_length": 2, "n_jobs": 1}
+    given |= {"outcome": 1} if kind != "mean" else {}
+    return cr.discover(columns, "y", control="z", **given | options)
+
+
+def truth_of(covered: NDArray[np.bool_], mean: NDArray[np.float64], z: Any) -> float:
+    total = rows = 0.0
+    for value in np.unique(z):
+        here = np.asarray(z) == value
+        if (here & covered).any() and (here & ~covered).any():
+            total += here.sum() * (mean[here & covered].mean() - mean[here & ~covered].mean())
+            rows += here.sum()
+    return total / rows
+
+
+def chained(tables: int) -> list[Row]:
+    """Held-out rows by forward chaining, in noise: the truth of every rule is 0."""
+    found = []
+    for kind, n, n_strata, base in (
+        ("outcome", 1000, 1, 0.5),
+        ("outcome", 1000, 5, 0.5),
+        ("outcome", 1000, 50, 0.5),
+        ("outcome", 2000, 5, 0.02),
+        ("outcome", 1000, 5, 0.95),
+        ("mean", 1000, 5, 0.5),
+    ):
+        covered, significant, effects = 0, 0, []
+        for seed in range(tables):
+            columns, _ = planted(rng_of(seed, n, n_strata, base), kind, n, n_strata, base, 0.0)
+            rules = asked(columns, kind, k=3).cross_fit(5, seed, n_jobs=1)
+            honest = [rule.evidence.honest for rule in rules]  # type: ignore[union-attr]
+            covered += sum(each.low <= 0 <= each.high for each in honest)  # type: ignore[union-attr, operator]
+            significant += min(each.p_value for each in honest) <= 0.05  # type: ignore[union-attr, type-var, operator]
+            effects.append(honest[0].effect)  # type: ignore[union-attr]
+        found.append(
+            {"target": kind, "rows": n, "strata": n_strata, "base": base, "coverage": covered / (3 * tables)}
+            | {"any p ≤ 0.05 (Holm)": significant / tables, "mean effect": round(float(np.mean(effects)), 4)}  # type: ignore[arg-type]
+            | {"tables": tables}
+        )
+    return found
+
+
+def simultaneous(tables: int) -> list[Row]:
+    """All five rules of a list at once, after the search."""
+    found = []
+    for kind, n, n_strata, base, change in (
+        ("outcome", 800, 3, 0.3, 0.0),
+        ("outcome", 800, 3, 0.3, 0.15),
+        ("outcome", 800, 20, 0.3, 0.3),
+        ("outcome", 2000, 5, 0.02, 0.0),
+        ("outcome", 2000, 5, 0.02, 0.15),
+        ("mean", 800, 5, 0.3, 0.3),
+    ):
+        together = naive = 0
+        gaps = []
+        for seed in range(tables):
+            columns, mean = planted(rng_of(seed, n, n_strata, base, change), kind, n, n_strata, base, change)
+            rules = asked(columns, kind, k=5).simultaneous(99, seed, n_jobs=1)
+            truths = [truth_of(rule.covers(columns), mean, columns["z"]) for rule in rules]
+            bounds = [rule.evidence.simultaneous.bound for rule in rules]  # type: ignore[union-attr]
+            together += all(bound <= truth + 1e-9 for bound, truth in zip(bounds, truths, strict=True))  # type: ignore[operator]
+            naive += all(rule.interval_at(0.9).low <= truth + 1e-9 for rule, truth in zip(rules, truths, strict=True))
+            gaps.append(rules[0].evidence.simultaneous.reach)  # type: ignore[union-attr]
+        found.append(
+            {"target": kind, "rows": n, "strata": n_strata, "base": base, "effect": change}
+            | {"all five bounds hold": together / tables, "naive bounds of 95 %": naive / tables}
+            | {"standard errors": round(float(np.mean(gaps)), 2), "tables": tables}
+        )
+    return found
+
+
+def clustered(seed: int, kind: str, share: float) -> dict[str, Any]:
+    """60 groups of 8 rows with an intraclass correlation of 0.3; two columns are the same within groups."""
+    rng = rng_of(seed, share, kind == "mean")
+    group = np.repeat(np.arange(60), 8)
+    z = rng.integers(0, 2, 480)
+    level = np.sqrt(0.3) * rng.normal(size=60)[group] + np.sqrt(0.7) * rng.normal(size=480) + 0.5 * z
+    return {
+        "xa": rng.integers(0, 2, 60)[group],
+        "xb": rng.integers(0, 3, 60)[group],
+        "xc": rng.integers(0, 3, 480),
+        "z": z.astype(str),
+        "person": group,
+        "y": level if kind == "mean" else (level > NormalDist().inv_cdf(1 - share)).astype(int),
+    }
+
+
+def groups(tables: int) -> list[Row]:
+    """False findings, and intervals of a rule named in advance and of forward chaining, with and without groups."""
+    found = []
+    for kind, share in (("mean", 0.5), ("outcome", 0.4), ("outcome", 0.1)):
+        hits = np.zeros((2, 3))
+        for seed in range(tables):
+            columns = clustered(seed, kind, share)
+            for place, name in enumerate(("person", None)):
+                rules = asked(columns, kind, k=1, groups=name)
+                p_value = rules.significance(99, seed, n_jobs=1)[0].p_value
+                honest = rules.cross_fit(4, seed, n_jobs=1)[0].evidence.honest  # type: ignore[union-attr]
+                options: dict[str, Any] = {} if kind == "mean" else {"outcome": 1}
+                rule = cr.evaluate(columns, "xa = 1", "y", control="z", groups=name, **options)[0]
+                hits[place] += [
+                    p_value is not None and p_value <= 0.05,
+                    honest.low <= 0 <= honest.high,  # type: ignore[union-attr, operator]
+                    rule.interval.low <= 0 <= rule.interval.high,
+                ]
+        for place, name in enumerate(("with groups", "without")):
+            false, chain, named = (hits[place] / tables).tolist()
+            found.append(
+                {"target": kind, "share": share, "how": name, "p ≤ 0.05": false, "chained covers": chain}
+                | {"named rule covers": named, "tables": tables}
+            )
+    return found
+
+
+def noise(tables: int) -> list[Row]:
+    """False findings of adjusted p-values over 18 shapes of tables, for both estimators."""
+    found = []
+    shapes = itertools.product((200, 1000), (1, 5, 40), (0.05, 0.3, 0.9))
+    for n, n_strata, base in shapes:
+        false = {"pooled": 0, "reliable": 0}
+        for seed, estimator in itertools.product(range(tables), false):
+            columns, _ = planted(rng_of(seed, n, n_strata, base, 7), "outcome", n, n_strata, base, 0.0)
+            if len(set(columns["y"])) < 2:
+                continue
+            rules = asked(columns, "outcome", k=1, estimator=estimator, max_length=1)
+            p_value = rules.significance(39, seed, n_jobs=1)[0].p_value
+            false[estimator] += p_value is not None and p_value <= 0.05
+        found.append({"rows": n, "strata": n_strata, "base": base, **false, "tables": tables})
+    return found
+
+
+SECTIONS: dict[str, Callable[[int], list[Row]]] = {
+    "fixed": fixed,
+    "chained": chained,
+    "simultaneous": simultaneous,
+    "groups": groups,
+    "noise": noise,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", default=list(SECTIONS), help=", ".join(SECTIONS))
+    parser.add_argument("--tables", type=int, default=100)
+    given = parser.parse_args()
+    for name in given.sections:
+        start = time.perf_counter()
+        rows = SECTIONS[name](given.tables)
+        names = list(rows[0])
+        print(f"\n### {name}\n\n| " + " | ".join(names) + " |\n|" + "---|" * len(names))
+        for row in rows:
+            print(
+                "| "
+                + " | ".join(f"{value:.3g}" if isinstance(value, float) else str(value) for value in row.values())
+                + " |"
+            )
+        print(f"\n({time.perf_counter() - start:.0f} s)", flush=True)
+        (RESULTS / f"coverage-{name}.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

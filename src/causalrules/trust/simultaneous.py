@@ -1,0 +1,107 @@
+"""Bounds that hold for every rule of the list at once, after the search.
+
+Of shuffled tables, the largest effect over margin of any rule is at most q with the given confidence: q is found as a
+calibrated β is (`calibration`). Pseudo-rows shrink the effect that is compared with the margin by about V/U, where V is
+its variance with and U without them. So no effect is off by more than q · margin · U/V, or by c = q · margin · √U/V
+standard errors. Where there are effects, a rule's own standard error takes the place of √U if it is larger:
+
+    bound = effect − c · standard error
+
+With groups, q allows for them, and the standard error is that of rows.
+
+It is the search's allowance for chance, with the number of rules learned from shuffled tables instead of counted.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from causalrules import estimators
+from causalrules.estimators import Side
+from causalrules.exceptions import OptionError
+from causalrules.options import Share, Whole
+from causalrules.search.deadline import Deadline
+from causalrules.search.margins import betas
+from causalrules.trust import repeat
+from causalrules.trust.calibration import n_largest
+from causalrules.trust.evidence import Simultaneous, with_evidence
+from causalrules.trust.permutation import flipped_margin
+from causalrules.trust.resample import exchangeable, permuted
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleSet
+
+
+def simultaneous(
+    rules: RuleSet,
+    permutations: int = 199,
+    seed: int = 0,
+    *,
+    confidence: float = 0.95,
+    n_jobs: int = -1,
+    time_limit: float | None = None,
+    progress: bool | repeat.Watcher | None = None,
+) -> RuleSet:
+    """Implement `RuleSet.simultaneous`."""
+    deadline = Deadline.after(time_limit)
+    permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
+    confidence = Share()("confidence", confidence)
+    if n_largest(confidence, permutations) < 1:
+        least = math.ceil(confidence / (1 - confidence) - 1e-9)
+        raise OptionError(f"permutations = {permutations}: a confidence of {confidence} needs at least {least}")
+    problem, question = repeat.require_problem(rules, "simultaneous"), rules.question
+    beta = question.beta
+    if not isinstance(beta, tuple):
+        beta = betas(problem.language, question.max_length, question.error_rate)
+    question = replace(question, estimator="pooled", beta=beta)
+    base = exchangeable(problem)
+    largest = [0.0] * n_largest(confidence, permutations)
+
+    def work(searcher: repeat.Searcher, place: int) -> float | None:
+        try:
+            return searcher.best_ratio(
+                permuted(base, repeat.generator(seed, "simultaneous", place)), question, largest[0]
+            )
+        except repeat.CutShortError:
+            return None
+
+    begun = cut_short = 0
+    for ratio in repeat.in_order(work, permutations, n_jobs, "simultaneous bounds", progress, deadline):
+        begun += 1
+        cut_short += ratio is None
+        if ratio is not None:
+            heapq.heappushpop(largest, ratio)
+    # Those cut short count as the largest.
+    rank = n_largest(confidence, begun) - cut_short
+    if rank < 1:
+        raise repeat.OutOfTimeError(
+            f"time_limit = {time_limit!r}: {begun - cut_short} of {permutations} permutations were searched, too few "
+            f"for a confidence of {confidence}; raise it"
+        )
+    factor = sorted(largest, reverse=True)[rank - 1]
+    measured = []
+    for rule in rules:
+        counted = replace(
+            rule, estimator="pooled", by_length=True, beta=float(beta[min(rule.length, len(beta) - 1)]), evidence=None
+        )
+        inside = estimators.comparable(*counted.scored_sides[:2])
+        covered, failing, everything = (Side(*(array[inside] for array in side)) for side in counted.scored_sides)
+        reach, error = math.inf, 0.0
+        if inside.any() and (shrunk := estimators.pooled_variance(covered, failing, everything)) > 0:
+            plain = estimators.pooled_variance(covered, failing, everything, kappa=0.0)
+            # The margin is that of all strata, the variances those of the strata with both sides.
+            margin = counted.margin
+            if base.group is not None:
+                margin = flipped_margin(base, beta, base.language.numbers(rule.conditions))
+            reach = factor * margin * math.sqrt(plain) / shrunk / rule.overlap
+            own = estimators.estimate(*rule.sides, binary=not rule.is_mean).standard_error
+            error = max(own, math.sqrt(plain))
+        bound = rule.effect + (reach if rule.decrease else -reach) * error
+        known = Simultaneous(None, None, confidence, begun)
+        if math.isfinite(bound):
+            known = replace(known, bound=bound if rule.is_mean else min(1.0, max(-1.0, bound)), reach=reach)
+        measured.append(with_evidence(rule, simultaneous=known))
+    return replace(rules, rules=tuple(measured))

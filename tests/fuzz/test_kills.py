@@ -1,0 +1,93 @@
+"""A search that is killed or interrupted at any moment goes on to the same answer, bit by bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hostile import LONG, examples
+from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import strategies as st
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "pooled": {"target": "y", "similarity": None},
+    "numeric target": {"target": "m", "similarity": None},
+    "different rules": {"target": "y"},
+    "different rules, numeric target": {"target": "m"},
+    "with controls": {"target": "y", "control": ["z"], "adjust": "strata", "estimator": "reliable", "similarity": None},
+    "mean with controls": {"target": "m", "control": ["z"], "adjust": "strata", "direction": "decrease"},
+    "irredundant": {"target": "y", "redundant": False, "missing": "false", "similarity": None},
+}
+SCRIPT = """
+import json, sys
+import numpy as np
+import causalrules as cr
+from causalrules.search import checkpoint
+checkpoint._FIRST = checkpoint._LATER = 0.05
+question = json.loads(sys.argv[1])
+rng = np.random.default_rng(5)
+n = 1500
+table = {f"x{i}": np.where(rng.random(n) < 0.1, np.nan, rng.integers(0, 9, n)) for i in range(9)}
+good = 0.25 * (table["x0"] >= 5) + 0.25 * (table["x1"] <= 3)
+table |= {"z": rng.integers(0, 3, n), "y": (rng.random(n) < 0.25 + good).astype(int)}
+table["m"] = np.round(20 * good).astype(int) + rng.integers(0, 30, n)
+actionable = [f"x{i}" for i in range(9)]
+rules = cr.discover(table, **question, actionable=actionable, max_length=3, k=20, n_jobs=1, progress=False,
+                    checkpoint=sys.argv[2] or None)
+if rules.stopped == "interrupted":
+    sys.exit(3)
+print(json.dumps([[rule.text, rule.value.hex(), rule.n_covered, rule.effect.hex()] for rule in rules]))
+"""
+
+
+def start(kind: str, path: Path | str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SCRIPT, json.dumps(QUESTIONS[kind]), str(path)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ.copy())
+
+
+@cache
+def expected(kind: str) -> tuple[str, float]:
+    """Return the answer of a search that nobody stops, and how long it takes."""
+    begun = time.monotonic()
+    answer, said = start(kind, "").communicate()
+    assert answer, said
+    return answer, time.monotonic() - begun
+
+
+@settings(
+    max_examples=examples(1, 5),
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+    deadline=None,
+)
+@given(
+    st.sampled_from([*QUESTIONS] if LONG else ["pooled"]),
+    st.lists(
+        st.tuples(st.floats(0.1, 1), st.sampled_from(["SIGKILL", "SIGKILL", "SIGINT", "SIGTERM"])),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_a_killed_search_goes_on_to_the_same_answer(kind: str, kills: list[tuple[float, str]]) -> None:
+    answer, seconds = expected(kind)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "search.ckpt"
+        for share, number in kills:
+            process = start(kind, path)
+            try:
+                process.wait(share * seconds)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.Signals[number])
+            process.communicate(timeout=60)
+            event(f"{number}, {'with' if path.exists() else 'without'} a checkpoint")
+        found, said = start(kind, path).communicate(timeout=120)
+        assert found == answer, said
+        assert [each.name for each in Path(folder).iterdir()] == ["search.ckpt"]

@@ -1,0 +1,87 @@
+"""Bounds that hold for all rules of a list at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import causalrules as cr
+from causalrules.exceptions import OptionError
+from causalrules.trust import repeat
+from causalrules.trust.evidence import Simultaneous
+from causalrules.trust.resample import permuted
+from populations import benchmark
+from strategies import noise
+
+
+def bound_of(rule: cr.RuleResult) -> Simultaneous:
+    assert rule.evidence is not None
+    assert rule.evidence.simultaneous is not None
+    return rule.evidence.simultaneous
+
+
+def test_bounds_come_from_the_largest_ratios_of_shuffled_tables() -> None:
+    columns, times = noise(3, n=80), 19
+    asked: dict[str, Any] = {"control": "z", "actionable": [f"x{i}" for i in range(4)]}
+    rules = cr.discover(columns, "y", **asked, k=3, max_length=1, max_bins=3).simultaneous(times, seed=2, n_jobs=2)
+    problem = rules.problem
+    assert problem is not None
+    every = [(proposition,) for proposition in problem.language.propositions]
+    largest = []
+    for place in range(times):
+        shuffled = permuted(problem, repeat.generator(2, "simultaneous", place))
+        measured = cr.evaluate({**columns, "y": shuffled.outcome}, every, "y", **asked)
+        largest.append(max(replace(rule, beta=rules[0].beta).ratio for rule in measured))
+    factor = max(largest)  # the 19th of 19: 0.95 · 20
+    for rule in rules:
+        covered, failing, everything = rule.sides
+        weight = everything.n / everything.n.sum()
+        share = everything.total / everything.n
+        each = weight**2 * share * (1 - share)
+        plain, shrunk = (np.sum(each * (1 / (covered.n + k) + 1 / (failing.n + k))) for k in (0, 2))
+        known = bound_of(rule)
+        assert known.reach == pytest.approx(factor * rule.margin * np.sqrt(plain) / shrunk)
+        assert known.reach is not None
+        expected = rule.effect - known.reach * max(rule.standard_error, np.sqrt(plain))
+        assert known.bound == pytest.approx(max(-1, expected))
+
+
+def test_all_bounds_hold_at_once_where_naive_ones_do_not() -> None:
+    population = benchmark().Population()
+    together = naive = 0
+    tables = 25
+    for seed in range(tables):
+        columns = population.sample(600, np.random.default_rng([41, seed]))
+        rules = cr.discover(columns, "y", control="z", max_length=1, k=4, n_jobs=1).simultaneous(19, seed)
+        truths = [population.true_effect(rule) for rule in rules]
+        bounds = [bound_of(rule).bound for rule in rules]
+        together += all(bound is not None and bound <= truth for bound, truth in zip(bounds, truths, strict=True))
+        naive += all(rule.interval_at(0.9).low <= truth for rule, truth in zip(rules, truths, strict=True))
+    assert together >= 21  # 95 % of 25 are at least this with probability 99 %
+    assert naive < together
+
+
+@pytest.mark.parametrize("options", [{"direction": "decrease"}, {"estimator": "reliable"}, {"beta": 1.5}])
+def test_bounds_of_other_questions(options: dict[str, Any]) -> None:
+    columns: dict[str, Any] = noise(1, n=300) | {"group": np.arange(300) // 3}
+    for groups in (None, "group"):
+        rules = cr.discover(columns, "y", control="z", k=2, max_length=1, groups=groups, **options).simultaneous(19)
+        for rule in rules:
+            known = bound_of(rule)
+            assert known.bound is not None
+            assert (known.bound > rule.effect) == ("direction" in options)
+            assert known.permutations == 19
+        assert cr.RuleSet.from_json(rules.to_json()) == rules
+        assert replace(rules, library="dict").to_frame()["simultaneous_bound"] == [
+            bound_of(rule).bound for rule in rules
+        ]
+
+
+def test_nothing_to_compare_has_no_bound_and_too_few_permutations_are_told() -> None:
+    rules = cr.discover({"x": [False, True] * 3, "z": ["a", "b"] * 3, "y": [1, 0] * 3}, "y", control="z")
+    assert bound_of(rules.simultaneous(19)[0]).bound is None
+    with pytest.raises(OptionError, match=r"permutations = 10: a confidence of 0\.95 needs at least 19"):
+        rules.simultaneous(10)
