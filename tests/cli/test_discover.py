@@ -505,7 +505,9 @@ def test_the_demo_prints_code_and_a_command_that_give_what_it_shows(tmp_path, mo
     assert program == "causalrules"
     assert rules_of(run(*words).stdout) == rules_of(titanic)
     (best,) = [line.split() for line in kidney.splitlines() if "treatment = A" in line]
-    assert best[5:7] == ["0.0537", "−0.0457"]  # Simpson: adjusted up, marginal down
+    assert best[4] == "5.4"  # Simpson: adjusted up
+    assert (tmp_path / "cr-demo" / "report.html").is_file()
+    assert "cr-demo/report.html" in demo.splitlines()[-1]
 
 
 def rules_of(printed: str) -> list[str]:
