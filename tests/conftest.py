@@ -1,6 +1,7 @@
 """What every test may rely on, on any machine and with any number of workers."""
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -9,3 +10,6 @@ os.environ["COLUMNS"] = "100"
 # No timing in tests: a busy machine is not a failure.
 settings.register_profile("causalrules", deadline=None)
 settings.load_profile("causalrules")
+# A shell's background jobs ignore Ctrl-C, and so would what the tests start; they send it on purpose.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

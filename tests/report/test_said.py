@@ -83,7 +83,7 @@ def test_noise_is_called_noise(form: str, direction: str) -> None:
 
 
 def test_noise_is_not_supported() -> None:
-    rules = cr.discover(noise(0), "y", control="z", k=2).trust(39, 4, 2)
+    rules = cr.discover(noise(0), "y", control="z", k=2, similarity=None).trust(39, 4, 2)
     assert all(rule.ratio < 1 and rule.value < 0 for rule in rules)
     assert [rule.verdict.evidence for rule in rules] == ["not supported"] * 2
     assert "(single-step, " in terminal.text(rules, explain=True)
@@ -142,3 +142,19 @@ def test_the_call_and_the_command_of_a_report_repeat_the_result(
         assert ran.exit_code == 0, ran.output
         again = cr.RuleSet.from_json(ran.stdout)
         assert (again.rules, again.question) == (rules.rules, rules.question)
+
+
+@pytest.mark.parametrize(
+    ("trusted", "method", "option"),
+    [
+        ({"permutations": 19, "replicates": 4, "splits": 2}, "trust", ["--trust", "--permutations=19"]),
+        ({"permutations": 19}, "significance", ["--permutations=19"]),
+    ],
+)
+def test_the_evidence_is_repeated_too(trusted: dict[str, int], method: str, option: list[str]) -> None:
+    rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1)
+    rules = getattr(rules, method)(**trusted)
+    made: dict[str, Any] = {"data": cr.datasets.kidney_stones()}
+    exec(reproduce.call(rules), made)
+    assert made["rules"].rules == rules.rules
+    assert [word for word in shlex.split(reproduce.command(rules)) if word[:4] in ("--tr", "--pe")] == option

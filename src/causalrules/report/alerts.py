@@ -110,10 +110,10 @@ def _methods(rule: RuleResult) -> Alert | None:
     found = None if rule.evidence is None else rule.evidence.doubly_robust
     if found is None or found.agrees:
         return None
-    robust = with_interval(found.effect, found.low, found.high, rule.is_mean)
-    stratified = difference(found.strata, rule.is_mean)
+    said = with_interval(found.effect, found.low, found.high, rule.is_mean)
     return Alert(
-        "Methods disagree", f"The doubly robust estimate, {robust}, does not cover that in the strata, {stratified}."
+        "Methods disagree",
+        f"The doubly robust estimate, {said}, does not cover the strata's, {difference(found.strata, rule.is_mean)}.",
     )
 
 

@@ -16,7 +16,7 @@ _CLAIM = {"by design": "good", "identified": "good", "unchecked": "caution", "no
 _MEANING = {
     "by design": "an effect, as its columns are assigned at random",
     "identified": "an effect, if the causal graph is right",
-    "unchecked": "an association; acting on it assumes that nothing hidden causes both sides",
+    "unchecked": "an association; acting on it assumes no hidden common cause",
     "not identified": "an association, by the causal graph",
 }
 

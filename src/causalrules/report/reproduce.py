@@ -13,6 +13,9 @@ from causalrules.question import differing, flag
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
 
+# The defaults of `RuleSet.trust`.
+_DEFAULTS = {"permutations": 999, "replicates": 100, "splits": 5, "seed": 0}
+
 
 def call(rules: RuleSet) -> str:
     """Return the call of `discover` or `evaluate` in Python."""
@@ -26,7 +29,9 @@ def call(rules: RuleSet) -> str:
     what = f"cr.discover(\n    {source},\n"
     if rules.stopped == "evaluated":
         what = f"cr.evaluate(\n    {source},\n    {[rule.text for rule in rules]!r},\n"
-    return f"import causalrules as cr\n\nrules = {what}{lines})"
+    method, options = _trusted(rules)
+    given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    return f"import causalrules as cr\n\nrules = {what}{lines})" + (f".{method}({given})" if method else "")
 
 
 def command(rules: RuleSet) -> str:
@@ -39,7 +44,32 @@ def command(rules: RuleSet) -> str:
     if rules.graph is not None:
         words.append(f"--graph={rules.graph.to_dagitty()}")
         words += [] if rules.admissibility else ["--allow-inadmissible"]
+    method, options = _trusted(rules)
+    words += ["--trust"] if method == "trust" else []
+    if "permutations" in options or method == "significance":
+        words.append(f"--permutations={options.get('permutations', _DEFAULTS['permutations'])}")
     return shlex.join([*words, "--", rules.source or "data.csv"])
+
+
+def _trusted(rules: RuleSet) -> tuple[str, dict[str, int]]:
+    """Return the method that computed the evidence, and its arguments that differ from the defaults."""
+    evidence = rules.evidence
+    if evidence is None or evidence.permutation is None:
+        return "", {}
+    run, stability, honest = evidence.permutation, evidence.stability, evidence.honest
+    asked = {"permutations": run.asked, "seed": run.seed}
+    if stability is not None:
+        asked["replicates"] = stability.asked
+    if honest is not None and honest.source == "forward chaining":
+        asked["splits"] = honest.asked
+    complete = stability is not None or (rules.stopped == "evaluated" and _has_sensitivity(rules))
+    return "trust" if complete else "significance", {
+        name: value for name, value in asked.items() if value != _DEFAULTS[name]
+    }
+
+
+def _has_sensitivity(rules: RuleSet) -> bool:
+    return any(rule.evidence is not None and rule.evidence.sensitivity is not None for rule in rules)
 
 
 def _asked(rules: RuleSet) -> Iterator[tuple[str, Option, Any]]:

@@ -278,7 +278,8 @@ def _headline(rules: RuleSet, lead: int | None) -> tuple[str, str]:
     if lead is None:
         if not rules:
             return "", "No rule was found"
-        return "", f"{'The rule does not stand' if len(rules) == 1 else 'No rule stands'} out from chance"
+        named = rules.stopped == "evaluated" and len(rules) == 1
+        return "", f"{'The rule does not stand' if named else 'No rule stands'} out from chance"
     return wording.headline(rules[lead], rules)
 
 

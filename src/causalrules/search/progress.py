@@ -111,25 +111,27 @@ def numbers(progress: Progress, in_words: Callable[[tuple[int, ...]], str] = str
     """Format the progress of a search. Best and gap add up to the bound; the rest of a list may still be open.
 
     >>> numbers(Progress(3.21, best=0.5, upper_bound=0.75, gap=0.25, nodes=12345, conditions=(4,)), lambda _: "x ≤ 1")
-    '3 s · best 0.5000, x ≤ 1 · bound 0.7500 · gap 0.2500'
+    '3 s · best 0.5000 · bound 0.7500 · gap 0.2500 · x ≤ 1'
     >>> numbers(Progress(3.21, best=0.5, upper_bound=0.5, gap=0.1, nodes=12345, conditions=(4,)), lambda _: "x ≤ 1")
-    '3 s · best 0.5000, x ≤ 1 · proven best · last of the list open by 0.1000'
+    '3 s · best 0.5000 · proven best · last of the list open by 0.1000 · x ≤ 1'
     """
     elapsed = f"{progress.seconds:.0f} s"
     if progress.best is None:
         return f"{elapsed} · no rule yet · {counted(progress.nodes, 'node')}"
-    rule = printable(in_words(progress.conditions))
-    found = f"{elapsed} · best {progress.best:.4f}, {rule if len(rule) <= _MOST_RULE else rule[: _MOST_RULE - 1] + '…'}"
-    if math.isinf(progress.upper_bound):
-        return f"{found} · no bound yet"
+    said = [elapsed, f"best {progress.best:.4f}"]
     # What is shown must subtract as it is shown.
     gap = round(progress.upper_bound, 4) - round(progress.best, 4)
-    if gap > 0:
-        return f"{found} · bound {progress.upper_bound:.4f} · gap {gap:.4f}"
-    still_open = (
-        "" if math.isinf(progress.gap) or not progress.gap else f" · last of the list open by {progress.gap:.4f}"
-    )
-    return f"{found} · proven best{still_open}"
+    if math.isinf(progress.upper_bound):
+        said.append("no bound yet")
+    elif gap > 0:
+        said += [f"bound {progress.upper_bound:.4f}", f"gap {gap:.4f}"]
+    else:
+        said.append("proven best")
+        if progress.gap and not math.isinf(progress.gap):
+            said.append(f"last of the list open by {progress.gap:.4f}")
+    rule = printable(in_words(progress.conditions))  # last, where a narrow terminal cuts it
+    said.append(rule if len(rule) <= _MOST_RULE else rule[: _MOST_RULE - 1] + "…")
+    return " · ".join(said)
 
 
 def _bar() -> rich.progress.Progress:
