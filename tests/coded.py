@@ -1,4 +1,4 @@
-"""Coded rows as the core takes them, and its answers beside those of the brute force."""
+"""Coded tables in the core: pack them, search them, and compare with the brute force."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def batch(table: oracle.Coded, levels: Sequence[float], rows: Sequence[int]) -> 
 
 def options(table: oracle.Coded, levels: Sequence[float]) -> dict[str, Any]:
     missing = "unknown" if table.unknown else "false"
-    return {"levels": levels, "missing": missing, "reference": table.reference is not None}
+    return {"levels": levels, "missing": missing}
 
 
 def pack(coded: CodedTable, rows: Sequence[int] | None = None, sizes: bool = False) -> _native.PackedTable:
@@ -37,7 +37,16 @@ def pack(coded: CodedTable, rows: Sequence[int] | None = None, sizes: bool = Fal
     first = [_native.Batch(part.strata, part.outcomes, part.weights, [])] if sizes else None
     column, low, high = zip(*table.conditions, strict=True)
     return _native.PackedTable(
-        column, low, high, len(table.columns), n_strata, [part], max_weight=3, sizes=first, **options(table, levels)
+        column,
+        low,
+        high,
+        len(table.columns),
+        n_strata,
+        [part],
+        max_weight=3,
+        sizes=first,
+        reference=table.codes,
+        **options(table, levels),
     )
 
 
@@ -49,7 +58,8 @@ def in_parts(coded: CodedTable, n_parts: int) -> _native.RemoteTable:
         return _native.put_together(question, [part.answer(question, length) for part in parts])
 
     column, low, high = zip(*table.conditions, strict=True)
-    return _native.RemoteTable(ask, column, low, high, n_strata, 2, **options(table, levels))
+    reference = table.reference is not None
+    return _native.RemoteTable(ask, column, low, high, n_strata, 2, reference=reference, **options(table, levels))
 
 
 def run(packed: _native.Packed, question: dict[str, Any], threads: int = 1) -> list[tuple[float, tuple[int, ...]]]:
@@ -68,6 +78,14 @@ def possible(question: dict[str, Any], levels: Sequence[float]) -> dict[str, Any
     if estimator != "pooled" and isinstance(beta, list):
         beta = beta[-1]
     return question | {"estimator": estimator, "beta": beta}
+
+
+def expect(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule]:
+    table, _, n_strata = coded
+    about_rules = {name: question[name] for name in ("estimator", "beta", "max_length", "margin_scale")}
+    rules = oracle.coded_rules(table, n_strata=n_strata, **about_rules)
+    about_list = {name: question[name] for name in ("k", "min_rows", "redundant")}
+    return [rule for rule in oracle.coded_top_k(table, rules, **about_list) if rule.value >= question["floor"]]
 
 
 def agree(found: Sequence[tuple[float, tuple[int, ...]]], expected: Sequence[oracle.CodedRule]) -> None:

@@ -159,15 +159,20 @@ def test_a_cut_calibration_keeps_its_promise(
     # Of ten, the sixth smallest at 50 %; if one counts as the largest, that is the sixth of the nine others.
     sixth = calibrate(problem, options, confidence=0.6, permutations=9)
     done = 0
-    permuted = resample.permuted
+    shuffling = resample.shuffling
 
-    def counted(*arguments: Any) -> Any:
-        nonlocal done
-        ends_after(0 if done == 9 else 10**6)
-        done += 1
-        return permuted(*arguments)
+    def counting(*given: Any) -> Any:
+        shuffle = shuffling(*given)
 
-    monkeypatch.setattr(calibration, "permuted", counted)
+        def counted(*arguments: Any) -> Any:
+            nonlocal done
+            ends_after(0 if done == 9 else 10**6)
+            done += 1
+            return shuffle(*arguments)
+
+        return counted
+
+    monkeypatch.setattr(calibration, "shuffling", counting)
     cut = calibrate(problem, options, confidence=0.5, permutations=19, time_limit=LIMIT)
     assert (cut.permutations, cut.asked, cut.cut_short, cut.value) == (10, 19, 1, None)
     assert cut.beta == sixth.beta

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,16 +16,8 @@ from numpy.typing import NDArray
 import oracle
 from causalrules.exceptions import CausalRulesError
 from causalrules.search import core as _native
-from coded import CodedTable, agree, in_parts, pack, possible, run
+from coded import CodedTable, agree, expect, in_parts, pack, possible, run
 from strategies import coded_questions, coded_tables
-
-
-def expect(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule]:
-    table, _, n_strata = coded
-    about_rules = {name: question[name] for name in ("estimator", "beta", "max_length", "margin_scale")}
-    rules = oracle.coded_rules(table, n_strata=n_strata, **about_rules)
-    about_list = {name: question[name] for name in ("k", "min_rows", "redundant")}
-    return [rule for rule in oracle.coded_top_k(table, rules, **about_list) if rule.value >= question["floor"]]
 
 
 @settings(max_examples=600, deadline=None)
@@ -31,6 +25,51 @@ def expect(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule
 def test_the_search_finds_what_the_brute_force_finds(coded: CodedTable, question: dict[str, Any], threads: int) -> None:
     question = possible(question, coded[1])
     agree(run(pack(coded), question, threads), expect(coded, question))
+
+
+def drawn(random: Random) -> tuple[CodedTable, dict[str, Any]]:
+    """A small table and a question to the pooled estimator, without hypothesis and so many times faster."""
+    n, n_levels, n_strata = random.randint(2, 16), random.choice([2, 2, 3, 5, 40]), random.randint(1, 6)
+    levels = [level / (n_levels - 1) for level in range(n_levels)]
+    columns, conditions = [], []
+    for index in range(random.randint(1, 3)):
+        largest, least = random.randint(1, 2), random.choice([-1, 0])
+        columns.append([random.randint(least, largest) for _ in range(n)])
+        conditions += [(index, code, code) for code in range(largest + 1)]
+        conditions += [(index, 0, code) for code in range(largest) if random.random() < 0.3]
+    compared = random.choice(["all", "unknown", "unknown", "reference"])
+    is_reference = compared == "reference"
+    code = random.randint(0, 2)
+    table = oracle.Coded(
+        strata=[random.randrange(n_strata) for _ in range(n)],
+        target=[random.choice(levels) for _ in range(n)],
+        columns=columns,
+        conditions=conditions,
+        weights=[random.randint(0, 3) for _ in range(n)] if random.random() < 0.2 else [1] * n,
+        unknown=compared == "unknown",
+        reference=frozenset(i for i in range(n) if random.random() < 0.4) if is_reference else None,
+        codes=(random.randrange(len(columns)), code, code) if is_reference else None,
+    )
+    by_length = sorted(random.choice([0.0, 0.1, 1.0, 2.0, 5.0]) for _ in range(random.randint(1, 4)))
+    question = {
+        "estimator": "pooled",
+        "beta": random.choice([0.0, 0.5, 2.0, 5.0, by_length, by_length]),
+        "k": random.randint(1, 10),
+        "max_length": random.choice([None, 1, 2, 3]),
+        "min_rows": random.choice([0, 0, 2, 5]),
+        "redundant": random.random() < 0.5,
+        "margin_scale": random.choice([1.0, 1.0, 0.5, 2.0]),
+        "floor": random.choice([-math.inf, -100.0, 0.0123]),
+    }
+    return (table, levels, n_strata), question
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_pooled_estimator_on_many_small_tables(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(300):
+        coded, question = drawn(random)
+        agree(run(pack(coded), question), expect(coded, question))
 
 
 @settings(max_examples=60, deadline=None)
@@ -61,8 +100,7 @@ def test_counts_of_covered_and_failing_rows(coded: CodedTable, data: st.DataObje
     table, levels, n_strata = coded
     rule = data.draw(st.lists(st.integers(0, len(table.conditions) - 1), max_size=3))
     everything = table.everything
-    covered = everything - (table.reference or frozenset())
-    may_be = everything if table.reference is None else covered
+    covered = may_be = everything
     for index in rule:
         holds, may_hold = table.sets(table.conditions[index])
         covered, may_be = covered & holds, may_be & may_hold
@@ -239,7 +277,7 @@ def test_rules_are_compared_with_reference_rows_only() -> None:
     arm = [0] * 10 + [1] * 10 + [2] * 10
     outcome = [1.0] * 2 + [0.0] * 8 + [1.0] * 5 + [0.0] * 5 + [1.0] * 9 + [0.0]
     table = oracle.Coded([0] * 30, outcome, [arm], [(0, 1, 1), (0, 2, 2), (0, 1, 2)], [1] * 30,
-                         reference=frozenset(range(10)))  # fmt: skip
+                         reference=frozenset(range(10)), codes=(0, 0, 0))  # fmt: skip
     found = run(pack((table, [0.0, 1.0], 1)), {"estimator": "plugin", "beta": 0.0, "k": 3})
     assert [conditions for _, conditions in found] == [(1,), (2,), (0,)]
     assert [value for value, _ in found] == pytest.approx([0.9 - 0.2, 0.7 - 0.2, 0.5 - 0.2], abs=1e-10)

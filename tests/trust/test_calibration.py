@@ -14,6 +14,7 @@ import causalrules as cr
 import oracle
 from causalrules.exceptions import OptionError
 from causalrules.question import Question
+from causalrules.report.terminal import text
 from causalrules.report.trust_words import obtained
 from causalrules.trust import repeat
 from causalrules.trust.calibration import calibrate
@@ -86,7 +87,8 @@ def test_discover_says_which_beta_and_what_it_cost() -> None:
     assert calibration.value == pytest.approx(rules[0].value)
     usual = cr.discover(columns, "y", control="z", k=1, max_length=1, beta=calibration.usual_beta)
     assert calibration.usual_value == pytest.approx(usual[0].value)
-    assert f"β = {calibration.beta:g}, calibrated: on shuffled data" in str(rules).replace("\n", " ")
+    said = text(rules, explain=True).replace("\n", " ")
+    assert f"β = {calibration.beta:g}, calibrated: on shuffled data" in said
 
 
 def test_both_values_are_named_with_their_beta() -> None:

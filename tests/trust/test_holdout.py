@@ -205,7 +205,7 @@ def test_cross_fitting_measures_each_block_with_the_rows_before_it(unknown: bool
     columns["y"] = columns["y"] | (np.array(columns["x1"]) > 0.9)
     if unknown:
         columns["x1"] = [None if i % 7 == 0 else value for i, value in enumerate(columns["x1"])]
-    rules = cr.discover(columns, "y", control="z", k=2, max_length=1)
+    rules = cr.discover(columns, "y", control="z", k=2, max_length=1, similarity=None)
     fitted = rules.cross_fit(3, seed=5)
     problem = rules.problem
     assert problem is not None
@@ -301,7 +301,7 @@ def test_an_effect_that_speaks_for_fewer_rows_says_so(how: str) -> None:
     """Few of the small strata have both sides among the held-out rows, though most do in the table."""
     columns = uneven(400)
     holdout = {"cross-fitting": None, "holdout": 0.2, "second table": uneven(2000, seed=1)}[how]
-    rules = cr.discover(columns, "y", control="z", k=1, max_length=1, holdout=holdout)
+    rules = cr.discover(columns, "y", control="z", k=1, max_length=1, holdout=holdout, adjust="strata")
     rules = (rules if holdout is not None else rules.cross_fit(5)).trust(19, 2)
     rule = rules[0]
     assert rule.overlap > 0.9

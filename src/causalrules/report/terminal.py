@@ -154,9 +154,10 @@ def _trust(rules: RuleSet, width: int, explain: bool) -> list[str]:
     """Return the evidence as a table, and below each rule that is not supported why it is not."""
     from causalrules.report import trust_words
 
+    how = _wrapped(trust_words.obtained(rules) if explain else trust_words.cut_short(rules), width)
     table = trust_words.table(rules)
     if not table:
-        return []
+        return how
     widths = [max(map(columns, column)) for column in zip(*table, strict=True)]
     lines = ["Trust (intervals ignore the search, except on held-out rows)"]
     for place, row in enumerate(table):
@@ -164,7 +165,7 @@ def _trust(rules: RuleSet, width: int, explain: bool) -> list[str]:
         margin = " " * (widths[0] + 2)
         for why in trust_words.why_not(rules[place - 1], rules) if place else []:
             lines += [margin + line for line in wrap(printable(why), width - len(margin), 2)]
-    return [*lines, *(_wrapped(trust_words.obtained(rules), width) if explain else [])]
+    return [*lines, *how]
 
 
 def _explained(rules: RuleSet) -> list[str]:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
     from causalrules.trust.evidence import Calibration, ConditionStability, HonestEffect, HonestRun
 
+_LIMIT = "the time limit ended"
+
 
 def lines(rules: RuleSet) -> list[str]:
     """Say how far the rules can be trusted, a line each, and how that was found; empty without evidence."""
@@ -86,6 +88,11 @@ def condition_cells(condition: ConditionStability) -> tuple[str, str, str]:
     return condition.condition, percent(condition.share, 0), cut_points
 
 
+def cut_short(rules: RuleSet) -> list[str]:
+    """Say what a time limit kept from being computed."""
+    return [sentence for sentence in obtained(rules) if _LIMIT in sentence]
+
+
 def obtained(rules: RuleSet) -> list[str]:
     """Say how the evidence was obtained."""
     evidence = rules.evidence
@@ -120,7 +127,9 @@ def obtained(rules: RuleSet) -> list[str]:
 
 
 def _honest(honest: HonestEffect, is_mean: bool) -> str:
-    return with_interval(honest.effect, honest.low, honest.high, is_mean).replace(" points", "")
+    share = percent(honest.overlap, 0)
+    for_whom = "" if honest.effect is None or share == "100 %" else f" for {share} of them"
+    return with_interval(honest.effect, honest.low, honest.high, is_mean).replace(" points", "") + for_whom
 
 
 def _calibration(calibration: Calibration, noun: str, is_mean: bool) -> str:
@@ -153,8 +162,8 @@ def _samples(rules: RuleSet) -> str:
 
 
 def _of(done: int, asked: int, what: str) -> str:
-    return f"{done:,} {what}" if done == asked else f"{done:,} of {asked:,} {what} (the time limit ended the rest)"
+    return f"{done:,} {what}" if done == asked else f"{done:,} of {asked:,} {what} ({_LIMIT} the rest)"
 
 
 def _cut_short(count: int, taken: str) -> str:
-    return f"; the time limit ended {count:,} of them early, which count as {taken}" if count else ""
+    return f"; {_LIMIT} {count:,} of them early, which count as {taken}" if count else ""
