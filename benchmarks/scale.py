@@ -23,7 +23,14 @@ import numpy as np
 
 FILES = 10
 # The paper's estimator and comparison, which the figures were measured with.
-RELIABLE: dict[str, Any] = {"estimator": "reliable", "beta": 2.0, "missing": "false", "control_bins": 4}
+RELIABLE: dict[str, Any] = {
+    "estimator": "reliable",
+    "beta": 2.0,
+    "missing": "false",
+    "similarity": None,
+    "adjust": "strata",
+    "control_bins": 4,
+}
 QUESTION: dict[str, Any] = {
     "target": "y",
     "outcome": 1,

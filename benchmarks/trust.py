@@ -28,7 +28,14 @@ from causalrules.trust.repeat import exact
 
 Columns = dict[str, Any]
 # The paper's estimator and comparison, which the figures were measured with.
-RELIABLE: dict[str, Any] = {"estimator": "reliable", "beta": 2.0, "missing": "false", "control_bins": 4}
+RELIABLE: dict[str, Any] = {
+    "estimator": "reliable",
+    "beta": 2.0,
+    "missing": "false",
+    "similarity": None,
+    "adjust": "strata",
+    "control_bins": 4,
+}
 DATA = Path(os.environ.get("CAUSALRULES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 LEVEL = 0.05
 

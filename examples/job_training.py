@@ -40,7 +40,9 @@ def people(path: Path) -> list[dict[str, float]]:
 def of_training(rows: list[dict[str, float]], control: tuple[str, ...] = ()) -> cr.RuleResult:
     """The rule "was trained" and its effect on having any earnings in 1978."""
     table: dict[str, Any] = {name: [row[name] for row in rows] for name in COLUMNS}
-    rules = cr.discover(table, target="re78", outcome="> 0", actionable="treat", control=control)
+    rules = cr.discover(
+        table, target="re78", outcome="> 0", actionable="treat", control=control, adjust="strata", similarity=None
+    )
     (trained,) = [rule for rule in rules if str(rule) == TRAINED]
     low, high = trained.interval()
     print(

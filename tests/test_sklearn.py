@@ -84,7 +84,7 @@ def test_an_unknown_parameter_is_an_error() -> None:
         cr.CausalRules(bta=1)
     with pytest.raises(OptionError, match="no parameter 'bta'; did you mean 'beta'"):
         cr.CausalRules().set_params(bta=1)
-    with pytest.raises(OptionError, match="no parameter 'xyz'; the parameters are actionable, allow_"):
+    with pytest.raises(OptionError, match="no parameter 'xyz'; the parameters are actionable, adjust, allow_"):
         cr.CausalRules().set_params(xyz=1)
     # A value is checked by fit(), as is usual in scikit-learn.
     with pytest.raises(OptionError, match="k = 0: give a whole number"):

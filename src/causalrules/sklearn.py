@@ -104,7 +104,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     >>> y = X.pop("survived")
     >>> model = cr.CausalRules(k=2, actionable=["class", "sex"]).fit(X, y)
     >>> model.get_feature_names_out().tolist()
-    ['class ≤ 2 ∧ sex = female', 'class ≤ 1 ∧ sex = female']
+    ['class ≤ 2 ∧ sex = female', 'class = 2 ∧ sex = female']
     >>> model.transform(X).sum(axis=0).tolist()
     [170, 94]
     """
@@ -198,7 +198,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         >>> y = X.pop("survived")
         >>> model = cr.CausalRules(k=2, actionable=["class", "sex"]).fit(X, y)
         >>> model.transform(X)[:2].tolist()
-        [[False, False], [True, True]]
+        [[False, False], [True, False]]
         """
         rules, table = self._fitted, read(self._checked(X))
         covered = [rule.covers(table) for rule in rules]

@@ -226,7 +226,8 @@ def noise(n_rows: int = 2000, n_columns: int = 12) -> pd.DataFrame:
 def test_time_limits_and_interrupts_end_it(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_native.RemoteSearch, "patience", 0.2)
     frame = dd.from_pandas(noise(), npartitions=2)
-    stopped = cr.discover(frame, "y", time_limit=2, client=client)  # of which the cluster may need half to begin
+    # Of the time limit, the cluster may need half to begin.
+    stopped = cr.discover(frame, "y", time_limit=2, client=client, similarity=None)
     assert stopped.stopped == "time limit"
     assert len(stopped) == 10
 

@@ -159,7 +159,7 @@ def test_everything_at_once(trusted: RuleSet) -> None:
     assert verdict.basis == "permutations"
     assert not verdict.doubts
     assert not verdict.strong  # without a graph nothing is
-    assert len(verdict.reasons) == 4
+    assert len(verdict.reasons) == 5
     assert first.p_value == pytest.approx(0.01)
     text = " ".join(str(trusted).split())
     for words in (

@@ -501,7 +501,7 @@ class RuleSet(Sequence[RuleResult]):
         --------
         >>> import causalrules as cr
         >>> rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1).balance()
-        >>> rules[0].balance()["strata"]
+        >>> [round(abs(each), 9) for each in rules[0].balance()["strata"]]
         [0.0, 0.0]
         """
         from causalrules.trust import balance
@@ -578,7 +578,8 @@ class RuleSet(Sequence[RuleResult]):
         Examples
         --------
         >>> import causalrules as cr
-        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=3)
+        >>> passengers = cr.datasets.titanic()
+        >>> rules = cr.discover(passengers, "survived", actionable=["class", "sex"], k=3, similarity=None)
         >>> [group.leader.text for group in rules.groups()]
         ['class ≤ 2 ∧ sex = female']
         """
@@ -631,6 +632,7 @@ class RuleSet(Sequence[RuleResult]):
         ...     print(f"{rule.coverage:.0%} {rule.text}")
         19% class ≤ 2 ∧ sex = female
         35% sex = female
+        45% class ≤ 2
         """
         from causalrules.result import ideas
 
