@@ -106,7 +106,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     >>> model.get_feature_names_out().tolist()
     ['class ≤ 2 ∧ sex = female', 'class = 2 ∧ sex = female']
     >>> model.transform(X).sum(axis=0).tolist()
-    [170, 94]
+    [170, 76]
     """
 
     rules_: RuleSet
