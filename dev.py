@@ -62,12 +62,17 @@ def demo(*arguments: str) -> None:
 
 
 def test(*arguments: str) -> None:
-    """All tests, of the core and of the package, with coverage; with arguments only those of pytest, without."""
+    """All tests, of the core and of the package; arguments are pytest's."""
     setup()
     # In debug, where arithmetic that overflows is an error.
     run("cargo", "test", "--quiet", cwd=ROOT / "native")
-    # A part of the tests covers a part of the code: the floor in pyproject.toml is for all of them.
-    run(PYTHON, "-m", "pytest", "-n", "auto", *(arguments or ["--cov", "--cov-report=term:skip-covered"]))
+    run(PYTHON, "-m", "pytest", "-n", "auto", *arguments)
+
+
+def coverage() -> None:
+    """All tests of the package, slower, and which of its branches they cover: an error below the floor."""
+    setup()
+    run(PYTHON, "-m", "pytest", "-n", "auto", "--cov", "--cov-report=term:skip-covered")
 
 
 def npm(*arguments: object) -> None:
@@ -164,6 +169,7 @@ CHORES: dict[str, Callable[..., None]] = {
     "setup": setup,
     "demo": demo,
     "test": test,
+    "coverage": coverage,
     "lint": lint,
     "paper": paper,
     "paper-quick": paper_quick,
