@@ -235,7 +235,7 @@ def test_time_limits_and_interrupts_end_it(client: Any, monkeypatch: pytest.Monk
         # From another thread, while the main thread waits for the next step.
         threading.Timer(0.05, _thread.interrupt_main).start()
 
-    stopped = cr.discover(frame, "y", progress=interrupt, client=client)
+    stopped = cr.discover(frame, "y", progress=interrupt, client=client, similarity=None)
     assert stopped.stopped == "interrupted"
     assert len(stopped) == 10
     assert not stopped.optimal

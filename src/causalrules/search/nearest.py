@@ -48,24 +48,36 @@ def ratio_of(packed: Packed, comparison: Comparison, question: Question, conditi
 
 def best_ratio(ratio: Ratio, question: Question, run: Run, least: float = 0.0) -> float:
     """Return the largest effect over margin of any rule, if it reaches `least`; else −inf."""
+    return _best(ratio, question, run, least)[0]
+
+
+def _best(
+    ratio: Ratio, question: Question, run: Run, least: float
+) -> tuple[float, list[tuple[float, tuple[int, ...]]]]:
+    """Return the largest effect over margin, and the rule that has it, if it reaches `least`."""
     best, factor = -math.inf, least
+    rule: list[tuple[float, tuple[int, ...]]] = []
     one = question.changed(k=1, redundant=True)
     while True:
-        found = run(one, 0.0, max(factor - _CLOSE, 0.0)).rules
+        found = list(run(one, 0.0, max(factor - _CLOSE, 0.0)).rules)
         reached = ratio(found[0][1]) if found else -math.inf
         if reached <= best + _CLOSE or reached < factor - 2 * _CLOSE:
-            return best
-        best = factor = reached
+            return best, rule
+        best, factor, rule = reached, reached, found
 
 
 def nearest(ratio: Ratio, question: Question, found: Found, run: Run) -> Found:
     """Return the rules nearest to standing out instead of those found, if none of these does."""
     if not isinstance(question.beta, tuple) or not found.optimal or not found.rules or found.rules[0][0] > 0:
         return found
-    best = best_ratio(ratio, question, run)
+    best, first = _best(ratio, question, run, 0.0)
     again = run(question, -math.inf, max(best, 0.0))
     if not again.optimal:
         return found
-    ratios = [ratio(conditions) for _, conditions in again.rules]
+    rules = list(again.rules)
+    if question.redundant and first and first[0][1] not in {conditions for _, conditions in rules}:
+        # At this factor it has the value 0, which a rule without effect and margin has too.
+        rules = [*first, *rules][: max(len(rules), 1)]
+    ratios = [ratio(conditions) for _, conditions in rules]
     order = sorted(range(len(ratios)), key=lambda place: (-ratios[place], place))
-    return replace(found, rules=tuple(again.rules[place] for place in order))
+    return replace(found, rules=tuple(rules[place] for place in order))
