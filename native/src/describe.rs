@@ -30,6 +30,8 @@ pub fn shortest(rows: &dyn Rows, usable: &[u32], conditions: &[u32]) -> Vec<u32>
         let solution = demands.first_shortest();
         let chosen: Vec<u32> = solution.iter().map(|&local| implied[local]).collect();
         match rows.demand(&chosen, &implied) {
+            // Remote rows may contradict themselves: no choice would ever meet what they demand.
+            Some(demand) if !can_help(&demand, &solution, implied.len()) => return implied,
             Some(demand) => demands.all.push(demand),
             None => return chosen,
         }
@@ -41,6 +43,13 @@ type Conditions = Vec<u64>;
 
 fn contains(conditions: &Conditions, condition: usize) -> bool {
     conditions[condition / 64] >> (condition % 64) & 1 == 1
+}
+
+/// Whether a demand names a condition, and none of those chosen.
+fn can_help(demand: &Conditions, chosen: &[usize], n_conditions: usize) -> bool {
+    demand.len() == n_conditions.div_ceil(64)
+        && (0..n_conditions).any(|condition| contains(demand, condition))
+        && !chosen.iter().any(|&condition| contains(demand, condition))
 }
 
 fn meet(x: &Conditions, y: &Conditions) -> bool {

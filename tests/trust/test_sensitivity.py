@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
@@ -94,7 +94,7 @@ def test_ratios_are_finite_whatever_the_counts(tables: list[tuple[int, int, int,
         assert ratio == pytest.approx(estimators.p_do_rule(*arrays) / estimators.p_do_not_rule(*arrays))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=40, deadline=None)
 @given(small_tables(max_rows=40))
 def test_leaving_a_control_out_is_not_adjusting_for_it(table: SmallTable) -> None:
     assume(len(table.control) == 2)
