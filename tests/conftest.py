@@ -7,8 +7,9 @@ from hypothesis import settings
 
 # The width of the text output; under pytest-xdist it would be that of no terminal.
 os.environ["COLUMNS"] = "100"
-# No timing in tests: a busy machine is not a failure.
-settings.register_profile("causalrules", deadline=None)
+# No timing in tests: a busy machine is not a failure. The same examples each time, so that a change is judged by
+# itself; new ones are what `dev.py fuzz` is for.
+settings.register_profile("causalrules", deadline=None, derandomize="CAUSALRULES_FUZZ" not in os.environ)
 settings.load_profile("causalrules")
 # A shell's background jobs ignore Ctrl-C, and so would what the tests start; they send it on purpose.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -174,7 +175,7 @@ def _discover_parts(
             remedy = "use rules.cross_fit()" if name == "holdout" else "give a number, or leave it out"
             raise OptionError(f"not available where rules have different controls; {remedy}", parameter=name)
     question, _ = _with_beta(parts.problems[0], question, deadline, parts.language)
-    with watching(question.progress, search_bar) as watch:
+    with _watched(question, parts.language) as watch:
         found = parts.find(question, deadline, watch)
     rules = parts_results(parts, question, found)
     first = parts.problems[0]
@@ -327,6 +328,17 @@ def _with_beta(
     return replace(question, beta=calibration.beta), SearchEvidence(calibration=calibration)
 
 
+def _watched(
+    question: Question, language: Language
+) -> AbstractContextManager[Callable[[search.Progress], None] | None]:
+    """Show the progress of a search as the question asks, the best rule in words."""
+
+    def in_words(conditions: tuple[int, ...]) -> str:
+        return describe(language.propositions[number] for number in conditions)
+
+    return watching(question.progress, partial(search_bar, in_words))
+
+
 def _search(problem: Problem, packed: Packed, question: Question, deadline: Deadline) -> search.Found:
     checkpoint = None
     if question.checkpoint is not None:
@@ -334,11 +346,7 @@ def _search(problem: Problem, packed: Packed, question: Question, deadline: Dead
 
         checkpoint = Checkpoint(question.checkpoint, problem, question)
     scale = problem.comparison.scale
-
-    def in_words(conditions: tuple[int, ...]) -> str:
-        return describe(problem.language.propositions[number] for number in conditions)
-
-    with watching(question.progress, partial(search_bar, in_words)) as watch:
+    with _watched(question, problem.language) as watch:
         limited = replace(question, time_limit=deadline.left())
         found = search.run(packed, limited, problem.n_rows, scale=scale, watch=watch, checkpoint=checkpoint)
 

@@ -145,6 +145,8 @@ def test_masked_values_are_missing(dtype: Any) -> None:
         pl.Series([0, 10**16]).cast(pl.Datetime("ms")),
         pl.Series([0, 10**16]).cast(pl.Duration("ms")),
         pd.Series(np.array([0, 10**12], "M8[s]")),
+        [dt.timedelta(0), dt.timedelta.max],
+        [dt.timedelta(0), dt.timedelta.min],
     ],
 )
 def test_dates_beyond_the_calendar_are_refused_by_column_and_row(column: Any) -> None:

@@ -15,6 +15,7 @@ import causalrules as cr
 import oracle
 from causalrules.exceptions import InadmissibleError, OptionError, RoleError
 from causalrules.graph.graph import CausalGraph
+from causalrules.search import run as search
 from causalrules.search.margins import betas, count_rules
 
 COLUMNS = {"a": "text", "b": "text", "c": "number", "d": "text"}
@@ -213,6 +214,37 @@ def test_a_result_with_several_sets_of_controls_comes_back_from_json() -> None:
     assert {rule.control for rule in rules} == {(), ("a",)}
     assert rules.question.control == "auto"
     assert cr.RuleSet.from_json(rules.to_json()) == rules
+
+
+@pytest.mark.parametrize("similarity", [None, 0.5])
+def test_a_search_that_is_stopped_keeps_what_it_has_found(
+    similarity: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(4)
+    a = [rng.randint(0, 1) for _ in range(300)]
+    b = [each if rng.random() < 0.7 else 1 - each for each in a]
+    table = {"a": a, "b": b, "y": [int(rng.random() < 0.2 + 0.5 * each) for each in b]}
+    seen: list[search.Progress] = []
+    run, calls = search.run, itertools.count(1)
+
+    def stopping(*given: Any, **how: Any) -> search.Found:
+        found = run(*given, **how)
+        return replace(found, stopped="time limit", optimal=False) if next(calls) == 2 else found
+
+    monkeypatch.setattr(search, "run", stopping)
+    rules = cr.discover(
+        table,
+        "y",
+        control="auto",
+        graph="a -> b -> y; a -> y",
+        similarity=similarity,
+        n_jobs=1,
+        progress=None if similarity is None else seen.append,
+    )
+    assert rules.stopped == "time limit"
+    assert not rules.optimal
+    assert rules[0].value > 0
+    assert all(progress.best is None or progress.conditions for progress in seen)
 
 
 def test_evidence_is_that_of_each_set_of_controls_with_p_values_for_all() -> None:

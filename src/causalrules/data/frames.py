@@ -420,7 +420,8 @@ def _dates(values: list[Any], missing: NDArray[np.bool_]) -> tuple[Kind, Column]
     integer: Callable[[Any], int]
     first = next(value for value in values if value is not None)
     if isinstance(first, dt.timedelta):
-        form, integer = "duration", lambda value: value // MICROSECOND
+        # Those that 64 bits cannot hold are `TOO_FAR`, and refused by name where the column is used.
+        form, integer = "duration", lambda value: min(max(value // MICROSECOND, -TOO_FAR - 1), TOO_FAR)
     elif isinstance(first, dt.time):
         form, integer = "time", _time_microseconds
     elif not isinstance(first, dt.datetime):

@@ -145,12 +145,13 @@ class Parts:
                 bound = max(bound, found.progress.upper_bound)
                 waiting |= {number: found.rules[0]} if found.rules else {}
                 optimal &= found.optimal
-                best = max((value for value, _ in (*listed, *waiting.values())), default=None)
-                history.append(Progress(seconds, best, bound, found.progress.gap, nodes))
+                best, conditions = min((*listed, *waiting.values()), key=_place, default=(None, ()))
+                history.append(Progress(seconds, best, bound, found.progress.gap, nodes, conditions))
                 if watch is not None:
                     watch(history[-1])
                 if found.stopped != "optimal":
-                    return Found(tuple(listed), history[-1], False, found.stopped, tuple(history))
+                    kept = self._kept(question, listed, waiting.values())
+                    return Found(kept, history[-1], False, found.stopped, tuple(history))
             if not waiting:
                 break
             chosen = min(waiting, key=lambda number: _place(waiting[number]))
@@ -164,6 +165,14 @@ class Parts:
             for number in near:
                 del waiting[number]
         return Found(tuple(listed), history[-1], optimal, "optimal", tuple(history))
+
+    def _kept(self, question: Question, listed: list[Rule], waiting: Iterable[Rule]) -> tuple[Rule, ...]:
+        """Return the list of a search that was stopped: with those of the rules it knows that belong to it."""
+        kept = list(listed)
+        for rule in sorted(waiting, key=_place):
+            if not kept or (rule[0] > 0 and not any(self._resemble(question, each, rule) for each in kept)):
+                kept.append(rule)
+        return tuple(kept[: question.k])
 
     def _resemble(self, question: Question, one: Rule, other: Rule) -> bool:
         share = Coverage.of_conditions(self._whole, [one[1], other[1]]).shared(0, 1)
@@ -221,12 +230,13 @@ class _Whole:
 
     def _summed(self, step: Progress, ahead: float) -> Progress:
         """Add what was done before; what is still ahead may reach this value."""
-        best = max((each for each in (self._before.best, step.best) if each is not None), default=None)
+        leader = max(self._before, step, key=lambda each: -math.inf if each.best is None else each.best)
         upper = max(self._before.upper_bound, step.upper_bound, ahead)
         # A problem may hold fewer than k rules above its floor; what counts is the k-th of all.
         behind = [min(step.gap, max(0.0, step.upper_bound - self.kth)), max(0.0, ahead - self.kth)]
         gap = max(self._before.gap, *behind) if ahead > -math.inf else max(self._before.gap, behind[0])
-        return Progress(self._before.seconds + step.seconds, best, upper, gap, self._before.nodes + step.nodes)
+        seconds, nodes = self._before.seconds + step.seconds, self._before.nodes + step.nodes
+        return Progress(seconds, leader.best, upper, gap, nodes, leader.conditions)
 
     def watch(self, step: Progress, last: bool) -> None:
         """Report a step of the problem that is searched now."""

@@ -35,7 +35,7 @@ def watching(
 
 
 @contextmanager
-def search_bar(in_words: Callable[[tuple[int, ...]], str] = str) -> Iterator[Callable[[Progress], None]]:
+def search_bar(in_words: Callable[[tuple[int, ...]], str]) -> Iterator[Callable[[Progress], None]]:
     """Show the progress of a search, with the best rule as `in_words` describes its conditions."""
     bar = _Line(in_words) if _in_notebook() else _Bar(in_words)
     try:
