@@ -5,8 +5,7 @@
 Python blocks of one page share their names. What a block prints stands in a text block below it; a part of it is
 enough. A line of comment below an expression is its value. A picture `![…](….svg)` below a block is the figure it
 draws, with a digest of the numbers in it. A console block holds commands of causalrules with their output. A block
-below
-`<!-- not run: REASON -->` is only compiled.
+below `<!-- not run: REASON -->` is only compiled.
 
 A script in examples/ becomes a page in docs/examples/: its docstring is the beginning, and comments that begin with
 `# %%` are the text between its blocks.
