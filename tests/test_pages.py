@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -13,8 +14,9 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
 GALLERY = ROOT / "docs" / "examples"  # written from scripts, and run by test_examples.py
-# Written when the site is built.
+# Written when the site is built: from the definitions of the command line, and from pages of the root.
 GENERATED = {"reference/cli.md"}
+FROM_ROOT = {"start.md", "contributing.md", "changes.md"}
 
 
 def name(page: Path) -> str:
@@ -73,7 +75,9 @@ def test_links_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         path, _, heading = link.partition("#")
-        if re.match(r"https?://", link) or path.rpartition("/")[2] in {each.rpartition("/")[2] for each in GENERATED}:
+        if re.match(r"https?://", link) or (page.parent / path).resolve() in (
+            ROOT / "docs" / each for each in GENERATED
+        ):
             continue
         target = page.parent / path if path else page
         assert target.exists(), link
@@ -84,7 +88,9 @@ def test_links_lead_somewhere(page):
 
 def test_the_site_has_a_place_for_every_page():
     places = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(places) == sorted([*(page.relative_to(ROOT / "docs").as_posix() for page in DOCS), *GENERATED])
+    assert sorted(places) == sorted(
+        [*(page.relative_to(ROOT / "docs").as_posix() for page in DOCS), *GENERATED, *FROM_ROOT]
+    )
 
 
 def test_every_page_and_picture_is_linked_from_another_page():
@@ -106,3 +112,44 @@ def test_the_reference_names_everything_public():
     shown = set(re.findall(r"^::: causalrules\.(\w+)$", reference, re.MULTILINE))
     errors = {each for each in causalrules.__all__ if each.endswith(("Error", "Warning"))}  # in causalrules.exceptions
     assert set(causalrules.__all__) - errors - {"__version__"} <= shown
+
+
+def test_the_page_names_every_field_of_the_json():
+    import causalrules as cr
+
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    contracts = cr.datasets.renewals(600, library="dict")
+    contracts["value"] = [
+        float(year * 10 + renewed) for year, renewed in zip(contracts["tenure"], contracts["renewed"])
+    ]
+    outcome = cr.discover(
+        contracts,
+        "renewed",
+        control="complaint",
+        actionable=["call", "app"],
+        graph="complaint -> call -> renewed <- app; complaint -> renewed",
+        k=2,
+        beta="calibrated",
+        holdout=0.5,
+        adjust_model=linear_model.LogisticRegression(),
+    )
+    mean = cr.discover(contracts, "value", control="complaint", actionable=["call", "app"], k=2)
+    results = [outcome.trust(permutations=19, replicates=5).families(), mean]
+    fields = set()
+
+    def collect(value):
+        if isinstance(value, dict):
+            fields.update(value)
+            for name, each in value.items():
+                if name not in ("labels", "versions"):  # their keys are columns and packages
+                    collect(each)
+        elif isinstance(value, list):
+            for each in value:
+                collect(each)
+
+    for rules in results:
+        collect(json.loads(rules.to_json()))
+    assert len(fields) > 100
+    text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    unnamed = fields - set(re.findall(r"`(\w+)`", text))
+    assert not sorted(unnamed)
