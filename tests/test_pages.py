@@ -119,9 +119,7 @@ def test_the_page_names_every_field_of_the_json():
 
     linear_model = pytest.importorskip("sklearn.linear_model")
     contracts = cr.datasets.renewals(600, library="dict")
-    contracts["value"] = [
-        float(year * 10 + renewed) for year, renewed in zip(contracts["tenure"], contracts["renewed"])
-    ]
+    contracts["value"] = [10.0 * years + 1 for years in contracts["tenure"]]
     outcome = cr.discover(
         contracts,
         "renewed",
@@ -135,7 +133,7 @@ def test_the_page_names_every_field_of_the_json():
     )
     mean = cr.discover(contracts, "value", control="complaint", actionable=["call", "app"], k=2)
     results = [outcome.trust(permutations=19, replicates=5).families(), mean]
-    fields = set()
+    fields: set[str] = set()
 
     def collect(value):
         if isinstance(value, dict):
