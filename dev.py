@@ -178,6 +178,7 @@ CHORES: dict[str, Callable[..., None]] = {
     "docs": docs,
     "wheel": wheel,
     "web": web,
+    "fuzz": fuzz,
 }
 
 if __name__ == "__main__":
