@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from causalrules import datasets
@@ -43,6 +44,17 @@ def kidney_stones(folder: Path) -> Path:
     return path
 
 
+def slow_table(folder: Path) -> Path:
+    """A table of noise, whose search takes minutes."""
+    draw = np.random.default_rng(0)
+    columns = draw.normal(size=(3000, 40)).round(3)
+    target = draw.integers(0, 2, (3000, 1))
+    names = ",".join([*(f"x{number}" for number in range(40)), "y"])
+    path = folder / "noise.csv"
+    np.savetxt(path, np.hstack([columns, target]), "%g", ",", header=names, comments="")
+    return path
+
+
 def until(condition: Callable[[], Any]) -> Any:
     """Wait for something to be true, and return it."""
     end = time.monotonic() + PATIENCE
@@ -54,7 +66,7 @@ def until(condition: Callable[[], Any]) -> Any:
 
 def state(studio: Studio) -> dict[str, Any]:
     """All sections of the view."""
-    found: dict[str, Any] = json.loads(studio.since(0)[1])
+    found: dict[str, Any] = json.loads(studio.sections.since(0)[1])
     return found
 
 

@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 
 from rulesets import HOSTILE
-from studios import CHROMIUM, WITH_AXE, WITH_BROWSER, Browser, idle, kidney_stones, served, titanic, violations
+from studios import (
+    CHROMIUM,
+    WITH_AXE,
+    WITH_BROWSER,
+    Browser,
+    idle,
+    kidney_stones,
+    served,
+    slow_table,
+    titanic,
+    violations,
+)
 
 pytestmark = WITH_BROWSER
 
@@ -91,7 +102,7 @@ def test_from_a_table_to_a_report_by_mouse(browser: Browser, tmp_path: Path) -> 
         page.get_by_role("heading", name="Unmeasured confounding").wait_for()
         strongest = page.get_by_label("Strength of a hidden confounder")
         strongest.press("End")
-        page.get_by_text("the effect could be 0").wait_for()
+        page.get_by_text("the difference could be 0").wait_for()
         go(page, "Take away")
         for name, suffix in (
             ("Report", ".html"),
@@ -199,17 +210,6 @@ def test_the_graph_decides_what_a_rule_may_be_called(browser: Browser, tmp_path:
         page.get_by_role("button", name="Make size a control").click()
         page.locator("#verdict[data-status=admissible]").wait_for()
         assert idle(studio)["question"]["control"] == ["size"]
-
-
-def slow_table(folder: Path) -> Path:
-    """A table of noise, whose search takes minutes."""
-    draw = np.random.default_rng(0)
-    columns = draw.normal(size=(3000, 40)).round(3)
-    target = draw.integers(0, 2, (3000, 1))
-    names = ",".join([*(f"x{number}" for number in range(40)), "y"])
-    path = folder / "noise.csv"
-    np.savetxt(path, np.hstack([columns, target]), "%g", ",", header=names, comments="")
-    return path
 
 
 def test_a_long_search_is_watched_reloaded_stopped_and_kept(browser: Browser, tmp_path: Path) -> None:

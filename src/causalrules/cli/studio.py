@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 import webbrowser
 
@@ -29,7 +30,10 @@ def studio(file: str | None, port: int, no_browser: bool) -> None:
             f"the studio needs {error.name}, which is not installed: pip install 'causalrules[studio]'"
         ) from error
     server = Server(file, port)
-    with contextlib.closing(server.studio), contextlib.suppress(KeyboardInterrupt):
+    # An exception may come while modules are imported, which another thread does too: Python 3.11 may then hang.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: server.stop())
+    with contextlib.closing(server):
         click.echo(printable(f"The studio is at {server.url}"))
         click.echo("Ctrl-C ends it.", err=True)
         if not no_browser:

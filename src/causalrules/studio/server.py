@@ -17,8 +17,9 @@ import secrets
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -29,7 +30,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from causalrules.exceptions import CausalRulesError, FileError
-from causalrules.studio.session import Studio
+
+if TYPE_CHECKING:
+    from causalrules.studio.session import Studio
 
 _LOG = logging.getLogger(__name__)
 _FOLDER = Path(__file__).parent
@@ -126,21 +129,9 @@ def _answering(handle: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-def application(studio: Studio, token: str, port: int, leaving: Callable[[], bool] = lambda: False) -> ASGIApp:
-    """Return the application of one studio.
-
-    Parameters
-    ----------
-    studio
-        The state.
-    token
-        What every request must know.
-    port
-        The port that it is served on; other Hosts are refused.
-    leaving
-        Whether the server is about to end: streams end then.
-    """
-    commands: dict[str, Callable[..., Any]] = {
+def _commands(studio: Studio) -> dict[str, Callable[..., Any]]:
+    """Return what the page may ask for."""
+    return {
         "open": lambda path: studio.open(str(path)),
         "missing": studio.missing,
         "outcome": studio.outcome,
@@ -166,6 +157,24 @@ def application(studio: Studio, token: str, port: int, leaving: Callable[[], boo
         "robust": studio.robust,
     }
 
+
+def application(
+    ready: Callable[[], Studio], token: str, port: int, leaving: Callable[[], bool] = lambda: False
+) -> ASGIApp:
+    """Return the application of one studio.
+
+    Parameters
+    ----------
+    ready
+        Returns the state, and waits until there is one: the page is painted before.
+    token
+        What every request must know.
+    port
+        The port that it is served on; other Hosts are refused.
+    leaving
+        Whether the server is about to end: streams end then.
+    """
+
     async def page(_: Request) -> Response:
         return Response(_PAGE.format(token=html.escape(token)), media_type="text/html")
 
@@ -175,7 +184,7 @@ def application(studio: Studio, token: str, port: int, leaving: Callable[[], boo
 
     @_answering
     async def command(request: Request) -> Any:
-        name = request.path_params["name"]
+        name, commands = request.path_params["name"], _commands(await run_in_threadpool(ready))
         if name not in commands:
             return JSONResponse({"error": f"no command {name!r:.40}"}, 404)
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
@@ -195,6 +204,7 @@ def application(studio: Studio, token: str, port: int, leaving: Callable[[], boo
         length = int(request.headers.get("content-length") or 0)
         if length > UPLOAD_LIMIT:
             return JSONResponse({"error": _too_large()}, 413)
+        studio = await run_in_threadpool(ready)
         with tempfile.NamedTemporaryFile(dir=studio.upload_folder(), delete=False) as file:
             path = Path(file.name)
             try:
@@ -211,7 +221,7 @@ def application(studio: Studio, token: str, port: int, leaving: Callable[[], boo
 
     @_answering
     async def take(request: Request) -> Response:
-        found = await run_in_threadpool(studio.take, request.path_params["what"])
+        found = await run_in_threadpool((await run_in_threadpool(ready)).take, request.path_params["what"])
         content = found.content.encode("utf-8", "backslashreplace")
         disposition = {
             "content-disposition": f'attachment; filename="{found.name.encode("ascii", "replace").decode()}"'
@@ -219,7 +229,7 @@ def application(studio: Studio, token: str, port: int, leaving: Callable[[], boo
         return Response(content, media_type=f"{found.media_type}; charset=utf-8", headers=disposition)
 
     async def stream(_: Request) -> Response:
-        return StreamingResponse(_changes(studio, leaving), media_type="application/x-ndjson")
+        return StreamingResponse(_changes(await run_in_threadpool(ready), leaving), media_type="application/x-ndjson")
 
     app = Starlette(
         routes=[
@@ -251,11 +261,11 @@ async def _changes(studio: Studio, leaving: Callable[[], bool]) -> AsyncIterator
         with contextlib.suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(changed.set)
 
-    end = studio.listen(wake)
+    end = studio.sections.listen(wake)
     try:
         while not leaving():
             changed.clear()
-            latest, text = await run_in_threadpool(studio.since, version)
+            latest, text = await run_in_threadpool(studio.sections.since, version)
             if latest != version:
                 version = latest
                 yield text.encode("utf-8", "backslashreplace") + b"\n"
@@ -269,6 +279,12 @@ async def _changes(studio: Studio, leaving: Callable[[], bool]) -> AsyncIterator
                 waited += 0.5
     finally:
         end()
+
+
+def _begin(path: str | None, folder: Path | None) -> Studio:
+    from causalrules.studio.session import Studio
+
+    return Studio(path, folder)
 
 
 class Server:
@@ -295,12 +311,9 @@ class Server:
         self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
         self.url = f"http://{HOST}:{self.port}/?token={self.token}"
-        try:
-            self.studio = Studio(path, folder)
-        except BaseException:
-            self._socket.close()
-            raise
-        app = application(self.studio, self.token, self.port, lambda: self._server.should_exit)
+        # The page is served while the rest is imported.
+        self._ready: Future[Studio] = ThreadPoolExecutor(1).submit(_begin, path, folder)
+        app = application(self._ready.result, self.token, self.port, lambda: self._server.should_exit)
         config = uvicorn.Config(
             app,
             log_level="warning",
@@ -314,12 +327,22 @@ class Server:
         )
         self._server = uvicorn.Server(config)
 
+    @property
+    def studio(self) -> Studio:
+        """The state, as soon as there is one."""
+        return self._ready.result()
+
     def run(self) -> None:
         """Serve until Ctrl-C, or until `stop` is called."""
         try:
             self._server.run(sockets=[self._socket])
         finally:
-            self.studio.close()
+            self.close()
+
+    def close(self) -> None:
+        """End all work."""
+        self._socket.close()
+        self.studio.close()
 
     def stop(self) -> None:
         """Let `run` return."""

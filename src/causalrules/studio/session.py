@@ -22,18 +22,18 @@ from causalrules.discovery import discover, evaluate
 from causalrules.exceptions import CausalRulesError, FileError, InputError
 from causalrules.graph.graph import CausalGraph
 from causalrules.language.outcome import resolve_outcome
-from causalrules.language.propositions import format_value
 from causalrules.payload import from_json, to_json
 from causalrules.question import Question
 from causalrules.question import options as options_of_question
-from causalrules.report.view import MOST_STRATA, short, view
+from causalrules.report.view import short
 from causalrules.result.json import as_json
 from causalrules.result.rules import RuleSet
-from causalrules.search.similarity import jaccard
 from causalrules.studio import checks, exports, sentences, verdict
 from causalrules.studio import workspace as workspaces
 from causalrules.studio.columns import Summary, summarise
 from causalrules.studio.jobs import Job, Worker
+from causalrules.studio.measuring import cuts, page_of, shared_rows, text_of
+from causalrules.studio.publishing import Sections
 from causalrules.studio.workspace import Drawing, Workspace
 from causalrules.temporary import Folder
 
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 _PORTION = 0.3
 # Points of the figure of a search's progress.
 _MOST_POINTS = 240
-# Cut points that a slider offers.
-_MOST_CUTS = 400
 _ROLES = ("actionable", "control", None)
 
 
@@ -66,14 +64,17 @@ class Studio:
         self._lock = threading.RLock()
         self._folder = Path.cwd() if folder is None else folder
         self._uploads: Folder | None = None
-        self._sections: dict[str, tuple[int, str]] = {}
-        self._version = 0
-        self._listeners: set[Callable[[], None]] = set()
+        self.sections = Sections(self._views(), self._lock)
+        self._publish = self.sections.publish
         self._forget()
         self._worker = Worker(self._job_changed)
         self._publish()
         if path is not None:
-            self.open(path)
+            try:
+                self.open(path)
+            except CausalRulesError as error:  # the page says it, and asks for another
+                self._read_error = str(error)
+                self._publish("table")
 
     def _forget(self) -> None:
         self.workspace = Workspace()
@@ -101,36 +102,6 @@ class Studio:
         return self._worker.busy
 
     # The view
-
-    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call a function, from any thread, whenever something is published; returns what ends that."""
-        with self._lock:
-            self._listeners = {*self._listeners, listener}
-
-        def end() -> None:
-            with self._lock:
-                self._listeners = self._listeners - {listener}
-
-        return end
-
-    def since(self, version: int) -> tuple[int, str]:
-        """Return the latest version, and the sections that were published after another one, as JSON."""
-        with self._lock:
-            changed = [f"{json.dumps(name)}:{text}" for name, (at, text) in self._sections.items() if at > version]
-            return self._version, "{" + ",".join(changed) + "}"
-
-    def _publish(self, *names: str) -> None:
-        """Publish the named sections, or all of them."""
-        with self._lock:
-            for name, make in self._views().items():
-                if names and name not in names:
-                    continue
-                text = json.dumps(make(), allow_nan=False, separators=(",", ":"))
-                if self._sections.get(name, (0, ""))[1] != text:
-                    self._version += 1
-                    self._sections[name] = self._version, text
-        for listener in self._listeners:
-            listener()
 
     def _views(self) -> dict[str, Callable[[], Any]]:
         return {
@@ -662,25 +633,15 @@ class Studio:
     # Rules
 
     def column(self, name: str) -> dict[str, Any]:
-        """Return the values of a column that conditions can be put on; of many numbers, quantiles."""
-        table = self._table()
-        table.require(name)
-        known = table.histogram(name)
-        places = np.arange(len(known.values))
-        ordered = table.kinds[name].ordered
-        if len(places) > _MOST_CUTS and ordered:
-            shares = np.cumsum(known.counts) / known.counts.sum()
-            places = np.unique(np.searchsorted(shares, np.linspace(0, 1, _MOST_CUTS)).clip(0, len(places) - 1))
-        elif len(places) > _MOST_CUTS:
-            places = np.sort(np.argsort(-known.counts, kind="stable")[:_MOST_CUTS])
-        return {"name": name, "ordered": ordered, "values": [format_value(known.values[int(at)]) for at in places]}
+        """Return the values of a column that conditions can be put on."""
+        return cuts(self._table(), name)
 
     def measure(self, rules: Sequence[Sequence[Mapping[str, Any]]], control: Sequence[str] | None) -> dict[str, Any]:
         """Measure rules as they are edited, and say how many rows the first two of them share."""
-        texts = [_text(conditions) for conditions in rules]
+        texts = [text_of(conditions) for conditions in rules]
         measured = self._measured(texts, control)
         page = page_of(measured)
-        return {**page, "shared": _shared(measured) if len(texts) > 1 else None}
+        return {**page, "shared": shared_rows(measured) if len(texts) > 1 else None}
 
     def _measured(self, texts: Sequence[str], control: Sequence[str] | None = None) -> RuleSet:
         """Measure rules with the margin of the search that they were edited from."""
@@ -696,7 +657,7 @@ class Studio:
 
     def keep(self, conditions: Sequence[Mapping[str, Any]]) -> None:
         """Keep an edited rule in the list of those that were edited by hand."""
-        text = self._measured([_text(conditions)])[0].text
+        text = self._measured([text_of(conditions)])[0].text
         if text not in self.workspace.edited:
             self._change(edited=(*self.workspace.edited, text))
 
@@ -743,11 +704,6 @@ class Studio:
         return exports.export(what, stem, rules, graph, asked["call"])
 
 
-def page_of(rules: RuleSet) -> dict[str, Any]:
-    """Return a result as the page of a report has it."""
-    return {"result": as_json(rules, MOST_STRATA), "view": to_json(view(rules))}
-
-
 def _beside(path: Path) -> Path:
     """Return where the workspace of a table is saved."""
     stem = path.name
@@ -758,25 +714,3 @@ def _beside(path: Path) -> Path:
 
 def _arguments(question: Question) -> dict[str, Any]:
     return {name: getattr(question, name) for name, _ in options_of_question()}
-
-
-def _text(conditions: Sequence[Mapping[str, Any]]) -> str:
-    """Return a rule as text, in which names and values are quoted."""
-    if not conditions:
-        raise InputError("a rule has at least one condition")
-    written = []
-    for each in conditions:
-        if each["operator"] not in ("=", "<=", ">="):
-            raise InputError(f"no operator {each['operator']!r:.20}; the operators are =, <= and >=")
-        written.append(f"{json.dumps(str(each['column']))} {each['operator']} {json.dumps(str(each['value']))}")
-    return " and ".join(written)
-
-
-def _shared(rules: RuleSet) -> dict[str, Any]:
-    """Count the rows that the first two rules share."""
-    problem = rules.problem
-    assert problem is not None, "they have just been measured"
-    packed = problem.pack()
-    one, other = (set(problem.language.numbers(rule.conditions)) for rule in rules[:2])
-    counts = [int(packed.count(sorted(each))[0].sum()) for each in (one | other, one, other)]
-    return {"both": counts[0], "one": counts[1], "other": counts[2], "share": jaccard(*counts)}

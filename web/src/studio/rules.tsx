@@ -388,7 +388,7 @@ export function RulesStep({ state }: { state: State }) {
           </>
         ) : (
           <section class="panel">
-            <p>The best rule for every coverage: narrow rules with large effects to wide rules with small ones.</p>
+            <p>The best rule for every coverage: from few rows and a large {page.view.noun} to many rows and a small one.</p>
             <button type="button" class="button main-button" disabled={!rows || state.job.kind === "front"} onClick={() => void tell("front")}>
               {state.job.kind === "front" ? "Searching…" : "Find the front"}
             </button>

@@ -107,7 +107,7 @@ function Rail({ state, current }: { state: State; current: Step }) {
 }
 
 /** What can be said now, and the code that asks the same. */
-function Beside({ state }: { state: State }) {
+function Beside({ state, code }: { state: State; code: boolean }) {
   const { said } = state;
   const claim = said.answers[said.answers.length - 1];
   const evidence = said.answers.length > 1 ? said.answers[0] : undefined;
@@ -129,7 +129,7 @@ function Beside({ state }: { state: State }) {
           </dl>
         )}
       </section>
-      {said.call && (
+      {code && said.call && (
         <section class="same">
           <h2>The same in code</h2>
           <Code name="Python" code={said.call} />
@@ -213,7 +213,7 @@ function Studio() {
           {step === "trust" && <Trust state={whole} />}
           {step === "take-away" && <TakeAway state={whole} />}
         </main>
-        <Beside state={whole} />
+        <Beside state={whole} code={step !== "take-away"} />
         <div class="toasts" role="alert">
           {error && (
             <p class="notice tone-bad">

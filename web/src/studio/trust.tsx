@@ -1,11 +1,11 @@
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Chips } from "../components/answers";
 import { Balance } from "../components/balance";
 import { Words } from "../components/sections";
 import { Strengths } from "../components/strengths";
 import { RuleWords } from "../components/words";
 import { known, number } from "../format";
-import { Act, useSend } from "./acting";
+import { useSend } from "./acting";
 import { send } from "./server";
 import type { State } from "./state";
 
@@ -87,8 +87,7 @@ interface Robust {
 }
 
 /** How strong would a hidden confounder have to be? Measured controls are the landmarks. */
-function Slider({ place, version }: { place: number; version: string }) {
-  const act = useContext(Act);
+function Slider({ place, version, noun }: { place: number; version: string; noun: string }) {
   const [found, keep] = useState<Robust | null>(null);
   const [why, explain] = useState("");
   const [at, move] = useState(0);
@@ -103,7 +102,6 @@ function Slider({ place, version }: { place: number; version: string }) {
       (problem: Error) => explain(problem.message),
     );
   }, [place, version]);
-  void act;
   if (why) return <p class="muted">{why}</p>;
   if (!found) return null;
   const { strengths, left, ends, texts } = found;
@@ -115,8 +113,8 @@ function Slider({ place, version }: { place: number; version: string }) {
   const doubtful = sign * end <= 0;
   const tone = gone ? "bad" : doubtful ? "caution" : "good";
   const words = gone
-    ? "the effect could be 0."
-    : `at least ${texts[at]} of the effect are left${doubtful ? ", and the interval could reach 0." : "."}`;
+    ? `the ${noun} could be 0.`
+    : `at least ${texts[at]} of the ${noun} are left${doubtful ? ", and the interval could reach 0." : "."}`;
   const stops: [string, number, string][] = [
     ["interval can reach 0", found.gamma_limit, "limit"],
     ["estimate can be 0", found.gamma, "gone"],
@@ -206,7 +204,7 @@ export function Trust({ state }: { state: State }) {
         </p>
         <Chips evidence={said.evidence} claim={said.claim} />
       </section>
-      <Slider place={chosen} version={`${said.text}${said.estimate}`} />
+      <Slider place={chosen} version={`${said.text}${said.estimate}`} noun={page.view.noun} />
       {said.sections.map((section) => (
         <section key={section.title}>
           <h3>{section.title}</h3>
