@@ -305,6 +305,7 @@ class Server:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((HOST, port))
+            self._socket.listen()  # a browser that is quicker than this waits
         except OSError as error:
             self._socket.close()
             raise FileError(f"cannot listen on port {port}: {error.strerror}; choose another with --port") from error

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from causalrules.data.reading import read
-from causalrules.discovery import discover, evaluate
+from causalrules.discovery import discover, evaluate, evaluate_like
 from causalrules.exceptions import CausalRulesError, FileError, InputError
 from causalrules.graph.graph import CausalGraph
 from causalrules.language.outcome import resolve_outcome
@@ -644,13 +644,16 @@ class Studio:
         return {**page, "shared": shared_rows(measured) if len(texts) > 1 else None}
 
     def _measured(self, texts: Sequence[str], control: Sequence[str] | None = None) -> RuleSet:
-        """Measure rules with the margin of the search that they were edited from."""
+        """Measure rules with the strata and the margin of the search that they were edited from."""
+        known = None if self._stale else self.current()
+        if known is not None and (quickly := evaluate_like(known[0], self._table(), texts)) is not None:
+            return replace(quickly, source=self._source())
         question = self.workspace.question()
         arguments = _arguments(question)
         if question.own_controls:
             arguments["control"] = tuple(control or ())
             arguments["allowed_control"] = None
-        if self.rules is not None and not self._stale:
+        if self.rules is not None and known is not None:
             arguments["beta"] = self.rules.question.beta
         measured = evaluate(self._table(), list(texts), **{**arguments, "holdout": None, "progress": False})
         return replace(measured, source=self._source())
