@@ -66,7 +66,10 @@ _PAGE = """<!doctype html>
 <link rel="stylesheet" href="studio.css?token={token}">
 </head>
 <body>
-<div id="studio"><noscript>The studio needs JavaScript; causalrules discover does not.</noscript></div>
+<div id="studio">
+<p class="starting">Starting…</p>
+<noscript>The studio needs JavaScript; causalrules discover does not.</noscript>
+</div>
 <script src="studio.js?token={token}"></script>
 </body>
 </html>

@@ -88,6 +88,7 @@ class Studio:
         self._resumed = False
         self._points: list[tuple[float, float | None, float | None]] = []
         # What was computed last, with what it was computed from.
+        self._levelled: tuple[Any, tuple[str, str]] | None = None
         self._verdict: tuple[Any, tuple[Admissibility | None, dict[str, Any]]] | None = None
         self._judged_rules: dict[str, tuple[Any, RuleSet, dict[str, Any]]] = {}
         self._measured_texts: tuple[Any, dict[str, Any]] | None = None
@@ -160,18 +161,19 @@ class Studio:
 
     def _level(self) -> tuple[str, str]:
         """Say how often the outcome happens, or why that cannot be said."""
-        table, target = self.table, self.workspace.target
-        if table is None or target is None:
+        table, asked = self.table, self.workspace
+        if table is None or asked.target is None:
             return "", ""
-        weights = self.workspace.options.get("weights")
-        try:
-            observed = table.observed(target, weights)
-            outcome = resolve_outcome(observed, target, self.workspace.outcome)
-            known = observed.histogram(target)
-            values = np.asarray(known.values.sortable, np.float64) if outcome.is_mean else None
-            return sentences.level_of(outcome, known.counts, values), ""
-        except CausalRulesError as error:
-            return "", str(error)
+        weights = asked.options.get("weights")
+        key = id(table), asked.target, asked.outcome, weights
+        if self._levelled is None or self._levelled[0] != key:
+            try:
+                observed = table.observed(asked.target, weights)
+                outcome = resolve_outcome(observed, asked.target, asked.outcome)
+                self._levelled = key, (sentences.level_of(outcome, observed.histogram(asked.target)), "")
+            except CausalRulesError as error:
+                self._levelled = key, ("", str(error))
+        return self._levelled[1]
 
     def _judged(self) -> tuple[Admissibility | None, dict[str, Any]]:
         asked = self.workspace
