@@ -1,9 +1,9 @@
 """How often do intervals cover the truth, and how often is something found in noise? `python benchmarks/coverage.py`
 
 Sections: fixed (rules named in advance), chained (held-out rows, forward chaining), simultaneous (all rules of a list
-at once), groups (rows that belong together), noise (false findings over 18 shapes). Each writes its table to
-benchmarks/results/coverage-<section>.json and prints it; docs/trust-statistics.md shows them. `--tables N` sets the
-tables of each cell.
+at once), groups (rows that belong together), gamma (the end of Γ's interval), noise (false findings over 18 shapes).
+Each writes its table to benchmarks/results/coverage-<section>.json and prints it; docs/trust-statistics.md shows them.
+`--tables N` sets the tables of each cell.
 """
 
 from __future__ import annotations
@@ -207,6 +207,39 @@ def groups(tables: int) -> list[Row]:
     return found
 
 
+def gamma(tables: int) -> list[Row]:
+    """The end of Γ's interval: how often it is not above the Γ that the whole population has."""
+    found = []
+    for base, change, n_strata, n in itertools.product((0.1, 0.3, 0.6), (0.1, 0.3), (1, 5, 20), (1000,)):
+        rng = rng_of(base, change, n_strata, n, 11)
+        low = base * rng.uniform(0.7, 1.1, n_strata)
+        share = rng.uniform(0.2, 0.6, n_strata)
+
+        def named(z: Any, x: Any, y: Any, **weights: Any) -> Any:
+            columns = {"x": x, "y": y, "z": np.asarray(z).astype(str), **weights}
+            rules = cr.evaluate(
+                columns, "x = 1", "y", outcome=1, control="z", weights="n" if weights else None, adjust="strata"
+            )
+            return rules.sensitivity()[0].evidence.sensitivity  # type: ignore[union-attr]
+
+        z, x, y = (np.array(each) for each in zip(*itertools.product(range(n_strata), (0, 1), (0, 1)), strict=True))
+        p = low[z] + change * x
+        chance = np.where(x == 1, share[z], 1 - share[z]) * np.where(y == 1, p, 1 - p)
+        truth = named(z, x, y, n=np.round(1e7 * chance).astype(int)).gamma
+        below, times = 0, 2 * tables
+        for _ in range(times):
+            stratum = np.arange(n) % n_strata
+            held = (rng.random(n) < share[stratum]).astype(int)
+            happened = (rng.random(n) < low[stratum] + change * held).astype(int)
+            limit = named(stratum, held, happened).gamma_limit
+            below += limit is None or limit <= truth
+        found.append(
+            {"base": base, "effect": change, "strata": n_strata, "rows": n, "Γ": round(truth, 3)}
+            | {"limit at most Γ": below / times, "tables": times}
+        )
+    return found
+
+
 def noise(tables: int) -> list[Row]:
     """False findings of adjusted p-values over 18 shapes of tables, for both estimators."""
     found = []
@@ -229,6 +262,7 @@ SECTIONS: dict[str, Callable[[int], list[Row]]] = {
     "chained": chained,
     "simultaneous": simultaneous,
     "groups": groups,
+    "gamma": gamma,
     "noise": noise,
 }
 

@@ -248,11 +248,6 @@ pub fn intersect(x: &mut [u64], y: &[u64]) {
     }
 }
 
-/// Is every row of x in y?
-pub fn is_subset(x: &[u64], y: &[u64]) -> bool {
-    x.iter().zip(y).all(|(x, y)| x & !y == 0)
-}
-
 pub fn are_disjoint(x: &[u64], y: &[u64]) -> bool {
     x.iter().zip(y).all(|(x, y)| x & y == 0)
 }

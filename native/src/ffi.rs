@@ -197,10 +197,7 @@ impl SearchOptions {
             leaders,
             k,
             alpha,
-            max_length: match self.max_length {
-                0 => usize::MAX,
-                length => length,
-            },
+            max_length: (self.max_length != 0).then_some(self.max_length),
             min_rows: self.min_rows,
             irredundant: self.irredundant != 0,
             floor: estimator::from_number(floor),
@@ -463,6 +460,9 @@ pub unsafe extern "C" fn cr_search_new(
     })
 }
 
+/// Threads beyond the number of cores pay only where they wait for rows that are elsewhere.
+const MOST_THREADS: usize = 256;
+
 /// How far a search has come, as C sees it.
 #[repr(C)]
 pub struct Status {
@@ -488,7 +488,7 @@ pub unsafe extern "C" fn cr_search_step(
         let search = reference(search, "search")?;
         let status = status.as_mut().ok_or("status is null")?;
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).map_err(|e| e.to_string())?;
-        let now = search.step(time, threads.clamp(1, 1024));
+        let now = search.step(time, threads.clamp(1, MOST_THREADS));
         let number = |score: Option<_>| score.map_or(f64::NAN, estimator::to_number);
         *status = Status {
             done: i32::from(now.done),
@@ -516,12 +516,14 @@ pub unsafe extern "C" fn cr_search_rules(
     guard(i64::MIN, || {
         let rules = reference(search, "search")?.rules();
         let needed = rules.iter().map(|(_, rule)| rule.len()).sum();
+        // Each rule has a condition, so that there is room for the values and lengths too.
+        let needed = rules.len().max(needed);
         if needed > capacity {
             return Ok(-(needed as i64));
         }
         let values = slice_mut(values, rules.len(), "values")?;
         let lengths = slice_mut(lengths, rules.len(), "lengths")?;
-        let conditions = slice_mut(conditions, needed, "conditions")?;
+        let conditions = slice_mut(conditions, capacity, "conditions")?;
         let mut at = 0;
         for (index, (value, rule)) in rules.iter().enumerate() {
             values[index] = estimator::to_number(*value);
@@ -550,12 +552,12 @@ pub unsafe extern "C" fn cr_search_save(
     numbers: *mut u64,
     capacity: usize,
 ) -> i64 {
-    guard(-1, || {
-        let state = reference(search, "search")?.save();
-        if state.len() <= capacity {
+    guard(-1, || match reference(search, "search")?.save(capacity) {
+        Ok(state) => {
             slice_mut(numbers, state.len(), "numbers")?.copy_from_slice(&state);
+            Ok(state.len() as i64)
         }
-        Ok(state.len() as i64)
+        Err(length) => Ok(length as i64),
     })
 }
 

@@ -6,22 +6,29 @@
 
 mod ahead;
 pub mod bitset;
+mod branch;
 mod checkpoint;
 mod describe;
 pub mod estimator;
 mod expand;
 mod ffi;
 mod ideas;
+mod judge;
+mod keeper;
 pub mod layout;
 pub mod local;
+mod node;
 mod offered;
 mod redundancy;
 pub mod remote;
 pub mod rows;
+mod rulebook;
 pub mod search;
 pub mod table;
 mod top;
+mod usable;
 pub mod wanted;
+mod worker;
 
 pub use ffi::fastest as fastest_kernel;
 

@@ -33,14 +33,9 @@ pub trait Rows: Send + Sync {
 
 /// The rows that a rule covers.
 pub trait Place: Send + Sync {
-    /// The place of the rule with one more condition. `needed` are the propositions that will be asked for there or
-    /// below, and `pays` says whether many questions will come.
-    fn descend(
-        &self,
-        condition: u32,
-        needed: &mut dyn Iterator<Item = u32>,
-        pays: bool,
-    ) -> Arc<dyn Place>;
+    /// The place of the rule with one more condition. `needed` are the propositions that will be asked for there or below;
+    /// none if it is not worth preparing for them.
+    fn descend(&self, condition: u32, needed: &[u32]) -> Arc<dyn Place>;
 
     /// The counts of the rule itself, then those of the rule with each of the candidates.
     fn counts(&self, candidates: &[u32], counts: &mut Vec<u64>);
@@ -55,7 +50,7 @@ pub trait Place: Send + Sync {
     ) {
         let mut counts = Vec::new();
         for (index, (&child, candidates)) in children.iter().zip(candidates).enumerate() {
-            let place = self.descend(child, &mut std::iter::empty(), false);
+            let place = self.descend(child, &[]);
             place.counts(candidates, &mut counts);
             take(index, &counts);
         }
@@ -67,6 +62,6 @@ pub trait Place: Send + Sync {
     /// For each in the order, the counts of the rows that satisfy it and all that come after it.
     fn cores(&self, order: &[u32], counts: &mut Vec<u64>);
 
-    /// For each child, does some other proposition hold on all of the rows of rule and child?
-    fn are_inside(&self, children: &[u32], others: &[Vec<u32>]) -> Vec<bool>;
+    /// For each of the candidates, the counts of the rows that satisfy all the others.
+    fn cores_without(&self, candidates: &[u32], counts: &mut Vec<u64>);
 }

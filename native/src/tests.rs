@@ -535,7 +535,7 @@ fn descriptions_are_right_and_none_is_shorter() {
 
 fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, Vec<u32>)> {
     let rows = Arc::new(Local::new(table.clone()));
-    search_rows(rows, 0, usize::MAX, false, threads, steps_of)
+    search_rows(rows, 0, None, false, threads, steps_of)
 }
 
 /// The reliable estimator, or the pooled one with a β that grows with the length.
@@ -555,7 +555,7 @@ fn estimator(kind: u32, layout: &Layout) -> Arc<dyn Estimator> {
 fn search_rows(
     rows: Arc<dyn Rows>,
     kind: u32,
-    max_length: usize,
+    max_length: Option<usize>,
     irredundant: bool,
     threads: usize,
     steps_of: Duration,
@@ -590,9 +590,8 @@ fn threads_and_interruptions_do_not_change_the_answer() {
         let table = Arc::new(build_with(&sample, false, 1, missing));
         let rows: Arc<Local> = Arc::new(Local::new(table));
         let kind = [0, 4][round % 2];
-        let with = |threads, steps_of| {
-            search_rows(rows.clone(), kind, usize::MAX, false, threads, steps_of)
-        };
+        let with =
+            |threads, steps_of| search_rows(rows.clone(), kind, None, false, threads, steps_of);
         let alone = with(1, Duration::from_secs(60));
         assert_eq!(alone, with(3, Duration::from_secs(60)));
         assert_eq!(alone, with(2, Duration::from_micros(20)));
@@ -647,7 +646,7 @@ fn rows_in_parts_give_the_same_answer() {
             messenger,
         ));
         let local: Arc<Local> = Arc::new(Local::new(whole));
-        let max_length = [1, 2, 3, usize::MAX][round % 4];
+        let max_length = [Some(1), Some(2), Some(3), None][round % 4];
         let time = Duration::from_secs(60);
         for irredundant in [false, true] {
             let here = search_rows(local.clone(), kind, max_length, irredundant, 1, time);
@@ -674,7 +673,7 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
     for round in 0..40 {
         let table = Arc::new(build(&random_rows(&mut random, 200), false, 1));
         let rows = Arc::new(Local::new(table));
-        let max_length = [2, 3, usize::MAX][round % 3];
+        let max_length = [Some(2), Some(3), None][round % 3];
         let irredundant = round % 2 == 1;
         let kind = [0, 4][round / 2 % 2];
         let expected = search_rows(
@@ -706,7 +705,7 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
             if search.step(Duration::from_micros(20 * attempt), 1).done {
                 break;
             }
-            let saved = search.save();
+            let saved = search.save(usize::MAX).unwrap();
             search = fresh();
             search.restore(&saved).unwrap();
             assert!(fresh().restore(&saved[..saved.len() - 1]).is_err());
@@ -725,7 +724,7 @@ fn what_is_left_out_is_bounded_at_any_time() {
         let options = Options {
             k: 1,
             alpha: 0.5,
-            max_length: usize::MAX,
+            max_length: None,
             min_rows: 1,
             irredundant: false,
             floor: i64::MIN,

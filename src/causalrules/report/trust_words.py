@@ -121,7 +121,7 @@ def obtained(rules: RuleSet) -> list[str]:
         if run.method == "fixed rules":
             what = "for the number of rules (Holm, two-sided"
         sentences.append(
-            f"adjusted p: adjusted {what}, {how} permutations within strata)" + _cut_short(run.cut_short, "as good")
+            f"p: adjusted {what}, {how} permutations within strata)" + _cut_short(run.cut_short, "as good")
         )
     if (together := _together(rules)) is not None:
         sentences.append(

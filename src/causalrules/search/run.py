@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _FIRST_STEP = 0.02
 # The core counts conditions in 32 bits; no table has as many.
 _LONGEST = 2**31
-_MOST_THREADS = 1024
 # The core compares values to 2⁻³⁶; rounding may add half of that.
 _ROUNDING = 2.0**-37
 
@@ -153,11 +152,12 @@ def end(found: Found, rules: Iterable[RuleResult]) -> Progress:
 
 
 def threads(n_jobs: int) -> int:
-    """Return the number of threads that `n_jobs` asks for: −1 is all cores, −2 all but one, as in scikit-learn."""
-    if n_jobs > 0:
-        return min(n_jobs, _MOST_THREADS)
+    """Return the number of threads that `n_jobs` asks for: −1 is all cores, −2 all but one, as in scikit-learn.
+
+    No more than there are cores: threads without one only wait for the others.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores + 1 + n_jobs)
+    return min(n_jobs, cores) if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 def min_rows(min_coverage: float, n_rows: int) -> int:
