@@ -86,6 +86,13 @@ def test_links_lead_somewhere(page):
             assert heading in [re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings], link
 
 
+def test_the_readme_is_short_and_begins_with_a_finding_and_a_picture():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 150
+    assert lines[2].startswith("> ")
+    assert [line for line in lines[:15] if line.startswith("![")]
+
+
 def test_the_site_has_a_place_for_every_page():
     places = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(places) == sorted(

@@ -1,9 +1,9 @@
-//! The C interface, and the only `unsafe` code: pointers from the caller, and the choice of vector instructions.
+//! The C interface, and beside `cpu` the only `unsafe` code: pointers from the caller.
 //!
 //! Pointers are checked for null and lengths for sanity here; inside, everything is slices and references.
 //! A panic never crosses into the caller: it becomes an error like any other.
 
-use crate::bitset::Kernel;
+use crate::cpu::fastest;
 use crate::estimator::{self, Estimator, Margin, Settings};
 use crate::layout::{Layout, Sides};
 use crate::local::Local;
@@ -17,26 +17,6 @@ use std::ffi::{c_char, c_void, CString};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The fastest kernel this machine can run.
-pub fn fastest() -> Kernel {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use crate::bitset::vector;
-        let has_all = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("popcnt")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2");
-        if has_all {
-            // SAFETY: the instructions that these functions are compiled for have just been found.
-            return Kernel {
-                count_each: |x, asked, segments| unsafe { vector::count_each(x, asked, segments) },
-                gather: |words, mask, out| unsafe { vector::gather(words, mask, out) },
-            };
-        }
-    }
-    Kernel::PLAIN
-}
 
 thread_local! {
     static ERROR: RefCell<CString> = RefCell::default();

@@ -51,7 +51,7 @@ DEFAULT_BETA = 2.0
 
 @asks(Question)
 def discover(data: Any, question: Question) -> RuleSet:
-    """Find the k rules with the highest reliable effect on the outcome, adjusted for the controls.
+    """Find the k rules with the highest conservative effect on the outcome, adjusted for the controls.
 
     Parameters
     ----------

@@ -146,8 +146,12 @@ def test_conditions_are_on_the_side_of_the_line_that_their_p_says() -> None:
     rules = cr.discover(cr.datasets.titanic(library="dict"), "survived", k=3)
     tested = rules.trust(19, 2, 2, progress=False)
     ax = tested.plot("conditions")
-    wanted = [(place, each.text, each.p_value) for place, rule in enumerate(tested, 1) for each in rule.conditions]
-    wanted = [each for each in wanted if each[2] is not None]
+    wanted = [
+        (place, each.text, each.p_value)
+        for place, rule in enumerate(tested, 1)
+        for each in rule.conditions
+        if each.p_value is not None
+    ]
     shown = ax.plotted
     assert list(zip(shown["rule"], shown["condition"], shown["p_value"], strict=True)) == wanted
     needed = [p for _, _, p in wanted if p <= 0.05]

@@ -17,7 +17,7 @@ from causalrules.cli.messages import Commands
 from causalrules.cli.studio import studio
 from causalrules.cli.suggest import suggest
 
-_HELP = """Find the conditions with the highest reliable effect on an outcome. To start:
+_HELP = """Find the conditions with the highest conservative effect on an outcome. To start:
 
 \b
 causalrules demo
@@ -30,7 +30,7 @@ causalrules studio cr-demo/titanic.csv
 @click.group(cls=Commands, help=_HELP)
 @click.version_option(package_name="causalrules", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Find the conditions with the highest reliable effect on an outcome."""
+    """Find the conditions with the highest conservative effect on an outcome."""
 
 
 for command in (discover, evaluate, check, suggest, demo, studio):
