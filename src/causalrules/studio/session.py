@@ -543,7 +543,9 @@ class Studio:
         def work(job: Job) -> None:
             self._search(job, question, asked)
 
-        self._worker.ask(Job("search", f"Searching: {short(self.workspace.target or '', 60)}", work), replace=replacing)
+        self._worker.ask(
+            Job("search", f"Search for rules on {short(self.workspace.target or '', 60)}", work), replace=replacing
+        )
 
     def _search(self, job: Job, question: Question, asked: str) -> None:
         self._points = []
