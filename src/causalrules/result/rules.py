@@ -759,9 +759,8 @@ class RuleSet(Sequence[RuleResult]):
         Parameters
         ----------
         kind : str
-            "effects", "coverage", "shared", "convergence", "graph", "honest", "stability", "bias", "propensity" or
-            "balance":
-            What to show.
+            What to show: "effects", "coverage", "front", "shared", "convergence", "graph", "honest", "conditions",
+            "stability", "bias", "propensity" or "balance".
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.
 

@@ -18,6 +18,7 @@ from causalrules.trust.holdout import cross_fit
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import TooFewRowsError
 from causalrules.trust.sensitivity import sensitivity
+from causalrules.trust.simultaneous import fewest, simultaneous
 from causalrules.trust.stability import stability
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def trust(
         if rules.evidence is None or rules.evidence.honest is None:
             rules = ask(0.5, cross_fit, splits, confidence=1 - level)
         rules = ask(0.7, stability, replicates)
+        if not rules.question.own_controls:  # they would hold for the rules with the same controls only
+            rules = ask(0.7, simultaneous, min(max(permutations, fewest(1 - level)), 199), confidence=1 - level)
     # Shuffling for conditions is cheap, and few tables cannot tell conditions apart.
     rules = ask(1.0, conditions, max(permutations, 199), level=level)
     rules = sensitivity(rules, confidence=1 - level)

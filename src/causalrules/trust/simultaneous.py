@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
 
 
+def fewest(confidence: float) -> int:
+    """Return how many permutations a confidence needs."""
+    return math.ceil(confidence / (1 - confidence) - 1e-9)
+
+
 def simultaneous(
     rules: RuleSet,
     permutations: int = 199,
@@ -50,8 +55,9 @@ def simultaneous(
     permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
     confidence = Share()("confidence", confidence)
     if n_largest(confidence, permutations) < 1:
-        least = math.ceil(confidence / (1 - confidence) - 1e-9)
-        raise OptionError(f"permutations = {permutations}: a confidence of {confidence} needs at least {least}")
+        raise OptionError(
+            f"permutations = {permutations}: a confidence of {confidence} needs at least {fewest(confidence)}"
+        )
     problem, question = repeat.require_problem(rules, "simultaneous"), rules.question
     beta = question.beta
     if not isinstance(beta, tuple):
