@@ -29,6 +29,7 @@ rules.to_html("report.html")
 assert "class" in pathlib.Path("report.html").read_text(encoding="utf-8")
 assert cr.RuleSet.from_json(rules.to_json())[0].effect == rules[0].effect
 assert "site-packages" in cr.__file__, cr.__file__
+assert "max_length" in cr.discover.__doc__ and "{options}" not in cr.discover.__doc__, cr.discover.__doc__
 """
 
 
