@@ -16,8 +16,9 @@
 
 use crate::bitset::total;
 use crate::branch::Branch;
-use crate::estimator::Score;
+use crate::estimator::{Limits, Score};
 use crate::judge::{Judge, Verdict};
+use crate::lanes::{Lanes, LANES};
 use crate::node::{Again, Family, Node};
 use crate::rows::Place;
 use crate::rulebook::{Rulebook, TIED};
@@ -136,45 +137,140 @@ pub fn finish(
     parent: &dyn Place,
     judge: &mut dyn Judge,
 ) -> Vec<Node> {
-    let layout = book.layout();
-    let width = layout.width();
-    let (from, min_rows) = (judge.offers_from(), judge.min_rows());
+    let Some(first) = nodes.first() else {
+        return Vec::new();
+    };
     let mut put_off = Vec::new();
+    let places: Vec<usize> = nodes.iter().filter_map(|node| node.place()).collect();
+    let mut next = nodes.iter();
+    let in_lanes = parent.counts_in_lanes(
+        &first.family.order,
+        &places,
+        &mut |place, own, counts, lanes| {
+            let node = next.find(|node| node.place() == Some(place));
+            let Some(node) = node else { return };
+            let mut last = Last::new(book, node, own, judge);
+            last.offer_lanes(own, counts, lanes);
+            put_off.extend(last.rest());
+        },
+    );
+    if in_lanes {
+        return put_off;
+    }
     let children: Vec<u32> = nodes.iter().filter_map(|node| node.last()).collect();
     let candidates = nodes.iter().map(|node| book.useful_candidates(node));
     let candidates: Vec<Vec<u32>> = candidates.collect();
     parent.counts_of_children(&children, &candidates, &mut |index, counts| {
-        let (own, counts) = counts.split_at(width);
-        let size = total(own);
-        let best = book.best_so_far(nodes[index], own);
-        let mut conditions = nodes[index].conditions();
-        let length = conditions.len() + 1;
-        let offered = nodes[index].offered();
-        let mut rest = Rest::default();
-        for (&proposition, counts) in candidates[index].iter().zip(counts.chunks(width)) {
-            let left = total(counts);
-            let excludes = left < size || !book.is_no_use_alone(&conditions, proposition);
-            if excludes && book.is_rule_of(layout, counts, left) {
-                let value = book.value(counts, length);
-                if book.is_useless(value, best) || layout.n_covered(counts) < min_rows {
+        let (own, counts) = counts.split_at(book.layout().width());
+        let mut last = Last::new(book, nodes[index], own, judge);
+        for (&proposition, counts) in candidates[index].iter().zip(counts.chunks(own.len())) {
+            let value = book.value(counts, last.length);
+            last.offer(proposition, value, counts);
+        }
+        put_off.extend(last.rest());
+    });
+    put_off
+}
+
+/// A rule whose children may take no further condition.
+struct Last<'a> {
+    book: &'a Rulebook,
+    node: &'a Node,
+    judge: &'a mut dyn Judge,
+    conditions: Vec<u32>,
+    /// How many conditions its children have.
+    length: usize,
+    /// The sum of its counts.
+    size: u64,
+    best: Option<Score>,
+    from: Score,
+    min_rows: u64,
+    rest: Rest,
+}
+
+impl<'a> Last<'a> {
+    fn new(book: &'a Rulebook, node: &'a Node, own: &[u64], judge: &'a mut dyn Judge) -> Last<'a> {
+        Last {
+            book,
+            node,
+            conditions: node.conditions(),
+            length: node.n_conditions() + 1,
+            size: total(own),
+            best: book.best_so_far(node, own),
+            from: judge.offers_from(),
+            min_rows: judge.min_rows(),
+            judge,
+            rest: Rest::default(),
+        }
+    }
+
+    fn offer(&mut self, proposition: u32, value: Score, counts: &[u64]) {
+        let (book, left) = (self.book, total(counts));
+        let layout = book.layout();
+        let excludes = left < self.size || !book.is_no_use_alone(&self.conditions, proposition);
+        if !excludes
+            || !book.is_rule_of(layout, counts, left)
+            || book.is_useless(value, self.best)
+            || layout.n_covered(counts) < self.min_rows
+        {
+            return;
+        }
+        if value < self.from {
+            self.rest.children = self.rest.children.max(Some(value));
+        } else if value < self.node.offered() {
+            self.conditions.push(proposition);
+            self.judge.offer(value, counts, &self.conditions);
+            self.conditions.pop();
+        }
+    }
+
+    /// Most children are worth too little, which is all that is asked of them.
+    fn offer_lanes(&mut self, own: &[u64], blocks: &[Lanes], lanes: &[[Option<u32>; 2]]) {
+        let order = &self.node.family.order;
+        let after = self.node.place();
+        let may_follow = self.book.may_follow(self.node);
+        let mut others = vec![[0; LANES]; own.len()];
+        let mut counts = vec![0; own.len()];
+        for (block, lanes) in blocks.chunks(own.len()).zip(lanes.chunks(LANES)) {
+            for side in 0..2 {
+                let is_here = |lane: &[Option<u32>; 2]| lane[side].map(|p| p as usize) > after;
+                if !lanes.iter().any(is_here) {
                     continue;
                 }
-                if value < from {
-                    rest.children = rest.children.max(Some(value));
-                } else if value < offered {
-                    conditions.push(proposition);
-                    judge.offer(value, counts, &conditions);
-                    conditions.pop();
+                let block = match side {
+                    0 => block,
+                    _ => {
+                        for ((other, own), counted) in others.iter_mut().zip(own).zip(block) {
+                            *other = counted.map(|counted| own - counted);
+                        }
+                        &others
+                    }
+                };
+                let values = self.book.values(block, self.length);
+                for (lane, (places, value)) in lanes.iter().zip(values).enumerate() {
+                    let place = places[side].map(|place| place as usize);
+                    let Some(place) = place.filter(|_| Some(value) > self.rest.children) else {
+                        continue;
+                    };
+                    if Some(place) > after && may_follow(order[place]) {
+                        for (count, lanes) in counts.iter_mut().zip(block) {
+                            *count = lanes[lane];
+                        }
+                        self.offer(order[place], value, &counts);
+                    }
                 }
             }
         }
+    }
+
+    /// What was put off.
+    fn rest(self) -> Option<Node> {
         let again = Again {
             opened: None,
-            offered: from.min(offered),
+            offered: self.from.min(self.node.offered()),
         };
-        put_off.extend(rest.node(nodes[index], again, judge));
-    });
-    put_off
+        self.rest.node(self.node, again, self.judge)
+    }
 }
 
 impl Expander {
@@ -293,7 +389,6 @@ impl Step<'_> {
         let is_last = book.room_after(self.length + 1) == Some(0);
         let offers_first = is_last || book.offers_before_bounding();
         let min_rows = book.min_rows.max(self.judge.min_rows());
-        let nothing = vec![0; counts.width];
         let (mut children, mut opened) = (Vec::new(), Vec::new());
         for (slot, &proposition) in candidates.iter().enumerate() {
             let counts = counts.of(slot);
@@ -308,28 +403,42 @@ impl Step<'_> {
             if is_last {
                 continue;
             }
-            let mut child = Child {
+            let child = Child {
                 proposition,
                 bound: self.node.bound,
                 slot,
             };
             if self.node.opened().contains(&proposition) {
                 opened.push(child);
-                continue;
-            }
-            let goal = self.goal();
-            let Some(bound) = book.bound(&nothing, counts, self.below(), goal) else {
-                continue;
-            };
-            child.bound = bound.min(self.node.bound);
-            if !offers_first && child.bound >= goal {
-                self.offer_child(proposition, counts, left);
-            }
-            if self.enters(child.bound) {
+            } else {
                 children.push(child);
             }
         }
+        let goal = self.goal();
+        let bounds = self.bounds(&children, &vec![0; counts.width]);
+        let mut bounds = bounds.into_iter();
+        children.retain_mut(|child| {
+            let Some(bound) = bounds.next().flatten() else {
+                return false;
+            };
+            child.bound = child.bound.min(bound);
+            if !offers_first && child.bound >= goal {
+                let counts = counts.of(child.slot);
+                self.offer_child(child.proposition, counts, total(counts));
+            }
+            self.enters(child.bound)
+        });
         (children, opened)
+    }
+
+    /// The bounds of the children if all rules below them cover the rows of a core.
+    fn bounds(&self, children: &[Child], core: &[u64]) -> Vec<Option<Score>> {
+        let limits = children.iter().map(|child| Limits {
+            low: core,
+            high: self.counts.of(child.slot),
+        });
+        let limits: Vec<Limits> = limits.collect();
+        self.book.bounds(&limits, self.below(), self.goal())
     }
 
     fn offer_child(&mut self, proposition: u32, counts: &[u64], size: u64) {
@@ -357,10 +466,9 @@ impl Step<'_> {
             let Some(core) = self.place.common_core(&candidates) else {
                 return false;
             };
+            let mut bounds = self.bounds(children, &core).into_iter();
             children.retain_mut(|child| {
-                let high = self.counts.of(child.slot);
-                let bound = self.book.bound(&core, high, self.below(), self.goal());
-                bound.is_some_and(|bound| {
+                bounds.next().flatten().is_some_and(|bound| {
                     child.bound = child.bound.min(bound);
                     self.enters(child.bound)
                 })
@@ -385,12 +493,12 @@ impl Step<'_> {
         let candidates: Vec<u32> = all.map(|child| child.proposition).collect();
         let mut cores = Vec::new();
         self.place.cores_without(&candidates, &mut cores);
-        let (own, goal) = (self.counts.own(), self.goal());
-        let cores = cores.chunks(self.counts.width);
-        let mut keyed: Vec<(Option<Score>, Child)> = cores
-            .zip(children.drain(..))
-            .map(|(core, child)| (self.book.bound(core, own, self.below(), goal), child))
-            .collect();
+        let high = self.counts.own();
+        let cores = cores.chunks(self.counts.width).take(children.len());
+        let limits: Vec<Limits> = cores.map(|low| Limits { low, high }).collect();
+        let without = self.book.bounds(&limits, self.below(), self.goal());
+        let mut keyed: Vec<(Option<Score>, Child)> =
+            without.into_iter().zip(children.drain(..)).collect();
         keyed.sort_by_key(|(without, child)| (*without, child.bound, child.proposition));
         children.extend(keyed.into_iter().map(|(_, child)| child));
     }
@@ -410,34 +518,39 @@ impl Step<'_> {
         let room = book.room_after(self.length + 1);
         let limit = room.filter(|&room| room < children.len());
         losses.clear(limit.unwrap_or(0), width);
-        let mut found = Vec::new();
-        for (index, child) in children.iter().enumerate().rev() {
-            let high = counts.of(child.slot);
-            if index < n_new && index + 1 < children.len() {
-                let core = &cores[index * width..(index + 1) * width];
-                low.clear();
-                low.extend_from_slice(core);
-                if limit.is_some() {
-                    losses.raise(low, high);
-                }
-                let bound = book.bound(low, high, self.below(), self.goal());
-                let bound = bound.map(|bound| bound.min(child.bound));
-                let (verdict, bound) = self.verdict(bound, core, child, family, index);
-                if matches!(verdict, Verdict::Enter | Verdict::Later) {
-                    let node = Node {
-                        bound,
-                        family: family.clone(),
-                        child: Some(index as u32),
-                        least: book.layout().n_covered(low),
-                        most: book.layout().n_covered(high),
-                        length: self.below(),
-                        again: None,
-                    };
-                    found.push((verdict, node));
-                }
-            }
+        low.clear();
+        low.extend_from_slice(cores);
+        for (child, low) in children.iter().zip(low.chunks_mut(width)).rev() {
             if limit.is_some() {
-                losses.add(counts.own(), high);
+                losses.raise(low, counts.of(child.slot));
+                losses.add(counts.own(), counts.of(child.slot));
+            }
+        }
+        let n_branches = n_new.min(children.len() - 1);
+        let limits = children.iter().zip(low.chunks(width)).take(n_branches);
+        let limits = limits.map(|(child, low)| Limits {
+            low,
+            high: counts.of(child.slot),
+        });
+        let limits: Vec<Limits> = limits.collect();
+        let bounds = book.bounds(&limits, self.below(), self.goal());
+        let mut found = Vec::new();
+        for (index, (bound, limits)) in bounds.into_iter().zip(limits).enumerate().rev() {
+            let child = &children[index];
+            let bound = bound.map(|bound| bound.min(child.bound));
+            let core = &cores[index * width..(index + 1) * width];
+            let (verdict, bound) = self.verdict(bound, core, child, family, index);
+            if matches!(verdict, Verdict::Enter | Verdict::Later) {
+                let node = Node {
+                    bound,
+                    family: family.clone(),
+                    child: Some(index as u32),
+                    least: book.layout().n_covered(limits.low),
+                    most: book.layout().n_covered(limits.high),
+                    length: self.below(),
+                    again: None,
+                };
+                found.push((verdict, node));
             }
         }
         found

@@ -78,11 +78,10 @@ impl Judge for Keeper<'_> {
     }
 
     fn offers_from(&self) -> Score {
-        if !self.search.is_one_by_one() {
-            return Score::MIN;
-        }
         let threshold = self.goal();
-        if self.search.n_waiting.load(Relaxed) < REMEMBERED {
+        if !self.search.is_one_by_one() {
+            threshold
+        } else if self.search.n_waiting.load(Relaxed) < REMEMBERED {
             threshold.min(self.search.options.least())
         } else {
             threshold

@@ -1,8 +1,9 @@
 //! Rows in the memory of this process.
 
 use crate::bitset::{are_disjoint, intersect, is_empty, size, Question, Segment, NO_CELL};
+use crate::lanes::{Packed, LANES};
 use crate::layout::Layout;
-use crate::rows::{Place, Rows};
+use crate::rows::{Place, Rows, TakeLanes};
 use crate::table::{Proposition, Table};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -408,6 +409,44 @@ impl Place for LocalPlace {
             counts.resize((split.len() + 1) * width, 0);
             self.count_small(&rows, &split, &mut counts);
             take(index, &counts);
+        }
+    }
+
+    fn counts_in_lanes(&self, order: &[u32], children: &[usize], take: &mut TakeLanes) -> bool {
+        let table = &self.view.table;
+        let words = self.rows.len();
+        if words >= LARGE {
+            return false;
+        }
+        let mut place_of = vec![None; self.complements.len()];
+        for (place, &condition) in order.iter().enumerate() {
+            place_of[condition as usize] = Some(place as u32);
+        }
+        let complement = |condition: u32| {
+            let other = self.complements[condition as usize];
+            other.and_then(|other| place_of[other as usize])
+        };
+        let rows_of = |condition: u32| self.view.proposition(condition);
+        let packed = Packed::new(order, words, rows_of, complement);
+        let width = table.layout.width();
+        let (mut rows, mut own) = (vec![0; words], vec![0; width]);
+        let mut counts = Vec::new();
+        for &child in children {
+            rows.copy_from_slice(&self.rows);
+            intersect(&mut rows, self.view.proposition(order[child]));
+            table.count(&rows, &rows, &mut own);
+            counts.resize(packed.n_blocks(child) * width, [0; LANES]);
+            packed.count(&rows, child, &table.segments, &mut counts);
+            take(child, &own, &counts, &packed.places);
+        }
+        true
+    }
+
+    fn n_together(&self) -> usize {
+        if self.rows.len() < LARGE {
+            1024
+        } else {
+            32
         }
     }
 

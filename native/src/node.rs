@@ -81,6 +81,11 @@ impl Node {
         self.child.is_none()
     }
 
+    /// Its place in the family's order.
+    pub fn place(&self) -> Option<usize> {
+        self.child.map(|child| child as usize)
+    }
+
     /// The condition that makes it a child.
     pub fn last(&self) -> Option<u32> {
         self.child.map(|child| self.family.order[child as usize])

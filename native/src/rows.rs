@@ -3,9 +3,14 @@
 //! [`Rows`] is what the search needs to know about a table; [`Place`] is one rule's rows in it. `local` answers from
 //! the bits of this process, `remote` asks whoever holds the rows.
 
+use crate::lanes::Lanes;
 use crate::layout::Layout;
 use crate::table::Proposition;
 use std::sync::Arc;
+
+/// Takes the place of a child, its own counts, the counts of blocks of conditions, cell by cell, and for each lane of them
+/// the places of its condition and of that one's complement.
+pub type TakeLanes<'a> = dyn FnMut(usize, &[u64], &[Lanes], &[[Option<u32>; 2]]) + 'a;
 
 pub trait Rows: Send + Sync {
     /// How many rows there are of each kind, and what counts mean.
@@ -54,6 +59,17 @@ pub trait Place: Send + Sync {
             place.counts(candidates, &mut counts);
             take(index, &counts);
         }
+    }
+
+    /// For each of some children of a family, by their places in its order: `take` gets the place, the child's own counts
+    /// and those with each condition that comes after it, eight at a time. Not where rows are elsewhere or too many.
+    fn counts_in_lanes(&self, _order: &[u32], _children: &[usize], _take: &mut TakeLanes) -> bool {
+        false
+    }
+
+    /// How many children are best asked for at once?
+    fn n_together(&self) -> usize {
+        32
     }
 
     /// The counts of the rows that satisfy all of the candidates; `None` if there is no such row.

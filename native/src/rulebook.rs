@@ -1,6 +1,7 @@
 //! What is the same for every step of one search: the rows, the estimator, and which rules are wanted.
 
-use crate::estimator::{Estimator, Score};
+use crate::estimator::{Estimator, Limits, Score};
+use crate::lanes::{Lanes, LANES};
 use crate::layout::Layout;
 use crate::node::Node;
 use crate::offered::Offered;
@@ -47,6 +48,11 @@ impl Rulebook {
         settle(self.estimator.value(counts, length))
     }
 
+    /// The same for eight rules at once.
+    pub fn values(&self, counts: &[Lanes], length: usize) -> [Score; LANES] {
+        self.estimator.values(counts, length).map(settle)
+    }
+
     /// At least the value of every rule of `length` or more conditions in the box; `None` if there is no rule in it. If
     /// it is below the goal, it may be anything below the goal that is not below these values.
     pub fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Option<Score> {
@@ -54,6 +60,16 @@ impl Rulebook {
             return None; // no rule of the box fails anywhere
         }
         Some(settle(self.estimator.bound(low, high, length, goal)))
+    }
+
+    /// The bounds of several boxes; see [`Rulebook::bound`].
+    pub fn bounds(&self, limits: &[Limits], length: usize, goal: Score) -> Vec<Option<Score>> {
+        let mut bounds = Vec::with_capacity(limits.len());
+        self.estimator.bounds(limits, length, goal, &mut bounds);
+        let layout = self.layout();
+        let each = limits.iter().zip(bounds);
+        each.map(|(limits, bound)| (layout.n_failing(limits.low) > 0).then(|| settle(bound)))
+            .collect()
     }
 
     /// Is this a rule that may be shown? It covers enough rows, and fails on one at least.
@@ -78,16 +94,16 @@ impl Rulebook {
         self.estimator.is_by_length() || self.one_by_one
     }
 
-    /// The conditions that could be of use at a node, as far as can be told without looking at rows: none that the last
-    /// condition excludes or implies, and none that implies the last one, which would be needless then.
-    pub fn useful_candidates(&self, node: &Node) -> Vec<u32> {
+    /// May a condition follow at a node, as far as can be told without looking at rows? Not if the last condition excludes
+    /// or implies it, nor if it implies the last one, which would be needless then.
+    pub fn may_follow<'a>(&'a self, node: &Node) -> impl Fn(u32) -> bool + 'a {
         let propositions = self.rows.propositions();
         let last = node.last().map(|last| &propositions[last as usize]);
         let above = self.offered.as_ref().map(|offered| {
             let above = offered.above(offered.columns(&node.conditions()));
             (offered, above)
         });
-        let may_follow = |&candidate: &u32| {
+        move |candidate: u32| {
             let this = &propositions[candidate as usize];
             let is_needless = last.is_some_and(|last| {
                 this.excludes(last) || last.implies(this) || this.implies(last)
@@ -96,9 +112,14 @@ impl Rulebook {
                 .as_ref()
                 .is_none_or(|(offered, above)| offered.is_on(candidate, *above));
             !is_needless && is_offered
-        };
+        }
+    }
+
+    /// The conditions that may follow.
+    pub fn useful_candidates(&self, node: &Node) -> Vec<u32> {
+        let may_follow = self.may_follow(node);
         let mut useful = Vec::with_capacity(node.candidates().len());
-        useful.extend(node.candidates().iter().copied().filter(may_follow));
+        useful.extend(node.candidates().iter().copied().filter(|&c| may_follow(c)));
         useful
     }
 

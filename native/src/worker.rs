@@ -13,8 +13,6 @@ use std::time::{Duration, Instant};
 
 /// How many rules a worker expands depth-first before it looks again for the best branch of all.
 const DIVE: usize = 200;
-/// How many of the last rules of a branch are asked for at once.
-const TOGETHER: usize = 32;
 
 /// A node on its way down, with the place of its parent.
 pub struct Entry {
@@ -210,7 +208,7 @@ impl<'a> Worker<'a> {
     /// Finishes a node whose children may take no further condition, together with its siblings on the stack.
     fn finish(&mut self, node: Node, parent: &dyn Place) {
         let mut together = vec![node];
-        while together.len() < TOGETHER {
+        while together.len() < parent.n_together() {
             let family = &together[0].family;
             match self
                 .stack

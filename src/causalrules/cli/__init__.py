@@ -14,6 +14,7 @@ from causalrules.cli.demo import demo
 from causalrules.cli.discover import discover
 from causalrules.cli.evaluate import evaluate
 from causalrules.cli.messages import Commands
+from causalrules.cli.studio import studio
 from causalrules.cli.suggest import suggest
 
 _HELP = """Find the conditions with the highest conservative effect on an outcome. To start:
@@ -22,6 +23,7 @@ _HELP = """Find the conditions with the highest conservative effect on an outcom
 causalrules demo
 causalrules discover cr-demo/titanic.csv --target survived --report all.html
 causalrules discover cr-demo/titanic.csv --target survived --trust --explain
+causalrules studio cr-demo/titanic.csv
 """
 
 
@@ -31,7 +33,7 @@ def cli() -> None:
     """Find the conditions with the highest conservative effect on an outcome."""
 
 
-for command in (discover, evaluate, check, suggest, demo):
+for command in (discover, evaluate, check, suggest, demo, studio):
     cli.add_command(command)
 
 

@@ -28,7 +28,8 @@ _ROUNDING = 2.0**-37
 class Progress:
     """How far a search has come: `best` is None before the first rule, `upper_bound` inf before the first bound.
 
-    `conditions` are the numbers of the best rule's conditions, for a function that watches the search.
+    For a function that watches the search: `conditions` are the numbers of the best rule's conditions, `found` the
+    values and conditions of the whole list so far, and `rules` the same in words, where the user's function watches.
     """
 
     seconds: float
@@ -37,6 +38,8 @@ class Progress:
     gap: float
     nodes: int
     conditions: tuple[int, ...] = field(default=(), compare=False)
+    found: tuple[tuple[float, tuple[int, ...]], ...] = field(default=(), compare=False)
+    rules: tuple[tuple[float, str], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -120,8 +123,8 @@ def run(
                 raise
             history.append(_progress(status, time.perf_counter() - start, scale))
             if watch is not None:
-                best = next(iter(search.rules()), (0.0, ()))
-                watch(replace(history[-1], conditions=best[1]))
+                so_far = tuple((scale * value, conditions) for value, conditions in search.rules())
+                watch(replace(history[-1], conditions=so_far[0][1] if so_far else (), found=so_far))
             if checkpoint is not None:
                 checkpoint.save(search)
         except KeyboardInterrupt:
