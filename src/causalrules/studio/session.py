@@ -549,10 +549,8 @@ class Studio:
 
     def _search(self, job: Job, question: Question, asked: str) -> None:
         self._points = []
-        told = time.monotonic()
 
         def watch(progress: Progress) -> None:
-            nonlocal told
             bound = progress.upper_bound if np.isfinite(progress.upper_bound) else None
             best = progress.best if progress.best is None or np.isfinite(progress.best) else None
             self._point(progress.seconds, best, bound)
@@ -564,7 +562,6 @@ class Studio:
                 nodes=progress.nodes,
                 rules=[{"value": value, "text": short(text, 300)} for value, text in progress.rules[:50]],
             )
-            told = time.monotonic()
 
         rules = discover(self._table(), **{**_arguments(question), "progress": watch})
         with self._lock:
