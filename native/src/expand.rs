@@ -71,8 +71,10 @@ impl Rulebook {
     fn useful_candidates(&self, node: &Node, last: Option<&u32>) -> Vec<u32> {
         let mut useful = self.candidates_after(node, last);
         if let Some(offered) = &self.offered {
-            let above = offered.above(offered.columns(&node.conditions()));
-            useful.retain(|&candidate| offered.is_on(candidate, above));
+            let conditions = node.conditions();
+            let columns = offered.columns(&conditions);
+            let others = self.max_length.saturating_sub(conditions.len() + 1);
+            useful.retain(|&candidate| offered.leads_on(columns, candidate, others));
         }
         useful
     }
@@ -100,6 +102,17 @@ impl Rulebook {
         self.offered
             .as_ref()
             .is_none_or(|offered| offered.is_on(proposition, offered.columns(conditions)))
+    }
+
+    /// Are there so few rules below one with these conditions that bounds do not pay?
+    fn are_few(&self, conditions: &[u32], candidates: &[u32]) -> bool {
+        let offered = self.offered.as_ref();
+        offered.is_some_and(|offered| offered.are_few(offered.columns(conditions), candidates))
+    }
+
+    /// Are there few rules in all?
+    pub fn is_small(&self) -> bool {
+        self.are_few(&[], &self.usable)
     }
 
     /// The best value among a rule and its ancestors, where that matters.
@@ -509,6 +522,13 @@ impl Expander {
         let is_offered_first = book.estimator.is_by_length() || book.by_length;
         let min_rows = book.min_rows.max(judge.min_rows());
         let bounded = length + 2;
+        let (columns, is_few) = match &book.offered {
+            Some(offered) => (
+                offered.columns(&conditions),
+                book.are_few(&conditions, &candidates),
+            ),
+            None => (0, false),
+        };
         let nothing = vec![0; width];
         let mut rest = Rest::nothing();
         let mut children: Vec<Child> = Vec::new();
@@ -520,7 +540,14 @@ impl Expander {
             if !excludes || layout.n_covered(counts) < min_rows {
                 continue;
             }
+            let is_on_offer = book
+                .offered
+                .as_ref()
+                .is_none_or(|offered| offered.has_with(columns, proposition));
             let mut offer = |judge: &mut dyn Judge, rest: &mut Rest| {
+                if !is_on_offer {
+                    return;
+                }
                 let value = book.value(counts, length + 1);
                 if !book.is_rule_of(layout, counts, left) || is_useless(value) {
                     return;
@@ -549,14 +576,16 @@ impl Expander {
                 opened.push(child);
                 continue;
             }
-            let bound = book.bound(&nothing, counts, bounded, goal(judge));
-            child.bound = bound.min(node.bound);
-            if is_useless(child.bound) {
-                continue;
-            }
-            if judge.is_hopeless(child.bound, bounded) {
-                rest.further = rest.further.max(child.bound);
-                continue;
+            if !is_few {
+                let bound = book.bound(&nothing, counts, bounded, goal(judge));
+                child.bound = bound.min(node.bound);
+                if is_useless(child.bound) {
+                    continue;
+                }
+                if judge.is_hopeless(child.bound, bounded) {
+                    rest.further = rest.further.max(child.bound);
+                    continue;
+                }
             }
             children.push(child);
             if !is_offered_first {
@@ -573,6 +602,9 @@ impl Expander {
         // Every descendant of every child contains the rows that satisfy all candidates. Children that cannot reach far
         // enough for that drop out of all branches, which may leave more such rows, and so on.
         loop {
+            if is_few {
+                break;
+            }
             let all = children.iter().chain(&opened);
             let candidates: Vec<u32> = all.map(|child| child.proposition).collect();
             let n_children = children.len();
@@ -617,11 +649,34 @@ impl Expander {
         let allowed = book.max_length - length - 1;
         let limited = allowed < children.len();
         self.losses.clear(if limited { allowed } else { 0 }, width);
-        place.cores(&family.order, &mut self.cores);
+        if !is_few {
+            place.cores(&family.order, &mut self.cores);
+        }
         // From the strongest child, which may take no further condition, to the weakest, which may take all others.
         for (index, child) in children.iter().enumerate().rev() {
             let counts = counts_of(child.slot);
-            if index < n_new && index + 1 < children.len() {
+            let further = &family.order[index + 1..];
+            let can_end = || {
+                book.offered.as_ref().is_none_or(|offered| {
+                    let columns = columns | offered.columns(&[child.proposition]);
+                    offered.can_end(columns, further, allowed)
+                })
+            };
+            if is_few {
+                if index < n_new && can_end() {
+                    nodes.push(Node {
+                        bound: child.bound,
+                        family: family.clone(),
+                        index,
+                        least: 0,
+                        most: layout.n_covered(counts),
+                        length: if book.by_length { bounded } else { 0 },
+                        again: None,
+                    });
+                }
+                continue;
+            }
+            if index < n_new && index + 1 < children.len() && can_end() {
                 let core = &self.cores[index * width..(index + 1) * width];
                 self.low.clear();
                 self.low.extend_from_slice(core);

@@ -13,10 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hostile import LONG, examples
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
+# Every column but the first has its causes among those before it: dozens of sets of controls.
+GRAPH = [[f"x{i}", f"x{i + step}"] for i in range(9) for step in (1, 3) if i + step < 9]
+GRAPH += [["z", f"x{i}"] for i in range(0, 9, 2)] + [[cause, y] for cause in ("x0", "x1", "x4", "z") for y in "ym"]
 QUESTIONS: dict[str, dict[str, Any]] = {
     "pooled": {"target": "y", "similarity": None},
     "numeric target": {"target": "m", "similarity": None},
@@ -24,6 +28,16 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "different rules, numeric target": {"target": "m"},
     "with controls": {"target": "y", "control": ["z"], "adjust": "strata", "estimator": "reliable", "similarity": None},
     "mean with controls": {"target": "m", "control": ["z"], "adjust": "strata", "direction": "decrease"},
+    "own controls": {"target": "y", "control": "auto", "graph": GRAPH, "adjust": "strata", "similarity": None},
+    "own controls, different rules": {"target": "y", "control": "auto", "graph": GRAPH, "adjust": "strata"},
+    "own controls, numeric target": {"target": "m", "control": "auto", "graph": GRAPH, "adjust": "strata"},
+    "own controls, irredundant": {
+        "target": "y",
+        "control": "auto",
+        "graph": GRAPH,
+        "adjust": "strata",
+        "redundant": False,
+    },
     "irredundant": {"target": "y", "redundant": False, "missing": "false", "similarity": None},
 }
 SCRIPT = """
@@ -62,6 +76,24 @@ def expected(kind: str) -> tuple[str, float]:
     return answer, time.monotonic() - begun
 
 
+def survives(kind: str, kills: list[tuple[float, str]]) -> None:
+    """Kill a search at these shares of its time, and compare what it answers in the end."""
+    answer, seconds = expected(kind)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "search.ckpt"
+        for share, number in kills:
+            process = start(kind, path)
+            try:
+                process.wait(share * seconds)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.Signals[number])
+            process.communicate(timeout=60)
+            event(f"{number}, {'with' if path.exists() else 'without'} a checkpoint")
+        found, said = start(kind, path).communicate(timeout=120)
+        assert found == answer, said
+        assert [each.name for each in Path(folder).iterdir()] == ["search.ckpt"]
+
+
 @settings(
     max_examples=examples(1, 5),
     phases=[Phase.generate],
@@ -77,17 +109,10 @@ def expected(kind: str) -> tuple[str, float]:
     ),
 )
 def test_a_killed_search_goes_on_to_the_same_answer(kind: str, kills: list[tuple[float, str]]) -> None:
-    answer, seconds = expected(kind)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "search.ckpt"
-        for share, number in kills:
-            process = start(kind, path)
-            try:
-                process.wait(share * seconds)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.Signals[number])
-            process.communicate(timeout=60)
-            event(f"{number}, {'with' if path.exists() else 'without'} a checkpoint")
-        found, said = start(kind, path).communicate(timeout=120)
-        assert found == answer, said
-        assert [each.name for each in Path(folder).iterdir()] == ["search.ckpt"]
+    survives(kind, kills)
+
+
+@pytest.mark.parametrize("kind", [*QUESTIONS] if LONG else ["own controls, different rules"])
+def test_kills_spread_over_the_whole_search_change_nothing(kind: str) -> None:
+    kills = 10 if LONG else 1
+    survives(kind, [((number + 0.7) / kills * 0.9, "SIGKILL") for number in range(kills)])

@@ -68,6 +68,49 @@ def allowed_graphs(graph: CausalGraph) -> list[nx.DiGraph]:
     return found
 
 
+# What each edge may be.
+MAY_BE: dict[str, list[tuple[str, ...]]] = {
+    "->": [("->",)],
+    "<->": [("<->",)],
+    "--": [("->",), ("<-",), ("<->",)],
+    "o->": [("->",), ("<->",), ("->", "<->")],
+    "o-o": [("->",), ("<-",), ("<->",), ("->", "<->"), ("<-", "<->")],
+}
+
+
+@st.composite
+def drawings(draw: st.DrawFn) -> list[tuple[str, str, str]]:
+    """Edges of every kind between up to five variables, three at most that may be one thing or another."""
+    order = draw(st.permutations((*NAMES[: draw(st.integers(1, 4))], "y")))
+    kinds = ["", "", "->", "->", "<->", "--", "o->", "o-o", "o-o"]
+    edges = [(a, draw(st.sampled_from(kinds)), b) for a, b in itertools.combinations(order, 2)]
+    uncertain = [edge for edge in edges if len(MAY_BE.get(edge[1], "")) > 1][:3]
+    return [edge for edge in edges if edge[1] in ("->", "<->") or edge in uncertain]
+
+
+@settings(max_examples=60, deadline=None)
+@given(drawings())
+def test_controls_are_valid_in_every_graph_that_circles_allow(edges: list[tuple[str, str, str]]) -> None:
+    names = sorted({"y", *(name for a, _, b in edges for name in (a, b))})
+    graph = CausalGraph.read("\n".join(["dag {", *names, *(f"{a} {arrow} {b}" for a, arrow, b in edges), "}"]))
+    assert CausalGraph.read(graph.to_dagitty()) == graph
+    possible = []
+    for chosen in itertools.product(*(MAY_BE[arrow] for _, arrow, _ in edges)):
+        arrows = [(a, each, b) for (a, _, b), kinds in zip(edges, chosen, strict=True) for each in kinds]
+        directed = [(b, a) if arrow == "<-" else (a, b) for a, arrow, b in arrows if arrow != "<->"]
+        if nx.is_directed_acyclic_graph(nx.DiGraph(directed)):
+            both = [(a, b) for a, arrow, b in arrows if arrow == "<->"]
+            possible.append(explicit(CausalGraph(tuple(names), tuple(directed), tuple(both))))
+    for each in adjustments(graph, "y", [name for name in names if name != "y"], max_length=2).sets:
+        others = [name for name in names if name != "y" and name not in each.columns]
+        valid = [
+            control
+            for control in subsets(others)
+            if all(is_valid(one, set(each.columns), set(control)) for one in possible)
+        ]
+        assert each.control in valid if valid else each.control is None, each
+
+
 def subsets(names: list[str]) -> list[tuple[str, ...]]:
     return [each for size in range(len(names) + 1) for each in itertools.combinations(names, size)]
 

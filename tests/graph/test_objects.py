@@ -78,7 +78,7 @@ def test_pgmpys_graphs_are_known_by_what_they_offer() -> None:
     pag = nx.Graph()
     for a, b, left, right in (("a", "b", "o", ">"), ("c", "b", "-", ">"), ("c", "d", "o", "o"), ("e", "c", ">", "-")):
         pag.add_edge(a, b, marks={a: left, b: right})
-    assert CausalGraph.read(pag) == CausalGraph.read(" a o-> b <- c -- d; c -> e")
+    assert CausalGraph.read(pag) == CausalGraph.read(" a o-> b <- c ; c o-o d; c -> e")
 
 
 def test_pgmpys_own_graphs() -> None:

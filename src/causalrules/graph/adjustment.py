@@ -153,9 +153,10 @@ def adjustments(
     target: str,
     actionable: Iterable[str],
     *,
-    max_length: int = 4,
+    max_length: int | None = 4,
     observed: Iterable[str] | None = None,
     sizes: Mapping[str, int] | None = None,
+    sets: Iterable[Iterable[str]] | None = None,
 ) -> Adjustments:
     """Return controls for every set of up to `max_length` actionable columns.
 
@@ -176,11 +177,13 @@ def adjustments(
     actionable
         The variables that rules may contain.
     max_length
-        The most columns of a rule.
+        The most columns of a rule; None for no limit.
     observed
         The variables that may be controls; by default all that are not latent.
     sizes
         The number of values of each variable; by default 2.
+    sets
+        The sets of columns of interest; by default all.
 
     Returns
     -------
@@ -199,16 +202,32 @@ def adjustments(
     validate_roles(causal_graph, {"target": (target,), "actionable": tuple(names)}, columns=absent)
     candidates = nodes if observed is None else nodes.intersection(unique_names(observed))
     candidates = candidates - causal_graph.latent - {target}
-    longest = min(max_length, len(names))
-    n_sets = sum(math.comb(len(names), length) for length in range(1, longest + 1))
+    chosen = _every_set(names, max_length) if sets is None else sorted({tuple(sorted(each)) for each in sets})
+    finder = _Finder(causal_graph, target, candidates, sizes or {})
+    longest = len(names) if max_length is None else max_length
+    return Adjustments(longest, tuple(finder.adjustment(columns, absent) for columns in chosen))
+
+
+def _n_sets(n_names: int, longest: int) -> int:
+    return sum(math.comb(n_names, length) for length in range(1, longest + 1))
+
+
+def _every_set(names: Sequence[str], max_length: int | None) -> Iterable[tuple[str, ...]]:
+    """Return all sets of up to so many names, unless they are too many."""
+    longest = len(names) if max_length is None else min(max_length, len(names))
+    n_sets = _n_sets(len(names), longest)
     if n_sets > MAX_SETS:
+        remedy = "name fewer actionable columns, or choose a smaller max_length"
+        if max_length is None:
+            fits = [most for most in range(1, longest) if _n_sets(len(names), most) <= MAX_SETS]
+            remedy = f"name fewer actionable columns, or max_length={max(fits)}" if fits else remedy
         raise OptionError(
             f"{len(names)} actionable columns have {n_sets:,} sets of up to {longest}, and each has controls of its "
-            f"own; at most {MAX_SETS:,} are possible: name fewer actionable columns, or choose a smaller max_length"
+            f"own; at most {MAX_SETS:,} are possible: {remedy}",
+            parameter="max_length",
+            value=str(max_length),
         )
-    finder = _Finder(causal_graph, target, candidates, sizes or {})
-    sets = itertools.chain.from_iterable(itertools.combinations(names, length) for length in range(1, longest + 1))
-    return Adjustments(max_length, tuple(finder.adjustment(columns, absent) for columns in sets))
+    return itertools.chain.from_iterable(itertools.combinations(names, length) for length in range(1, longest + 1))
 
 
 def _controls(control: Sequence[str]) -> str:

@@ -165,14 +165,14 @@ def short(text: str, most: int) -> str:
 
 def hidden(rules: RuleSet) -> list[Less]:
     """Tell the redundant rules and the near-duplicates from the others, where the rows are at hand."""
-    if rules.problem is not None and not rules.problem.rows.is_local:
-        rules = replace(rules, problem=None)  # remote rows are not fetched for a report
+    if rules.searched is not None and not rules.searched.is_local:
+        rules = replace(rules, problem=None, parts=None)  # remote rows are not fetched for a report
     if rules.question.similarity is not None:
         # A list of different rules has its near-duplicates with each rule, once they have been looked for.
         return [Less(None, tuple(_shared(each.rule, each.shared) for each in rule.near or ())) for rule in rules]
     redundant = grouping.redundant(rules)
     result = [Less("redundant") if one else Less() for one in redundant]
-    if rules.problem is None and rules.parts is None:
+    if rules.searched is None:
         return result
     place = {rule.text: index for index, rule in enumerate(rules)}
     listed = tuple(rule for rule, one in zip(rules, redundant, strict=True) if not one)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from causalrules.exceptions import OptionError
 from causalrules.question import MOST_RULES, default
 from causalrules.result.rule import Variant, rule_results
 from causalrules.result.similarity import require_rows
@@ -65,8 +64,6 @@ def variants(rules: RuleSet, rule: RuleResult) -> tuple[Variant, ...]:
 
 def _searched(rules: RuleSet, question: Question, wanted: str, time_limit: float | None) -> RuleSet:
     """Search the same rows with another question."""
-    if rules.parts is not None:
-        raise OptionError("not available where rules have different controls: rules.groups() groups near-duplicates")
     problem = require_rows(rules, "search again")
     packed = problem.pack()
     limited = replace(question, time_limit=time_limit)

@@ -41,17 +41,22 @@ def simultaneous(
     seed: int = 0,
     *,
     confidence: float = 0.95,
+    share: float = 1.0,
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
-    """Implement `RuleSet.simultaneous`."""
+    """Implement `RuleSet.simultaneous`; where there are other rules, these have a `share` of the error."""
     deadline = Deadline.after(time_limit)
     permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
     confidence = Share()("confidence", confidence)
-    if n_largest(confidence, permutations) < 1:
-        least = math.ceil(confidence / (1 - confidence) - 1e-9)
-        raise OptionError(f"permutations = {permutations}: a confidence of {confidence} needs at least {least}")
+    own = 1 - (1 - confidence) * share
+    if n_largest(own, permutations) < 1:
+        among = f" for {share:.2g} of all rules" if share < 1 else ""
+        raise OptionError(
+            f"permutations = {permutations}: a confidence of {confidence}{among} needs at least "
+            f"{math.ceil(own / (1 - own) - 1e-9)}"
+        )
     problem, question = repeat.require_problem(rules, "simultaneous"), rules.question
     beta = question.beta
     if not isinstance(beta, tuple):
@@ -59,7 +64,7 @@ def simultaneous(
     question = replace(question, estimator="pooled", beta=beta)
     base = exchangeable(problem)
     shuffle = shuffling(base)
-    largest = [0.0] * n_largest(confidence, permutations)
+    largest = [0.0] * n_largest(own, permutations)
 
     def work(searcher: repeat.Searcher, place: int) -> float | None:
         try:
@@ -74,7 +79,7 @@ def simultaneous(
         if ratio is not None:
             heapq.heappushpop(largest, ratio)
     # Those cut short count as the largest.
-    rank = n_largest(confidence, begun) - cut_short
+    rank = n_largest(own, begun) - cut_short
     if rank < 1:
         raise repeat.OutOfTimeError(
             f"time_limit = {time_limit!r}: {begun - cut_short} of {permutations} permutations were searched, too few "
@@ -96,8 +101,8 @@ def simultaneous(
             if base.group is not None:
                 margin = flipped_margin(base, beta, base.language.numbers(rule.conditions))
             reach = factor * margin * math.sqrt(plain) / shrunk / rule.overlap
-            own = estimators.estimate(*rule.sides, binary=not rule.is_mean).standard_error
-            error = max(own, math.sqrt(plain))
+            usual = estimators.estimate(*rule.sides, binary=not rule.is_mean).standard_error
+            error = max(usual, math.sqrt(plain))
         bound = rule.effect + (reach if rule.decrease else -reach) * error
         known = Simultaneous(None, None, confidence, begun)
         if math.isfinite(bound):
