@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 from typing import Any
 
 import networkx as nx
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causalrules.exceptions import OptionError
+from causalrules.graph import adjustment
 from causalrules.graph.adjustment import adjustments
 from causalrules.graph.admissibility import Admissibility, check
 from causalrules.graph.backdoor import identify_rule
@@ -88,7 +90,7 @@ def drawings(draw: st.DrawFn) -> list[tuple[str, str, str]]:
     return [edge for edge in edges if edge[1] in ("->", "<->") or edge in uncertain]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(drawings())
 def test_controls_are_valid_in_every_graph_that_circles_allow(edges: list[tuple[str, str, str]]) -> None:
     names = sorted({"y", *(name for a, _, b in edges for name in (a, b))})
@@ -204,6 +206,35 @@ def test_a_set_without_controls_says_which_path_stays_open() -> None:
     # Blocking x <- z -> y by z opens the path through the unobserved causes of z.
     found = adjustments("z -> {x y}; x <-> z; z <-> y", "y", ["x"])
     assert found.sets[0].reason == "whatever blocks the other paths opens x <-> z <-> y"
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 3))
+def test_dense_graphs_give_the_same_controls(seed: int, n_columns: int) -> None:
+    rng = random.Random(seed)
+    names = [f"v{number:02}" for number in range(30)]
+    directed = [pair for pair in itertools.combinations([*names, "y"], 2) if rng.random() < 0.95]
+    bidirected = [(a, b) for a, b in itertools.combinations(names, 2) if rng.random() < 0.02]
+    graph = CausalGraph((*names, "y"), tuple(directed), tuple(bidirected), latent=frozenset(rng.sample(names, 2)))
+    place = {name: number for number, name in enumerate(graph.nodes)}
+    dense, sparse = (adjustment._Drawing(graph, place, "y") for _ in range(2))
+    assert dense.is_dense
+    sparse.is_dense = False
+    x = sum(1 << place[name] for name in rng.sample(names, n_columns))
+    assert dense._moral(x, 0) == sparse._moral(x, 0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_graphs_of_hundreds_of_variables_are_answered_or_refused(share: float) -> None:
+    rng = random.Random(1)
+    names = [f"v{number:03}" for number in range(400)]
+    edges = [pair for pair in itertools.combinations(names, 2) if rng.random() < share] + [*itertools.pairwise(names)]
+    chosen = {"target": names[-1], "actionable": names[200:203]}
+    assert check(edges, **chosen, control="auto")  # type: ignore[arg-type]
+    assert check(edges, **chosen, control=names[190:200]).violations  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="399 actionable columns have 1,050,819,700 sets of up to 4"):
+        check(edges, target=names[-1], actionable=names[:-1], control="auto")
+    assert str(suggest(edges, target=names[-1]))
 
 
 def test_of_equally_good_controls_the_name_decides() -> None:

@@ -20,6 +20,9 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from causalrules.exceptions import GraphError, OptionError
 from causalrules.graph.backdoor import (
     GraphLinks,
@@ -39,6 +42,8 @@ MAX_SETS = 20_000
 # With unknown edges, all subsets of so many variables are tried as controls; of more, only likely ones.
 _ALL_SUBSETS = 10
 _MAX_SHOWN = 8
+# Moral graphs of variables with more parents than this on average are computed by matrices.
+_MANY_PARENTS = 8
 # Costs are logarithms in these units, so that they are integers.
 _UNIT = 2**20
 
@@ -324,6 +329,7 @@ class _Drawing:
         for number, pair in enumerate(graph.bidirected, n_nodes):
             for name in pair:
                 self.parents[place[name]] |= 1 << number
+        self.is_dense = sum(each.bit_count() for each in self.parents) > _MANY_PARENTS * len(self.parents)
         self.children = [0] * len(self.parents)
         for child, parents in enumerate(self.parents):
             for parent in _bits(parents):
@@ -336,12 +342,32 @@ class _Drawing:
     def _moral(self, x: int, z: int) -> dict[int, int]:
         """Return the neighbours in the moral graph of the ancestors of x, z and the target, without edges out of x."""
         parents = [each & ~x for each in self.parents]
+        before = _closure(x | z | 1 << self.target, parents)
+        if self.is_dense:
+            return self._large_moral(x, before)
         neighbours: dict[int, int] = {}
-        for node in _bits(_closure(x | z | 1 << self.target, parents)):
+        for node in _bits(before):
             family = parents[node] | 1 << node
             for member in _bits(family):
                 neighbours[member] = neighbours.get(member, 0) | family
         return neighbours
+
+    def _large_moral(self, x: int, before: int) -> dict[int, int]:
+        """The same for many variables: those before the others are given."""
+        nodes = list(_bits(before))
+        families = self._families[nodes].copy()
+        families[:, list(_bits(x))] = 0
+        families[np.arange(len(nodes)), nodes] = 1
+        together = np.packbits(families.T @ families > 0, axis=1, bitorder="little")
+        return {node: int.from_bytes(together[node].tobytes(), "little") for node in nodes}
+
+    @functools.cached_property
+    def _families(self) -> NDArray[np.float32]:
+        """For each node, 1 for its parents."""
+        families = np.zeros((len(self.parents),) * 2, np.float32)
+        for child, parents in enumerate(self.parents):
+            families[child, list(_bits(parents))] = 1
+        return families
 
     def separates(self, x: int, z: int) -> bool:
         """Return whether z has no effect of x and d-separates x from the target without the edges out of x."""
@@ -361,11 +387,18 @@ class _Drawing:
         uncut = [neighbours.get(node, 0) & ~blocked for node in range(len(self.parents))]
         if _closure(x, uncut) >> self.target & 1:
             return None
+        # What is next to both must be in it.
+        needed = neighbours.get(self.target, 0) & ~x & ~(1 << self.target)
+        needed &= functools.reduce(operator.or_, (neighbours[node] for node in _bits(x)), 0)
+        if needed:
+            neighbours = {node: each & ~needed for node, each in neighbours.items() if not needed >> node & 1}
+            cost = {place: its_cost for place, its_cost in cost.items() if not needed >> place & 1}
         network = _Network(neighbours, cost)
         while True:
             reached = network.reachable(x, self.target)
             if (self.target, True) not in reached:
-                return sum(1 << place for place in cost if (place, True) in reached and (place, False) not in reached)
+                cut = (place for place in cost if (place, True) in reached and (place, False) not in reached)
+                return needed | sum(1 << place for place in cut)
             path = [(self.target, True)]
             while (before := reached[path[-1]]) is not None:
                 path.append(before)

@@ -590,7 +590,7 @@ class RuleResult:
         Returns
         -------
         str
-            The condition; names and values are quoted.
+            The condition; names and values are quoted. A comment says what the effect was adjusted for.
 
         Examples
         --------
@@ -601,7 +601,7 @@ class RuleResult:
         """
         from causalrules.result import sql
 
-        return sql.where([self.conditions], dialect)
+        return sql.where([self.conditions], dialect, [self.control])
 
     def to_python(self, name: str = "covers") -> str:
         """Return the source of a function that tells whether a row satisfies the rule.

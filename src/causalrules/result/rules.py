@@ -729,7 +729,7 @@ class RuleSet(Sequence[RuleResult]):
         """
         from causalrules.result import sql
 
-        return sql.where([rule.conditions for rule in self], dialect)
+        return sql.where([rule.conditions for rule in self], dialect, [rule.control for rule in self])
 
     def to_latex(self) -> str:
         """Return the rules as a LaTeX table (booktabs).
