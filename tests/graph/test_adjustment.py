@@ -229,12 +229,15 @@ def test_graphs_of_hundreds_of_variables_are_answered_or_refused(share: float) -
     rng = random.Random(1)
     names = [f"v{number:03}" for number in range(400)]
     edges = [pair for pair in itertools.combinations(names, 2) if rng.random() < share] + [*itertools.pairwise(names)]
-    chosen = {"target": names[-1], "actionable": names[200:203]}
+    chosen = {"target": names[-1], "actionable": names[200:202]}
     assert check(edges, **chosen, control="auto")  # type: ignore[arg-type]
     assert check(edges, **chosen, control=names[190:200]).violations  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="399 actionable columns have 1,050,819,700 sets of up to 4"):
         check(edges, target=names[-1], actionable=names[:-1], control="auto")
     assert str(suggest(edges, target=names[-1]))
+    if share:
+        with pytest.raises(OptionError, match=r"793 sets of columns in a graph of 400 variables and .* edges"):
+            check(edges, target=names[-1], actionable=names[200:212], control="auto")
 
 
 def test_of_equally_good_controls_the_name_decides() -> None:

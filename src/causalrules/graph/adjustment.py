@@ -39,6 +39,8 @@ from causalrules.text import listed
 
 # More sets of columns than this take too long.
 MAX_SETS = 20_000
+# So many sets times edges of the graph take some ten seconds.
+_MOST_WORK = 1_500_000
 # With unknown edges, all subsets of so many variables are tried as controls; of more, only likely ones.
 _ALL_SUBSETS = 10
 _MAX_SHOWN = 8
@@ -208,6 +210,15 @@ def adjustments(
     candidates = nodes if observed is None else nodes.intersection(unique_names(observed))
     candidates = candidates - causal_graph.latent - {target}
     chosen = _every_set(names, max_length) if sets is None else sorted({tuple(sorted(each)) for each in sets})
+    n_edges = len(causal_graph.directed) + len(causal_graph.bidirected) + len(causal_graph.unknown)
+    if len(chosen) * n_edges > _MOST_WORK:
+        raise OptionError(
+            f"{len(chosen):,} sets of columns in a graph of {len(nodes):,} variables and {n_edges:,} edges: finding "
+            "controls for each would take too long; name fewer actionable columns, choose a smaller max_length, or "
+            "leave out variables that do not matter",
+            parameter="max_length",
+            value=str(max_length),
+        )
     finder = _Finder(causal_graph, target, candidates, sizes or {})
     longest = len(names) if max_length is None else max_length
     return Adjustments(longest, tuple(finder.adjustment(columns, absent) for columns in chosen))
@@ -217,7 +228,7 @@ def _n_sets(n_names: int, longest: int) -> int:
     return sum(math.comb(n_names, length) for length in range(1, longest + 1))
 
 
-def _every_set(names: Sequence[str], max_length: int | None) -> Iterable[tuple[str, ...]]:
+def _every_set(names: Sequence[str], max_length: int | None) -> Sequence[tuple[str, ...]]:
     """Return all sets of up to so many names, unless they are too many."""
     longest = len(names) if max_length is None else min(max_length, len(names))
     n_sets = _n_sets(len(names), longest)
@@ -232,7 +243,7 @@ def _every_set(names: Sequence[str], max_length: int | None) -> Iterable[tuple[s
             parameter="max_length",
             value=str(max_length),
         )
-    return itertools.chain.from_iterable(itertools.combinations(names, length) for length in range(1, longest + 1))
+    return [each for length in range(1, longest + 1) for each in itertools.combinations(names, length)]
 
 
 def _controls(control: Sequence[str]) -> str:
