@@ -86,21 +86,22 @@ def npm(*arguments: object) -> None:
 
 
 def web() -> None:
-    """The script and the style of the report, built from web/ into the package; needs npm."""
+    """The scripts and the styles of report and studio, built from web/ into the package; needs npm."""
     npm("build")
 
 
 def check_web() -> None:
-    """Check the types of web/, and that the report in the package is built from it."""
+    """Check the types of web/, and that the pages in the package are built from it."""
     if shutil.which("npm") is None:
         print("web: skipped, as npm is not installed (CI does this check)")
         return
     npm("check")
     with tempfile.TemporaryDirectory() as folder:
         npm("build", "--", folder)
-        for built in Path(folder).iterdir():
-            if built.read_bytes() != (ROOT / "src" / "causalrules" / "report" / built.name).read_bytes():
-                sys.exit(f"{built.name} in src/causalrules/report is not the one that web/ builds: python3 dev.py web")
+        for built in Path(folder).glob("*/*"):
+            page = Path(built.parent.name, built.name)
+            if built.read_bytes() != (ROOT / "src" / "causalrules" / page).read_bytes():
+                sys.exit(f"src/causalrules/{page} is not the one that web/ builds: python3 dev.py web")
 
 
 def in_native(command: str) -> Callable[[], None]:
@@ -177,6 +178,7 @@ CHORES: dict[str, Callable[..., None]] = {
     "docs": docs,
     "wheel": wheel,
     "web": web,
+    "fuzz": fuzz,
 }
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """How often do intervals cover the truth, and how often is something found in noise? `python benchmarks/coverage.py`
 
 Sections: fixed (rules named in advance), chained (held-out rows, forward chaining), simultaneous (all rules of a list
-at once), groups (rows that belong together), noise (false findings over 18 shapes). Each writes its table to
-benchmarks/results/coverage-<section>.json and prints it; docs/trust-statistics.md shows them. `--tables N` sets the
-tables of each cell.
+at once), groups (rows that belong together), gamma (the end of Γ's interval), noise (false findings over 18 shapes).
+Each writes its table to benchmarks/results/coverage-<section>.json and prints it; docs/trust-statistics.md shows them.
+`--tables N` sets the tables of each cell.
 """
 
 from __future__ import annotations
@@ -98,26 +98,37 @@ def truth_of(covered: NDArray[np.bool_], mean: NDArray[np.float64], z: Any) -> f
 
 
 def chained(tables: int) -> list[Row]:
-    """Held-out rows by forward chaining, in noise: the truth of every rule is 0."""
+    """Held-out rows by forward chaining: three rules in noise, whose truth is 0; or the planted rule.
+
+    A planted rule counts where all blocks were measured with it: only then there is one truth to cover.
+    """
     found = []
-    for kind, n, n_strata, base in (
-        ("outcome", 1000, 1, 0.5),
-        ("outcome", 1000, 5, 0.5),
-        ("outcome", 1000, 50, 0.5),
-        ("outcome", 2000, 5, 0.02),
-        ("outcome", 1000, 5, 0.95),
-        ("mean", 1000, 5, 0.5),
+    for kind, n, n_strata, base, change in (
+        ("outcome", 1000, 1, 0.5, 0.0),
+        ("outcome", 1000, 5, 0.5, 0.0),
+        ("outcome", 1000, 50, 0.5, 0.0),
+        ("outcome", 2000, 5, 0.02, 0.0),
+        ("outcome", 1000, 5, 0.95, 0.0),
+        ("mean", 1000, 5, 0.5, 0.0),
+        ("outcome", 1000, 5, 0.3, 0.3),
+        ("outcome", 4000, 50, 0.3, 0.15),
+        ("outcome", 2000, 5, 0.02, 0.15),
+        ("mean", 1000, 5, 0.3, 0.5),
     ):
-        covered, significant, effects = 0, 0, []
+        covered, measured, significant, effects = 0, 0, 0, []
         for seed in range(tables):
-            columns, _ = planted(rng_of(seed, n, n_strata, base), kind, n, n_strata, base, 0.0)
-            rules = asked(columns, kind, k=3).cross_fit(5, seed, n_jobs=1)
+            columns, _ = planted(rng_of(seed, n, n_strata, base, change), kind, n, n_strata, base, change)
+            rules = asked(columns, kind, k=1 if change else 3, similarity=None).cross_fit(5, seed, n_jobs=1)
             honest = [rule.evidence.honest for rule in rules]  # type: ignore[union-attr]
-            covered += sum(each.low <= 0 <= each.high for each in honest)  # type: ignore[union-attr, operator]
             significant += min(each.p_value for each in honest) <= 0.05  # type: ignore[union-attr, type-var, operator]
+            if change and (rules[0].text != "x0 ≥ 2" or honest[0].found < honest[0].splits):  # type: ignore[union-attr]
+                continue
+            measured += len(honest)
+            covered += sum(each.low <= change <= each.high for each in honest)  # type: ignore[union-attr, operator]
             effects.append(honest[0].effect)  # type: ignore[union-attr]
         found.append(
-            {"target": kind, "rows": n, "strata": n_strata, "base": base, "coverage": covered / (3 * tables)}
+            {"target": kind, "rows": n, "strata": n_strata, "base": base, "effect": change}
+            | {"coverage": round(covered / measured, 4), "intervals": measured}
             | {"any p ≤ 0.05 (Holm)": significant / tables, "mean effect": round(float(np.mean(effects)), 4)}  # type: ignore[arg-type]
             | {"tables": tables}
         )
@@ -139,7 +150,7 @@ def simultaneous(tables: int) -> list[Row]:
         gaps = []
         for seed in range(tables):
             columns, mean = planted(rng_of(seed, n, n_strata, base, change), kind, n, n_strata, base, change)
-            rules = asked(columns, kind, k=5).simultaneous(99, seed, n_jobs=1)
+            rules = asked(columns, kind, k=5, similarity=None).simultaneous(99, seed, n_jobs=1)
             truths = [truth_of(rule.covers(columns), mean, columns["z"]) for rule in rules]
             bounds = [rule.evidence.simultaneous.bound for rule in rules]  # type: ignore[union-attr]
             together += all(bound <= truth + 1e-9 for bound, truth in zip(bounds, truths, strict=True))  # type: ignore[operator]
@@ -196,6 +207,39 @@ def groups(tables: int) -> list[Row]:
     return found
 
 
+def gamma(tables: int) -> list[Row]:
+    """The end of Γ's interval: how often it is not above the Γ that the whole population has."""
+    found = []
+    for base, change, n_strata, n in itertools.product((0.1, 0.3, 0.6), (0.1, 0.3), (1, 5, 20), (1000,)):
+        rng = rng_of(base, change, n_strata, n, 11)
+        low = base * rng.uniform(0.7, 1.1, n_strata)
+        share = rng.uniform(0.2, 0.6, n_strata)
+
+        def named(z: Any, x: Any, y: Any, **weights: Any) -> Any:
+            columns = {"x": x, "y": y, "z": np.asarray(z).astype(str), **weights}
+            rules = cr.evaluate(
+                columns, "x = 1", "y", outcome=1, control="z", weights="n" if weights else None, adjust="strata"
+            )
+            return rules.sensitivity()[0].evidence.sensitivity  # type: ignore[union-attr]
+
+        z, x, y = (np.array(each) for each in zip(*itertools.product(range(n_strata), (0, 1), (0, 1)), strict=True))
+        p = low[z] + change * x
+        chance = np.where(x == 1, share[z], 1 - share[z]) * np.where(y == 1, p, 1 - p)
+        truth = named(z, x, y, n=np.round(1e7 * chance).astype(int)).gamma
+        below, times = 0, 2 * tables
+        for _ in range(times):
+            stratum = np.arange(n) % n_strata
+            held = (rng.random(n) < share[stratum]).astype(int)
+            happened = (rng.random(n) < low[stratum] + change * held).astype(int)
+            limit = named(stratum, held, happened).gamma_limit
+            below += limit is None or limit <= truth
+        found.append(
+            {"base": base, "effect": change, "strata": n_strata, "rows": n, "Γ": round(truth, 3)}
+            | {"limit at most Γ": below / times, "tables": times}
+        )
+    return found
+
+
 def noise(tables: int) -> list[Row]:
     """False findings of adjusted p-values over 18 shapes of tables, for both estimators."""
     found = []
@@ -218,6 +262,7 @@ SECTIONS: dict[str, Callable[[int], list[Row]]] = {
     "chained": chained,
     "simultaneous": simultaneous,
     "groups": groups,
+    "gamma": gamma,
     "noise": noise,
 }
 

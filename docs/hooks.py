@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Functions whose parameters are the options of a Question: only Python itself knows their signature.
 _ASKING = {"causalrules.discovery.discover": "discover", "causalrules.discovery.evaluate": "evaluate"}
 _SHOWN = {".svg", ".png", ".csv", ".json", ".html"}
+# Files of the repository's root that are pages of the site, too.
+_PAGES = {"README.md": "start.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 
 
 class Questions(griffe.Extension):
@@ -43,8 +47,10 @@ class Questions(griffe.Extension):
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the command line's reference, and the figures and results that pages link to."""
+    """Add the command line's reference, the pages of the root, and the figures and results that pages link to."""
     files.append(File.generated(config, "reference/cli.md", content=_command_line()))
+    for name, page in _PAGES.items():
+        files.append(File.generated(config, page, content=_moved((ROOT / name).read_text(encoding="utf-8"))))
     for page in sorted((ROOT / "docs").rglob("*.md")):
         for link in re.findall(r"\]\((\.\./[^)#\s]+)", page.read_text(encoding="utf-8")):
             target = (page.parent / link).resolve()
@@ -63,27 +69,52 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         relative = Path(name).relative_to(ROOT).as_posix()
         if relative.startswith("docs/"):
             return link[0]
+        if relative in _PAGES:
+            return f"[{link[1]}]({os.path.relpath(_PAGES[relative], here)}{link[3]})"
         if files.get_file_from_path(f"files/{relative}"):
             return f"[{link[1]}]({os.path.relpath('files/' + relative, here)})"
         return link[1] if relative in link[1] else f"{link[1]} (`{relative}`)"
 
-    return re.sub(r"\[([^\]]*)\]\((\.\./[^)#\s]+)[^)]*\)", replaced, markdown)
+    return re.sub(r"\[([^\]]*)\]\((\.\./[^)#\s]+)([^)]*)\)", replaced, markdown)
+
+
+def _moved(page: str) -> str:
+    """Return a page of the root with its links as they are from docs/."""
+
+    def replaced(link: re.Match[str]) -> str:
+        path, _, heading = link[2].partition("#")
+        if path in _PAGES:
+            path = _PAGES[path]
+        elif path and not path.startswith("docs/"):
+            return f"{link[1]} (`{path}`)"
+        return f"[{link[1]}]({path.removeprefix('docs/')}{'#' * bool(heading)}{heading})"
+
+    return re.sub(r"\[([^\]]*)\]\((?!https?:)([^)\s]+)\)", replaced, page)
 
 
 def _command_line() -> str:
+    """Return the reference of the command line, from its definitions."""
     from causalrules.cli import cli
 
-    lines = ["# Command line", "", (cli.help or "").replace("\b", ""), ""]
+    lines = ["# Command line", "", *_help(cli)]
     context = click.Context(cli, info_name="causalrules")
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
         assert command is not None
         inner = click.Context(command, info_name=name, parent=context)
-        lines += [f"## causalrules {name}", "", (command.help or "").replace("\b", ""), ""]
+        lines += [f"## causalrules {name}", "", *_help(command)]
         lines += ["```text", " ".join(command.get_usage(inner).split()), "```", "", "| option | meaning |", "|---|---|"]
         for parameter in command.get_params(inner):
-            if record := parameter.get_help_record(inner):
-                names, meaning = (text.replace("|", "\\|").replace("<", "&lt;") for text in record)
-                lines.append(f"| `{names}` | {meaning} |".replace("&lt;", "<"))
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(inner)):
+                names, meaning = (html.escape(text).replace("|", "&#124;") for text in record)
+                lines.append(f"| <code>{names}</code> | {meaning} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def _help(command: click.Command) -> Iterator[str]:
+    """Give the help of a command, with paragraphs that are not to be wrapped as blocks."""
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        as_it_is = paragraph.lstrip("\n").startswith("\b")
+        text = inspect.cleandoc(paragraph.replace("\b", "").strip("\n"))
+        yield from ["```text", text, "```", ""] if as_it_is else [text, ""]

@@ -56,3 +56,10 @@ def test_the_floor_of_the_coverage_is_the_one_that_is_enforced() -> None:
 def test_the_hooks_are_the_checks_of_lint() -> None:
     hooks = re.findall(r"entry: python3 dev.py lint (\S+)\n", (ROOT / ".pre-commit-config.yaml").read_text())
     assert hooks == list(runpy.run_path(str(ROOT / "dev.py"))["CHECKS"])
+
+
+def test_chores_that_are_named_exist() -> None:
+    chores = set(runpy.run_path(str(ROOT / "dev.py"))["CHORES"])
+    assert set(re.findall(r"^CHORES = (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()) == chores
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        assert set(re.findall(r"python3 dev\.py ([\w-]+)", page.read_text(encoding="utf-8"))) <= chores, page

@@ -306,6 +306,16 @@ def test_alpha_gives_up_no_more_than_it_says(alpha: float) -> None:
     assert rough.optimal == (rough.gap == 0)
 
 
+def test_alpha_does_not_touch_ties() -> None:
+    # Both rules have the same value; the first in the alphabet wins, at any alpha.
+    table = {"x0": list("baaa"), "x1": list("bbaa"), "x2": list("aaba"), "y": [0, 1, 1, 0]}
+    options = RELIABLE | {"estimator": "plugin", "beta": 0.0}
+    for alpha in (1.0, 0.95):
+        rules = cr.discover(table, "y", 1, k=2, alpha=alpha, **options)
+        assert rules.optimal
+        assert str(rules[1]) == "x2 = b"
+
+
 def test_alpha_does_not_relax_negative_bounds() -> None:
     table = {"y": [1, 0, 1, 0], "x": ["a", "a", "b", "c"]}
     for options in (RELIABLE, {}):

@@ -1,76 +1,98 @@
-"""The examples run, and what they say in words is what the numbers are."""
+"""The examples run, their pages show what they print, and what they say in words is what the numbers are."""
 
 from __future__ import annotations
 
-import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+from pages import ROOT, is_current, page_of, page_path, refreshed, same_on_any_machine
+
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 
 
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def test_every_script_has_a_page_and_every_page_a_script():
+    pages = {path.stem for path in (ROOT / "docs" / "examples").glob("*.md")} - {"index"}
+    assert pages == {script.stem for script in SCRIPTS}
 
 
-def test_titanic(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = tmp_path / "report.html"
-    found = load("titanic").main(str(report))
-    assert str(found["plain"][0]) == "class ≤ 2 ∧ sex = female"
-    assert round(found["plain"][0].reliable_effect, 5) == 0.45897
-    assert all("sex" not in str(rule) for rule in found["adjusted"])
-    assert len(found["ideas"]) == 5
-    said = capsys.readouterr().out
-    assert 'WHERE "class" <= 2 AND "sex" = \'female\'' in said
-    assert str(found["adjusted"][0]) in report.read_text(encoding="utf-8")
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_the_page_of_a_script_shows_it_and_what_it_prints_today(script):
+    pytest.importorskip("matplotlib")
+    page, names, stale = page_path(script), dict[str, Any](), []
+
+    def compare(name: str, figure: Any) -> None:
+        if not is_current(page.parent / name, figure):
+            stale.append(name)
+
+    try:
+        today = refreshed(page_of(script), compare, names)
+    except SystemExit as missing:
+        pytest.skip(str(missing))
+    # To accept what it prints and draws today: python tests/pages.py examples/NAME.py
+    assert same_on_any_machine(today) == same_on_any_machine(page.read_text(encoding="utf-8"))
+    assert not stale
+    FACTS[script.stem](names)
 
 
-def test_simpson(capsys: pytest.CaptureFixture[str]) -> None:
-    stones, berkeley = load("simpson").main()
-    for rule in (stones, berkeley):
+def titanic(found: dict[str, Any]) -> None:
+    # "All five rules are about women"; "the better classes helped both sexes"
+    assert all("sex = female" in str(rule) for rule in found["rules"])
+    assert len(found["rules"]) == 5
+    assert all(stratum.difference > 0 for stratum in found["best"].strata)
+
+
+def simpson(found: dict[str, Any]) -> None:
+    for rule in (found["stones"], found["berkeley"]):
         assert rule.marginal_effect < 0 < rule.effect
-    # treatment A is better in both strata
-    assert all(stratum.difference > 0 for stratum in stones.strata)
-    said = capsys.readouterr().out
-    assert f"{stones.marginal_effect:+6.1%}  more often overall" in said
-    assert "Admissible" in said
+    assert all(stratum.difference > 0 for stratum in found["stones"].strata)
 
 
-def test_job_training(capsys: pytest.CaptureFixture[str]) -> None:
-    example = load("job_training")
-    if problem := example.missing():
-        pytest.skip(f"the job-training data: {problem}")
-    found = example.main()
-    experiment, survey, adjusted = (found[name] for name in ("experiment", "survey", "adjusted"))
-    assert [sum(map(sum, rule.counts)) for rule in (experiment, survey)] == [445, 185 + 2490]
-    assert survey.effect < 0 < adjusted.effect
-    # Dehejia and Wahba (1999): 1,794 dollars, with a standard error of 633.
-    assert found["dollars"].effect == pytest.approx(1794, abs=1)
-    assert found["dollars"].standard_error == pytest.approx(671, abs=1)
-    assert found["dollars"].p_value < 0.05
-    low, high = experiment.interval
-    assert low < adjusted.effect < high
-    # "two thirds of the people are in strata where nobody was trained"; "makes no claim"
-    untrained = [stratum for stratum in adjusted.strata if not stratum.overlap]
-    assert all(stratum.a + stratum.b == 0 for stratum in untrained)
-    assert 0.65 < sum(stratum.n for stratum in untrained) / 2675 < 0.7
-    assert adjusted.reliable_effect < 0
-    assert "makes no claim" in capsys.readouterr().out
+def job_training(found: dict[str, Any]) -> None:
+    # Dehejia and Wahba (1999): 1,794 dollars
+    (experiment,), robust = found["drawn"], found["robust"]
+    assert experiment.effect == pytest.approx(1794, abs=1)
+    assert experiment.verdict.strong
+    assert found["naive"][0].effect < -15_000
+    assert robust.own_low < experiment.effect < robust.own_high
+    assert not robust.low < experiment.effect < robust.high
 
 
-def test_job_training_says_what_is_missing(tmp_path: Path) -> None:
+def smoking(found: dict[str, Any]) -> None:
+    effects = {rule.text: rule.interval for rule in found["rules"]}
+    for rule, truth in {"smoking = 1": 0.29, "tar = 1": 0.20, "pressure = 1": 0.15}.items():
+        assert effects[rule].low < truth < effects[rule].high
+
+
+def classes(found: dict[str, Any]) -> None:
+    (book_alone, _), (book, tutoring) = found["alone"], found["together"]
+    assert [rule.verdict.evidence for rule in (book_alone, book, tutoring)] == [
+        "supported",
+        "not supported",
+        "supported",
+    ]
+    width = book.interval.high - book.interval.low
+    assert 1.9 < width / (book_alone.interval.high - book_alone.interval.low) < 2.3  # "twice as wide"
+    assert tutoring.interval.low < 0.15 < tutoring.interval.high
+
+
+def large(found: dict[str, Any]) -> None:
+    assert found["same"].n_rows == found["rules"].n_rows == 1_000_000
+    assert str(found["rules"][0]) == "express = True"
+    assert found["rules"][0].effect == pytest.approx(-0.04, abs=0.002)
+
+
+FACTS = {each.__name__: each for each in (titanic, simpson, job_training, smoking, classes, large)}
+
+
+def test_a_script_says_which_data_are_missing(tmp_path: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, str(EXAMPLES / "job_training.py")],
-        env={"CAUSALRULES_DATA": str(tmp_path), "PATH": ""},
+        [sys.executable, str(ROOT / "examples" / "job_training.py")],
+        env={**os.environ, "CAUSALRULES_DATA": str(tmp_path)},
         capture_output=True,
         text=True,
         encoding="utf-8",

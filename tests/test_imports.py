@@ -16,6 +16,7 @@ PACKAGE = SRC / "causalrules"
 # trust and report do with them, so they stand above; trust and report know them for type checkers only.
 LAYERS = [
     ("__main__", "cli", "sklearn"),
+    ("studio",),
     ("discovery",),
     ("result.rules",),
     ("result.ideas", "result.json"),

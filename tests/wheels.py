@@ -17,8 +17,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-# A wheel holds the compiled core, the package and its small tables.
-MOST_BYTES = 5_000_000
+# A wheel holds the compiled core, the package with the built page of its report, and small tables.
+MOST_BYTES = 2_000_000
+PAGE = {"causalrules/report/report.js", "causalrules/report/report.css"}
 SMOKE = """
 import causalrules as cr, pathlib
 rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=1, progress=False)
@@ -60,13 +61,15 @@ def check_contents(wheel: Path, source: Path) -> None:
     """Check what the distributions hold, and how large they are."""
     inside = zipfile.ZipFile(wheel).namelist()
     assert any(name.endswith(".so") or name.endswith(".pyd") or name.endswith(".dylib") for name in inside), inside
-    assert "causalrules/py.typed" in inside
+    assert {"causalrules/py.typed", "causalrules/datasets/titanic.csv", *PAGE} <= set(inside), sorted(inside)
     assert not [name for name in inside if not name.startswith(("causalrules/", "causalrules-"))]
-    assert not [name for name in inside if name.endswith((".rs", ".ts", ".tsx")) or "test" in name.lower()]
+    assert not [name for name in inside if name.endswith((".rs", ".ts", ".tsx", ".pyc")) or "test" in name.lower()]
     assert wheel.stat().st_size < MOST_BYTES, wheel.stat().st_size
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"native/Cargo.toml", "native/src/lib.rs", "pyproject.toml", "README.md", "LICENSE"} <= names
+    assert {f"src/{name}" for name in PAGE} <= names, sorted(names)
+    assert not [name for name in names if name.split("/")[0] in {"tests", "docs", "site", "web", "benchmarks", "paper"}]
     assert source.stat().st_size < MOST_BYTES, source.stat().st_size
 
 
@@ -81,9 +84,23 @@ def smoke(python: Path, distribution: Path) -> str:
         installed = time.perf_counter()
         run(binaries / "python", "-c", SMOKE, cwd=home)
         assert "class ≤ 2" in run(binaries / "causalrules", "demo", cwd=home)
+        assert (home / "cr-demo").is_dir()
         version = run(binaries / "python", "-c", "import sys; print(*sys.version_info[:2], sep='.')").strip()
     used = time.perf_counter() - installed
     return f"Python {version}: {distribution.name} installed in {installed - start:.0f} s, used in {used:.0f} s"
+
+
+def resolved(wheel: Path) -> str:
+    """Let pip resolve the wheel with the extra `all` into an empty environment, and say to what."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        run(sys.executable, "-m", "venv", home / "venv")
+        pip = home / "venv" / ("Scripts" if os.name == "nt" else "bin") / "pip"
+        planned = run(pip, "install", "--disable-pip-version-check", "--dry-run", f"{wheel}[all]", cwd=home)
+    (would,) = [line for line in planned.splitlines() if line.startswith("Would install")]
+    for package in ("matplotlib", "scikit-learn", "dask", "distributed"):
+        assert f" {package}-" in would, would
+    return f"causalrules[all] resolves to {len(would.split()) - 2} packages"
 
 
 def main() -> None:
@@ -91,10 +108,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         dist = Path(folder)
         run(sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--out", dist)
-        run(sys.executable, "-m", "maturin", "sdist", "--quiet", "--out", dist)
+        run(sys.executable, "-m", "maturin", "sdist", "--out", dist)
         (wheel,), (source,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
         check_contents(wheel, source)
-        print(f"{wheel.name} {wheel.stat().st_size:,} bytes; {source.name} {source.stat().st_size:,} bytes")
+        print(f"{wheel.name} {wheel.stat().st_size:,} bytes; {source.name} {source.stat().st_size:,} bytes", flush=True)
+        print(resolved(wheel), flush=True)
         for python in pythons():
             print(smoke(python, wheel), flush=True)
         print(smoke(Path(sys.executable), source), flush=True)

@@ -1,7 +1,8 @@
 //! A quick look for good rules, so that the search has something to beat from the beginning.
 
 use crate::estimator::Score;
-use crate::expand::{Judge, Rulebook};
+use crate::judge::Judge;
+use crate::rulebook::Rulebook;
 
 /// How many rules the look ahead carries from one length to the next.
 const BEAM: usize = 16;
@@ -62,7 +63,7 @@ impl Beam {
         let Some((value, rule, _)) = found.first() else {
             return false;
         };
-        let is_better = *value > self.best && rule.len() < book.max_length;
+        let is_better = *value > self.best && book.room_after(rule.len()) != Some(0);
         self.best = *value;
         self.rules = found.into_iter().map(|(_, rule, _)| rule).collect();
         self.done = 0;

@@ -29,6 +29,21 @@ impl Segment {
     }
 }
 
+impl Segment {
+    /// The same for several sets of rows at once.
+    #[inline(always)]
+    pub fn add_lanes<const N: usize>(&self, counts: &mut [[u64; N]], ones: [u64; N]) {
+        for (lane, ones) in ones.into_iter().enumerate() {
+            counts[self.cell as usize][lane] += ones * self.multiplier;
+        }
+        if self.also != NO_CELL {
+            for (lane, ones) in ones.into_iter().enumerate() {
+                counts[self.also as usize][lane] += ones * self.multiplier;
+            }
+        }
+    }
+}
+
 /// The sum of all counts.
 pub fn total(counts: &[u64]) -> u64 {
     counts.iter().sum()
@@ -190,7 +205,7 @@ fn gather_with(words: &[u64], mask: &[u64], out: &mut [u64], compress: impl Fn(u
     }
 }
 
-/// The operations that exist in more than one build; `ffi::fastest` picks.
+/// The operations that exist in more than one build; `cpu::fastest` picks.
 #[derive(Clone, Copy)]
 pub struct Kernel {
     /// Counts the intersections of `x` with others, cell by cell.
@@ -246,11 +261,6 @@ pub fn intersect(x: &mut [u64], y: &[u64]) {
     for (x, y) in x.iter_mut().zip(y) {
         *x &= y;
     }
-}
-
-/// Is every row of x in y?
-pub fn is_subset(x: &[u64], y: &[u64]) -> bool {
-    x.iter().zip(y).all(|(x, y)| x & !y == 0)
 }
 
 pub fn are_disjoint(x: &[u64], y: &[u64]) -> bool {

@@ -1,22 +1,21 @@
 //! A search as a list of numbers, to be written down and gone on with later.
+//!
+//! Most numbers are small, so each takes as many bytes as it needs (seven bits in each, the highest says whether another
+//! follows); scores are mostly multiples of [`TIED`] and written as such.
 
 use crate::estimator::Score;
-use crate::expand::{Again, Family, Node};
 use crate::ideas::Candidate;
 use crate::layout::Layout;
+use crate::node::{Again, Family, Node};
+use crate::rulebook::TIED;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Everything that a search does not get from its table and options.
 pub struct State {
-    pub entrance: Score,
-    pub threshold: Score,
-    pub left_out: Score,
-    pub left_tied: Score,
+    pub left_out: Option<Score>,
     pub nodes: u64,
     pub has_looked_ahead: bool,
-    /// The length limit of the second part, if it has begun.
-    pub ties: Option<usize>,
     pub open: Vec<Node>,
     pub entries: Vec<(Score, Vec<u64>, Vec<u32>)>,
     /// The rules of a list that are settled, and those that wait.
@@ -25,134 +24,135 @@ pub struct State {
 }
 
 impl State {
-    pub fn write<'a>(&'a self) -> Vec<u64> {
-        let mut families: Vec<&Arc<Family>> = Vec::new();
+    pub fn write(&self) -> Vec<u64> {
         let mut places: HashMap<*const Family, u64> = HashMap::new();
-        let opened = |node: &'a Node| node.again.as_ref().and_then(|again| again.opened.as_ref());
+        let mut out = Writer::default();
+        // A family is written where it is first met.
+        let mut family = |out: &mut Writer, family: &'_ Arc<Family>| {
+            let next = places.len() as u64;
+            let place = *places.entry(Arc::as_ptr(family)).or_insert(next);
+            out.number(place);
+            if place == next {
+                out.list(&family.conditions);
+                out.list(&family.order);
+                out.optional(family.best);
+            }
+        };
+        out.optional(self.left_out);
+        out.number(self.nodes);
+        out.number(u64::from(self.has_looked_ahead));
+        out.number(self.open.len() as u64);
         for node in &self.open {
-            for family in std::iter::once(&node.family).chain(opened(node)) {
-                places.entry(Arc::as_ptr(family)).or_insert_with(|| {
-                    families.push(family);
-                    families.len() as u64 - 1
-                });
+            family(&mut out, &node.family);
+            out.score(node.bound);
+            out.number(node.child.map_or(0, |child| u64::from(child) + 1));
+            out.number(node.least);
+            // The root's is the largest number there is.
+            out.number(node.most.wrapping_add(1));
+            out.number(node.length as u64);
+            match &node.again {
+                None => out.number(0),
+                Some(again) => {
+                    out.number(1 + u64::from(again.opened.is_some()));
+                    out.score(again.offered);
+                    if let Some(opened) = &again.opened {
+                        family(&mut out, opened);
+                    }
+                }
             }
         }
-        let mut out = Writer(vec![FORMAT]);
-        for score in [self.entrance, self.threshold, self.left_out, self.left_tied] {
-            out.0.push(score as u64);
-        }
-        out.0.push(self.nodes);
-        out.0.push(u64::from(self.has_looked_ahead));
-        out.0.push(self.ties.map_or(0, |length| length as u64));
-        out.0.push(families.len() as u64);
-        for family in families {
-            out.list(&family.conditions);
-            out.list(&family.order);
-            out.list(&family.excluded);
-            out.0.push(family.best as u64);
-        }
-        out.0.push(self.open.len() as u64);
-        for node in &self.open {
-            let family = places[&Arc::as_ptr(&node.family)];
-            out.0.extend([node.bound as u64, family, node.index as u64]);
-            out.0.extend([node.least, node.most, node.length as u64]);
-            out.0.push(u64::from(node.again.is_some()));
-            if let Some(again) = &node.again {
-                let opened = again.opened.as_ref();
-                let opened = opened.map_or(u64::MAX, |family| places[&Arc::as_ptr(family)]);
-                out.0.extend([again.offered as u64, opened]);
-            }
-        }
-        out.0.push(self.entries.len() as u64);
+        out.number(self.entries.len() as u64);
         for (value, counts, conditions) in &self.entries {
-            out.0.push(*value as u64);
-            out.0.extend_from_slice(counts);
+            out.score(*value);
+            for &count in counts {
+                out.number(count);
+            }
             out.list(conditions);
         }
         for rules in [&self.found, &self.seen] {
-            out.0.push(rules.len() as u64);
+            out.number(rules.len() as u64);
             for rule in rules {
-                out.0.extend([rule.value as u64, rule.n_covered]);
+                out.score(rule.value);
+                out.number(rule.n_covered);
                 out.list(&rule.conditions);
             }
         }
-        out.0
+        out.words()
     }
 
     /// The state that was written; an error if the numbers do not make sense for this table.
     pub fn read(numbers: &[u64], n_propositions: usize, layout: &Layout) -> Result<State, String> {
+        let bytes = bytes_of(numbers)?;
         let mut input = Reader {
-            rest: numbers,
+            rest: &bytes,
             n_propositions,
         };
-        if input.take()? != [FORMAT] {
-            return Err(BROKEN.to_string());
-        }
-        let [entrance, threshold, left_out, left_tied] = input.take()?.map(|score| score as Score);
-        let [nodes, has_looked_ahead, ties, n_families] = input.take()?;
-        let families = (0..n_families).map(|_| -> Result<Arc<Family>, String> {
-            Ok(Arc::new(Family {
-                conditions: input.list()?,
-                order: input.list()?,
-                excluded: input.list()?,
-                best: input.take::<1>()?[0] as Score,
-            }))
-        });
-        let families: Vec<Arc<Family>> = families.collect::<Result<_, _>>()?;
-        let [n_open] = input.take()?;
-        let open = (0..n_open).map(|_| -> Result<Node, String> {
-            let [bound, family, index] = input.take()?;
-            let family = families.get(family as usize).ok_or(BROKEN)?.clone();
-            let is_root = index == u64::MAX && family.conditions.is_empty();
-            if !is_root && index as usize >= family.order.len() {
-                return Err(BROKEN.to_string());
+        let mut families: Vec<Arc<Family>> = Vec::new();
+        let mut family = |input: &mut Reader| -> Result<Arc<Family>, String> {
+            let place = input.number()? as usize;
+            if place == families.len() {
+                families.push(Arc::new(Family {
+                    conditions: input.list()?,
+                    order: input.list()?,
+                    best: input.optional()?,
+                }));
             }
-            let [least, most, length, was_expanded] = input.take()?;
+            Ok(families.get(place).ok_or(BROKEN)?.clone())
+        };
+        let left_out = input.optional()?;
+        let nodes = input.number()?;
+        let has_looked_ahead = input.number()? != 0;
+        let mut open = Vec::new();
+        for _ in 0..input.number()? {
+            let family_of = family(&mut input)?;
+            let bound = input.score()?;
+            let child = match input.number()? {
+                0 if family_of.conditions.is_empty() => None,
+                place if place > 0 && place as usize <= family_of.order.len() => {
+                    Some(place as u32 - 1)
+                }
+                _ => return Err(BROKEN.to_string()),
+            };
+            let [least, most, length, was_expanded] = input.numbers()?;
             let again = match was_expanded {
                 0 => None,
-                _ => {
-                    let [offered, opened] = input.take()?;
-                    let opened = match opened {
-                        u64::MAX => None,
-                        place => Some(families.get(place as usize).ok_or(BROKEN)?.clone()),
-                    };
-                    let offered = offered as Score;
-                    Some(Arc::new(Again { opened, offered }))
-                }
+                _ => Some(Arc::new(Again {
+                    offered: input.score()?,
+                    opened: match was_expanded {
+                        1 => None,
+                        _ => Some(family(&mut input)?),
+                    },
+                })),
             };
-            Ok(Node {
-                bound: bound as Score,
-                family,
-                index: index as usize,
+            open.push(Node {
+                bound,
+                family: family_of,
+                child,
                 least,
-                most,
+                most: most.wrapping_sub(1),
                 length: length as usize,
                 again,
-            })
-        });
-        let open = open.collect::<Result<_, _>>()?;
-        let [n_entries] = input.take()?;
-        let entries = (0..n_entries).map(|_| -> Result<_, String> {
-            let [value] = input.take()?;
-            let counts = input.numbers(layout.width())?.to_vec();
+            });
+        }
+        let mut entries = Vec::new();
+        for _ in 0..input.number()? {
+            let value = input.score()?;
+            let counts: Vec<u64> = (0..layout.width())
+                .map(|_| input.number())
+                .collect::<Result<_, _>>()?;
             if !layout.fits(&counts) {
                 return Err(BROKEN.to_string());
             }
-            Ok((value as Score, counts, input.list()?))
-        });
-        let entries = entries.collect::<Result<_, _>>()?;
+            entries.push((value, counts, input.list()?));
+        }
         let [found, seen] = [input.rules()?, input.rules()?];
         if !input.rest.is_empty() {
             return Err(BROKEN.to_string());
         }
         Ok(State {
-            entrance,
-            threshold,
             left_out,
-            left_tied,
             nodes,
-            has_looked_ahead: has_looked_ahead != 0,
-            ties: (ties != 0).then_some(ties as usize),
+            has_looked_ahead,
             open,
             entries,
             found,
@@ -162,57 +162,143 @@ impl State {
 }
 
 /// The first of the numbers: another one for another order of those that follow.
-const FORMAT: u64 = 3;
+const FORMAT: u64 = 4;
 
 const BROKEN: &str = "the checkpoint is damaged or of another search";
 
-struct Writer(Vec<u64>);
+/// The bytes in the words after the first two, which are the format and the number of bytes.
+fn bytes_of(numbers: &[u64]) -> Result<Vec<u8>, String> {
+    let [FORMAT, length, words @ ..] = numbers else {
+        return Err(BROKEN.to_string());
+    };
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let padding = (bytes.len() as u64).wrapping_sub(*length);
+    if padding >= 8 {
+        return Err(BROKEN.to_string());
+    }
+    bytes.truncate(*length as usize);
+    Ok(bytes)
+}
+
+#[derive(Default)]
+struct Writer(Vec<u8>);
 
 impl Writer {
+    fn number(&mut self, number: u64) {
+        self.long(u128::from(number));
+    }
+
+    fn long(&mut self, mut number: u128) {
+        while number >= 0x80 {
+            self.0.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number as u8);
+    }
+
+    /// The lowest bit says whether it is a multiple of `TIED`, the next one whether it is negative.
+    fn score(&mut self, score: Score) {
+        let is_odd = score % TIED != 0;
+        let size = match is_odd {
+            true => score.unsigned_abs(),
+            false => (score / TIED).unsigned_abs(),
+        };
+        self.long(u128::from(size) << 2 | u128::from(score < 0) << 1 | u128::from(is_odd));
+    }
+
+    fn optional(&mut self, score: Option<Score>) {
+        self.number(u64::from(score.is_some()));
+        if let Some(score) = score {
+            self.score(score);
+        }
+    }
+
     fn list(&mut self, list: &[u32]) {
-        self.0.push(list.len() as u64);
-        self.0.extend(list.iter().map(|&p| u64::from(p)));
+        self.number(list.len() as u64);
+        for &proposition in list {
+            self.number(u64::from(proposition));
+        }
+    }
+
+    fn words(self) -> Vec<u64> {
+        let mut words = vec![FORMAT, self.0.len() as u64];
+        words.extend(self.0.chunks(8).map(|bytes| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        }));
+        words
     }
 }
 
 struct Reader<'a> {
-    rest: &'a [u64],
+    rest: &'a [u8],
     n_propositions: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn numbers(&mut self, length: usize) -> Result<&'a [u64], String> {
-        let (numbers, rest) = self.rest.split_at_checked(length).ok_or(BROKEN)?;
-        self.rest = rest;
+impl Reader<'_> {
+    fn long(&mut self) -> Result<u128, String> {
+        let mut number = 0;
+        for shift in (0..70).step_by(7) {
+            let (&byte, rest) = self.rest.split_first().ok_or(BROKEN)?;
+            self.rest = rest;
+            number |= u128::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(BROKEN.to_string())
+    }
+
+    fn number(&mut self) -> Result<u64, String> {
+        Ok(self.long()?.try_into().map_err(|_| BROKEN)?)
+    }
+
+    fn numbers<const N: usize>(&mut self) -> Result<[u64; N], String> {
+        let mut numbers = [0; N];
+        for number in &mut numbers {
+            *number = self.number()?;
+        }
         Ok(numbers)
     }
 
-    fn take<const N: usize>(&mut self) -> Result<[u64; N], String> {
-        let (numbers, rest) = self.rest.split_first_chunk::<N>().ok_or(BROKEN)?;
-        self.rest = rest;
-        Ok(*numbers)
+    fn score(&mut self) -> Result<Score, String> {
+        let number = self.long()?;
+        let scale = if number & 1 == 1 { 1 } else { i128::from(TIED) };
+        let size = (number >> 2) as i128 * scale;
+        let score = if number & 2 == 2 { -size } else { size };
+        Ok(score.try_into().map_err(|_| BROKEN)?)
+    }
+
+    fn optional(&mut self) -> Result<Option<Score>, String> {
+        match self.number()? {
+            0 => Ok(None),
+            _ => self.score().map(Some),
+        }
     }
 
     fn rules(&mut self) -> Result<Vec<Candidate>, String> {
-        let [length] = self.take()?;
-        let rules = (0..length).map(|_| {
-            let [value, n_covered] = self.take()?;
-            Ok(Candidate {
-                value: value as Score,
-                n_covered,
+        let mut rules = Vec::new();
+        for _ in 0..self.number()? {
+            rules.push(Candidate {
+                value: self.score()?,
+                n_covered: self.number()?,
                 conditions: self.list()?,
-            })
-        });
-        rules.collect()
+            });
+        }
+        Ok(rules)
     }
 
     fn list(&mut self) -> Result<Vec<u32>, String> {
-        let [length] = self.take()?;
-        let n_propositions = self.n_propositions as u64;
-        let list = self.numbers(length as usize)?;
-        if list.iter().any(|&p| p >= n_propositions) {
-            return Err(BROKEN.to_string());
+        let length = self.number()?;
+        let mut list = Vec::new();
+        for _ in 0..length {
+            let proposition = self.number()?;
+            if proposition >= self.n_propositions as u64 {
+                return Err(BROKEN.to_string());
+            }
+            list.push(proposition as u32);
         }
-        Ok(list.iter().map(|&p| p as u32).collect())
+        Ok(list)
     }
 }

@@ -1,356 +1,44 @@
 //! One step of the branch and bound: from a rule and the conditions it may still take, to its children.
+//!
+//! A child stands for a branch: the rules that have its condition and any of those that come after it in the family's
+//! order. Why nothing is lost:
+//!
+//! - *Bound.* Every rule of a branch covers the rows that satisfy all conditions it may still take (the core), and only
+//!   rows of its own. Its counts lie in that box, and the estimator's bound is no less than any value in it.
+//! - *Dropping.* A child that is not worth entering with all other candidates is not worth entering with some of them,
+//!   nor is any rule that has its condition: it is no candidate of its siblings either.
+//! - *Order.* Every set of candidates is one branch's, that of the member which comes first, whatever the order is.
+//! - *Minimal rules.* If leaving out one condition of a rule leaves the same rows, it does so in every longer rule. So
+//!   every part of a minimal rule is minimal, and branches of others need not be entered: their rows are found by fewer
+//!   conditions.
+//! - *Limited length.* With d conditions still allowed, no more rows of a cell are lost than by the d candidates that lose
+//!   most of them.
 
 use crate::bitset::total;
-use crate::estimator::{Estimator, Score};
-use crate::layout::Layout;
-use crate::offered::Offered;
-use crate::rows::{Place, Rows};
-use std::cmp::Ordering;
+use crate::branch::Branch;
+use crate::estimator::Score;
+use crate::judge::{Judge, Verdict};
+use crate::lanes::{Lanes, LANES};
+use crate::node::{Again, Family, Node};
+use crate::rows::Place;
+use crate::rulebook::{Rulebook, TIED};
 use std::sync::Arc;
 
-/// What is the same for every step of one search.
-#[derive(Clone)]
-pub struct Rulebook {
-    pub rows: Arc<dyn Rows>,
-    pub estimator: Arc<dyn Estimator>,
-    /// Propositions that are neither empty nor everything nor equal to an earlier one.
-    pub usable: Vec<u32>,
-    pub max_length: usize,
-    pub min_rows: u64,
-    /// Only rules that beat each of their generalisations are wanted.
-    pub irredundant: bool,
-    /// Are ties settled by the number of conditions as the search goes?
-    pub by_length: bool,
-    /// Only rules on these sets of columns are wanted.
-    pub offered: Option<Arc<Offered>>,
+/// The counts of a rule, then those of the rule with each of some conditions.
+#[derive(Default)]
+struct Counts {
+    width: usize,
+    numbers: Vec<u64>,
 }
 
-/// Values are compared to 2⁻³⁶: sums that are equal on paper may differ in their last bits, and are ties all the same.
-pub const TIED: Score = 1 << 16;
-
-fn settle(score: Score) -> Score {
-    (score + TIED / 2) & !(TIED - 1)
-}
-
-impl Rulebook {
-    pub fn layout(&self) -> &Layout {
-        self.rows.layout()
+impl Counts {
+    fn own(&self) -> &[u64] {
+        &self.numbers[..self.width]
     }
 
-    /// The value of a rule of so many conditions.
-    pub fn value(&self, counts: &[u64], length: usize) -> Score {
-        settle(self.estimator.value(counts, length))
+    fn of(&self, slot: usize) -> &[u64] {
+        &self.numbers[(slot + 1) * self.width..(slot + 2) * self.width]
     }
-
-    /// At least the value of every rule of `length` or more conditions in the box, or, if that is below the goal,
-    /// something below the goal.
-    pub fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score {
-        if self.layout().n_failing(low) == 0 {
-            return Score::MIN; // no rule of the box fails anywhere
-        }
-        settle(self.estimator.bound(low, high, length, goal))
-    }
-
-    /// Is this a rule that may be shown? It covers enough rows, and fails on one at least.
-    pub fn is_rule(&self, counts: &[u64]) -> bool {
-        let layout = self.layout();
-        layout.n_covered(counts) >= self.min_rows && layout.n_failing(counts) > 0
-    }
-
-    /// The same for the child of another rule, of which it has only some of the rows; `size` is the sum of its counts.
-    #[inline]
-    fn is_rule_of(&self, layout: &Layout, counts: &[u64], size: u64) -> bool {
-        if layout.is_complement() {
-            size >= self.min_rows
-        } else {
-            self.is_rule(counts)
-        }
-    }
-
-    /// The conditions that could be of use after another one, as far as can be told without looking at rows.
-    fn useful_candidates(&self, node: &Node, last: Option<&u32>) -> Vec<u32> {
-        let mut useful = self.candidates_after(node, last);
-        if let Some(offered) = &self.offered {
-            let conditions = node.conditions();
-            let columns = offered.columns(&conditions);
-            let others = self.max_length.saturating_sub(conditions.len() + 1);
-            useful.retain(|&candidate| offered.leads_on(columns, candidate, others));
-        }
-        useful
-    }
-
-    fn candidates_after(&self, node: &Node, last: Option<&u32>) -> Vec<u32> {
-        let Some(&last) = last else {
-            return node.candidates().to_vec();
-        };
-        let propositions = self.rows.propositions();
-        let last = &propositions[last as usize];
-        let may_follow = |candidate: u32| {
-            let this = &propositions[candidate as usize];
-            let is_no_use = this.excludes(last) || last.implies(this);
-            !(is_no_use || self.visits_minimal() && this.implies(last))
-        };
-        let mut useful = Vec::with_capacity(node.candidates().len());
-        let candidates = node.candidates().iter().copied();
-        useful.extend(candidates.filter(|&candidate| may_follow(candidate)));
-        useful
-    }
-
-    /// Is a condition of no use if it excludes no row of the rule? Not if it leads to another set of columns, which is
-    /// offered where that of the rule may not be.
-    fn is_no_use_alone(&self, conditions: &[u32], proposition: u32) -> bool {
-        self.offered
-            .as_ref()
-            .is_none_or(|offered| offered.is_on(proposition, offered.columns(conditions)))
-    }
-
-    /// Are there so few rules below one with these conditions that bounds do not pay?
-    fn are_few(&self, conditions: &[u32], candidates: &[u32]) -> bool {
-        let offered = self.offered.as_ref();
-        offered.is_some_and(|offered| offered.are_few(offered.columns(conditions), candidates))
-    }
-
-    /// Are there few rules in all?
-    pub fn is_small(&self) -> bool {
-        self.are_few(&[], &self.usable)
-    }
-
-    /// The best value among a rule and its ancestors, where that matters.
-    fn best_so_far(&self, node: &Node, own: &[u64]) -> Score {
-        if !self.irredundant || node.is_root() {
-            Score::MIN
-        } else if self.layout().n_failing(own) == 0 {
-            node.family.best
-        } else {
-            let length = node.family.conditions.len() + 1;
-            node.family.best.max(self.value(own, length))
-        }
-    }
-
-    /// Which rules stand for a set of rows? All minimal ones, in which no condition could be left out, where the number
-    /// of conditions matters; else one that the closure of the rows decides, see [`leave_out_found_elsewhere`].
-    pub fn visits_minimal(&self) -> bool {
-        self.max_length != usize::MAX
-            || self.by_length
-            || self.estimator.is_by_length()
-            || self.offered.is_some()
-    }
-}
-
-/// The children of one rule, in the order that decides which of them may still take which conditions:
-/// each may take those that come after it.
-pub struct Family {
-    pub conditions: Vec<u32>,
-    pub order: Vec<u32>,
-    /// Conditions that are tried in another branch. A set of rows inside one of them is found there.
-    pub excluded: Vec<u32>,
-    /// The best value among the rule itself and its ancestors.
-    pub best: Score,
-}
-
-/// A rule that is still to be expanded: one child of a family.
-#[derive(Clone)]
-pub struct Node {
-    pub bound: Score,
-    pub family: Arc<Family>,
-    pub index: usize,
-    /// The fewest and the most rows that a rule below it covers.
-    pub least: u64,
-    pub most: u64,
-    /// The fewest conditions of a rule that it leads to, where ties are settled by them; else 0.
-    pub length: usize,
-    /// What has been done already, if it was expanded before and part of it was put off.
-    pub again: Option<Arc<Again>>,
-}
-
-/// What is known of a rule that was expanded before.
-pub struct Again {
-    /// The children that are nodes of their own by now, in the family's order.
-    pub opened: Option<Arc<Family>>,
-    /// Children worth this or more have been offered.
-    pub offered: Score,
-}
-
-impl Node {
-    pub fn root(usable: &[u32]) -> Node {
-        Node {
-            bound: Score::MAX,
-            family: Arc::new(Family {
-                conditions: Vec::new(),
-                order: usable.to_vec(),
-                excluded: Vec::new(),
-                best: Score::MIN,
-            }),
-            index: usize::MAX,
-            least: 0,
-            most: u64::MAX,
-            length: 0,
-            again: None,
-        }
-    }
-
-    /// The same rule with what is left of it: nothing that is worth more than `bound`.
-    pub fn put_off(&self, bound: Score, length: usize, again: Again) -> Node {
-        Node {
-            bound: bound.min(self.bound),
-            length,
-            again: Some(Arc::new(again)),
-            ..self.clone()
-        }
-    }
-
-    /// Children worth this or more have been offered.
-    fn offered(&self) -> Score {
-        self.again
-            .as_ref()
-            .map_or(Score::MAX, |again| again.offered)
-    }
-
-    /// The children that are nodes of their own by now.
-    fn opened(&self) -> &[u32] {
-        let opened = self.again.as_ref().and_then(|again| again.opened.as_ref());
-        opened.map_or(&[], |family| &family.order)
-    }
-
-    pub fn is_root(&self) -> bool {
-        self.index == usize::MAX
-    }
-
-    pub fn conditions(&self) -> Vec<u32> {
-        let mut conditions = self.family.conditions.clone();
-        if !self.is_root() {
-            conditions.push(self.family.order[self.index]);
-        }
-        conditions
-    }
-
-    pub fn candidates(&self) -> &[u32] {
-        match self.index {
-            usize::MAX => &self.family.order,
-            index => &self.family.order[index + 1..],
-        }
-    }
-
-    pub fn excluded(&self) -> impl Iterator<Item = u32> + '_ {
-        let before = if self.is_root() { 0 } else { self.index };
-        let tried = &self.family.order[..before];
-        self.family.excluded.iter().chain(tried).copied()
-    }
-}
-
-impl PartialEq for Node {
-    fn eq(&self, other: &Node) -> bool {
-        self.bound == other.bound
-    }
-}
-impl Eq for Node {}
-impl PartialOrd for Node {
-    fn partial_cmp(&self, other: &Node) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Node {
-    fn cmp(&self, other: &Node) -> Ordering {
-        (self.bound, other.length).cmp(&(other.bound, self.length))
-    }
-}
-
-/// Who decides what is good enough, and takes what is found.
-pub trait Judge {
-    /// Is a branch in which nothing exceeds this bound, and no rule has fewer conditions, not worth entering?
-    fn is_hopeless(&self, bound: Score, length: usize) -> bool;
-    /// Whatever is below this is hopeless.
-    fn goal(&self) -> Score;
-    /// Is the best that a branch can reach, `bound`, a tie with a rule that is known already, and is that rule the
-    /// only one in the branch that reaches it?
-    fn is_known(&self, branch: &Branch) -> bool;
-    /// A rule with its value and counts; it covers at least one row and fails on one.
-    fn offer(&mut self, value: Score, counts: &[u64], conditions: &[u32]);
-    /// May what is hopeless now be wanted later, if it is worth this?
-    fn may_return(&self, _bound: Score) -> bool {
-        false
-    }
-    /// Rules below this value are not offered, but may return.
-    fn offers_from(&self) -> Score {
-        Score::MIN
-    }
-    /// Rules that cover fewer rows are not wanted, now or later.
-    fn min_rows(&self) -> u64 {
-        0
-    }
-}
-
-/// What can be reached from a node: rules that cover all rows of its core and only rows of its own.
-pub struct Branch<'a> {
-    pub book: &'a Rulebook,
-    pub bound: Score,
-    /// The counts of the rows that every rule of the branch covers.
-    pub core: &'a [u64],
-    pub high: &'a [u64],
-    pub conditions: &'a [u32],
-    pub last: u32,
-    pub candidates: &'a [u32],
-}
-
-impl Branch<'_> {
-    /// Is this rule, with these counts, the only one in the branch that could be worth as much as the bound?
-    pub fn leads_only_to(&self, counts: &[u64], conditions: &[u32]) -> bool {
-        // The rule that covers most positives and fewest negatives, where that is what makes a rule best.
-        if !self.book.layout().is_plain() {
-            return false;
-        }
-        let corner = self.core.chunks(2).zip(self.high.chunks(2));
-        let mut corner = corner.zip(counts.chunks(2));
-        let is_corner = corner.all(|((low, high), counts)| *counts == [low[0], high[1]]);
-        if !is_corner || !self.has_one_maximiser() {
-            return false;
-        }
-        // The rule has all that the branch must keep, and nothing that the branch has lost.
-        let own = self.conditions.iter().chain([&self.last]).copied();
-        let inside: Vec<u32> = conditions.iter().copied().chain(own.clone()).collect();
-        let core: Vec<u32> = own.chain(self.candidates.iter().copied()).collect();
-        let core_inside: Vec<u32> = core.iter().chain(conditions).copied().collect();
-        let found = self.book.rows.counts(&[inside, core, core_inside]);
-        let parts: Vec<&[u64]> = found.chunks(counts.len()).collect();
-        parts[0] == counts && parts[1] == parts[2]
-    }
-
-    /// Is the bound reached by all the positives and the fewest negatives alone?
-    fn has_one_maximiser(&self) -> bool {
-        let (mut low, mut high) = (self.core.to_vec(), self.high.to_vec());
-        let length = self.conditions.len() + 2;
-        (0..low.len()).step_by(2).all(|negative| {
-            let positive = negative + 1;
-            let mut falls_short = |least: [u64; 2], most: [u64; 2]| {
-                low[negative..=positive].copy_from_slice(&least);
-                high[negative..=positive].copy_from_slice(&most);
-                let falls_short = self.book.bound(&low, &high, length, self.bound) < self.bound;
-                low[negative..=positive].copy_from_slice(&self.core[negative..=positive]);
-                high[negative..=positive].copy_from_slice(&self.high[negative..=positive]);
-                falls_short
-            };
-            let [least, most] = [self.core, self.high].map(|c| [c[negative], c[positive]]);
-            let fewer_positive = |nearest: u64, farthest: u64| {
-                falls_short([least[0], most[1] - farthest], [most[0], most[1] - nearest])
-            };
-            every_distance(most[1] - least[1], fewer_positive)
-                && every_distance(most[0] - least[0], |nearest, farthest| {
-                    falls_short(
-                        [least[0] + nearest, most[1]],
-                        [least[0] + farthest, most[1]],
-                    )
-                })
-        })
-    }
-}
-
-/// Does it hold for all distances from 1 to `farthest`? It is asked at once for all of them, and where that is too much
-/// for it, for those that differ by less than a factor of two.
-fn every_distance(farthest: u64, mut holds: impl FnMut(u64, u64) -> bool) -> bool {
-    let mut pieces = std::iter::successors(Some(1), |start| Some(2 * start))
-        .take_while(|&start| start <= farthest)
-        .map(|start: u64| (start, farthest.min(2 * start - 1)));
-    farthest == 0 || holds(1, farthest) || pieces.all(|(start, end)| holds(start, end))
 }
 
 struct Child {
@@ -361,32 +49,37 @@ struct Child {
 }
 
 /// What was put off when a rule was expanded: the best among its children, and among what they lead to.
+#[derive(Default)]
 struct Rest {
-    children: Score,
-    further: Score,
+    children: Option<Score>,
+    further: Option<Score>,
 }
 
 impl Rest {
-    fn nothing() -> Rest {
-        Rest {
-            children: Score::MIN,
-            further: Score::MIN,
-        }
+    /// The node for it, if any of it may be wanted later.
+    fn node(&self, node: &Node, again: Again, judge: &dyn Judge) -> Option<Node> {
+        let bound = self.children.max(self.further)?;
+        let longer = usize::from(self.children < Some(bound));
+        let length = node.n_conditions() + 1 + longer;
+        (judge.verdict(bound, length) != Verdict::Never).then(|| node.put_off(bound, length, again))
     }
+}
 
-    /// The node for it, if any of it may be wanted later. `length` is the number of the node's own conditions.
-    fn node(&self, node: &Node, length: usize, again: Again, judge: &dyn Judge) -> Option<Node> {
-        let bound = self.children.max(self.further);
-        let longer = usize::from(self.children < bound);
-        let node = || node.put_off(bound, length + 1 + longer, again);
-        (bound != Score::MIN && judge.may_return(bound)).then(node)
-    }
+/// What came of expanding a rule.
+#[derive(Default)]
+pub struct Expansion {
+    /// The children to be expanded in turn, strongest first.
+    pub nodes: Vec<Node>,
+    /// What may be wanted later.
+    pub later: Vec<Node>,
+    /// The highest bound of a branch that might have been entered, but is left out.
+    pub left_out: Option<Score>,
 }
 
 /// Buffers that live as long as a worker does.
 #[derive(Default)]
 pub struct Expander {
-    counts: Vec<u64>,
+    counts: Counts,
     cores: Vec<u64>,
     low: Vec<u64>,
     losses: Losses,
@@ -444,309 +137,510 @@ pub fn finish(
     parent: &dyn Place,
     judge: &mut dyn Judge,
 ) -> Vec<Node> {
-    let layout = book.layout();
-    let width = layout.width();
-    let (from, min_rows) = (judge.offers_from(), judge.min_rows());
+    let Some(first) = nodes.first() else {
+        return Vec::new();
+    };
     let mut put_off = Vec::new();
-    let last = |node: &&Node| node.family.order[node.index];
-    let children: Vec<u32> = nodes.iter().map(last).collect();
-    let candidates: Vec<Vec<u32>> = nodes
-        .iter()
-        .map(|node| book.useful_candidates(node, Some(&last(node))))
-        .collect();
+    let places: Vec<usize> = nodes.iter().filter_map(|node| node.place()).collect();
+    let mut next = nodes.iter();
+    let in_lanes = parent.counts_in_lanes(
+        &first.family.order,
+        &places,
+        &mut |place, own, counts, lanes| {
+            let node = next.find(|node| node.place() == Some(place));
+            let Some(node) = node else { return };
+            let mut last = Last::new(book, node, own, judge);
+            last.offer_lanes(own, counts, lanes);
+            put_off.extend(last.rest());
+        },
+    );
+    if in_lanes {
+        return put_off;
+    }
+    let children: Vec<u32> = nodes.iter().filter_map(|node| node.last()).collect();
+    let candidates = nodes.iter().map(|node| book.useful_candidates(node));
+    let candidates: Vec<Vec<u32>> = candidates.collect();
     parent.counts_of_children(&children, &candidates, &mut |index, counts| {
-        let (own, counts) = counts.split_at(width);
-        let size = total(own);
-        let best = book.best_so_far(nodes[index], own);
-        let mut conditions = nodes[index].conditions();
-        let length = conditions.len() + 1;
-        let offered = nodes[index].offered();
-        let mut left = Rest::nothing();
-        for (&proposition, counts) in candidates[index].iter().zip(counts.chunks(width)) {
-            let rest = total(counts);
-            let excludes = rest < size || !book.is_no_use_alone(&conditions, proposition);
-            if excludes && book.is_rule_of(layout, counts, rest) {
-                let value = book.value(counts, length);
-                if book.irredundant && value <= best || layout.n_covered(counts) < min_rows {
-                    continue;
-                }
-                if value < from {
-                    left.children = left.children.max(value);
-                } else if value < offered {
-                    conditions.push(proposition);
-                    judge.offer(value, counts, &conditions);
-                    conditions.pop();
-                }
-            }
+        let (own, counts) = counts.split_at(book.layout().width());
+        let mut last = Last::new(book, nodes[index], own, judge);
+        for (&proposition, counts) in candidates[index].iter().zip(counts.chunks(own.len())) {
+            let value = book.value(counts, last.length);
+            last.offer(proposition, value, counts);
         }
-        let again = Again {
-            opened: None,
-            offered: from.min(offered),
-        };
-        put_off.extend(left.node(nodes[index], length - 1, again, judge));
+        put_off.extend(last.rest());
     });
     put_off
 }
 
+/// A rule whose children may take no further condition.
+struct Last<'a> {
+    book: &'a Rulebook,
+    node: &'a Node,
+    judge: &'a mut dyn Judge,
+    conditions: Vec<u32>,
+    /// How many conditions its children have.
+    length: usize,
+    /// The sum of its counts.
+    size: u64,
+    best: Option<Score>,
+    from: Score,
+    min_rows: u64,
+    rest: Rest,
+}
+
+impl<'a> Last<'a> {
+    fn new(book: &'a Rulebook, node: &'a Node, own: &[u64], judge: &'a mut dyn Judge) -> Last<'a> {
+        Last {
+            book,
+            node,
+            conditions: node.conditions(),
+            length: node.n_conditions() + 1,
+            size: total(own),
+            best: book.best_so_far(node, own),
+            from: judge.offers_from(),
+            min_rows: judge.min_rows(),
+            judge,
+            rest: Rest::default(),
+        }
+    }
+
+    fn offer(&mut self, proposition: u32, value: Score, counts: &[u64]) {
+        let (book, left) = (self.book, total(counts));
+        let layout = book.layout();
+        let excludes = left < self.size || !book.is_no_use_alone(&self.conditions, proposition);
+        if !excludes
+            || !book.is_rule_of(layout, counts, left)
+            || book.is_useless(value, self.best)
+            || layout.n_covered(counts) < self.min_rows
+        {
+            return;
+        }
+        if value < self.from {
+            self.rest.children = self.rest.children.max(Some(value));
+        } else if value < self.node.offered() {
+            self.conditions.push(proposition);
+            self.judge.offer(value, counts, &self.conditions);
+            self.conditions.pop();
+        }
+    }
+
+    /// Most children are worth too little, which is all that is asked of them.
+    fn offer_lanes(&mut self, own: &[u64], blocks: &[Lanes], lanes: &[[Option<u32>; 2]]) {
+        let order = &self.node.family.order;
+        let after = self.node.place();
+        let may_follow = self.book.may_follow(self.node);
+        let mut others = vec![[0; LANES]; own.len()];
+        let mut counts = vec![0; own.len()];
+        for (block, lanes) in blocks.chunks(own.len()).zip(lanes.chunks(LANES)) {
+            for side in 0..2 {
+                let is_here = |lane: &[Option<u32>; 2]| lane[side].map(|p| p as usize) > after;
+                if !lanes.iter().any(is_here) {
+                    continue;
+                }
+                let block = match side {
+                    0 => block,
+                    _ => {
+                        for ((other, own), counted) in others.iter_mut().zip(own).zip(block) {
+                            *other = counted.map(|counted| own - counted);
+                        }
+                        &others
+                    }
+                };
+                let values = self.book.values(block, self.length);
+                for (lane, (places, value)) in lanes.iter().zip(values).enumerate() {
+                    let place = places[side].map(|place| place as usize);
+                    let Some(place) = place.filter(|_| Some(value) > self.rest.children) else {
+                        continue;
+                    };
+                    if Some(place) > after && may_follow(order[place]) {
+                        for (count, lanes) in counts.iter_mut().zip(block) {
+                            *count = lanes[lane];
+                        }
+                        self.offer(order[place], value, &counts);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What was put off.
+    fn rest(self) -> Option<Node> {
+        let again = Again {
+            opened: None,
+            offered: self.from.min(self.node.offered()),
+        };
+        self.rest.node(self.node, again, self.judge)
+    }
+}
+
 impl Expander {
-    /// Offers all children of the rule at `place`, and returns those that must be expanded in turn, strongest first;
-    /// at the end, what was put off, which may be those too.
+    /// Offers all children of the rule at `place` by the candidates, and says which of them lead further.
     pub fn expand(
         &mut self,
         book: &Rulebook,
         node: &Node,
+        candidates: &[u32],
         place: &dyn Place,
         judge: &mut dyn Judge,
-    ) -> Vec<Node> {
-        let layout = book.layout();
-        let width = layout.width();
-        let mut conditions = node.conditions();
-        let length = conditions.len();
-        let candidates = book.useful_candidates(node, conditions.last());
-        place.counts(&candidates, &mut self.counts);
-        let (own, counts) = self.counts.split_at(width);
-        let counts_of = |slot: usize| &counts[slot * width..(slot + 1) * width];
-        let size = total(own);
-        let best = book.best_so_far(node, own);
-        let is_useless = |bound: Score| book.irredundant && bound <= best;
-        let goal = |judge: &dyn Judge| match book.irredundant {
-            true => judge.goal().max(best.saturating_add(1)),
-            false => judge.goal(),
+    ) -> Expansion {
+        self.counts.width = book.layout().width();
+        place.counts(candidates, &mut self.counts.numbers);
+        let counts = &self.counts;
+        let mut step = Step {
+            book,
+            node,
+            place,
+            best: book.best_so_far(node, counts.own()),
+            is_few: book.are_few(&node.conditions(), candidates),
+            conditions: node.conditions(),
+            length: node.n_conditions(),
+            from: judge.offers_from(),
+            judge,
+            counts,
+            rest: Rest::default(),
+            expansion: Expansion::default(),
         };
-
-        // Children that may take no further condition need no bound.
-        let is_last = length + 1 >= book.max_length;
-        // Where rules of more conditions are worth less, a child's own value is no part of its bound. Where they may be
-        // wanted later, children are offered even if they lead nowhere now.
-        let (from, offered) = (judge.offers_from(), node.offered());
-        let is_offered_first = book.estimator.is_by_length() || book.by_length;
-        let min_rows = book.min_rows.max(judge.min_rows());
-        let bounded = length + 2;
-        let (columns, is_few) = match &book.offered {
-            Some(offered) => (
-                offered.columns(&conditions),
-                book.are_few(&conditions, &candidates),
-            ),
-            None => (0, false),
-        };
-        let nothing = vec![0; width];
-        let mut rest = Rest::nothing();
-        let mut children: Vec<Child> = Vec::new();
-        let mut opened: Vec<Child> = Vec::new();
-        for (slot, &proposition) in candidates.iter().enumerate() {
-            let counts = counts_of(slot);
-            let left = total(counts);
-            let excludes = left < size || !book.is_no_use_alone(&conditions, proposition);
-            if !excludes || layout.n_covered(counts) < min_rows {
-                continue;
-            }
-            let is_on_offer = book
-                .offered
-                .as_ref()
-                .is_none_or(|offered| offered.has_with(columns, proposition));
-            let mut offer = |judge: &mut dyn Judge, rest: &mut Rest| {
-                if !is_on_offer {
-                    return;
-                }
-                let value = book.value(counts, length + 1);
-                if !book.is_rule_of(layout, counts, left) || is_useless(value) {
-                    return;
-                }
-                if value < from {
-                    rest.children = rest.children.max(value);
-                } else if value < offered {
-                    conditions.push(proposition);
-                    judge.offer(value, counts, &conditions);
-                    conditions.pop();
-                }
-            };
-            if is_last {
-                offer(judge, &mut rest);
-                continue;
-            }
-            if is_offered_first {
-                offer(judge, &mut rest);
-            }
-            let mut child = Child {
-                proposition,
-                bound: node.bound,
-                slot,
-            };
-            if node.opened().contains(&proposition) {
-                opened.push(child);
-                continue;
-            }
-            if !is_few {
-                let bound = book.bound(&nothing, counts, bounded, goal(judge));
-                child.bound = bound.min(node.bound);
-                if is_useless(child.bound) {
-                    continue;
-                }
-                if judge.is_hopeless(child.bound, bounded) {
-                    rest.further = rest.further.max(child.bound);
-                    continue;
-                }
-            }
-            children.push(child);
-            if !is_offered_first {
-                offer(judge, &mut rest);
-            }
-        }
-        let mut again = Again {
-            opened: node.again.as_ref().and_then(|again| again.opened.clone()),
-            offered: from.min(offered),
-        };
-        if is_last {
-            return Vec::from_iter(rest.node(node, length, again, judge));
-        }
-        // Every descendant of every child contains the rows that satisfy all candidates. Children that cannot reach far
-        // enough for that drop out of all branches, which may leave more such rows, and so on.
-        loop {
-            if is_few {
-                break;
-            }
-            let all = children.iter().chain(&opened);
-            let candidates: Vec<u32> = all.map(|child| child.proposition).collect();
-            let n_children = children.len();
-            let Some(core) = place.common_core(&candidates) else {
-                break;
-            };
-            children.retain_mut(|child| {
-                let bound = book.bound(&core, counts_of(child.slot), bounded, goal(judge));
-                child.bound = child.bound.min(bound);
-                let stays = !is_useless(child.bound);
-                if stays && judge.is_hopeless(child.bound, bounded) {
-                    rest.further = rest.further.max(child.bound);
-                    return false;
-                }
-                stays
-            });
-            if children.len() == n_children {
-                break;
-            }
-        }
+        let (mut children, mut opened) = step.offer(candidates);
         if children.is_empty() {
-            return Vec::from_iter(rest.node(node, length, again, judge));
+            return step.end(None);
         }
-        children.sort_by_key(|child| (child.bound, child.proposition));
+        let has_core = step.drop_by_core(&mut children, &opened);
+        if children.is_empty() {
+            return step.end(None);
+        }
+        step.order(&mut children, &opened, has_core);
         let n_new = children.len();
         // Those that were opened before have taken their places at the end.
         let place_of = |child: &Child| node.opened().iter().position(|&p| p == child.proposition);
         opened.sort_by_key(place_of);
         children.append(&mut opened);
-
         let family = Arc::new(Family {
             order: children.iter().map(|child| child.proposition).collect(),
-            excluded: if book.visits_minimal() {
-                Vec::new()
-            } else {
-                node.excluded().collect()
-            },
-            conditions,
-            best,
+            conditions: step.conditions.clone(),
+            best: step.best,
         });
-        let mut nodes = Vec::new();
-        let allowed = book.max_length - length - 1;
-        let limited = allowed < children.len();
-        self.losses.clear(if limited { allowed } else { 0 }, width);
-        if !is_few {
+        if !step.is_few {
             place.cores(&family.order, &mut self.cores);
         }
-        // From the strongest child, which may take no further condition, to the weakest, which may take all others.
-        for (index, child) in children.iter().enumerate().rev() {
-            let counts = counts_of(child.slot);
-            let further = &family.order[index + 1..];
-            let can_end = || {
-                book.offered.as_ref().is_none_or(|offered| {
-                    let columns = columns | offered.columns(&[child.proposition]);
-                    offered.can_end(columns, further, allowed)
-                })
-            };
-            if is_few {
-                if index < n_new && can_end() {
-                    nodes.push(Node {
-                        bound: child.bound,
-                        family: family.clone(),
-                        index,
-                        least: 0,
-                        most: layout.n_covered(counts),
-                        length: if book.by_length { bounded } else { 0 },
-                        again: None,
-                    });
-                }
-                continue;
-            }
-            if index < n_new && index + 1 < children.len() && can_end() {
-                let core = &self.cores[index * width..(index + 1) * width];
-                self.low.clear();
-                self.low.extend_from_slice(core);
-                if limited {
-                    self.losses.raise(&mut self.low, counts);
-                }
-                let bound = book.bound(&self.low, counts, bounded, goal(judge));
-                let mut bound = bound.min(child.bound);
-                let known = || {
-                    judge.is_known(&Branch {
-                        book,
-                        bound,
-                        core,
-                        high: counts,
-                        conditions: &family.conditions,
-                        last: child.proposition,
-                        candidates: &family.order[index + 1..],
-                    })
-                };
-                let hopeless = judge.is_hopeless(bound, bounded);
-                let known = !hopeless && known();
-                if known {
-                    // What else is there is worth less.
-                    bound -= TIED;
-                }
-                let stays = !(hopeless || known) || judge.may_return(bound);
-                if stays && !is_useless(bound) {
-                    nodes.push(Node {
-                        bound,
-                        family: family.clone(),
-                        index,
-                        least: layout.n_covered(&self.low),
-                        most: layout.n_covered(counts),
-                        length: if book.by_length { bounded } else { 0 },
-                        again: None,
-                    });
-                }
-            }
-            if limited {
-                self.losses.add(own, counts);
-            }
-        }
-        leave_out_found_elsewhere(book, place, &family, &mut nodes);
-        again.opened = Some(family);
-        nodes.extend(rest.node(node, length, again, judge));
-        nodes
+        let found = step.branch(
+            &family,
+            &children,
+            n_new,
+            &self.cores,
+            &mut self.low,
+            &mut self.losses,
+        );
+        step.keep_minimal(&family, found);
+        step.end(Some(family))
     }
 }
 
-/// Keeps the nodes whose rows are not found in another branch.
-fn leave_out_found_elsewhere(
-    book: &Rulebook,
-    place: &dyn Place,
-    family: &Family,
-    nodes: &mut Vec<Node>,
-) {
-    if book.offered.is_some() {
-        // The same rows on other columns need not be offered.
-        return;
+/// One rule that is being expanded.
+struct Step<'a> {
+    book: &'a Rulebook,
+    node: &'a Node,
+    place: &'a dyn Place,
+    judge: &'a mut dyn Judge,
+    counts: &'a Counts,
+    conditions: Vec<u32>,
+    length: usize,
+    /// The best value among the rule and its ancestors, where that matters.
+    best: Option<Score>,
+    /// Children below this value are not offered now.
+    from: Score,
+    /// Are there so few rules that bounds do not pay?
+    is_few: bool,
+    rest: Rest,
+    expansion: Expansion,
+}
+
+impl Step<'_> {
+    /// The fewest conditions of a rule below a child.
+    fn below(&self) -> usize {
+        self.length + 2
     }
-    let children: Vec<u32> = nodes.iter().map(|node| family.order[node.index]).collect();
-    let mut stays = if book.visits_minimal() {
-        // The other branch may need one condition too many, or one that costs. Instead, only minimal rules are visited:
-        // those in which no condition could be left out. Every part of a minimal rule is minimal.
-        book.rows.are_minimal(&family.conditions, &children)
-    } else {
-        let excluded: Vec<Vec<u32>> = nodes.iter().map(|node| node.excluded().collect()).collect();
-        let inside = place.are_inside(&children, &excluded);
-        inside.iter().map(|inside| !inside).collect()
+
+    fn goal(&self) -> Score {
+        let better = self.best.filter(|_| self.book.irredundant);
+        let better = better.map_or(Score::MIN, |best| best.saturating_add(1));
+        self.judge.goal().max(better)
     }
-    .into_iter();
-    nodes.retain(|_| stays.next() == Some(true));
+
+    /// Is a child of this bound to be entered? What is put off or left out is noted.
+    fn enters(&mut self, bound: Score) -> bool {
+        if self.book.is_useless(bound, self.best) {
+            return false;
+        }
+        match self.judge.verdict(bound, self.below()) {
+            Verdict::Enter => return true,
+            Verdict::Later => self.rest.further = self.rest.further.max(Some(bound)),
+            Verdict::LeftOut => self.leave_out(bound),
+            Verdict::Never => {}
+        }
+        false
+    }
+
+    fn leave_out(&mut self, bound: Score) {
+        self.expansion.left_out = self.expansion.left_out.max(Some(bound));
+    }
+
+    /// Offers the children, and returns those that may lead further, by their own rows alone; and those of them that are
+    /// nodes of their own by now.
+    fn offer(&mut self, candidates: &[u32]) -> (Vec<Child>, Vec<Child>) {
+        let (book, counts) = (self.book, self.counts);
+        let layout = book.layout();
+        let size = total(counts.own());
+        // Children that may take no further condition need no bound.
+        let is_last = book.room_after(self.length + 1) == Some(0);
+        let offers_first = is_last || book.offers_before_bounding();
+        let min_rows = book.min_rows.max(self.judge.min_rows());
+        let nothing = vec![0; counts.width];
+        let (mut children, mut opened) = (Vec::new(), Vec::new());
+        for (slot, &proposition) in candidates.iter().enumerate() {
+            let counts = counts.of(slot);
+            let left = total(counts);
+            let excludes = left < size || !book.is_no_use_alone(&self.conditions, proposition);
+            if !excludes || layout.n_covered(counts) < min_rows {
+                continue;
+            }
+            if offers_first {
+                self.offer_child(proposition, counts, left);
+            }
+            if is_last {
+                continue;
+            }
+            let mut child = Child {
+                proposition,
+                bound: self.node.bound,
+                slot,
+            };
+            if self.node.opened().contains(&proposition) {
+                opened.push(child);
+                continue;
+            }
+            if self.is_few {
+                if !offers_first {
+                    self.offer_child(proposition, counts, left);
+                }
+                children.push(child);
+                continue;
+            }
+            let goal = self.goal();
+            let Some(bound) = book.bound(&nothing, counts, self.below(), goal) else {
+                continue;
+            };
+            child.bound = bound.min(self.node.bound);
+            if !offers_first && child.bound >= goal {
+                self.offer_child(proposition, counts, left);
+            }
+            if self.enters(child.bound) {
+                children.push(child);
+            }
+        }
+        (children, opened)
+    }
+
+    fn offer_child(&mut self, proposition: u32, counts: &[u64], size: u64) {
+        if !self.book.is_on_offer(&self.conditions, proposition) {
+            return;
+        }
+        let value = self.book.value(counts, self.length + 1);
+        let is_rule = self.book.is_rule_of(self.book.layout(), counts, size);
+        if !is_rule || self.book.is_useless(value, self.best) {
+            return;
+        }
+        if value < self.from {
+            self.rest.children = self.rest.children.max(Some(value));
+        } else if value < self.node.offered() {
+            self.conditions.push(proposition);
+            self.judge.offer(value, counts, &self.conditions);
+            self.conditions.pop();
+        }
+    }
+
+    /// Every rule below every child covers the rows that satisfy all candidates. Children that cannot reach far enough for
+    /// that drop out of all branches, which may leave more such rows, and so on. Are there such rows?
+    fn drop_by_core(&mut self, children: &mut Vec<Child>, opened: &[Child]) -> bool {
+        if self.is_few {
+            return false;
+        }
+        loop {
+            let all = children.iter().chain(opened);
+            let candidates: Vec<u32> = all.map(|child| child.proposition).collect();
+            let n_children = children.len();
+            let Some(core) = self.place.common_core(&candidates) else {
+                return false;
+            };
+            children.retain_mut(|child| {
+                let high = self.counts.of(child.slot);
+                let bound = self.book.bound(&core, high, self.below(), self.goal());
+                bound.is_some_and(|bound| {
+                    child.bound = child.bound.min(bound);
+                    self.enters(child.bound)
+                })
+            });
+            if children.len() == n_children {
+                return true;
+            }
+        }
+    }
+
+    /// The weakest child comes first: it may take all others, and dies soon.
+    ///
+    /// Where all candidates share rows, what counts is how little can be reached *without* a child: the rules without it
+    /// cover the rows that all others share. Where these are too many, every rule of interest has the child's condition.
+    /// It then comes first, and all branches after it, which lack it, are dropped by their cores.
+    fn order(&mut self, children: &mut Vec<Child>, opened: &[Child], has_core: bool) {
+        if !has_core || children.len() < 2 {
+            children.sort_by_key(|child| (child.bound, child.proposition));
+            return;
+        }
+        let all = children.iter().chain(opened);
+        let candidates: Vec<u32> = all.map(|child| child.proposition).collect();
+        let mut cores = Vec::new();
+        self.place.cores_without(&candidates, &mut cores);
+        let (own, goal) = (self.counts.own(), self.goal());
+        let cores = cores.chunks(self.counts.width);
+        let mut keyed: Vec<(Option<Score>, Child)> = cores
+            .zip(children.drain(..))
+            .map(|(core, child)| (self.book.bound(core, own, self.below(), goal), child))
+            .collect();
+        keyed.sort_by_key(|(without, child)| (*without, child.bound, child.proposition));
+        children.extend(keyed.into_iter().map(|(_, child)| child));
+    }
+
+    /// The branches of the new children, from the strongest, which may take no further condition, to the weakest, which
+    /// may take all others.
+    fn branch(
+        &mut self,
+        family: &Arc<Family>,
+        children: &[Child],
+        n_new: usize,
+        cores: &[u64],
+        low: &mut Vec<u64>,
+        losses: &mut Losses,
+    ) -> Vec<(Verdict, Node)> {
+        let (book, counts, width) = (self.book, self.counts, self.counts.width);
+        let room = book.room_after(self.length + 1);
+        let limit = room.filter(|&room| room < children.len());
+        losses.clear(limit.unwrap_or(0), width);
+        let mut found = Vec::new();
+        for (index, child) in children.iter().enumerate().rev() {
+            let high = counts.of(child.slot);
+            let leads_on = index < n_new
+                && index + 1 < children.len()
+                && book.can_end(
+                    &family.conditions,
+                    child.proposition,
+                    &family.order[index + 1..],
+                );
+            if self.is_few {
+                if leads_on {
+                    let node = Node {
+                        bound: child.bound,
+                        family: family.clone(),
+                        child: Some(index as u32),
+                        least: 0,
+                        most: book.layout().n_covered(high),
+                        length: self.below(),
+                        again: None,
+                    };
+                    found.push((self.judge.verdict(node.bound, self.below()), node));
+                }
+                continue;
+            }
+            if leads_on {
+                let core = &cores[index * width..(index + 1) * width];
+                low.clear();
+                low.extend_from_slice(core);
+                if limit.is_some() {
+                    losses.raise(low, high);
+                }
+                let bound = book.bound(low, high, self.below(), self.goal());
+                let bound = bound.map(|bound| bound.min(child.bound));
+                let (verdict, bound) = self.verdict(bound, core, child, family, index);
+                if matches!(verdict, Verdict::Enter | Verdict::Later) {
+                    let node = Node {
+                        bound,
+                        family: family.clone(),
+                        child: Some(index as u32),
+                        least: book.layout().n_covered(low),
+                        most: book.layout().n_covered(high),
+                        length: self.below(),
+                        again: None,
+                    };
+                    found.push((verdict, node));
+                }
+            }
+            if limit.is_some() {
+                losses.add(counts.own(), high);
+            }
+        }
+        found
+    }
+
+    /// What becomes of a branch, and its bound. If all that it can reach is known already, what else is there is worth
+    /// less.
+    fn verdict(
+        &mut self,
+        bound: Option<Score>,
+        core: &[u64],
+        child: &Child,
+        family: &Family,
+        index: usize,
+    ) -> (Verdict, Score) {
+        let Some(bound) = bound.filter(|&bound| !self.book.is_useless(bound, self.best)) else {
+            return (Verdict::Never, Score::MIN);
+        };
+        let is_known = || {
+            self.judge.is_known(&Branch {
+                book: self.book,
+                bound,
+                core,
+                high: self.counts.of(child.slot),
+                conditions: &family.conditions,
+                last: child.proposition,
+                candidates: &family.order[index + 1..],
+            })
+        };
+        match self.judge.verdict(bound, self.below()) {
+            Verdict::Enter if is_known() => {
+                let less = bound - TIED;
+                (self.judge.verdict(less, self.below()), less)
+            }
+            Verdict::LeftOut => {
+                self.leave_out(bound);
+                (Verdict::LeftOut, bound)
+            }
+            verdict => (verdict, bound),
+        }
+    }
+
+    /// Keeps the branches of minimal rules.
+    fn keep_minimal(&mut self, family: &Family, found: Vec<(Verdict, Node)>) {
+        let children: Vec<u32> = found.iter().filter_map(|(_, node)| node.last()).collect();
+        // Where only some sets of columns are offered, the same rows on fewer columns need not be.
+        let is_minimal = match self.book.offered {
+            Some(_) => vec![true; children.len()],
+            None => self.book.rows.are_minimal(&family.conditions, &children),
+        };
+        for ((verdict, node), _) in found.into_iter().zip(is_minimal).filter(|(_, is)| *is) {
+            match verdict {
+                Verdict::Later => self.expansion.later.push(node),
+                _ => self.expansion.nodes.push(node),
+            }
+        }
+    }
+
+    /// What came of it; `opened` are the children that are nodes of their own by now.
+    fn end(mut self, opened: Option<Arc<Family>>) -> Expansion {
+        let before = self.node.again.as_ref();
+        let again = Again {
+            opened: opened.or_else(|| before.and_then(|again| again.opened.clone())),
+            offered: self.from.min(self.node.offered()),
+        };
+        let later = self.rest.node(self.node, again, self.judge);
+        self.expansion.later.extend(later);
+        self.expansion
+    }
 }

@@ -1,9 +1,9 @@
-//! The C interface, and the only `unsafe` code: pointers from the caller, and the choice of vector instructions.
+//! The C interface, and beside `cpu` the only `unsafe` code: pointers from the caller.
 //!
 //! Pointers are checked for null and lengths for sanity here; inside, everything is slices and references.
 //! A panic never crosses into the caller: it becomes an error like any other.
 
-use crate::bitset::Kernel;
+use crate::cpu::fastest;
 use crate::estimator::{self, Estimator, Margin, Settings};
 use crate::layout::{Layout, Sides};
 use crate::local::Local;
@@ -17,26 +17,6 @@ use std::ffi::{c_char, c_void, CString};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The fastest kernel this machine can run.
-pub fn fastest() -> Kernel {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use crate::bitset::vector;
-        let has_all = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("popcnt")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2");
-        if has_all {
-            // SAFETY: the instructions that these functions are compiled for have just been found.
-            return Kernel {
-                count_each: |x, asked, segments| unsafe { vector::count_each(x, asked, segments) },
-                gather: |words, mask, out| unsafe { vector::gather(words, mask, out) },
-            };
-        }
-    }
-    Kernel::PLAIN
-}
 
 thread_local! {
     static ERROR: RefCell<CString> = RefCell::default();
@@ -202,10 +182,7 @@ impl SearchOptions {
             n_left_out: self.n_left_out,
             k,
             alpha,
-            max_length: match self.max_length {
-                0 => usize::MAX,
-                length => length,
-            },
+            max_length: (self.max_length != 0).then_some(self.max_length),
             min_rows: self.min_rows,
             irredundant: self.irredundant != 0,
             floor: estimator::from_number(floor),
@@ -468,6 +445,9 @@ pub unsafe extern "C" fn cr_search_new(
     })
 }
 
+/// Threads beyond the number of cores pay only where they wait for rows that are elsewhere.
+const MOST_THREADS: usize = 256;
+
 /// How far a search has come, as C sees it.
 #[repr(C)]
 pub struct Status {
@@ -493,7 +473,7 @@ pub unsafe extern "C" fn cr_search_step(
         let search = reference(search, "search")?;
         let status = status.as_mut().ok_or("status is null")?;
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).map_err(|e| e.to_string())?;
-        let now = search.step(time, threads.clamp(1, 1024));
+        let now = search.step(time, threads.clamp(1, MOST_THREADS));
         let number = |score: Option<_>| score.map_or(f64::NAN, estimator::to_number);
         *status = Status {
             done: i32::from(now.done),
@@ -521,12 +501,14 @@ pub unsafe extern "C" fn cr_search_rules(
     guard(i64::MIN, || {
         let rules = reference(search, "search")?.rules();
         let needed = rules.iter().map(|(_, rule)| rule.len()).sum();
+        // Each rule has a condition, so that there is room for the values and lengths too.
+        let needed = rules.len().max(needed);
         if needed > capacity {
             return Ok(-(needed as i64));
         }
         let values = slice_mut(values, rules.len(), "values")?;
         let lengths = slice_mut(lengths, rules.len(), "lengths")?;
-        let conditions = slice_mut(conditions, needed, "conditions")?;
+        let conditions = slice_mut(conditions, capacity, "conditions")?;
         let mut at = 0;
         for (index, (value, rule)) in rules.iter().enumerate() {
             values[index] = estimator::to_number(*value);
@@ -555,12 +537,12 @@ pub unsafe extern "C" fn cr_search_save(
     numbers: *mut u64,
     capacity: usize,
 ) -> i64 {
-    guard(-1, || {
-        let state = reference(search, "search")?.save();
-        if state.len() <= capacity {
+    guard(-1, || match reference(search, "search")?.save(capacity) {
+        Ok(state) => {
             slice_mut(numbers, state.len(), "numbers")?.copy_from_slice(&state);
+            Ok(state.len() as i64)
         }
-        Ok(state.len() as i64)
+        Err(length) => Ok(length as i64),
     })
 }
 

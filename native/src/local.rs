@@ -1,10 +1,9 @@
 //! Rows in the memory of this process.
 
-use crate::bitset::{
-    are_disjoint, intersect, is_empty, is_subset, size, Question, Segment, NO_CELL,
-};
+use crate::bitset::{are_disjoint, intersect, is_empty, size, Question, Segment, NO_CELL};
+use crate::lanes::{Packed, LANES};
 use crate::layout::Layout;
-use crate::rows::{Place, Rows};
+use crate::rows::{Place, Rows, TakeLanes};
 use crate::table::{Proposition, Table};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -355,26 +354,18 @@ fn fill_complements(split: &Split, width: usize, counts: &mut [u64]) {
 }
 
 impl Place for LocalPlace {
-    fn descend(
-        &self,
-        condition: u32,
-        needed: &mut dyn Iterator<Item = u32>,
-        pays: bool,
-    ) -> Arc<dyn Place> {
+    fn descend(&self, condition: u32, needed: &[u32]) -> Arc<dyn Place> {
         let mut rows = self.rows.clone();
         intersect(&mut rows, self.view.proposition(condition));
-        let thin = (size(&rows) as f64) < THIN * self.view.n_rows as f64;
-        if pays && thin {
-            let needed: Vec<u32> = needed.collect();
-            if needed.len() >= WORTH_PACKING {
-                let view = self.view.project(&rows, &needed);
-                let rows = view.table.all.clone();
-                return Arc::new(LocalPlace {
-                    view: Arc::new(view),
-                    complements: self.complements.clone(),
-                    rows,
-                });
-            }
+        let is_thin = || (size(&rows) as f64) < THIN * self.view.n_rows as f64;
+        if needed.len() >= WORTH_PACKING && is_thin() {
+            let view = self.view.project(&rows, needed);
+            let rows = view.table.all.clone();
+            return Arc::new(LocalPlace {
+                view: Arc::new(view),
+                complements: self.complements.clone(),
+                rows,
+            });
         }
         Arc::new(LocalPlace {
             view: self.view.clone(),
@@ -421,6 +412,44 @@ impl Place for LocalPlace {
         }
     }
 
+    fn counts_in_lanes(&self, order: &[u32], children: &[usize], take: &mut TakeLanes) -> bool {
+        let table = &self.view.table;
+        let words = self.rows.len();
+        if words >= LARGE {
+            return false;
+        }
+        let mut place_of = vec![None; self.complements.len()];
+        for (place, &condition) in order.iter().enumerate() {
+            place_of[condition as usize] = Some(place as u32);
+        }
+        let complement = |condition: u32| {
+            let other = self.complements[condition as usize];
+            other.and_then(|other| place_of[other as usize])
+        };
+        let rows_of = |condition: u32| self.view.proposition(condition);
+        let packed = Packed::new(order, words, rows_of, complement);
+        let width = table.layout.width();
+        let (mut rows, mut own) = (vec![0; words], vec![0; width]);
+        let mut counts = Vec::new();
+        for &child in children {
+            rows.copy_from_slice(&self.rows);
+            intersect(&mut rows, self.view.proposition(order[child]));
+            table.count(&rows, &rows, &mut own);
+            counts.resize(packed.n_blocks(child) * width, [0; LANES]);
+            packed.count(&rows, child, &table.segments, &mut counts);
+            take(child, &own, &counts, &packed.places);
+        }
+        true
+    }
+
+    fn n_together(&self) -> usize {
+        if self.rows.len() < LARGE {
+            1024
+        } else {
+            32
+        }
+    }
+
     fn common_core(&self, candidates: &[u32]) -> Option<Vec<u64>> {
         let mut core = self.rows.clone();
         for &candidate in candidates {
@@ -450,16 +479,35 @@ impl Place for LocalPlace {
         }
     }
 
-    fn are_inside(&self, children: &[u32], others: &[Vec<u32>]) -> Vec<bool> {
-        let mut covered = vec![0; self.rows.len()];
-        let pairs = children.iter().zip(others);
-        pairs
-            .map(|(&child, others)| {
-                covered.copy_from_slice(&self.rows);
-                intersect(&mut covered, self.view.proposition(child));
-                let mut others = others.iter();
-                others.any(|&other| is_subset(&covered, self.view.proposition(other)))
-            })
-            .collect()
+    fn cores_without(&self, candidates: &[u32], counts: &mut Vec<u64>) {
+        // The rows that fail one of the candidates or more, and those that fail two or more.
+        let (mut once, mut twice) = (vec![0; self.rows.len()], vec![0; self.rows.len()]);
+        for &candidate in candidates {
+            let holds = self.view.proposition(candidate);
+            let words = self.rows.iter().zip(holds);
+            for ((once, twice), (row, holds)) in once.iter_mut().zip(&mut twice).zip(words) {
+                let fails = row & !holds;
+                *twice |= *once & fails;
+                *once |= fails;
+            }
+        }
+        let (table, width) = (&self.view.table, self.view.table.layout.width());
+        let (mut core, mut one_only) = (self.rows.clone(), once);
+        for ((core, one_only), twice) in core.iter_mut().zip(&mut one_only).zip(&twice) {
+            *core &= !*one_only;
+            *one_only &= !twice;
+        }
+        let [mut shared, mut near] = [vec![0; width], vec![0; width]];
+        table.count(&core, &core, &mut shared);
+        table.count(&one_only, &one_only, &mut near);
+        counts.clear();
+        counts.resize(candidates.len() * width, 0);
+        for (&candidate, counts) in candidates.iter().zip(counts.chunks_mut(width)) {
+            // The core, and of the rows that fail one candidate alone those that fail this one.
+            table.count(&one_only, self.view.proposition(candidate), counts);
+            for ((count, shared), near) in counts.iter_mut().zip(&shared).zip(&near) {
+                *count = shared + near - *count;
+            }
+        }
     }
 }

@@ -1,7 +1,11 @@
 //! Is a rule worth showing beside its generalisations?
 
+use crate::branch::Branch;
 use crate::estimator::Score;
-use crate::expand::{Branch, Expander, Judge, Node, Rulebook};
+use crate::expand::Expander;
+use crate::judge::{Judge, Verdict};
+use crate::node::Node;
+use crate::rulebook::Rulebook;
 
 /// Is there a rule that covers all of this one's rows and more (or possibly does), and is worth at least as much?
 pub fn is_redundant(book: &Rulebook, value: Score, counts: &[u64], conditions: &[u32]) -> bool {
@@ -26,7 +30,9 @@ pub fn is_redundant(book: &Rulebook, value: Score, counts: &[u64], conditions: &
             break;
         }
         let place = book.rows.place(&node.conditions());
-        stack.extend(expander.expand(book, &node, &*place, &mut rival));
+        let candidates = book.useful_candidates(&node);
+        let found = expander.expand(book, &node, &candidates, &*place, &mut rival);
+        stack.extend(found.nodes);
     }
     rival.found
 }
@@ -40,8 +46,11 @@ struct Rival<'a> {
 }
 
 impl Judge for Rival<'_> {
-    fn is_hopeless(&self, bound: Score, _: usize) -> bool {
-        self.found || bound < self.value
+    fn verdict(&self, bound: Score, _: usize) -> Verdict {
+        match self.found || bound < self.value {
+            true => Verdict::Never,
+            false => Verdict::Enter,
+        }
     }
 
     fn goal(&self) -> Score {

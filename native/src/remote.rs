@@ -15,7 +15,7 @@ const COUNTS: u32 = 1;
 const CHILDREN: u32 = 2;
 const COMMON_CORE: u32 = 3;
 const CORES: u32 = 4;
-const NOT_INSIDE: u32 = 5;
+const CORES_WITHOUT: u32 = 5;
 const MINIMAL: u32 = 6;
 /// The one kind whose answers do not add up: the smallest counts, and all ones is none.
 pub const DEMAND: u32 = 7;
@@ -108,7 +108,7 @@ impl Part {
             return self.rows.place(conditions);
         };
         for &condition in rest {
-            place = place.descend(condition, &mut std::iter::empty(), false);
+            place = place.descend(condition, &[]);
         }
         place
     }
@@ -137,8 +137,8 @@ impl Part {
             return None;
         }
         // Other questions are answered meanwhile.
-        let mut all = 0..self.table.propositions.len() as u32;
-        let place = self.rows.place(&[]).descend(condition, &mut all, true);
+        let all: Vec<u32> = (0..self.table.propositions.len() as u32).collect();
+        let place = self.rows.place(&[]).descend(condition, &all);
         let mut branches = self.branches();
         let is_known = branches.kept.iter().any(|b| b.condition == condition);
         if !is_known && room(&mut branches) {
@@ -185,21 +185,9 @@ fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
         CORES => part
             .place(one()?)
             .cores(lists.get(1).copied().unwrap_or(&[]), &mut counts),
-        NOT_INSIDE => {
-            // Pairs of a child and the others it may be inside: how many of the parts say no to each.
-            let place = part.place(one()?);
-            let mut no = Vec::new();
-            for pair in lists[1..].chunks(2) {
-                let [child, others] = pair else {
-                    return Err("a child without others".to_string());
-                };
-                for &other in *others {
-                    let inside = place.are_inside(child, &[vec![other]]);
-                    no.push(u64::from(inside != [true]));
-                }
-            }
-            return Ok(no);
-        }
+        CORES_WITHOUT => part
+            .place(one()?)
+            .cores_without(lists.get(1).copied().unwrap_or(&[]), &mut counts),
         MINIMAL => {
             // A condition matters if it does in some part.
             let conditions = one()?;
@@ -346,7 +334,7 @@ impl RemotePlace {
 }
 
 impl Place for RemotePlace {
-    fn descend(&self, condition: u32, _: &mut dyn Iterator<Item = u32>, _: bool) -> Arc<dyn Place> {
+    fn descend(&self, condition: u32, _: &[u32]) -> Arc<dyn Place> {
         let mut conditions = self.conditions.clone();
         conditions.push(condition);
         Arc::new(RemotePlace {
@@ -369,22 +357,7 @@ impl Place for RemotePlace {
         *counts = self.ask(CORES, order, order.len());
     }
 
-    fn are_inside(&self, children: &[u32], others: &[Vec<u32>]) -> Vec<bool> {
-        let length = others.iter().map(Vec::len).sum();
-        if length == 0 {
-            return vec![false; children.len()];
-        }
-        let mut lists: Vec<&[u32]> = vec![&self.conditions];
-        for (child, others) in children.iter().zip(others) {
-            lists.extend([std::slice::from_ref(child), others]);
-        }
-        let mut answer = self
-            .messenger
-            .ask(&question(NOT_INSIDE, &lists), length)
-            .into_iter();
-        let each = others
-            .iter()
-            .map(|others| answer.by_ref().take(others.len()).collect::<Vec<u64>>());
-        each.map(|no| no.contains(&0)).collect()
+    fn cores_without(&self, candidates: &[u32], counts: &mut Vec<u64>) {
+        *counts = self.ask(CORES_WITHOUT, candidates, candidates.len());
     }
 }

@@ -3,9 +3,14 @@
 //! [`Rows`] is what the search needs to know about a table; [`Place`] is one rule's rows in it. `local` answers from
 //! the bits of this process, `remote` asks whoever holds the rows.
 
+use crate::lanes::Lanes;
 use crate::layout::Layout;
 use crate::table::Proposition;
 use std::sync::Arc;
+
+/// Takes the place of a child, its own counts, the counts of blocks of conditions, cell by cell, and for each lane of them
+/// the places of its condition and of that one's complement.
+pub type TakeLanes<'a> = dyn FnMut(usize, &[u64], &[Lanes], &[[Option<u32>; 2]]) + 'a;
 
 pub trait Rows: Send + Sync {
     /// How many rows there are of each kind, and what counts mean.
@@ -33,14 +38,9 @@ pub trait Rows: Send + Sync {
 
 /// The rows that a rule covers.
 pub trait Place: Send + Sync {
-    /// The place of the rule with one more condition. `needed` are the propositions that will be asked for there or
-    /// below, and `pays` says whether many questions will come.
-    fn descend(
-        &self,
-        condition: u32,
-        needed: &mut dyn Iterator<Item = u32>,
-        pays: bool,
-    ) -> Arc<dyn Place>;
+    /// The place of the rule with one more condition. `needed` are the propositions that will be asked for there or below;
+    /// none if it is not worth preparing for them.
+    fn descend(&self, condition: u32, needed: &[u32]) -> Arc<dyn Place>;
 
     /// The counts of the rule itself, then those of the rule with each of the candidates.
     fn counts(&self, candidates: &[u32], counts: &mut Vec<u64>);
@@ -55,10 +55,21 @@ pub trait Place: Send + Sync {
     ) {
         let mut counts = Vec::new();
         for (index, (&child, candidates)) in children.iter().zip(candidates).enumerate() {
-            let place = self.descend(child, &mut std::iter::empty(), false);
+            let place = self.descend(child, &[]);
             place.counts(candidates, &mut counts);
             take(index, &counts);
         }
+    }
+
+    /// For each of some children of a family, by their places in its order: `take` gets the place, the child's own counts
+    /// and those with each condition that comes after it, eight at a time. Not where rows are elsewhere or too many.
+    fn counts_in_lanes(&self, _order: &[u32], _children: &[usize], _take: &mut TakeLanes) -> bool {
+        false
+    }
+
+    /// How many children are best asked for at once?
+    fn n_together(&self) -> usize {
+        32
     }
 
     /// The counts of the rows that satisfy all of the candidates; `None` if there is no such row.
@@ -67,6 +78,6 @@ pub trait Place: Send + Sync {
     /// For each in the order, the counts of the rows that satisfy it and all that come after it.
     fn cores(&self, order: &[u32], counts: &mut Vec<u64>);
 
-    /// For each child, does some other proposition hold on all of the rows of rule and child?
-    fn are_inside(&self, children: &[u32], others: &[Vec<u32>]) -> Vec<bool>;
+    /// For each of the candidates, the counts of the rows that satisfy all the others.
+    fn cores_without(&self, candidates: &[u32], counts: &mut Vec<u64>);
 }

@@ -4,30 +4,41 @@
 //! there depth-first for a while: that finds good rules early, keeps the queue short and lets the rows of a
 //! branch be packed once for all that is below it. Then it returns what is left to the queue. So the search
 //! can stop at any time, and the best bound in the queue says what may have been missed.
+//!
+//! Branches that can only tie with the incumbent are put off. When no other is left, those are entered that lead to rules
+//! short enough to win a tie, so that the answer does not depend on the order in which things were found.
+//!
+//! A list of different rules is made rule by rule, in one go. The search looks for the best rule that may follow the
+//! leaders. Branches that promise less are put off too: they stay in the queue, some 60 bytes each. When no other is left,
+//! the rule is settled and becomes a leader, and the search goes on with what was put off.
 
 use crate::ahead::Beam;
 use crate::checkpoint::State;
 use crate::estimator::{Estimator, Score};
-use crate::expand::{finish, Branch, Expander, Judge, Node, Rulebook, TIED};
-use crate::ideas::{Candidate, Ideas, REMEMBERED};
+use crate::ideas::{Candidate, Ideas};
+use crate::judge::Verdict;
+use crate::keeper::Keeper;
+use crate::node::Node;
 use crate::offered::{Columns, Offered};
 use crate::redundancy::is_redundant;
-use crate::rows::{Place, Rows};
-use crate::top::{are_same, Top};
-use crate::wanted::{covered, Leader, Reach, Wanted};
-use std::collections::hash_map::Entry as Slot;
-use std::collections::{BinaryHeap, HashMap};
+use crate::rows::Rows;
+use crate::rulebook::{Rulebook, TIED};
+use crate::top::Top;
+use crate::usable::usable_propositions;
+use crate::wanted::{covered, Leader, Wanted};
+use crate::worker::{Entry, Worker};
+use std::collections::BinaryHeap;
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub struct Options {
     pub k: usize,
     /// A branch is left out when alpha · bound is no more than the k-th best value.
     pub alpha: f64,
-    /// `usize::MAX` for no limit.
-    pub max_length: usize,
+    pub max_length: Option<usize>,
     pub min_rows: u64,
     pub irredundant: bool,
     /// Rules below this value are of no interest.
@@ -44,7 +55,7 @@ pub struct Options {
 
 impl Options {
     /// What a rule must be worth to follow another: a list of different rules ends where nothing above 0 is left.
-    fn least(&self) -> Score {
+    pub fn least(&self) -> Score {
         self.floor.max(TIED)
     }
 }
@@ -63,46 +74,50 @@ pub struct Status {
     pub open: usize,
 }
 
-/// The search has two parts. The first looks for anything better than the k-th best rule, and leaves out branches
-/// that can only tie with it. If there were such branches, the second part goes through the rules that are short
-/// enough to win a tie, so that the answer does not depend on the order in which things were found.
-///
-/// A list of different rules is made rule by rule, in one go. The search looks for the best rule that may follow the
-/// leaders. Branches that promise less are put off: they stay in the queue, some 60 bytes each. When no other is left,
-/// the rule is settled and becomes a leader, and the search goes on with what was put off.
-pub struct Search {
-    book: Rulebook,
-    /// The rulebook of the second part, once it has begun.
-    ties: OnceLock<Rulebook>,
-    /// The highest bound of a branch that could only tie.
-    left_tied: AtomicI64,
-    /// The same without regard to redundancy: for looking for rules that make another one redundant.
-    lenient: Option<Rulebook>,
-    options: Options,
-    queue: Mutex<Queue>,
-    top: Mutex<Top>,
-    ideas: Mutex<Ideas>,
-    /// How many conditions a rule may have to win a tie with the best one.
+/// What a rule must be worth to be wanted now. Who reads an old number does too much, never too little.
+pub struct Goal {
+    /// The value of the incumbent: the k-th best rule, or the best that may follow the leaders; before there is one, the
+    /// least value of interest.
+    pub threshold: AtomicI64,
+    /// Is there an incumbent to tie with?
+    has_incumbent: AtomicBool,
+    /// Are branches entered that can only tie, because no others are left?
+    ties: AtomicBool,
+    /// How many conditions a rule may have to win a tie.
     tie_length: AtomicUsize,
-    /// How many rules wait to follow the leaders.
-    n_waiting: AtomicUsize,
-    /// The fewest rows that a rule must cover because of the leaders.
-    least_rows: AtomicU64,
-    /// What a rule must be worth to be taken in, and what a branch must promise to be entered.
-    entrance: AtomicI64,
-    threshold: AtomicI64,
-    /// The highest bound of a branch that only alpha left out.
-    left_out: AtomicI64,
-    nodes: AtomicU64,
-    ahead: Mutex<Option<Beam>>,
 }
 
-struct Queue {
-    open: BinaryHeap<Node>,
+pub struct Search {
+    pub book: Rulebook,
+    /// The same without regard to redundancy: for looking for rules that make another one redundant.
+    lenient: Option<Rulebook>,
+    pub options: Options,
+    pub queue: Mutex<Queue>,
+    pub top: Mutex<Top>,
+    pub ideas: Mutex<Ideas>,
+    pub goal: Goal,
+    /// How many rules wait to follow the leaders.
+    pub n_waiting: AtomicUsize,
+    /// The fewest rows that a rule must cover because of the leaders.
+    pub least_rows: AtomicU64,
+    /// The highest bound of a branch that only alpha left out.
+    left_out: Mutex<Option<Score>>,
+    pub nodes: AtomicU64,
+    /// How many nodes the queue had when it was last looked at.
+    n_open: AtomicUsize,
+    ahead: Mutex<Option<Beam>>,
+    /// The last state that was asked for, until a step changes it or somebody takes it.
+    saved: Mutex<Option<Vec<u64>>>,
+}
+
+pub struct Queue {
+    pub open: BinaryHeap<Node>,
     /// What workers were in the middle of when their time was up. It goes on from there: the rows are packed already.
-    parked: Vec<Vec<Entry>>,
+    pub parked: Vec<Vec<Entry>>,
     /// Workers that may still return nodes.
-    busy: usize,
+    pub busy: usize,
+    /// How many nodes were left when those of no use were last thrown away.
+    swept: usize,
 }
 
 impl Queue {
@@ -116,16 +131,17 @@ impl Queue {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many rules a worker expands depth-first before it looks again for the best branch of all.
-const DIVE: usize = 200;
-/// How many of the last rules of a branch are asked for at once.
-const TOGETHER: usize = 32;
 /// A search shorter than this is not worth starting threads for.
 const ALONE: Duration = Duration::from_millis(2);
+/// With more open branches than this (some 100 MB with their lists of candidates), workers go down depth-first and return
+/// nothing to the queue but for workers that wait.
+const BUDGET: usize = 1 << 16;
+/// With fewer open branches than this, it does not matter how many of them are of no use any more.
+const WORTH_SWEEPING: usize = 1 << 12;
 
 impl Search {
     pub fn new(rows: Arc<dyn Rows>, estimator: Arc<dyn Estimator>, options: Options) -> Search {
@@ -152,7 +168,7 @@ impl Search {
             false => options.floor,
         };
         let book = |irredundant| Rulebook {
-            by_length: one_by_one,
+            one_by_one,
             rows: rows.clone(),
             estimator: estimator.clone(),
             usable: usable.clone(),
@@ -163,28 +179,32 @@ impl Search {
         };
         let root = Node::root(&usable);
         let book_of_all = book(options.irredundant);
-        let is_small = book_of_all.is_small();
+        let is_small = book_of_all.are_few(&[], &usable);
         Search {
             book: book_of_all,
-            ties: OnceLock::new(),
-            left_tied: AtomicI64::new(Score::MIN),
             lenient: options.irredundant.then(|| book(false)),
             queue: Mutex::new(Queue {
                 open: BinaryHeap::from([root]),
                 parked: Vec::new(),
                 busy: 0,
+                swept: 0,
             }),
             top: Mutex::new(Top::new(options.k, offered.is_some())),
             ideas: Mutex::new(Ideas::new(options.wanted, leaders, offered.is_some())),
             least_rows: AtomicU64::new(least_rows),
-            tie_length: AtomicUsize::new(usize::MAX),
             n_waiting: AtomicUsize::new(0),
-            entrance: AtomicI64::new(floor),
-            threshold: AtomicI64::new(floor),
-            left_out: AtomicI64::new(Score::MIN),
+            goal: Goal {
+                threshold: AtomicI64::new(floor),
+                has_incumbent: AtomicBool::new(false),
+                ties: AtomicBool::new(false),
+                tie_length: AtomicUsize::new(0),
+            },
+            left_out: Mutex::new(None),
             nodes: AtomicU64::new(0),
+            n_open: AtomicUsize::new(0),
             // With a floor there is something to beat already, and few rules are looked at all.
             ahead: Mutex::new((options.floor == Score::MIN && !is_small).then(Beam::default)),
+            saved: Mutex::new(None),
             options,
         }
     }
@@ -192,66 +212,165 @@ impl Search {
     /// Goes on for about the given time on the given number of threads.
     pub fn step(&self, time: Duration, threads: usize) -> Status {
         let deadline = Instant::now() + time;
+        *lock(&self.saved) = None;
         if !self.looks_ahead(deadline) {
             return self.status();
         }
-        loop {
-            self.work(deadline.min(Instant::now() + ALONE), 1);
-            if !self.is_done(&lock(&self.queue)) && Instant::now() < deadline {
-                std::thread::scope(|scope| {
-                    // Where no more threads can be started, fewer do.
-                    let begin = |_| {
-                        let thread = std::thread::Builder::new();
-                        thread.spawn_scoped(scope, || self.work(deadline, threads))
-                    };
-                    let others: Vec<_> = (1..threads).map_while(|n| begin(n).ok()).collect();
-                    self.work(deadline, threads);
-                    for other in others {
-                        // What stopped another thread stops this one, without a panic of its own.
-                        other.join().unwrap_or_else(|stop| resume_unwind(stop));
-                    }
-                });
-            }
-            if !self.is_done(&lock(&self.queue)) || !self.begins_with_ties() {
-                return self.status();
-            }
+        Worker::new(self).work(deadline.min(Instant::now() + ALONE), 1);
+        if !self.is_done(&lock(&self.queue)) && Instant::now() < deadline {
+            std::thread::scope(|scope| {
+                // Where no more threads can be started, fewer do.
+                let begin = |_| {
+                    let thread = std::thread::Builder::new();
+                    thread.spawn_scoped(scope, || Worker::new(self).work(deadline, threads))
+                };
+                let others: Vec<_> = (1..threads).map_while(|n| begin(n).ok()).collect();
+                Worker::new(self).work(deadline, threads);
+                for other in others {
+                    // What stopped another thread stops this one, without a panic of its own.
+                    other.join().unwrap_or_else(|stop| resume_unwind(stop));
+                }
+            });
         }
+        self.status()
     }
 
-    /// At the end of the first part: is a second needed? Then it is set up.
-    fn begins_with_ties(&self) -> bool {
-        let mut top = lock(&self.top);
-        let (Some(kth), None) = (top.threshold(), self.ties.get()) else {
-            return false;
+    /// What becomes of a branch in which nothing exceeds this bound, and no rule has fewer conditions.
+    ///
+    /// Bounds that equal the incumbent's value are ties and nothing else: alpha does not touch them.
+    pub fn verdict(&self, bound: Score, length: usize) -> Verdict {
+        let threshold = self.goal.threshold.load(Relaxed);
+        let one_by_one = self.is_one_by_one();
+        let never = match one_by_one && bound >= self.options.least() {
+            true => Verdict::Later,
+            false => Verdict::Never,
         };
-        if self.left_tied.load(Ordering::Relaxed) != kth {
-            return false;
+        if bound < threshold {
+            return never;
         }
-        let longest = top.longest_description(kth, &*self.book.rows, &self.book.usable);
-        self.ties.get_or_init(|| Rulebook {
-            max_length: longest.min(self.book.max_length),
-            ..self.book.clone()
-        });
-        self.threshold.store(kth, Ordering::Relaxed);
-        lock(&self.queue).open.push(Node::root(&self.book.usable));
-        true
+        if bound == threshold && self.goal.has_incumbent.load(Relaxed) {
+            return if !self.goal.ties.load(Relaxed) {
+                Verdict::Later
+            } else if length <= self.goal.tie_length.load(Relaxed) {
+                Verdict::Enter
+            } else {
+                never
+            };
+        }
+        let alpha = self.options.alpha;
+        let is_near = alpha < 1.0 && bound > 0 && alpha * bound as f64 <= threshold as f64;
+        match (is_near && bound > threshold, one_by_one) {
+            (false, _) => Verdict::Enter,
+            (true, false) => Verdict::LeftOut,
+            (true, true) => Verdict::Later,
+        }
     }
 
-    /// What is needed to go on later, between steps.
-    pub fn save(&self) -> Vec<u64> {
-        let open = lock(&self.queue).nodes().cloned().collect();
+    /// Notes the bound of a branch that only alpha left out.
+    pub fn leaves_out(&self, bound: Option<Score>) {
+        if bound.is_some() {
+            let mut left_out = lock(&self.left_out);
+            *left_out = left_out.max(bound);
+        }
+    }
+
+    /// Takes in a rule that is good enough, unless another worker was faster.
+    pub fn takes_in(&self, value: Score, counts: &[u64], conditions: &[u32]) {
+        let (rows, usable) = (&*self.book.rows, &self.book.usable);
+        let mut top = lock(&self.top);
+        let threshold = self.goal.threshold.load(Relaxed);
+        if value < threshold || top.contains(value, counts, conditions, rows) {
+            return;
+        }
+        top.insert(value, counts, conditions, rows, usable);
+        if let Some(kth) = top.threshold() {
+            self.goal.threshold.fetch_max(kth, Relaxed);
+            self.goal.has_incumbent.store(true, Relaxed);
+            if self.goal.ties.load(Relaxed) {
+                self.limits_ties(&mut top, kth);
+            }
+        }
+    }
+
+    fn limits_ties(&self, top: &mut Top, kth: Score) {
+        let longest = top.longest_description(kth, &*self.book.rows, &self.book.usable);
+        self.goal.tie_length.store(longest, Relaxed);
+    }
+
+    /// The next branch to go into, if there is one now.
+    pub fn next_open(&self, queue: &mut Queue) -> Option<Node> {
+        while let Some(node) = queue.open.peek() {
+            match self.verdict(node.bound, node.length) {
+                Verdict::Enter => return queue.open.pop(),
+                Verdict::Later => return None,
+                Verdict::LeftOut => {
+                    self.leaves_out(Some(node.bound));
+                    queue.open.pop();
+                }
+                // All others promise less, or are longer.
+                Verdict::Never => queue.open.clear(),
+            }
+        }
+        None
+    }
+
+    pub fn has_open(&self, queue: &Queue) -> bool {
+        let best = queue.open.peek();
+        best.is_some_and(|node| self.verdict(node.bound, node.length) == Verdict::Enter)
+    }
+
+    /// With no branch left to go into now: is there one when ties count, or when the next rule is settled? Nobody is at
+    /// work.
+    pub fn goes_on(&self, queue: &mut Queue) -> bool {
+        let threshold = self.goal.threshold.load(Relaxed);
+        let is_tie = |node: &Node| node.bound == threshold;
+        if !self.goal.ties.load(Relaxed) && queue.open.peek().is_some_and(is_tie) {
+            if !self.is_one_by_one() {
+                self.limits_ties(&mut lock(&self.top), threshold);
+            }
+            self.goal.ties.store(true, Relaxed);
+            return true;
+        }
+        !self.is_done(queue) && self.is_one_by_one() && self.settles(queue)
+    }
+
+    /// Throws away branches that are of no use any more, where they may be many.
+    pub fn sweeps(&self, queue: &mut Queue) {
+        if queue.open.len() > WORTH_SWEEPING.max(2 * queue.swept) {
+            let is_of_use = |node: &Node| self.verdict(node.bound, node.length) != Verdict::Never;
+            queue.open.retain(is_of_use);
+            queue.swept = queue.open.len();
+        }
+        self.n_open.store(queue.open.len(), Relaxed);
+    }
+
+    /// May workers return branches to the queue?
+    pub fn has_room(&self) -> bool {
+        self.n_open.load(Relaxed) < BUDGET
+    }
+
+    /// What is needed to go on later, between steps, if there is room for so many numbers; else how many there are. They
+    /// are kept then, so that asking again does not take the same time again.
+    pub fn save(&self, capacity: usize) -> Result<Vec<u64>, usize> {
+        let state = lock(&self.saved).take().unwrap_or_else(|| self.state());
+        if state.len() <= capacity {
+            return Ok(state);
+        }
+        let length = state.len();
+        *lock(&self.saved) = Some(state);
+        Err(length)
+    }
+
+    fn state(&self) -> Vec<u64> {
+        let queue = lock(&self.queue);
         let top = lock(&self.top);
         let ideas = lock(&self.ideas);
         let entries = top.entries().iter();
         let state = State {
-            entrance: self.entrance.load(Ordering::Relaxed),
-            threshold: self.threshold.load(Ordering::Relaxed),
-            left_out: self.left_out.load(Ordering::Relaxed),
-            left_tied: self.left_tied.load(Ordering::Relaxed),
-            nodes: self.nodes.load(Ordering::Relaxed),
+            left_out: *lock(&self.left_out),
+            nodes: self.nodes.load(Relaxed),
             has_looked_ahead: lock(&self.ahead).is_none(),
-            ties: self.ties.get().map(|book| book.max_length),
-            open,
+            open: queue.nodes().cloned().collect(),
             entries: entries
                 .map(|entry| (entry.value, entry.counts.clone(), entry.conditions.clone()))
                 .collect(),
@@ -265,33 +384,21 @@ impl Search {
     pub fn restore(&mut self, numbers: &[u64]) -> Result<(), String> {
         let rows = &*self.book.rows;
         let state = State::read(numbers, rows.propositions().len(), rows.layout())?;
-        let mut top = Top::new(self.options.k, self.book.offered.is_some());
         for (value, counts, conditions) in &state.entries {
-            top.insert(*value, counts, conditions, rows, &self.book.usable);
+            self.takes_in(*value, counts, conditions);
         }
-        self.top = Mutex::new(top);
         let mut ideas = lock(&self.ideas);
         ideas.restore(state.found, state.seen);
         if self.is_one_by_one() {
             let least_rows = ideas.wanted.min_rows(&ideas.leaders);
-            self.least_rows.store(least_rows, Ordering::Relaxed);
+            self.least_rows.store(least_rows, Relaxed);
             self.chooses(&mut ideas);
-        } else {
-            self.threshold.store(state.threshold, Ordering::Relaxed);
         }
         drop(ideas);
-        self.entrance.store(state.entrance, Ordering::Relaxed);
-        self.left_out.store(state.left_out, Ordering::Relaxed);
-        self.left_tied.store(state.left_tied, Ordering::Relaxed);
-        self.nodes.store(state.nodes, Ordering::Relaxed);
+        *lock(&self.left_out) = state.left_out;
+        self.nodes.store(state.nodes, Relaxed);
         if state.has_looked_ahead {
             self.ahead = Mutex::new(None);
-        }
-        if let Some(max_length) = state.ties {
-            self.ties.get_or_init(|| Rulebook {
-                max_length,
-                ..self.book.clone()
-            });
         }
         lock(&self.queue).open = BinaryHeap::from(state.open);
         Ok(())
@@ -300,19 +407,19 @@ impl Search {
     /// Settles rules of the list, as long as no open branch is in the way; is there more to look for? Nobody is at work.
     fn settles(&self, queue: &mut Queue) -> bool {
         let mut ideas = lock(&self.ideas);
-        let value = ideas.settle().unwrap_or(Score::MIN);
-        let open = queue.open.peek().map_or(Score::MIN, |node| node.bound);
-        if value != Score::MIN && open > value {
+        let value = ideas.settle();
+        let open = queue.open.peek().map(|node| node.bound);
+        if value.is_some() && open > value {
             // Only alpha has kept it from being looked into.
-            self.left_out.fetch_max(open, Ordering::Relaxed);
+            self.leaves_out(open);
         }
-        if ideas.found.len() >= self.options.k || value < TIED {
+        if ideas.found.len() >= self.options.k || value < Some(TIED) {
             queue.open.clear();
             ideas.end();
             return false;
         }
         let least_rows = ideas.wanted.min_rows(&ideas.leaders);
-        self.least_rows.store(least_rows, Ordering::Relaxed);
+        self.least_rows.store(least_rows, Relaxed);
         self.chooses(&mut ideas);
         true
     }
@@ -327,45 +434,39 @@ impl Search {
         ideas.choose(least, rows, usable, &|rule, counts| {
             self.is_redundant(rule.value, counts, &rule.conditions)
         });
-        self.threshold.store(least, Ordering::Relaxed);
-        self.tie_length.store(usize::MAX, Ordering::Relaxed);
+        self.goal.threshold.store(least, Relaxed);
+        self.goal.has_incumbent.store(false, Relaxed);
+        self.goal.ties.store(false, Relaxed);
         self.raises(ideas);
     }
 
     /// Makes it known what there is to beat.
-    fn raises(&self, ideas: &Ideas) {
-        self.n_waiting.store(ideas.len(), Ordering::Relaxed);
+    pub fn raises(&self, ideas: &Ideas) {
+        self.n_waiting.store(ideas.len(), Relaxed);
         if let Some(best) = &ideas.best {
-            self.tie_length
-                .store(best.description.len(), Ordering::Relaxed);
-            self.threshold.store(best.rule.value, Ordering::Relaxed);
+            let length = best.description.len();
+            self.goal.tie_length.store(length, Relaxed);
+            self.goal.threshold.store(best.rule.value, Relaxed);
+            self.goal.has_incumbent.store(true, Relaxed);
         }
     }
 
-    fn is_redundant(&self, value: Score, counts: &[u64], conditions: &[u32]) -> bool {
+    pub fn is_redundant(&self, value: Score, counts: &[u64], conditions: &[u32]) -> bool {
         let lenient = self.lenient.as_ref();
         lenient.is_some_and(|book| is_redundant(book, value, counts, conditions))
     }
 
-    fn book(&self) -> &Rulebook {
-        self.ties.get().unwrap_or(&self.book)
+    /// Must the lists be compared with generalisations?
+    pub fn is_irredundant(&self) -> bool {
+        self.lenient.is_some()
     }
 
     pub fn status(&self) -> Status {
-        let top = lock(&self.top);
         let queue = lock(&self.queue);
-        let threshold = match self.is_one_by_one() {
-            true => self.threshold.load(Ordering::Relaxed),
-            false => self.entrance.load(Ordering::Relaxed),
-        };
+        let top = lock(&self.top);
+        let threshold = self.goal.threshold.load(Relaxed);
         let open = queue.nodes().map(|node| node.bound).max();
         let open = open.filter(|&bound| bound >= threshold);
-        // The first part has shown that nothing exceeds the k-th best rule.
-        let open = open.map(|bound| match self.ties.get() {
-            Some(_) => bound.min(threshold),
-            None => bound,
-        });
-        let left_out = self.left_out.load(Ordering::Relaxed);
         let done = self.is_done(&queue);
         let (n_rules, best, kth) = if self.is_one_by_one() {
             let ideas = lock(&self.ideas);
@@ -384,8 +485,8 @@ impl Search {
             n_rules,
             best,
             kth,
-            unexplored: open.max((left_out != Score::MIN).then_some(left_out)),
-            nodes: self.nodes.load(Ordering::Relaxed),
+            unexplored: open.max(*lock(&self.left_out)),
+            nodes: self.nodes.load(Relaxed),
             open: queue.nodes().count(),
         }
     }
@@ -432,455 +533,11 @@ impl Search {
         true
     }
 
-    fn is_one_by_one(&self) -> bool {
+    pub fn is_one_by_one(&self) -> bool {
         self.options.wanted.is_one_by_one()
     }
 
     fn is_done(&self, queue: &Queue) -> bool {
         queue.is_empty() && !(self.is_one_by_one() && lock(&self.ideas).best.is_some())
     }
-
-    /// Is there a branch to go into? Those that were put off come after all others.
-    fn has_open(&self, queue: &Queue) -> bool {
-        let best = queue.open.peek();
-        best.is_some_and(|node| !(self.is_one_by_one() && self.is_put_off(node)))
-    }
-
-    fn is_put_off(&self, node: &Node) -> bool {
-        node.bound != Score::MAX && Keeper::new(self).is_hopeless(node.bound, node.length)
-    }
-
-    fn work(&self, deadline: Instant, threads: usize) {
-        let mut worker = Worker {
-            search: self,
-            expander: Expander::default(),
-            stack: Vec::new(),
-            put_off: Vec::new(),
-            leaders: Arc::default(),
-        };
-        loop {
-            let mut queue = lock(&self.queue);
-            if Instant::now() >= deadline {
-                return;
-            }
-            let (parked, node) = match queue.parked.pop() {
-                Some(parked) => (parked, None),
-                None if self.has_open(&queue) => (Vec::new(), queue.open.pop()),
-                None => (Vec::new(), None),
-            };
-            if parked.is_empty() && node.is_none() {
-                if queue.busy == 0 {
-                    if !self.is_done(&queue) && self.settles(&mut queue) {
-                        continue;
-                    }
-                    return;
-                }
-                drop(queue);
-                std::thread::sleep(Duration::from_micros(50));
-                continue;
-            }
-            queue.busy += 1;
-            drop(queue);
-            worker.leaders = lock(&self.ideas).leaders.clone();
-            let nodes = parked.iter().map(|entry| &entry.node).chain(&node);
-            let mut busy = Busy(self, nodes.cloned().collect());
-            worker.stack = parked;
-            worker.stack.extend(node.map(|node| Entry {
-                parent: self.book.rows.place(&node.family.conditions),
-                node,
-            }));
-            worker.dive(deadline, threads);
-            busy.1.clear();
-            let mut queue = lock(&self.queue);
-            queue.open.extend(worker.put_off.drain(..));
-            if !worker.stack.is_empty() {
-                queue.parked.push(std::mem::take(&mut worker.stack));
-            }
-        }
-    }
-}
-
-/// Gives the worker's place back, and what it began with if it did not live to go on.
-struct Busy<'a>(&'a Search, Vec<Node>);
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        let mut queue = lock(&self.0.queue);
-        queue.busy -= 1;
-        queue.open.append(&mut std::mem::take(&mut self.1).into());
-    }
-}
-
-/// A node on its way down, with the place of its parent.
-struct Entry {
-    node: Node,
-    parent: Arc<dyn Place>,
-}
-
-struct Worker<'a> {
-    search: &'a Search,
-    expander: Expander,
-    stack: Vec<Entry>,
-    /// Branches that may be wanted later.
-    put_off: Vec<Node>,
-    leaders: Arc<Vec<Leader>>,
-}
-
-impl Worker<'_> {
-    /// Expands what is on the stack and below it, depth-first, until the time is up or nothing is left to it.
-    fn dive(&mut self, deadline: Instant, threads: usize) {
-        let mut expanded = 0;
-        for step in 1.. {
-            let Some(entry) = self.stack.pop() else {
-                return;
-            };
-            expanded += usize::from(!self.is_finished_by_children(&entry.node));
-            self.expand(entry);
-            if Instant::now() >= deadline {
-                return;
-            }
-            let others_wait = threads > 1 && step % 4 == 0 && {
-                let queue = lock(&self.search.queue);
-                queue.parked.is_empty() && !self.search.has_open(&queue)
-            };
-            if expanded >= DIVE || others_wait {
-                self.give_away(others_wait);
-            }
-        }
-    }
-
-    /// Returns nodes to the queue for whoever comes first, but keeps the last rules of a branch, whose rows are packed,
-    /// unless there is nothing else to give.
-    fn give_away(&mut self, at_any_price: bool) {
-        let Some(top) = self.stack.last() else {
-            return;
-        };
-        let is_kept = |entry: &&Entry| Arc::ptr_eq(&entry.node.family, &top.node.family);
-        let n_kept = if self.is_finished_by_children(&top.node) {
-            self.stack.iter().rev().take_while(is_kept).count()
-        } else {
-            0
-        };
-        let n_given = match self.stack.len() - n_kept {
-            0 if at_any_price => n_kept / 2,
-            n_given => n_given,
-        };
-        let given = self.stack.drain(..n_given).map(|entry| entry.node);
-        lock(&self.search.queue).open.extend(given);
-    }
-
-    /// May the node's children take no further condition?
-    fn is_finished_by_children(&self, node: &Node) -> bool {
-        node.family.conditions.len() + 2 == self.search.book().max_length && !node.is_root()
-    }
-
-    fn expand(&mut self, entry: Entry) {
-        let Entry { node, parent } = entry;
-        if self.leaves_out(&node) {
-            return;
-        }
-        if self.is_finished_by_children(&node) {
-            self.finish(node, &*parent);
-            return;
-        }
-        if self.cuts(&[&node]) == [true] {
-            return;
-        }
-        let mut judge = Keeper::new(self.search);
-        let book = self.search.book();
-        self.search.nodes.fetch_add(1, Ordering::Relaxed);
-        let place = match node.family.order.get(node.index) {
-            Some(&last) => {
-                // What is done once for a place costs about as much as looking at every child once, and pays where there
-                // are children to expand.
-                let mut needed = node.candidates().iter().copied().chain(node.excluded());
-                parent.descend(last, &mut needed, true)
-            }
-            None => parent,
-        };
-        let mut nodes = self.expander.expand(book, &node, &*place, &mut judge);
-        judge.flush(&self.leaders);
-        if self.search.is_one_by_one() {
-            nodes.retain(|node| !self.leaves_out(node));
-        }
-        // The children come strongest first; the strongest is to be on top of the stack.
-        self.stack.extend(nodes.into_iter().rev().map(|node| Entry {
-            node,
-            parent: place.clone(),
-        }));
-    }
-
-    /// Is the node not worth entering now? It may be put off.
-    fn leaves_out(&mut self, node: &Node) -> bool {
-        if !self.search.is_put_off(node) {
-            return false;
-        }
-        if Keeper::new(self.search).may_return(node.bound) {
-            self.put_off.push(node.clone());
-        }
-        true
-    }
-
-    /// For each node, is there no rule below it that may be listed?
-    fn cuts(&self, nodes: &[&Node]) -> Vec<bool> {
-        let wanted = self.search.options.wanted;
-        if wanted == Wanted::Any || self.leaders.is_empty() {
-            return vec![false; nodes.len()];
-        }
-        let conditions: Vec<Vec<u32>> = nodes.iter().map(|node| node.conditions()).collect();
-        let reaches = nodes.iter().zip(&conditions);
-        let reaches: Vec<Reach> = reaches
-            .map(|(node, conditions)| Reach {
-                conditions,
-                candidates: node.candidates(),
-                least: node.least,
-                most: node.most,
-            })
-            .collect();
-        wanted.cuts(&*self.search.book.rows, &self.leaders, &reaches)
-    }
-
-    /// Finishes a node whose children may take no further condition, together with its siblings on the stack.
-    fn finish(&mut self, node: Node, parent: &dyn Place) {
-        let mut together = vec![node];
-        while together.len() < TOGETHER {
-            let family = &together[0].family;
-            match self
-                .stack
-                .pop_if(|entry| Arc::ptr_eq(&entry.node.family, family))
-            {
-                Some(entry) if self.leaves_out(&entry.node) => {}
-                Some(entry) => together.push(entry.node),
-                None => break,
-            }
-        }
-        let nodes: Vec<&Node> = together.iter().collect();
-        let mut cut = self.cuts(&nodes).into_iter();
-        let nodes: Vec<&Node> = nodes
-            .into_iter()
-            .filter(|_| cut.next() == Some(false))
-            .collect();
-        self.search
-            .nodes
-            .fetch_add(nodes.len() as u64, Ordering::Relaxed);
-        let mut judge = Keeper::new(self.search);
-        let put_off = finish(self.search.book(), &nodes, parent, &mut judge);
-        judge.flush(&self.leaders);
-        self.put_off.extend(put_off);
-    }
-}
-
-/// Keeps the k best rules, or hands on those that may be the next of a list.
-struct Keeper<'a> {
-    search: &'a Search,
-    offers: Vec<Candidate>,
-}
-
-impl<'a> Keeper<'a> {
-    fn new(search: &'a Search) -> Keeper<'a> {
-        Keeper {
-            search,
-            offers: Vec::new(),
-        }
-    }
-
-    /// Takes up what was offered for a list that is made rule by rule: all at once, because rows that are elsewhere are
-    /// asked once then.
-    fn flush(&mut self, leaders: &[Leader]) {
-        if self.offers.is_empty() {
-            return;
-        }
-        let search = self.search;
-        let (rows, usable) = (&*search.book.rows, &search.book.usable);
-        let threshold = search.threshold.load(Ordering::Relaxed);
-        let offers = std::mem::take(&mut self.offers);
-        let (good, later): (Vec<Candidate>, Vec<Candidate>) =
-            offers.into_iter().partition(|rule| rule.value >= threshold);
-        let asked: Vec<(u64, &[u32])> = good.iter().map(Candidate::rows).collect();
-        let refused = search.options.wanted.refuses(rows, leaders, &asked);
-        let layout = rows.layout();
-        let mut allowed: Vec<Candidate> = good
-            .into_iter()
-            .zip(refused)
-            .filter_map(|(rule, refused)| (!refused).then_some(rule))
-            .collect();
-        allowed.sort_by(|x, y| y.cmp(x));
-        for rule in allowed {
-            if rule.value < search.threshold.load(Ordering::Relaxed) {
-                lock(&search.ideas).remember(rule);
-                continue;
-            }
-            if search.lenient.is_some() {
-                let counts = rows.counts(std::slice::from_ref(&rule.conditions));
-                debug_assert_eq!(layout.n_covered(&counts), rule.n_covered);
-                if search.is_redundant(rule.value, &counts, &rule.conditions) {
-                    continue;
-                }
-            }
-            let mut ideas = lock(&search.ideas);
-            ideas.consider(rule, rows, usable);
-            search.raises(&ideas);
-        }
-        let mut ideas = lock(&search.ideas);
-        let least = search.options.least();
-        for rule in later.into_iter().filter(|rule| rule.value >= least) {
-            ideas.remember(rule);
-        }
-        search.n_waiting.store(ideas.len(), Ordering::Relaxed);
-    }
-}
-
-impl Judge for Keeper<'_> {
-    fn is_hopeless(&self, bound: Score, length: usize) -> bool {
-        let threshold = self.search.threshold.load(Ordering::Relaxed);
-        let alpha = self.search.options.alpha;
-        if bound < threshold {
-            if bound + 1 == threshold {
-                self.search.left_tied.fetch_max(bound, Ordering::Relaxed);
-            }
-            return true;
-        }
-        let one_by_one = self.search.is_one_by_one();
-        if one_by_one && bound == threshold {
-            return length > self.search.tie_length.load(Ordering::Relaxed);
-        }
-        let relaxed = alpha < 1.0 && bound > 0 && alpha * bound as f64 <= threshold as f64;
-        if relaxed && !one_by_one {
-            self.search.left_out.fetch_max(bound, Ordering::Relaxed);
-        }
-        relaxed
-    }
-
-    fn goal(&self) -> Score {
-        self.search.threshold.load(Ordering::Relaxed)
-    }
-
-    fn may_return(&self, bound: Score) -> bool {
-        self.search.is_one_by_one() && bound >= self.search.options.least()
-    }
-
-    fn offers_from(&self) -> Score {
-        if !self.search.is_one_by_one() {
-            return Score::MIN;
-        }
-        let threshold = self.search.threshold.load(Ordering::Relaxed);
-        if self.search.n_waiting.load(Ordering::Relaxed) < REMEMBERED {
-            threshold.min(self.search.options.least())
-        } else {
-            threshold
-        }
-    }
-
-    fn min_rows(&self) -> u64 {
-        self.search.least_rows.load(Ordering::Relaxed)
-    }
-
-    fn is_known(&self, branch: &Branch) -> bool {
-        let search = self.search;
-        // Where not all columns are offered, another branch may hold the description that is.
-        if search.book.offered.is_some() {
-            return false;
-        }
-        if search.is_one_by_one() {
-            if branch.bound != search.threshold.load(Ordering::Relaxed) {
-                return false;
-            }
-            let ideas = lock(&search.ideas);
-            let best = ideas.best.as_ref();
-            let best = best.filter(|best| best.rule.value == branch.bound);
-            return best.is_some_and(|best| branch.leads_only_to(&best.counts, &best.description));
-        }
-        if branch.bound != search.entrance.load(Ordering::Relaxed) {
-            return false;
-        }
-        let top = lock(&search.top);
-        let mut tied = top.with_value(branch.bound);
-        tied.any(|entry| branch.leads_only_to(&entry.counts, &entry.conditions))
-    }
-
-    fn offer(&mut self, value: Score, counts: &[u64], conditions: &[u32]) {
-        let search = self.search;
-        let offered = search.book.offered.as_ref();
-        let is_offered = || offered.is_none_or(|offered| offered.has(conditions));
-        if search.is_one_by_one() {
-            if !is_offered() {
-                return;
-            }
-            self.offers.push(Candidate {
-                value,
-                n_covered: search.book.layout().n_covered(counts),
-                conditions: conditions.to_vec(),
-            });
-            return;
-        }
-        let (rows, usable) = (&*search.book.rows, &search.book.usable);
-        if value < search.entrance.load(Ordering::Relaxed) {
-            return;
-        }
-        if !is_offered() {
-            return;
-        }
-        if lock(&search.top).contains(value, counts, conditions, rows) {
-            return;
-        }
-        if search.options.wanted != Wanted::Any {
-            let leaders = lock(&search.ideas).leaders.clone();
-            let rule = (search.book.layout().n_covered(counts), conditions);
-            if search.options.wanted.refuses(rows, &leaders, &[rule]) == [true] {
-                return;
-            }
-        }
-        if search.is_redundant(value, counts, conditions) {
-            return;
-        }
-        let mut top = lock(&search.top);
-        // Another worker may have been faster.
-        if value < search.entrance.load(Ordering::Relaxed)
-            || top.contains(value, counts, conditions, rows)
-        {
-            return;
-        }
-        top.insert(value, counts, conditions, rows, usable);
-        if let Some(kth) = top.threshold() {
-            search.entrance.fetch_max(kth, Ordering::Relaxed);
-            let wins_ties = search.ties.get().is_some();
-            search
-                .threshold
-                .fetch_max(if wins_ties { kth } else { kth + 1 }, Ordering::Relaxed);
-        }
-    }
-}
-
-/// The propositions without those that hold nowhere or everywhere, and without repetitions. One that possibly holds
-/// everywhere is no rule, but may be part of one. Where only some sets of columns are offered, those on other columns
-/// are left out, and repetitions are looked for within columns.
-fn usable_propositions(rows: &dyn Rows, offered: Option<&Offered>) -> Vec<u32> {
-    let layout = rows.layout();
-    let width = layout.width();
-    let n_propositions = rows.propositions().len() as u32;
-    let all: Vec<u32> = (0..n_propositions).collect();
-    let mut counts = Vec::new();
-    rows.place(&[]).counts(&all, &mut counts);
-    let (whole, each) = counts.split_at(width);
-    let fingerprints = rows.fingerprints();
-    let mut seen: HashMap<(u128, Columns), u32> = HashMap::new();
-    let mut usable = Vec::new();
-    for (&proposition, counts) in all.iter().zip(each.chunks(width)) {
-        if layout.n_covered(counts) == 0 || counts == whole {
-            continue;
-        }
-        let column = offered.map_or(0, |offered| offered.columns(&[proposition]));
-        if offered.is_some_and(|offered| !offered.leads_on(0, proposition, usize::MAX)) {
-            continue;
-        }
-        match seen.entry((fingerprints[proposition as usize], column)) {
-            Slot::Occupied(first) if are_same(rows, counts, &[*first.get()], &[proposition]) => {}
-            Slot::Occupied(_) => usable.push(proposition),
-            Slot::Vacant(place) => {
-                place.insert(proposition);
-                usable.push(proposition);
-            }
-        }
-    }
-    usable
 }

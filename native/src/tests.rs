@@ -2,9 +2,10 @@
 //! checked against a brute force that shares no code with it, from Python.
 
 use crate::bitset::{Kernel, Question, Segment, NO_CELL};
+use crate::cpu::fastest;
 use crate::describe::shortest;
 use crate::estimator::{to_number, Estimator, Margin, Score, Settings};
-use crate::ffi::fastest;
+use crate::lanes::LANES;
 use crate::layout::{Layout, Sides};
 use crate::local::Local;
 use crate::remote::{put_together, Messenger, Part, Remote};
@@ -535,7 +536,7 @@ fn descriptions_are_right_and_none_is_shorter() {
 
 fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, Vec<u32>)> {
     let rows = Arc::new(Local::new(table.clone()));
-    search_rows(rows, 0, usize::MAX, false, threads, steps_of)
+    search_rows(rows, 0, None, false, threads, steps_of)
 }
 
 /// The reliable estimator, or the pooled one with a β that grows with the length.
@@ -555,7 +556,7 @@ fn estimator(kind: u32, layout: &Layout) -> Arc<dyn Estimator> {
 fn search_rows(
     rows: Arc<dyn Rows>,
     kind: u32,
-    max_length: usize,
+    max_length: Option<usize>,
     irredundant: bool,
     threads: usize,
     steps_of: Duration,
@@ -591,9 +592,8 @@ fn threads_and_interruptions_do_not_change_the_answer() {
         let table = Arc::new(build_with(&sample, false, 1, missing));
         let rows: Arc<Local> = Arc::new(Local::new(table));
         let kind = [0, 4][round % 2];
-        let with = |threads, steps_of| {
-            search_rows(rows.clone(), kind, usize::MAX, false, threads, steps_of)
-        };
+        let with =
+            |threads, steps_of| search_rows(rows.clone(), kind, None, false, threads, steps_of);
         let alone = with(1, Duration::from_secs(60));
         assert_eq!(alone, with(3, Duration::from_secs(60)));
         assert_eq!(alone, with(2, Duration::from_micros(20)));
@@ -648,7 +648,7 @@ fn rows_in_parts_give_the_same_answer() {
             messenger,
         ));
         let local: Arc<Local> = Arc::new(Local::new(whole));
-        let max_length = [1, 2, 3, usize::MAX][round % 4];
+        let max_length = [Some(1), Some(2), Some(3), None][round % 4];
         let time = Duration::from_secs(60);
         for irredundant in [false, true] {
             let here = search_rows(local.clone(), kind, max_length, irredundant, 1, time);
@@ -675,7 +675,7 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
     for round in 0..40 {
         let table = Arc::new(build(&random_rows(&mut random, 200), false, 1));
         let rows = Arc::new(Local::new(table));
-        let max_length = [2, 3, usize::MAX][round % 3];
+        let max_length = [Some(2), Some(3), None][round % 3];
         let irredundant = round % 2 == 1;
         let kind = [0, 4][round / 2 % 2];
         let expected = search_rows(
@@ -708,7 +708,7 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
             if search.step(Duration::from_micros(20 * attempt), 1).done {
                 break;
             }
-            let saved = search.save();
+            let saved = search.save(usize::MAX).unwrap();
             search = fresh();
             search.restore(&saved).unwrap();
             assert!(fresh().restore(&saved[..saved.len() - 1]).is_err());
@@ -727,7 +727,7 @@ fn what_is_left_out_is_bounded_at_any_time() {
         let options = Options {
             k: 1,
             alpha: 0.5,
-            max_length: usize::MAX,
+            max_length: None,
             min_rows: 1,
             irredundant: false,
             floor: i64::MIN,
@@ -746,6 +746,71 @@ fn what_is_left_out_is_bounded_at_any_time() {
                 assert!(found >= best || found as f64 >= 0.5 * best as f64);
                 break;
             }
+        }
+    }
+}
+
+#[test]
+fn eight_at_a_time_are_counted_and_valued_as_one_at_a_time() {
+    let mut random = Random(12);
+    for round in 0..40 {
+        let missing = [Missing::False, Missing::Unknown][round % 2];
+        let sample = random_rows(&mut random, [30, 400, 3000][round % 3]);
+        let table = Arc::new(build_with(&sample, round % 5 == 0, 2, missing));
+        let rows = Local::new(table.clone());
+        let width = table.layout.width();
+        let order: Vec<u32> = (0..table.propositions.len() as u32).rev().collect();
+        let children: Vec<usize> = (0..order.len()).step_by(3).collect();
+        let parent = rows.place(&[1]);
+        let estimators = [0, 4].map(|kind| estimator(kind, &table.layout));
+        let mut n_seen = 0;
+        let asked = parent.counts_in_lanes(&order, &children, &mut |child, own, blocks, places| {
+            assert_eq!(own, rows.counts(&[vec![1, order[child]]]));
+            for (block, places) in blocks.chunks(width).zip(places.chunks(LANES)) {
+                let values = estimators
+                    .each_ref()
+                    .map(|estimator| estimator.values(block, 2));
+                for (lane, [place, complement]) in places.iter().enumerate() {
+                    let counts: Vec<u64> = block.iter().map(|lanes| lanes[lane]).collect();
+                    let condition = order[place.unwrap() as usize];
+                    assert_eq!(counts, rows.counts(&[vec![1, order[child], condition]]));
+                    if let Some(other) = complement {
+                        let left: Vec<u64> = own.iter().zip(&counts).map(|(x, y)| x - y).collect();
+                        let other = order[*other as usize];
+                        assert_eq!(left, rows.counts(&[vec![1, order[child], other]]));
+                    }
+                    for (estimator, values) in estimators.iter().zip(values) {
+                        assert_eq!(values[lane], estimator.value(&counts, 2));
+                    }
+                    n_seen += 1;
+                }
+            }
+        });
+        assert!(asked && n_seen > 0);
+    }
+}
+
+#[test]
+fn eight_values_of_a_target_of_many_levels_are_the_same_as_one() {
+    let mut random = Random(13);
+    for n_levels in [2, 3, 4, 7, 12] {
+        let cells = 3 * n_levels;
+        let all: Vec<u64> = (0..cells).map(|_| random.below(9)).collect();
+        let settings = Settings {
+            kind: 4,
+            margin: Margin::ByLength(vec![0.1, 0.7]),
+            margin_scale: 1.5,
+            levels: (0..n_levels).map(|level| level as f64 / 11.0).collect(),
+        };
+        let layout = Layout::new(n_levels, all.clone(), Sides::Complement);
+        let estimator = crate::estimator::create(&settings, &layout).unwrap();
+        let block: Vec<[u64; LANES]> = (all.iter())
+            .map(|&most| std::array::from_fn(|_| random.below(most + 1)))
+            .collect();
+        let values = estimator.values(&block, 1);
+        for (lane, value) in values.into_iter().enumerate() {
+            let counts: Vec<u64> = block.iter().map(|lanes| lanes[lane]).collect();
+            assert_eq!(value, estimator.value(&counts, 1));
         }
     }
 }

@@ -46,7 +46,7 @@ DEFAULT_BETA = 2.0
 
 @asks(Question)
 def discover(data: Any, question: Question) -> RuleSet:
-    """Find the k rules with the highest reliable effect on the outcome, adjusted for the controls.
+    """Find the k rules with the highest conservative effect on the outcome, adjusted for the controls.
 
     Parameters
     ----------
@@ -303,7 +303,12 @@ def _watched(
     def in_words(conditions: tuple[int, ...]) -> str:
         return describe(language.propositions[number] for number in conditions)
 
-    return watching(question.progress, partial(search_bar, in_words))
+    def told(progress: search.Progress) -> None:
+        found = progress.found or (((progress.best, progress.conditions),) if progress.best is not None else ())
+        question.progress(replace(progress, rules=tuple((value, in_words(each)) for value, each in found)))
+
+    shown = told if callable(question.progress) else question.progress
+    return watching(shown, partial(search_bar, in_words))
 
 
 def _search(problem: Problem | Parts, question: Question, deadline: Deadline) -> search.Found:

@@ -94,7 +94,7 @@ def _read_dataclass(kind: type[Any], payload: Mapping[str, Any], place: str) -> 
         name = f"{place}.{item.name}" if place else item.name
         if item.name in payload:
             values[item.name] = _read(hints[item.name], payload[item.name], name)
-        elif item.default is MISSING:
+        elif item.default is MISSING and item.default_factory is MISSING:
             raise DataError(f"{name} is missing")
     return kind(**values)
 

@@ -30,6 +30,7 @@ CLASSES = {
         "-k",
         "brute_force or oracle",
     ],
+    "all options of the core against brute force": ["tests/fuzz/test_searches.py"],
     "saved results and checkpoints": ["tests/fuzz/test_saved.py"],
     "border to the core": ["tests/fuzz/test_border.py"],
     "numbers again (pandas, DuckDB, SQLite, PostgreSQL)": ["tests/fuzz/test_numbers.py"],

@@ -114,6 +114,26 @@ def test_auto_says_what_it_chose_and_keeps_thick_strata() -> None:
     assert found(few).rules == found(few, adjust="strata").rules
 
 
+def test_auto_keeps_strata_of_a_control_that_no_model_can_learn() -> None:
+    # Two rows of each doctor, whose habits and patients differ: prognostic strata take the habit for an effect.
+    rng = np.random.default_rng(8)
+    doctor = np.repeat(np.arange(300), 2)
+    level = 2 * rng.normal(size=300)[doctor]
+    data = {"doctor": [f"d{number}" for number in doctor], "habit": rng.normal(size=600) + level > 0}
+    data["y"] = (rng.normal(size=600) + level > 0).astype(int)
+    kept = cr.discover(data, "y", control="doctor", k=1)
+    assert kept.n_strata == 300
+    assert abs(kept[0].effect) < 0.15 < 0.4 < kept[0].marginal_effect
+    (note,) = [note for note in kept.notes if "adjust=" in note]
+    assert "control 'doctor' has 300 values, too few rows of each for a model to learn: the strata are kept" in note
+    learnt = cr.discover(data, "y", control="doctor", k=1, adjust="prognostic", adjust_model=quick())
+    assert learnt[0].effect > 0.3
+    # With a number beside it every row is alone: then models, with a warning.
+    alone = cr.discover(data | {"z": rng.normal(size=600)}, "y", control=["doctor", "z"], k=1, adjust_model=quick())
+    assert alone[0].is_prognostic
+    assert any("control 'doctor' has 300 values" in note and "group its values" in note for note in alone.notes)
+
+
 def test_without_scikit_learn_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     actual = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "sklearn" else actual(name))

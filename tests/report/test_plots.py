@@ -28,7 +28,7 @@ from causalrules.result import similarity as grouping
 from causalrules.result.rule import RuleResult
 from rulesets import HOSTILE, rule_set
 
-KINDS = ["effects", "coverage", "shared", "convergence"]
+KINDS = ["effects", "coverage", "front", "shared", "convergence"]
 RULES = cr.discover(cr.datasets.titanic(library="dict"), "survived", control="sex", k=6)
 
 
@@ -125,6 +125,38 @@ def test_coverage_shared_rows_and_convergence_show_what_was_found() -> None:
     assert best.get_ydata()[-1] == pytest.approx(RULES[0].value, abs=1e-9)
     assert bound.get_ydata()[-1] == RULES.upper_bound
     assert bound.get_linestyle() != best.get_linestyle()
+
+
+def test_the_front_has_the_rules_that_none_beats_in_both() -> None:
+    rules = cr.discover(cr.datasets.titanic(library="dict"), "survived", k=8)
+    points = [(rule.coverage, rule.value) for rule in rules]
+    best = sorted(
+        point for point in points if not any(o[0] >= point[0] and o[1] >= point[1] and o != point for o in points)
+    )
+    assert 1 < len(best) < len(points)
+    ax = rules.plot("front")
+    assert list(zip(ax.plotted["coverage"], ax.plotted["value"], strict=True)) == best
+    exact = rules.frontier()
+    assert len(exact.plot("front").plotted["rule"]) == len(exact)
+
+
+def test_conditions_are_on_the_side_of_the_line_that_their_p_says() -> None:
+    with pytest.raises(OptionError, match=r"call rules.trust\(\) first"):
+        RULES.plot("conditions")
+    rules = cr.discover(cr.datasets.titanic(library="dict"), "survived", k=3)
+    tested = rules.trust(19, 2, 2, progress=False)
+    ax = tested.plot("conditions")
+    wanted = [
+        (place, each.text, each.p_value)
+        for place, rule in enumerate(tested, 1)
+        for each in rule.conditions
+        if each.p_value is not None
+    ]
+    shown = ax.plotted
+    assert list(zip(shown["rule"], shown["condition"], shown["p_value"], strict=True)) == wanted
+    needed = [p for _, _, p in wanted if p <= 0.05]
+    assert 0 < len(needed) < len(wanted)
+    assert [x for x, _ in offsets(ax, 0)] == needed
 
 
 def test_what_cannot_be_plotted_is_an_error_that_says_why() -> None:

@@ -96,11 +96,25 @@ def test_assumptions_are_told_where_they_are_asked_for() -> None:
     assert "--explain" in str(rules)
 
 
+def bound_of(rule: RuleResult) -> float:
+    assert rule.evidence is not None
+    assert rule.evidence.simultaneous is not None
+    assert rule.evidence.simultaneous.bound is not None
+    return rule.evidence.simultaneous.bound
+
+
 def test_trust_is_a_table_with_why_not() -> None:
     rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=2, similarity=None).trust(19, 4, 2)
     block = next(block for block in str(rules).split("\n\n") if block.startswith("Trust"))
     heading, *rows = block.splitlines()[1:]
-    assert heading.split()[:2] == ["#", "on"]
+    assert heading.split()[:3] == ["#", "at", "least,"]
+    bounds = [bound_of(rule) for rule in rules]
+    shown = [row.split()[1] for row in rows if row.strip()[0].isdigit()]
+    assert shown == [f"{100 * bound:.1f}".replace("-", "−") for bound in bounds]
+    assert all(bound < rule.effect for bound, rule in zip(bounds, rules, strict=True))
+    lowered = cr.discover(cr.datasets.titanic(), "survived", control="class", k=1, direction="decrease").trust(19, 4, 2)
+    assert "at most, points" in str(lowered)
+    assert bound_of(lowered[0]) > lowered[0].effect
     assert sum(row.strip().startswith("why not: ") for row in rows) == 2
 
 

@@ -47,6 +47,16 @@ def client() -> Iterator[Any]:
         yield client
 
 
+def test_without_a_client_only_this_machine_can_connect() -> None:
+    frame = dd.from_pandas(pd.DataFrame({"y": [0, 1], "x": [0, 1]}), npartitions=1)
+    table = distributed_data.read_dask(frame, None, "y", None)
+    try:
+        sockets = table.client.cluster.scheduler.http_server._sockets.values()
+        assert {each.getsockname()[0] for each in sockets} == {"127.0.0.1"}
+    finally:
+        table.client.close()
+
+
 def answer(rules: cr.RuleSet) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(rules.to_json())
     found.pop("run")

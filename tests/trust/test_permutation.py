@@ -254,11 +254,17 @@ def test_drawn_tables_are_as_likely_as_enumerated_ones(y: list[int]) -> None:
     assert problem is not None
     numbers = [problem.language.numbers(rule.conditions) for rule in fixed]
 
-    def effects(each: Problem) -> Any:
-        return np.array([abs(estimators.pooled_effect(*each.compared(rule, scored=True))) for rule in numbers])
+    expected = np.zeros(len(numbers))
+    for place, rule in enumerate(numbers):
+        # Rows that a missing value leaves open are not compared, and keep their target.
+        part = resample.reweighted(problem, np.logical_or(*problem.sides(rule)))
+        everything = problem.compared(rule)[2]
 
-    every = np.array([effects(each) for each in resample.every_arrangement(problem)])
-    expected = np.mean(every >= effects(problem) - TIED, axis=0)
+        def effect(each: Problem, rule: Any = rule, everything: Any = everything) -> float:
+            return abs(estimators.pooled_effect(*each.compared(rule, scored=True)[:2], everything))
+
+        every = np.array([effect(each) for each in resample.every_arrangement(part)])
+        expected[place] = np.mean(every >= effect(problem) - TIED)
     times = 999
     with merging_always():
         shuffle = shuffling(problem, numbers)
@@ -324,3 +330,37 @@ def test_progress_is_told_and_an_interruption_stops_the_searches() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         rules.significance(10_000, stop_early=False, progress=interrupt)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_another_arm_does_not_matter_to_the_p_of_a_rule_named_in_advance(seed: int) -> None:
+    # Shuffled with the other rows of its stratum, the harmful arm would change what chance can do to the two compared.
+    rng = np.random.default_rng(seed)
+    z = np.repeat(["a", "b"], 12)
+    arm = np.array(["none", "drug", "other"])[rng.permutation(24) % 3]
+    y = np.where(arm == "other", 9, rng.integers(0, 4, 24))
+    alone = arm != "other"
+    columns = {"arm": arm, "z": z, "y": y}
+    asked: dict[str, Any] = {"target": "y", "control": "z", "reference": {"arm": "none"}, "adjust": "strata"}
+    rules = cr.evaluate(columns, ["arm = drug", "arm = other"], **asked).significance(1999, n_jobs=1)
+    # By hand: every way to call so many of the compared rows of each stratum "drug".
+    pools = [(np.flatnonzero(alone & (z == value)), (arm[alone & (z == value)] == "drug").sum()) for value in "ab"]
+
+    def effect(drug: set[int]) -> float:
+        result = 0.0
+        for pool, _ in pools:
+            with_it, without = ([y[i] for i in pool if (i in drug) == wanted] for wanted in (True, False))
+            if with_it and without:
+                mean = y[pool].mean()
+                result += (sum(with_it) + 2 * mean) / (len(with_it) + 2) - (sum(without) + 2 * mean) / (
+                    len(without) + 2
+                )
+        return abs(result)
+
+    observed = effect({i for pool, _ in pools for i in pool.tolist() if arm[i] == "drug"})
+    ways = [list(itertools.combinations(pool.tolist(), k)) for pool, k in pools]
+    as_good = [effect({*one, *other}) >= observed - 1e-9 for one in ways[0] for other in ways[1]]
+    wanted = float(np.mean(as_good))
+    assert rules[0].evidence is not None
+    assert rules[0].evidence.significance is not None
+    assert abs(rules[0].evidence.significance.single_step - wanted) < 4 * np.sqrt(wanted * (1 - wanted) / 1999) + 1e-3

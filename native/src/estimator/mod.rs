@@ -9,6 +9,7 @@ mod pooled;
 mod reliable;
 mod wracc;
 
+use crate::lanes::{Lanes, LANES};
 use crate::layout::Layout;
 
 /// A value in units of 2⁻⁵². Sums of integers do not depend on their order, so that ties are exact and the
@@ -23,6 +24,11 @@ pub trait Estimator: Send + Sync {
     /// The value of a rule with these counts and so many conditions.
     fn value(&self, counts: &[u64], length: usize) -> Score;
 
+    /// The values of eight rules at once, whose counts stand side by side.
+    fn values(&self, counts: &[Lanes], length: usize) -> [Score; LANES] {
+        each_lane(counts, |counts| self.value(counts, length))
+    }
+
     /// At least the value of every rule of `length` or more conditions whose counts lie between `low` and `high`. Who
     /// asks does not care how far it is below `goal`: then any bound below the goal will do.
     fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score;
@@ -31,6 +37,17 @@ pub trait Estimator: Send + Sync {
     fn is_by_length(&self) -> bool {
         false
     }
+}
+
+/// The values of rules whose counts stand side by side, one after the other.
+fn each_lane(counts: &[Lanes], value: impl Fn(&[u64]) -> Score) -> [Score; LANES] {
+    let mut one = vec![0; counts.len()];
+    std::array::from_fn(|lane| {
+        for (one, lanes) in one.iter_mut().zip(counts) {
+            *one = lanes[lane];
+        }
+        value(&one)
+    })
 }
 
 /// A score as the number it stands for.

@@ -53,13 +53,16 @@
 //! with V as it is (five kinds of targets, strata of 12 to 400 rows, up to 80 % of them left out) no rule without effect
 //! reached its margin more often than a third of exp(−β²/2).
 
-use super::{from_number, Estimator, Margin, Score, Settings};
+use super::{each_lane, from_number, Estimator, Margin, Score, Settings};
+use crate::cpu::{vectorised, Task, Vector};
+use crate::lanes::{Lanes, LANES};
 use crate::layout::{Layout, Sides};
 
 /// Pseudo-rows on each side.
 const KAPPA: f64 = 2.0;
 
-const LANES: usize = 4;
+/// Several sums, so that no addition waits for the one before.
+const PARTS: usize = 4;
 
 /// What the pseudo-rows and the margin take from the rows of a stratum that are compared.
 #[derive(Clone, Copy)]
@@ -164,6 +167,7 @@ struct Curve {
 
 impl Curve {
     /// γε
+    #[inline(always)]
     fn at(&self, variance: f64) -> f64 {
         let root = (self.offset * self.offset + self.beta * self.beta * variance).sqrt();
         self.scale * (self.offset + root)
@@ -207,6 +211,7 @@ impl Pooled {
     }
 
     /// The margin of rules of this length, given b.
+    #[inline(always)]
     fn curve(&self, length: usize, reach: f64) -> Curve {
         let (beta, offset) = match &self.margin {
             Margin::Number(beta) => (*beta, 0.0),
@@ -225,15 +230,14 @@ impl Pooled {
     /// The number of rows of one stratum on one side, and the sum of their target, from the counts of its levels.
     #[inline]
     fn side(&self, counts: &[u64]) -> (f64, f64) {
-        let (mut n, mut sums) = ([0; LANES], [0.0; LANES]);
-        let (levels, last_levels) = self.levels.as_chunks::<LANES>();
-        let (counts, last_counts) = counts.as_chunks::<LANES>();
-        // Several sums, so that no addition waits for the one before.
+        let (mut n, mut sums) = ([0; PARTS], [0.0; PARTS]);
+        let (levels, last_levels) = self.levels.as_chunks::<PARTS>();
+        let (counts, last_counts) = counts.as_chunks::<PARTS>();
         for (levels, counts) in levels.iter().zip(counts) {
-            for lane in 0..LANES {
-                n[lane] += counts[lane];
+            for part in 0..PARTS {
+                n[part] += counts[part];
                 // Signed numbers are converted in one instruction.
-                sums[lane] += levels[lane] * counts[lane] as i64 as f64;
+                sums[part] += levels[part] * counts[part] as i64 as f64;
             }
         }
         let (mut n, mut sum) = (n.iter().sum::<u64>(), sums.iter().sum::<f64>());
@@ -528,6 +532,84 @@ impl Pooled {
     }
 }
 
+/// The values of eight rules, by the same operations as one value.
+struct Values<'a> {
+    pooled: &'a Pooled,
+    counts: &'a [Lanes],
+    length: usize,
+}
+
+type Numbers = [f64; LANES];
+
+impl Values<'_> {
+    /// See [`Pooled::side`].
+    #[inline(always)]
+    fn side(&self, counts: &[Lanes]) -> (Numbers, Numbers) {
+        let (mut n, mut parts) = ([0; LANES], [[0.0; LANES]; PARTS]);
+        let (levels, last_levels) = self.pooled.levels.as_chunks::<PARTS>();
+        let (counts, last_counts) = counts.as_chunks::<PARTS>();
+        for (levels, counts) in levels.iter().zip(counts) {
+            for part in 0..PARTS {
+                for lane in 0..LANES {
+                    n[lane] += counts[part][lane];
+                    parts[part][lane] += levels[part] * counts[part][lane] as i64 as f64;
+                }
+            }
+        }
+        let mut sum = [0.0; LANES];
+        for part in parts {
+            for lane in 0..LANES {
+                sum[lane] += part[lane];
+            }
+        }
+        for (level, counts) in last_levels.iter().zip(last_counts) {
+            for lane in 0..LANES {
+                n[lane] += counts[lane];
+                sum[lane] += level * counts[lane] as i64 as f64;
+            }
+        }
+        (n.map(|n| n as i64 as f64), sum)
+    }
+}
+
+impl Task for Values<'_> {
+    type Answer = [f64; LANES];
+
+    #[inline(always)]
+    fn run(self, _: impl Vector) -> [f64; LANES] {
+        let pooled = self.pooled;
+        let [mut effect, mut variance, mut reach] = [[0.0f64; LANES]; 3];
+        let strata = self.counts.chunks_exact(pooled.levels.len());
+        for (stratum, counts) in pooled.strata.iter().zip(strata) {
+            let (covered, covered_sum) = self.side(counts);
+            let null = &stratum.null;
+            let (weight, prior) = (stratum.weight, KAPPA * null.mean);
+            let spread = weight * null.spread;
+            for lane in 0..LANES {
+                let (failing, failing_sum) =
+                    (stratum.n - covered[lane], stratum.sum - covered_sum[lane]);
+                let (m, rest) = (covered[lane] + KAPPA, failing + KAPPA);
+                let product = 1.0 / (m * rest);
+                let share = (m + rest) * product;
+                variance[lane] += spread * share;
+                let difference = (covered_sum[lane] + prior) * rest - (failing_sum + prior) * m;
+                let has_both_sides = covered[lane] > 0.0 && failing > 0.0;
+                let added = weight * difference * product;
+                effect[lane] += if has_both_sides { added } else { 0.0 };
+                let here = if has_both_sides {
+                    null.reach * share
+                } else {
+                    0.0
+                };
+                reach[lane] = reach[lane].max(here);
+            }
+        }
+        std::array::from_fn(|lane| {
+            effect[lane] - pooled.curve(self.length, reach[lane]).at(variance[lane])
+        })
+    }
+}
+
 impl Estimator for Pooled {
     fn value(&self, counts: &[u64], length: usize) -> Score {
         let n_levels = self.levels.len();
@@ -557,6 +639,18 @@ impl Estimator for Pooled {
             }
         }
         self.score(effect - self.curve(length, reach).at(variance))
+    }
+
+    fn values(&self, counts: &[Lanes], length: usize) -> [Score; LANES] {
+        if !self.layout.is_complement() {
+            return each_lane(counts, |counts| self.value(counts, length));
+        }
+        let values = vectorised(Values {
+            pooled: self,
+            counts,
+            length,
+        });
+        values.map(|value| self.score(value))
     }
 
     /// For V between V₀ and V₁ the margin, concave in V, lies above its chord: γε(V) ≥ γε(V₀) + ρ (V − V₀) with

@@ -19,7 +19,9 @@
 //! - u(a,·) is largest at b = 0 unless u(a,0) < 0, which only happens for the few a with (a+1)/√(a+2) < β/2.
 //!   (The paper's Proposition 3 overlooks those, and its bound fails there.)
 
-use super::{failing_pair, pair, Estimator, Pair, Score, UNIT};
+use super::{each_lane, failing_pair, pair, Estimator, Pair, Score, UNIT};
+use crate::cpu::{vectorised, Task, Vector};
+use crate::lanes::{Lanes, LANES};
 use crate::layout::Layout;
 
 /// The running maximum of a function of a count, as the stretches on which the function itself is the maximum.
@@ -239,6 +241,37 @@ impl Reliable {
     }
 }
 
+/// The values of eight rules, by the same operations as one value.
+struct Values<'a> {
+    strata: &'a [Stratum],
+    table: &'a [(f64, f64)],
+    counts: &'a [Lanes],
+}
+
+impl Task for Values<'_> {
+    type Answer = [Score; LANES];
+
+    #[inline(always)]
+    fn run(self, _: impl Vector) -> [Score; LANES] {
+        let mut sums = [0; LANES];
+        for (stratum, cells) in self.strata.iter().zip(self.counts.chunks_exact(2)) {
+            let mut terms = [0.0; LANES];
+            for (lane, term) in terms.iter_mut().enumerate() {
+                let (a, b) = (cells[1][lane], cells[0][lane]);
+                let (reciprocal, radius) = self.table[(a + b + 2) as usize];
+                let covered = (a + 1) as i64 as f64 * reciprocal - radius;
+                let (reciprocal, radius) = self.table[(stratum.n - a - b + 2) as usize];
+                let rest = (stratum.n1 - a + 1) as i64 as f64;
+                *term = stratum.weight * (covered + (-(rest * reciprocal) - radius));
+            }
+            for (sum, term) in sums.iter_mut().zip(terms) {
+                *sum += term as Score;
+            }
+        }
+        sums
+    }
+}
+
 impl Estimator for Reliable {
     fn value(&self, counts: &[u64], _: usize) -> Score {
         if self.layout.is_complement() {
@@ -257,6 +290,19 @@ impl Estimator for Reliable {
             (stratum.weight * (covered + failing)) as Score
         });
         terms.sum()
+    }
+
+    fn values(&self, counts: &[Lanes], length: usize) -> [Score; LANES] {
+        let table = &self.terms.table[..];
+        let is_known = |stratum: &Stratum| ((stratum.n + 2) as usize) < table.len();
+        if !self.layout.is_complement() || !self.strata.iter().all(is_known) {
+            return each_lane(counts, |counts| self.value(counts, length));
+        }
+        vectorised(Values {
+            strata: &self.strata,
+            table,
+            counts,
+        })
     }
 
     fn bound(&self, low: &[u64], high: &[u64], _: usize, _: Score) -> Score {

@@ -14,24 +14,26 @@ from causalrules.cli.demo import demo
 from causalrules.cli.discover import discover
 from causalrules.cli.evaluate import evaluate
 from causalrules.cli.messages import Commands
+from causalrules.cli.studio import studio
 from causalrules.cli.suggest import suggest
 
-_HELP = """Find the conditions with the highest reliable effect on an outcome. To start:
+_HELP = """Find the conditions with the highest conservative effect on an outcome. To start:
 
 \b
 causalrules demo
 causalrules discover cr-demo/titanic.csv --target survived --report all.html
 causalrules discover cr-demo/titanic.csv --target survived --trust --explain
+causalrules studio cr-demo/titanic.csv
 """
 
 
 @click.group(cls=Commands, help=_HELP)
 @click.version_option(package_name="causalrules", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Find the conditions with the highest reliable effect on an outcome."""
+    """Find the conditions with the highest conservative effect on an outcome."""
 
 
-for command in (discover, evaluate, check, suggest, demo):
+for command in (discover, evaluate, check, suggest, demo, studio):
     cli.add_command(command)
 
 

@@ -47,7 +47,7 @@ def discover(
     variants: bool,
     **question: Any,
 ) -> None:
-    """Find the rules with the highest reliable effect in FILE (CSV, TSV or Parquet, also gzipped).
+    """Find the rules with the highest conservative effect in FILE (CSV, TSV or Parquet, also gzipped).
 
     Ctrl-C ends the search and prints the best rules so far. --time-limit is for the search; --trust or --permutations
     may take as long again. Exit codes: 0 done, 1 bad input or interrupted, 2 wrong usage.

@@ -263,7 +263,8 @@ def read_dask(frame: Any, client: Any, target: str, weights: str | None) -> Dist
         if client.asynchronous:
             raise ValueError
     except ValueError:
-        client = distributed.Client(processes=False, dashboard_address=None, set_as_default=False)
+        # The scheduler always has a web server, by default one that the whole network can reach.
+        client = distributed.Client(processes=False, dashboard_address="127.0.0.1:0", set_as_default=False)
         table = DistributedTable(frame, client, target, weights)
         weakref.finalize(table, client.close)
         return table

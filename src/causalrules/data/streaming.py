@@ -76,6 +76,10 @@ class StreamedTable(Table):
             self._tables[observed.target, observed.weights] = self
             self.n_records, self.n_rows, self.n_dropped = observed.n_records, observed.n_rows, observed.n_dropped
 
+    def kept(self) -> Table:
+        """Return the table itself: its rows stay in files."""
+        return self
+
     @property
     def weights(self) -> NDArray[np.int64] | None:
         """Weight of each stored row, or None if each counts once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import threading
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -27,6 +28,22 @@ class Source(Protocol):
     def column(self, name: str) -> Column:
         """Return the whole column, its rows in the same order on every call."""
         ...
+
+
+class _Kept:
+    """A source that decodes each column once; safe to use from several threads."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._columns, self._lock = source, dict[str, Column](), threading.Lock()
+        self.n_rows, self.kinds, self.unusable = source.n_rows, source.kinds, source.unusable
+        self.notes, self.library = source.notes, source.library
+
+    def column(self, name: str) -> Column:
+        """Return the whole column, its rows in the same order on every call."""
+        with self._lock:
+            if name not in self._columns:
+                self._columns[name] = self._source.column(name)
+            return self._columns[name]
 
 
 class Table:
@@ -63,6 +80,10 @@ class Table:
         self.n_dropped = n_dropped
         self.n_records = source.n_rows if rows is None else int(np.count_nonzero(rows))
         self.n_rows = self.n_records if weights is None else int(weights[1].sum())
+
+    def kept(self) -> Table:
+        """Return the table with its columns kept once they are decoded, for many questions about the same rows."""
+        return self if self._rows is not None or isinstance(self._source, _Kept) else Table(_Kept(self._source))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -263,8 +263,16 @@ def check(
     violations = []
     for violation in assessment.violations.values():
         harmless = violation.key not in assessment.harmful
-        reason, fixes = _reason(violation, role, harmless), remedies.for_violation(violation)
-        violations.append(replace(violation, reason=reason, remedies=fixes, harmless=harmless))
+        fixes = remedies.for_violation(violation)
+        violations.append(
+            replace(
+                violation,
+                reason=_reason(violation, role, harmless),
+                remedies=tuple(fix.text for fix in fixes),
+                harmless=harmless,
+                changes=tuple(tuple((change.name, change.role) for change in fix.changes) for fix in fixes),
+            )
+        )
     absent = list(_unknown_variables(nodes, x, z))
     unknowns = (*_unknown_edges(links, role), *absent)
     status: Status = "violated" if violations else "unknown" if unknowns else "admissible"

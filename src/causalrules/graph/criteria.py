@@ -43,6 +43,8 @@ class Violation:
         Changes of roles that fix it, in words.
     harmless
         Whether the effect of every rule that it concerns is identified nevertheless, by the back-door criterion.
+    changes
+        The same remedies as variables with their new roles; None for no role.
     """
 
     criterion: Criterion
@@ -51,6 +53,7 @@ class Violation:
     reason: str = ""
     remedies: tuple[str, ...] = ()
     harmless: bool = False
+    changes: tuple[tuple[tuple[str, str | None], ...], ...] = ()
 
     @property
     def key(self) -> Key:

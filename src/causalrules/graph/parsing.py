@@ -91,7 +91,7 @@ class DotReader:
 
     # Arrows such as `o-o` need spaces around them, because `o` can be the name of a variable.
     pattern = re.compile(
-        r"""\s*+(?: //[^\n]*+ | (?<![^\n])\#[^\n]*+ | /\*(?s:.*?)\*/
+        r"""\s*+(?: //[^\n]*+ | (?<!\S)\#[^\n]*+ | /\*(?s:.*?)\*/
         | (?P<arrow> (?<=[ \t])(?:o-o|o->|<-o)(?=[ \t])|@-@|@->|<-@|<->|->|<-|--)
         | (?P<mark> [{}\[\];,=])
         | (?P<string> "[^"\\]*+(?:\\(?s:.)[^"\\]*+)*+")

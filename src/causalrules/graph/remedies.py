@@ -27,6 +27,13 @@ class _Change(NamedTuple):
 _Changes = tuple[_Change, ...]
 
 
+class Remedy(NamedTuple):
+    """Changes of roles that fix a violation, and the same in words."""
+
+    text: str
+    changes: _Changes
+
+
 class Remedies:
     """Find remedies for the violations of one assessment."""
 
@@ -37,11 +44,11 @@ class Remedies:
         self._assessed: dict[_Changes, Assessment | None] = {}
         self._work = 0
 
-    def for_violation(self, violation: Violation) -> tuple[str, ...]:
+    def for_violation(self, violation: Violation) -> tuple[Remedy, ...]:
         """Return all single changes that fix a violation, or else all pairs of changes."""
         singles: list[_Changes] = [(change,) for change in self._candidates(violation)]
         found = self._effective(violation, singles) or self._effective(violation, self._pairs(violation, singles))
-        return tuple(found) or (f"{singles[-1][0].text(self.role)}, then check again",)
+        return tuple(found) or (Remedy(f"{singles[-1][0].text(self.role)}, then check again", singles[-1]),)
 
     def _candidates(self, violation: Violation) -> list[_Change]:
         """Return the changes that affect this violation; the last one always removes it."""
@@ -70,7 +77,7 @@ class Remedies:
                         pairs[tuple(sorted((first, second), key=lambda change: change.name))] = None
         return list(pairs)
 
-    def _effective(self, violation: Violation, trials: Iterable[_Changes]) -> list[str]:
+    def _effective(self, violation: Violation, trials: Iterable[_Changes]) -> list[Remedy]:
         """Describe the changes that remove a violation and cause no other, then those that make it harmless."""
         removing, mitigating = [], []
         before, key = self.assessment, violation.key
@@ -80,9 +87,10 @@ class Remedies:
                 continue
             text = " and ".join(change.text(self.role) for change in changes)
             if key not in after.violations and after.violations.keys() <= before.violations.keys():
-                removing.append(text)
+                removing.append(Remedy(text, changes))
             elif key in before.harmful and key not in after.harmful and after.harmful <= before.harmful:
-                mitigating.append(f"{text} (leaves a harmless violation: the effect is identified)")
+                text = f"{text} (leaves a harmless violation: the effect is identified)"
+                mitigating.append(Remedy(text, changes))
         return removing + mitigating
 
     def _after(self, changes: _Changes) -> Assessment | None:

@@ -133,7 +133,7 @@ def _mean(target: str, histogram: Histogram, in_memory: bool) -> Outcome:
         n_few = int(counts[order][few].sum())
         notes.append(
             f"{100 * share:.0f} % of the variance of the target {target!r} is due to {counted(n_few, 'extreme row')}; "
-            f"check them, or use a threshold such as '>= {format_value(float(f'{mean:.3g}'))}'"
+            f"check them, or use a threshold as the outcome, such as '>= {format_value(float(f'{mean:.3g}'))}'"
         )
     text = f"mean of {format_column(target)}"
     return Outcome(target, text, level.astype(np.uint8), means, is_mean=True, notes=tuple(notes))

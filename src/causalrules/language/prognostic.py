@@ -18,7 +18,7 @@ from causalrules.data.bins import Bins
 from causalrules.data.reading import read
 from causalrules.data.table import Table
 from causalrules.exceptions import OptionError
-from causalrules.language.features import Features, Matrix
+from causalrules.language.features import Feature, Features, Matrix
 from causalrules.language.learning import (
     INSTALL,
     Learner,
@@ -113,7 +113,9 @@ def adjusting(
     """Return the strata that the question asks for: exact ones, prognostic ones, or whichever suit the table.
 
     Exact strata suit it if they hold at least 10 rows on average, or if there are fewer than 200 rows to fit models to.
-    Neither the target nor the rules decide that.
+    They are also kept, thin as they are, where a control alone has categories with fewer rows than that: matched pairs,
+    patients of many doctors. No model learns what two rows have in common, and comparing just these two is right. Only
+    if most rows are alone in their strata nothing is left to compare. Neither the target nor the rules decide that.
     """
     if not columns or question.adjust == "strata":
         return exact()
@@ -143,12 +145,24 @@ def adjusting(
         f"{strata.n_strata:,} strata of {counted(len(columns), 'control')} hold fewer than {THICK} of the "
         f"{table.n_rows:,} rows each on average"
     )
+    scattered = [part for part in Features.of(table, columns, question.categorical).parts if _is_scattered(part, table)]
+    unknown = "".join(
+        f"; control {part.column!r} has {part.bins.n_bins:,} values, too few rows of each for a model to learn"
+        for part in scattered
+        if part.bins is not None
+    )
+    if scattered and table.n_rows >= 2 * strata.n_strata:
+        return strata.noting(
+            f"{thin}{unknown}: the strata are kept, each row is compared with the few of its own; adjust='prognostic' "
+            "adjusts for what models can learn of the controls instead"
+        )
     if not is_available():
         return strata.noting(f"{thin}, few to compare; to adjust for what the controls predict instead: {INSTALL}")
     result = prognostic(table, outcome, question, columns, n_threads, watch)
+    left = f"{unknown}, so that some of its confounding stays: group its values" if unknown else ""
     return result.noting(
         f"{thin}: adjusted for the {_name(outcome)} of the outcome given the controls instead, in "
-        f"{result.n_strata} strata; adjust='strata' keeps the strata, adjust='prognostic' always does this"
+        f"{result.n_strata} strata; adjust='strata' keeps the strata, adjust='prognostic' always does this{left}"
     )
 
 
@@ -275,6 +289,11 @@ def quantiles(scores: Vector, weights: Vector, n_bins: int) -> Vector:
     wanted = before[-1] * np.arange(1, n_bins) / n_bins
     cuts = np.unique(np.searchsorted(before, wanted * (1 - 1e-12)))
     return np.asarray(values[cuts[cuts < len(values) - 1]])
+
+
+def _is_scattered(part: Feature, table: Table) -> bool:
+    """Whether a control has categories, and too few rows of each for a model to learn them."""
+    return part.n_categories > 0 and part.bins is not None and table.n_rows < THICK * part.bins.n_bins
 
 
 def _repeats(table: Table) -> bool:

@@ -195,10 +195,15 @@ def default_actionable(table: Table, taken: set[str | None], notes: list[str]) -
     for name in sorted(table.names):
         if name in taken:
             continue
-        constant = _constant(table, name, missing_counts=not table.kinds[name].ordered)
-        if not _left_out(name, f"it {constant}" if constant else _identifier(table, name), notes):
+        if not _left_out(name, unusable(table, name), notes):
             chosen.append(name)
     return tuple(chosen)
+
+
+def unusable(table: Table, name: str) -> str | None:
+    """Return why no conditions are put on a column unless it is named: it is constant, or identifies rows."""
+    constant = _constant(table, name, missing_counts=not table.kinds[name].ordered)
+    return f"it {constant}" if constant else _identifier(table, name)
 
 
 def _left_out(name: str, reason: str | None, notes: list[str]) -> bool:

@@ -36,8 +36,13 @@ def answers(rule: RuleResult) -> tuple[Answer, Answer]:
     why = (*verdict.doubts, *verdict.reasons)[0]
     return (
         Answer(verdict.evidence, _EVIDENCE[verdict.evidence], why),
-        Answer(verdict.claim, _CLAIM[verdict.claim], _MEANING[verdict.claim]),
+        claimed(verdict.claim),
     )
+
+
+def claimed(word: str) -> Answer:
+    """Return a claim as an answer, with what it lets one say."""
+    return Answer(word, _CLAIM[word], _MEANING[word])
 
 
 def weakest(*given: Answer) -> str:

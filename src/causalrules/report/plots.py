@@ -41,11 +41,13 @@ def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
     kinds = {
         "effects": effects,
         "coverage": coverage,
+        "front": front,
         "shared": shared_rows,
         "overlap": shared_rows,  # the former name
         "convergence": convergence,
         "graph": graph,
         "honest": trust_plots.honest,
+        "conditions": trust_plots.conditions,
         "stability": trust_plots.stability,
         "bias": trust_plots.first_bias,
         "propensity": trust_plots.propensity,
@@ -175,6 +177,44 @@ def coverage(rules: RuleSet, ax: Axes | None = None) -> Axes:
     return finish(ax, plotted)
 
 
+def front(rules: RuleSet, ax: Axes | None = None) -> Axes:
+    """Plot the best conservative effect for each coverage: a stronger one for fewer, or a weaker one for more.
+
+    Rules that another one beats in both are faint. The front is exact for the rules of `RuleSet.frontier`.
+    """
+    ax = axes(ax, height=4.0)
+    shares, values = (np.array([getattr(rule, name) for rule in rules]) for name in ("coverage", "value"))
+    best = np.array(
+        [
+            not ((shares >= share) & (values >= value) & ((shares > share) | (values > value))).any()
+            for share, value in zip(shares, values, strict=True)
+        ],
+        bool,
+    )
+    order = np.flatnonzero(best)[np.argsort(shares[best], kind="stable")]
+    plotted: dict[str, Any] = {
+        "rule": [rules[int(place)].text for place in order],
+        "coverage": shares[order],
+        "value": values[order],
+        "effect": np.array([rules[int(place)].effect for place in order]),
+    }
+    share = 100 * plotted["coverage"]
+    ax.axhline(0, color=GREY, linewidth=0.8)
+    ax.scatter(100 * shares[~best], values[~best], marker="s", s=16, facecolors="none", edgecolors=GREY)
+    ax.step(share, plotted["value"], color=ORANGE, where="pre", linewidth=1.4)
+    ax.scatter(share, plotted["value"], marker="s", s=26, color=ORANGE, label=_ranked(rules), zorder=3)
+    if rules.question.direction != "decrease":
+        ax.scatter(share, plotted["effect"], marker="o", s=20, color=BLUE, label=_adjusted(rules), zorder=3)
+    if len(order) <= _MOST_NUMBERS:
+        for place, x, y in zip(order.tolist(), share, plotted["value"], strict=True):
+            ax.annotate(str(place + 1), (x, y), textcoords="offset points", xytext=(0, -11), ha="center", fontsize=8)
+    ax.set_xlim(left=0)
+    ax.set_xlabel("coverage (% of rows); numbers are places in the list")
+    ax.set_ylabel("difference in the mean" if is_mean(rules) else "difference in probability")
+    legend(ax, 2)
+    return finish(ax, plotted)
+
+
 def shared_rows(rules: RuleSet, ax: Axes | None = None) -> Axes:
     """Plot which rules hold for the same rows: the Jaccard similarity of every pair."""
     matrix = similarity.shared_rows(rules)
@@ -233,6 +273,11 @@ def graph(rules: RuleSet, ax: Axes | None = None) -> Axes:
     if rules.graph is None:
         raise OptionError("there is no causal graph to plot; pass one to discover(graph=…)")
     return drawing.plot_graph(rules.graph, rules.admissibility, ax)
+
+
+def _ranked(rules: RuleSet) -> str:
+    """Return what to call the values that rules are ranked by."""
+    return "conservative: less a margin for chance" if rules.question.estimator in ("pooled", "reliable") else "value"
 
 
 def _adjusted(rules: RuleSet) -> str:

@@ -159,7 +159,7 @@ def _trust(rules: RuleSet, width: int, explain: bool) -> list[str]:
     if not table:
         return how
     widths = [max(map(columns, column)) for column in zip(*table, strict=True)]
-    lines = ["Trust (intervals ignore the search, except on held-out rows)"]
+    lines = wrap(trust_words.title(rules), width, 2)
     for place, row in enumerate(table):
         lines.append("  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True)))
         margin = " " * (widths[0] + 2)

@@ -133,6 +133,46 @@ def stability(rules: RuleSet, ax: Axes | None = None) -> Axes:
     return finish(ax, {"condition": [condition.condition for condition in run.conditions], "share": shares})
 
 
+def conditions(rules: RuleSet, ax: Axes | None = None) -> Axes:
+    """Plot the p-value of each condition: those to the right of the line are not shown to matter beside the rest."""
+    tested = [
+        (place, rule, rule.evidence.conditions)
+        for place, rule in enumerate(rules, 1)
+        if rule.evidence is not None and rule.evidence.conditions is not None
+    ]
+    if not tested:
+        raise OptionError("conditions were not tested yet; call rules.trust() first")
+    found = [(place, each) for place, rule, _ in tested for each in rule.conditions if each.p_value is not None]
+    names = [f"{place}: {label(each.text)}" for place, each in found]
+    level = tested[0][2].level
+    plotted: dict[str, Any] = {
+        "rule": [place for place, _ in found],
+        "condition": [each.text for _, each in found],
+        "p_value": np.array([each.p_value for _, each in found], float),
+        "level": level,
+    }
+    ax = axes(ax, height=1.2 + 0.28 * len(names))
+    needed = plotted["p_value"] <= level
+    places = np.arange(len(names))
+    ax.axvline(level, color=GREY, linewidth=0.8, linestyle=":")
+    ax.scatter(plotted["p_value"][needed], places[needed], color=BLUE, marker="o", s=26, label="earns its place")
+    ax.scatter(
+        plotted["p_value"][~needed],
+        places[~needed],
+        facecolors="none",
+        edgecolors=ORANGE,
+        marker="s",
+        s=26,
+        label="not shown to matter beside the rest",
+    )
+    ax.set_xscale("log")
+    ax.set_xlim(right=1.3)
+    name_rows(ax, names)
+    ax.set_xlabel(f"p of the condition, adjusted within its rule; dotted: {level:g}")
+    legend(ax, 2)
+    return finish(ax, plotted)
+
+
 def propensity(rules: RuleSet, ax: Axes | None = None) -> Axes:
     """Plot how likely the rows on each side of the first rule were to satisfy it, given their controls."""
     found = rules[0].evidence.doubly_robust if len(rules) and rules[0].evidence is not None else None

@@ -10,7 +10,7 @@ from causalrules.text import counted, difference, percent, with_interval
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
-    from causalrules.trust.evidence import Calibration, ConditionStability, HonestEffect, HonestRun
+    from causalrules.trust.evidence import Calibration, ConditionStability, HonestEffect, HonestRun, Simultaneous
 
 _LIMIT = "the time limit ended"
 
@@ -18,8 +18,22 @@ _LIMIT = "the time limit ended"
 def lines(rules: RuleSet) -> list[str]:
     """Say how far the rules can be trusted, a line each, and how that was found; empty without evidence."""
     found = [f"{place}: {line}" for place, rule in enumerate(rules, 1) if (line := of_rule(rule, rules))]
-    heading = ["Trust (intervals ignore the search, except on held-out rows):"] if found else []
+    heading = [f"{title(rules)}:"] if found else []
     return [*heading, *found, *obtained(rules)]
+
+
+def title(rules: RuleSet) -> str:
+    """Return the heading of the evidence, which says what its intervals are worth."""
+    together = _together(rules)
+    if together is None:
+        return "Trust (intervals ignore the search, except on held-out rows)"
+    least = headings(rules)[0].removesuffix(", points")
+    holds = f"“{least}”: all rules at once, {percent(together.confidence, 0)}"
+    return f"Trust ({holds}; intervals ignore the search, except on held-out rows)"
+
+
+def _together(rules: RuleSet) -> Simultaneous | None:
+    return next((rule.evidence.simultaneous for rule in rules if rule.evidence and rule.evidence.simultaneous), None)
 
 
 def of_rule(rule: RuleResult, rules: RuleSet) -> str:
@@ -34,7 +48,8 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> str:
 def headings(rules: RuleSet) -> tuple[str, ...]:
     """Return the names of the cells of `cells`."""
     unit = "" if is_mean(rules) else ", points"
-    return (f"on held-out rows{unit}", "same rule", "Γ", "E-value", "compared", "reappears")
+    least = "at most" if rules.question.direction == "decrease" else "at least"
+    return (f"{least}{unit}", f"on held-out rows{unit}", "same rule", "Γ", "E-value", "compared", "reappears")
 
 
 def table(rules: RuleSet) -> list[list[str]]:
@@ -61,13 +76,14 @@ def why_not(rule: RuleResult, rules: RuleSet) -> list[str]:
     return [*said, f"{MARK} not shown to matter beside the rest: {named}; without: {left}"]
 
 
-def cells(rule: RuleResult) -> tuple[str, str, str, str, str, str]:
-    """Return the effect on held-out rows, how often it is this rule's, Γ, E-value, overlap and stability, if known."""
+def cells(rule: RuleResult) -> tuple[str, ...]:
+    """Return what is known: the bound for all rules at once, held-out rows, Γ, E-value, overlap and stability."""
     from causalrules.trust.evidence import RuleEvidence
 
     evidence = rule.evidence or RuleEvidence()
-    honest, sensitivity = evidence.honest, evidence.sensitivity
+    honest, sensitivity, together = evidence.honest, evidence.sensitivity, evidence.simultaneous
     return (
+        "" if together is None else difference(together.bound, rule.is_mean).removesuffix(" points"),
         "" if honest is None else _honest(honest, rule.is_mean),
         "" if honest is None or honest.splits < 2 else f"{honest.found} of {honest.splits}",
         "" if sensitivity is None else _factor(sensitivity.gamma_limit),
@@ -105,7 +121,12 @@ def obtained(rules: RuleSet) -> list[str]:
         if run.method == "fixed rules":
             what = "for the number of rules (Holm, two-sided"
         sentences.append(
-            f"adjusted p: adjusted {what}, {how} permutations within strata)" + _cut_short(run.cut_short, "as good")
+            f"p: adjusted {what}, {how} permutations within strata)" + _cut_short(run.cut_short, "as good")
+        )
+    if (together := _together(rules)) is not None:
+        sentences.append(
+            f"{headings(rules)[0].removesuffix(', points')}: with {percent(together.confidence, 0)} confidence for all "
+            f"rules of the list together, after the search ({together.permutations:,} permutations within strata)"
         )
     if evidence.calibration is not None:
         sentences.append(_calibration(evidence.calibration, rules.noun, is_mean(rules)))

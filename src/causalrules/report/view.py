@@ -131,7 +131,7 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
     """Return what the report of a result shows; `n_left` rules were left out of it."""
     less = hidden(rules)
     shown = tuple(_rule(rule, rules, place) for rule, place in zip(rules, less, strict=True))
-    lead = _lead(rules)
+    lead = lead_of(rules)
     return View(
         title=short(f"{rules.question.outcome} – rules", 90),
         outcome=short(rules.question.outcome, 300),
@@ -210,7 +210,7 @@ def _hidden(less: list[Less], n_left: int) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _lead(rules: RuleSet) -> int | None:
+def lead_of(rules: RuleSet) -> int | None:
     """Return the place of the rule for the first screen: the first with evidence, or that could not be judged."""
     words = [rule.verdict.evidence for rule in rules]
     for wanted in (("supported", "suggestive"), ("cannot tell",)):

@@ -565,7 +565,7 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import everything
         from causalrules.trust.parts import each_part
 
-        def measure(rules: RuleSet, limit: float | None, _: float) -> RuleSet:
+        def measure(rules: RuleSet, limit: float | None, share: float) -> RuleSet:
             return everything.trust(
                 rules,
                 permutations,
@@ -573,6 +573,7 @@ class RuleSet(Sequence[RuleResult]):
                 splits,
                 seed,
                 level=level,
+                among=share,
                 n_jobs=n_jobs,
                 time_limit=limit,
                 progress=progress,
@@ -779,9 +780,8 @@ class RuleSet(Sequence[RuleResult]):
         Parameters
         ----------
         kind : str
-            "effects", "coverage", "shared", "convergence", "graph", "honest", "stability", "bias", "propensity" or
-            "balance":
-            What to show.
+            What to show: "effects", "coverage", "front", "shared", "convergence", "graph", "honest", "conditions",
+            "stability", "bias", "propensity" or "balance".
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.
 

@@ -31,6 +31,8 @@ _FORMAT = "causalrules checkpoint"
 _LONGEST_HEADER = 10_000
 # The first save is early, so that a path that cannot be written is known soon.
 _FIRST, _LATER = 1.0, 10.0
+# Saving takes no more than this share of the time: a large search is saved less often.
+_SHARE = 0.02
 
 
 class Checkpoint:
@@ -57,7 +59,8 @@ class Checkpoint:
         """Write the file atomically, if it is time for it; the search goes on if that fails."""
         if not at_once and time.monotonic() < self._due:
             return
-        numbers = search.save().astype("<u8").tobytes()
+        begun = time.monotonic()
+        numbers = search.save().astype("<u8", copy=False).tobytes()
         header = {"format": _FORMAT, "version": __version__, "of": self._of, "bytes": len(numbers)}
         header["sha256"] = hashlib.sha256(numbers).hexdigest()
         try:
@@ -66,7 +69,8 @@ class Checkpoint:
             if not self._warned:
                 warnings.warn(f"{error}; the search goes on without it", UnsavedWarning, stacklevel=2)
             self._warned = True
-        self._due = time.monotonic() + _LATER
+        now = time.monotonic()
+        self._due = now + max(_LATER, (now - begun) / _SHARE)
 
     def _read(self) -> NDArray[np.uint64]:
         place = f"checkpoint {str(self._path)!r}"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _FIRST_STEP = 0.02
 # The core counts conditions in 32 bits; no table has as many.
 _LONGEST = 2**31
-_MOST_THREADS = 1024
 # The core compares values to 2⁻³⁶; rounding may add half of that.
 _ROUNDING = 2.0**-37
 
@@ -29,7 +28,8 @@ _ROUNDING = 2.0**-37
 class Progress:
     """How far a search has come: `best` is None before the first rule, `upper_bound` inf before the first bound.
 
-    `conditions` are the numbers of the best rule's conditions, for a function that watches the search.
+    For a function that watches the search: `conditions` are the numbers of the best rule's conditions, `found` the
+    values and conditions of the whole list so far, and `rules` the same in words, where the user's function watches.
     """
 
     seconds: float
@@ -38,6 +38,8 @@ class Progress:
     gap: float
     nodes: int
     conditions: tuple[int, ...] = field(default=(), compare=False)
+    found: tuple[tuple[float, tuple[int, ...]], ...] = field(default=(), compare=False)
+    rules: tuple[tuple[float, str], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,8 @@ def run(
                 raise
             history.append(_progress(status, time.perf_counter() - start, scale))
             if watch is not None:
-                best = next(iter(search.rules()), (0.0, ()))
-                watch(replace(history[-1], conditions=best[1]))
+                so_far = tuple((scale * value, conditions) for value, conditions in search.rules())
+                watch(replace(history[-1], conditions=so_far[0][1] if so_far else (), found=so_far))
             if checkpoint is not None:
                 checkpoint.save(search)
         except KeyboardInterrupt:
@@ -153,11 +155,12 @@ def end(found: Found, rules: Iterable[RuleResult]) -> Progress:
 
 
 def threads(n_jobs: int) -> int:
-    """Return the number of threads that `n_jobs` asks for: −1 is all cores, −2 all but one, as in scikit-learn."""
-    if n_jobs > 0:
-        return min(n_jobs, _MOST_THREADS)
+    """Return the number of threads that `n_jobs` asks for: −1 is all cores, −2 all but one, as in scikit-learn.
+
+    No more than there are cores: threads without one only wait for the others.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores + 1 + n_jobs)
+    return min(n_jobs, cores) if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 def min_rows(min_coverage: float, n_rows: int) -> int:

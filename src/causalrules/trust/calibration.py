@@ -90,7 +90,7 @@ def calibrate(
     )
     if n_largest(confidence, permutations) < 1:
         raise OptionError(
-            f"permutations = {permutations}: a confidence of {confidence} needs at least {_fewest(confidence)}"
+            f"permutations = {permutations}: a confidence of {confidence} needs at least {fewest(confidence)}"
         )
     if problem.first.group is not None and question.estimator != "pooled":
         raise OptionError(
@@ -99,7 +99,7 @@ def calibrate(
     one = replace(question, k=1, beta=USUAL_BETA, alpha=1.0, redundant=True, time_limit=None)
     n_sets = len(problem.all)
     each = 1 - (1 - confidence) / n_sets
-    permutations = max(permutations, _fewest(each)) if n_sets > 1 else permutations
+    permutations = max(permutations, fewest(each)) if n_sets > 1 else permutations
     if n_sets > 1 and n_sets * permutations > _MOST_SEARCHES:
         raise OptionError(
             f"rules have {n_sets} different sets of controls, and each would need {permutations:,} shuffled tables; "
@@ -118,8 +118,8 @@ def calibrate(
     return Calibration(beta, confidence, begun, n_sets * permutations, cut_short, seed, value, USUAL_BETA, usual)
 
 
-def _fewest(confidence: float) -> int:
-    """Return how many permutations this confidence needs."""
+def fewest(confidence: float) -> int:
+    """Return how many permutations a confidence needs."""
     return math.ceil(confidence / (1 - confidence) - 1e-9)
 
 

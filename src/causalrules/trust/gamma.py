@@ -165,15 +165,50 @@ def gammas(outcomes: Outcomes, effect: float, low: float, high: float) -> tuple[
     effect, low, high
         Its effect and interval.
     """
+    least, end = _left(outcomes, effect, low, high)
+    return _first_zero(least), _first_zero(end)
+
+
+def _left(
+    outcomes: Outcomes, effect: float, low: float, high: float
+) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    """Return what is left at least of the size of an effect at a Γ, and of the end of its interval nearer to 0."""
     compared = outcomes.compared()
     if effect < 0:
         compared, effect, low = compared.turned(), -effect, -high
     bias = Bias(compared)
     reach = effect - low
     return (
-        _first_zero(lambda gamma: effect - bias(gamma)),
-        _first_zero(lambda gamma: effect - bias(gamma) - reach * bias.widening(gamma)),
+        lambda gamma: effect - bias(gamma),
+        lambda gamma: effect - bias(gamma) - reach * bias.widening(gamma),
     )
+
+
+def least_effects(
+    outcomes: Outcomes, effect: float, low: float, high: float, strengths: Sequence[float]
+) -> list[tuple[float, float]]:
+    """Return what is left at least of an effect, and of the end of its interval nearer to 0, at each Γ.
+
+    Both keep the sign of the effect; beyond 0, nothing of it is left.
+
+    Parameters
+    ----------
+    outcomes
+        The values of the target on both sides of the rule.
+    effect, low, high
+        Its effect and interval.
+    strengths
+        The Γ to tell it for, from 1 on.
+
+    Examples
+    --------
+    >>> outcomes = Outcomes.of_counts([(60, 40, 20, 80)])
+    >>> [round(left, 2) for left, _ in least_effects(outcomes, 0.4, 0.27, 0.52, [1.0, 2.0, 5.0])]
+    [0.4, 0.15, -0.16]
+    """
+    sign = -1.0 if effect < 0 else 1.0
+    least, end = _left(outcomes, effect, low, high)
+    return [(sign * least(gamma), sign * end(gamma)) for gamma in strengths]
 
 
 def odds_factor(held: ArrayLike, failed: ArrayLike) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import estimators
+from causalrules.estimators import Side
 from causalrules.exceptions import OptionError
 from causalrules.options import Share, Whole
 from causalrules.question import Question
@@ -25,7 +26,7 @@ from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.evidence import PermutationRun, Significance, with_evidence, with_run
 from causalrules.trust.holdout import holm
-from causalrules.trust.resample import arrangements, every_arrangement, exchangeable, shuffling
+from causalrules.trust.resample import arrangements, every_arrangement, exchangeable, reweighted, shuffling
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
@@ -75,9 +76,9 @@ def significance(
         if not isinstance(beta, tuple):
             beta = betas(problem.language, question.max_length, question.error_rate)
         question = replace(question, estimator="pooled", beta=beta)
-        problem = exchangeable(problem)
     if rules.stopped == "evaluated":
         return _of_fixed_rules(rules, problem, permutations, seed, level, n_jobs, progress, deadline)
+    problem = exchangeable(problem)
     total = arrangements(problem, most=permutations)
     exact = total is not None
     times = permutations if total is None else total
@@ -249,19 +250,40 @@ def _of_fixed_rules(
     progress: bool | repeat.Watcher | None,
     deadline: Deadline,
 ) -> RuleSet:
-    """Compute two-sided p-values of rules that were not searched for, adjusted for their number (Holm)."""
+    """Compute two-sided p-values of rules that were not searched for, adjusted for their number (Holm).
+
+    The target is shuffled among the rows that a rule compares: what it is elsewhere, as in another arm, says nothing of
+    the rule. Rules that compare the same rows are shuffled together.
+    """
     numbers = [problem.language.numbers(rule.conditions) for rule in rules]
-    shuffle = shuffling(problem, numbers)
+    weights = problem.frequencies
+    alike: dict[bytes, list[int]] = {}
+    for place, each in enumerate(numbers):
+        alike.setdefault(np.logical_or(*problem.sides(each)).tobytes(), []).append(place)
+    tables, sizes = [], []
+    for compared, places in alike.items():
+        chosen = np.frombuffer(compared, np.bool_)
+        tables.append((exchangeable(reweighted(problem, weights * chosen)), places))
+        # The weights of the strata count all rows.
+        counted = problem.compared(numbers[places[0]])[2]
+        sizes.append(Side(*(array[np.unique(problem.stratum[chosen])] for array in counted)))
 
-    def effects(table: Problem) -> NDArray[np.float64]:
-        return np.array([abs(estimators.pooled_effect(*table.compared(each, scored=True))) for each in numbers])
+    def effects(shuffled: Sequence[Problem]) -> NDArray[np.float64]:
+        result = np.zeros(len(rules))
+        for table, everything, (_, places) in zip(shuffled, sizes, tables, strict=True):
+            for place in places:
+                covered, failing, _ = table.compared(numbers[place], scored=True)
+                result[place] = abs(estimators.pooled_effect(covered, failing, everything))
+        return result
 
-    observed = effects(problem)
+    observed = effects([table for table, _ in tables])
+    shuffles = [shuffling(table, [numbers[place] for place in places]) for table, places in tables]
     tied = _TIED * problem.comparison.scale
     as_good, done = np.zeros(len(rules), np.int64), 0
 
     def work(_: repeat.Searcher, place: int) -> NDArray[np.bool_]:
-        return effects(shuffle(repeat.generator(seed, "permutation", place))) >= observed - tied
+        rng = repeat.generator(seed, "permutation", place)
+        return effects([shuffle(rng) for shuffle in shuffles]) >= observed - tied
 
     for found in repeat.in_order(work, permutations, n_jobs, "permutations", progress, deadline):
         as_good += found

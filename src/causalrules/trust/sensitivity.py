@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from causalrules import estimators
 from causalrules.estimators import Floats, Side
 from causalrules.trust.evidence import ControlStrength, Sensitivity, with_evidence
-from causalrules.trust.gamma import MOST, Outcomes, gammas, odds_factor
+from causalrules.trust.gamma import MOST, Outcomes, gammas, least_effects, odds_factor
 from causalrules.trust.verdict import BY_DESIGN
 
 if TYPE_CHECKING:
@@ -159,21 +159,42 @@ def sensitivity(rules: RuleSet, *, confidence: float = 0.95) -> RuleSet:
 def _judged(rule: RuleResult, rules: RuleSet, confidence: float) -> RuleResult:
     ratio = limit = value = value_limit = gamma = gamma_limit = None
     honest = rule.evidence.honest if rule.evidence else None
-    held_out = honest is not None and honest.effect is not None and bool(honest.counts)
+    held_out = _has_held_out(rule)
     if not rule.is_mean:
         counts = honest.counts if honest is not None and held_out else rule.counts
         found = risk_ratio_and_limit(counts, confidence, None if held_out else rule.sides[2].n)
         if found is not None:
             ratio, limit = found
             value, value_limit = e_value(ratio), e_value(limit)
-    ends = rule.effect, *rule.interval_at(confidence)
-    if honest is not None and held_out and honest.effect is not None:
-        ends = honest.effect, honest.low or 0.0, honest.high or 0.0
     if (outcomes := _outcomes(rule, rules, held_out)) is not None:
-        gamma, gamma_limit = gammas(outcomes, *ends)
+        gamma, gamma_limit = gammas(outcomes, *_ends(rule, confidence))
     controls = control_strengths(rule)
     known = Sensitivity(ratio, limit, value, value_limit, controls, "", gamma, gamma_limit)
     return with_evidence(rule, sensitivity=replace(known, sentence=_sentence(known)))
+
+
+def robustness(
+    rule: RuleResult, rules: RuleSet, strengths: Sequence[float], confidence: float = 0.95
+) -> list[tuple[float, float]] | None:
+    """Return what is left at least of a rule's effect, and of the end of its interval nearer to 0, at each Γ.
+
+    None where that cannot be told: for a mean whose rows are not here, or without a comparison group.
+    """
+    outcomes = None if math.isnan(rule.effect) else _outcomes(rule, rules, _has_held_out(rule))
+    return None if outcomes is None else least_effects(outcomes, *_ends(rule, confidence), strengths)
+
+
+def _has_held_out(rule: RuleResult) -> bool:
+    honest = rule.evidence.honest if rule.evidence else None
+    return honest is not None and honest.effect is not None and bool(honest.counts)
+
+
+def _ends(rule: RuleResult, confidence: float) -> tuple[float, float, float]:
+    """Return the effect and its interval, on held-out rows where there are any."""
+    honest = rule.evidence.honest if rule.evidence else None
+    if honest is not None and honest.effect is not None and honest.counts:
+        return honest.effect, honest.low or 0.0, honest.high or 0.0
+    return (rule.effect, *rule.interval_at(confidence))
 
 
 def _outcomes(rule: RuleResult, rules: RuleSet, held_out: bool) -> Outcomes | None:

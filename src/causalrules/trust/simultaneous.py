@@ -26,7 +26,7 @@ from causalrules.options import Share, Whole
 from causalrules.search.deadline import Deadline
 from causalrules.search.margins import betas
 from causalrules.trust import repeat
-from causalrules.trust.calibration import n_largest
+from causalrules.trust.calibration import fewest, n_largest
 from causalrules.trust.evidence import Simultaneous, with_evidence
 from causalrules.trust.permutation import flipped_margin
 from causalrules.trust.resample import exchangeable, shuffling
@@ -54,8 +54,7 @@ def simultaneous(
     if n_largest(own, permutations) < 1:
         among = f" for {share:.2g} of all rules" if share < 1 else ""
         raise OptionError(
-            f"permutations = {permutations}: a confidence of {confidence}{among} needs at least "
-            f"{math.ceil(own / (1 - own) - 1e-9)}"
+            f"permutations = {permutations}: a confidence of {confidence}{among} needs at least {fewest(own)}"
         )
     problem, question = repeat.require_problem(rules, "simultaneous"), rules.question
     beta = question.beta

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import type { Graph as Drawing, Rule, RuleView, View } from "../types";
 import { Alerts, Chips } from "./answers";
 import { Balance } from "./balance";
@@ -10,6 +11,7 @@ import { Words } from "./sections";
 import { Strengths } from "./strengths";
 
 interface Props {
+  children?: ComponentChildren;
   rule: Rule;
   said: RuleView;
   view: View;
@@ -20,8 +22,8 @@ const SMALL_GRAPH = 15;
 
 const smallGraph = (drawing: Drawing | null): drawing is Drawing => drawing !== null && drawing.nodes.length <= SMALL_GRAPH;
 
-/** Everything about one rule, in the order in which one asks. */
-export function Card({ rule, said, view, controlled }: Props) {
+/** Everything about one rule, in the order in which one asks; what a page adds comes after the verdict. */
+export function Card({ rule, said, view, controlled, children }: Props) {
   const sensitivity = rule.evidence?.sensitivity;
   const balance = rule.evidence?.balance ?? [];
   return (
@@ -51,6 +53,7 @@ export function Card({ rule, said, view, controlled }: Props) {
         </div>
       </div>
       <Chips evidence={said.evidence} claim={said.claim} />
+      {children}
       {said.sections.map((section) => (
         <section key={section.title}>
           <h3>{section.title}</h3>

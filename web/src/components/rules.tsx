@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { known, number, percent } from "../format";
 import type { Page, Rule, RuleView } from "../types";
@@ -56,10 +57,11 @@ interface Props {
   open: Set<number>;
   onToggle: (place: number, open?: boolean) => void;
   printing: boolean;
+  inCard?: (place: number) => ComponentChildren;
 }
 
 /** The list of rules with a forest plot, linked to effect × coverage; a rule opens to its card. */
-export function Rules({ page: { result, view }, controlled, open, onToggle, printing }: Props) {
+export function Rules({ page: { result, view }, controlled, open, onToggle, printing, inCard }: Props) {
   const [wanted, want] = useState("");
   const [kept, keep] = useState<Record<string, boolean>>({});
   const [[key, order], sort] = useState<[Key, Order]>(["place", "ascending"]);
@@ -212,7 +214,9 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
               {(isOpen || printing) && (
                 <tr class="detail">
                   <td colSpan={tested ? 8 : 7}>
-                    <Card rule={rule} said={said} view={view} controlled={controlled} />
+                    <Card rule={rule} said={said} view={view} controlled={controlled}>
+                      {inCard?.(place)}
+                    </Card>
                   </td>
                 </tr>
               )}

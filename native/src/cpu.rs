@@ -1,0 +1,150 @@
+//! Which vector instructions this machine has. Beside `ffi`, the only module with `unsafe` code: calls into functions that
+//! are compiled for more than every machine has, each of them behind a check or a token that only such a check gives.
+//!
+//! A task is compiled once for each kind of machine, all of what it inlines included, and runs as the best of them.
+
+use crate::bitset::Kernel;
+use crate::lanes::{Lanes, LANES};
+
+/// Something that is worth vector instructions. `run` must be `#[inline(always)]`, and so what it calls.
+pub trait Task {
+    type Answer;
+    fn run(self, vector: impl Vector) -> Self::Answer;
+}
+
+/// What a compiler does not find by itself.
+pub trait Vector: Copy {
+    /// Eight numbers.
+    type Wide: Copy;
+    fn zero(self) -> Self::Wide;
+    /// Adds to each number the bits that a word has in common with one of eight.
+    fn add_common(self, sum: Self::Wide, word: u64, words: &Lanes) -> Self::Wide;
+    fn lanes(self, wide: Self::Wide) -> Lanes;
+}
+
+/// Runs the task with the widest instructions that this machine has.
+#[inline]
+pub fn vectorised<T: Task>(task: T) -> T::Answer {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if x86::has_avx512() {
+            // SAFETY: the instructions have just been found.
+            return unsafe { x86::with_avx512(task) };
+        }
+        if x86::has_avx2() {
+            // SAFETY: the instructions have just been found.
+            return unsafe { x86::with_avx2(task) };
+        }
+    }
+    task.run(Plain)
+}
+
+/// The fastest kernel this machine can run.
+pub fn fastest() -> Kernel {
+    #[cfg(target_arch = "x86_64")]
+    if x86::has_avx2() {
+        use crate::bitset::vector;
+        // SAFETY: the instructions that these functions are compiled for have just been found.
+        return Kernel {
+            count_each: |x, asked, segments| unsafe { vector::count_each(x, asked, segments) },
+            gather: |words, mask, out| unsafe { vector::gather(words, mask, out) },
+        };
+    }
+    Kernel::PLAIN
+}
+
+/// What every machine can do.
+#[derive(Clone, Copy)]
+pub struct Plain;
+
+impl Vector for Plain {
+    type Wide = Lanes;
+
+    #[inline(always)]
+    fn zero(self) -> Lanes {
+        [0; LANES]
+    }
+
+    #[inline(always)]
+    fn add_common(self, mut sum: Lanes, word: u64, words: &Lanes) -> Lanes {
+        for (sum, other) in sum.iter_mut().zip(words) {
+            *sum += u64::from((word & other).count_ones());
+        }
+        sum
+    }
+
+    #[inline(always)]
+    fn lanes(self, wide: Lanes) -> Lanes {
+        wide
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Plain, Task, Vector};
+    use crate::lanes::Lanes;
+    use std::arch::x86_64::{
+        __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_loadu_si512, _mm512_popcnt_epi64,
+        _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_si512,
+    };
+
+    pub fn has_avx512() -> bool {
+        has_avx2()
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vpopcntdq")
+    }
+
+    pub fn has_avx2() -> bool {
+        is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+    }
+
+    #[target_feature(
+        enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,avx2,popcnt,bmi1,bmi2"
+    )]
+    pub fn with_avx512<T: Task>(task: T) -> T::Answer {
+        task.run(Avx512(()))
+    }
+
+    #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
+    pub fn with_avx2<T: Task>(task: T) -> T::Answer {
+        task.run(Plain)
+    }
+
+    /// Exists only inside `with_avx512`.
+    #[derive(Clone, Copy)]
+    struct Avx512(());
+
+    impl Vector for Avx512 {
+        type Wide = __m512i;
+
+        #[inline(always)]
+        fn zero(self) -> __m512i {
+            // SAFETY: whoever has the token runs on a CPU with AVX-512.
+            unsafe { _mm512_setzero_si512() }
+        }
+
+        #[inline(always)]
+        fn add_common(self, sum: __m512i, word: u64, words: &Lanes) -> __m512i {
+            // SAFETY: as above; the reference is to eight numbers.
+            unsafe {
+                let words = _mm512_loadu_si512(words.as_ptr().cast());
+                let common = _mm512_and_si512(_mm512_set1_epi64(word as i64), words);
+                _mm512_add_epi64(sum, _mm512_popcnt_epi64(common))
+            }
+        }
+
+        #[inline(always)]
+        fn lanes(self, wide: __m512i) -> Lanes {
+            let mut lanes = Lanes::default();
+            // SAFETY: as above; there is room for eight numbers.
+            unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), wide) };
+            lanes
+        }
+    }
+}

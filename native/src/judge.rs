@@ -1,0 +1,37 @@
+//! Who decides what is good enough, and takes what is found.
+
+use crate::branch::Branch;
+use crate::estimator::Score;
+
+/// What becomes of a branch, given its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may hold a rule that is wanted now.
+    Enter,
+    /// Not now: it can only tie, or hold rules that are wanted when others are settled.
+    Later,
+    /// It may hold a better rule, but not one so much better that it is worth looking for.
+    LeftOut,
+    /// It holds nothing that is wanted, now or later.
+    Never,
+}
+
+pub trait Judge {
+    /// What becomes of a branch in which nothing exceeds this bound, and no rule has fewer conditions.
+    fn verdict(&self, bound: Score, length: usize) -> Verdict;
+    /// A branch whose bound is below this is not entered.
+    fn goal(&self) -> Score;
+    /// Is the best that a branch can reach a tie with a rule that is known already, and is that rule the only one in the
+    /// branch that reaches it?
+    fn is_known(&self, branch: &Branch) -> bool;
+    /// A rule with its value and counts; it covers at least one row and fails on one.
+    fn offer(&mut self, value: Score, counts: &[u64], conditions: &[u32]);
+    /// Rules below this value are not offered now, but may be wanted later.
+    fn offers_from(&self) -> Score {
+        Score::MIN
+    }
+    /// Rules that cover fewer rows are not wanted, now or later.
+    fn min_rows(&self) -> u64 {
+        0
+    }
+}

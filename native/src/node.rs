@@ -1,0 +1,128 @@
+//! Branches of the search: a rule, and the conditions that it may still take.
+
+use crate::estimator::Score;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// The children of one rule, in the order that decides which of them may still take which conditions:
+/// each may take those that come after it.
+pub struct Family {
+    pub conditions: Vec<u32>,
+    pub order: Vec<u32>,
+    /// The best value among the rule itself and its ancestors, where that matters.
+    pub best: Option<Score>,
+}
+
+/// A rule that is still to be expanded: one child of a family, or the rule of the family itself.
+#[derive(Clone)]
+pub struct Node {
+    pub bound: Score,
+    pub family: Arc<Family>,
+    /// Which child it is; `None` for the root, which is no child.
+    pub child: Option<u32>,
+    /// The fewest and the most rows that a rule below it covers.
+    pub least: u64,
+    pub most: u64,
+    /// The fewest conditions of a rule that it leads to.
+    pub length: usize,
+    /// What has been done already, if it was expanded before and part of it was put off.
+    pub again: Option<Arc<Again>>,
+}
+
+/// What is known of a rule that was expanded before.
+pub struct Again {
+    /// The children that are nodes of their own by now, in the family's order.
+    pub opened: Option<Arc<Family>>,
+    /// Children worth this or more have been offered.
+    pub offered: Score,
+}
+
+impl Node {
+    pub fn root(usable: &[u32]) -> Node {
+        Node {
+            bound: Score::MAX,
+            family: Arc::new(Family {
+                conditions: Vec::new(),
+                order: usable.to_vec(),
+                best: None,
+            }),
+            child: None,
+            least: 0,
+            most: u64::MAX,
+            length: 1,
+            again: None,
+        }
+    }
+
+    /// The same rule with what is left of it: nothing that is worth more than `bound`.
+    pub fn put_off(&self, bound: Score, length: usize, again: Again) -> Node {
+        Node {
+            bound: bound.min(self.bound),
+            length,
+            again: Some(Arc::new(again)),
+            ..self.clone()
+        }
+    }
+
+    /// Children worth this or more have been offered.
+    pub fn offered(&self) -> Score {
+        self.again
+            .as_ref()
+            .map_or(Score::MAX, |again| again.offered)
+    }
+
+    /// The children that are nodes of their own by now.
+    pub fn opened(&self) -> &[u32] {
+        let opened = self.again.as_ref().and_then(|again| again.opened.as_ref());
+        opened.map_or(&[], |family| &family.order)
+    }
+
+    pub fn is_root(&self) -> bool {
+        self.child.is_none()
+    }
+
+    /// Its place in the family's order.
+    pub fn place(&self) -> Option<usize> {
+        self.child.map(|child| child as usize)
+    }
+
+    /// The condition that makes it a child.
+    pub fn last(&self) -> Option<u32> {
+        self.child.map(|child| self.family.order[child as usize])
+    }
+
+    pub fn n_conditions(&self) -> usize {
+        self.family.conditions.len() + usize::from(!self.is_root())
+    }
+
+    pub fn conditions(&self) -> Vec<u32> {
+        let conditions = self.family.conditions.iter().copied();
+        conditions.chain(self.last()).collect()
+    }
+
+    pub fn candidates(&self) -> &[u32] {
+        let first = self.child.map_or(0, |child| child as usize + 1);
+        &self.family.order[first..]
+    }
+}
+
+/// The most promising comes first in the queue: the highest bound, then the shortest rules.
+impl Ord for Node {
+    fn cmp(&self, other: &Node) -> Ordering {
+        (self.bound, other.length).cmp(&(other.bound, self.length))
+    }
+}
+
+impl PartialOrd for Node {
+    fn partial_cmp(&self, other: &Node) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Node {}

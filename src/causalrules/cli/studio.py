@@ -1,0 +1,41 @@
+"""causalrules studio: ask, watch and take away, on a page in the browser."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import webbrowser
+
+import rich_click as click
+
+from causalrules.exceptions import MissingPackageError
+from causalrules.text import printable
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; by default any free one.")
+@click.option("--no-browser", is_flag=True, help="Print the address only.")
+def studio(file: str | None, port: int, no_browser: bool) -> None:
+    """Open the studio: a page on this computer in which to ask, watch the search and take the rules away.
+
+    FILE is a table (CSV, TSV or Parquet, also gzipped), or a workspace (.studio.json) to open again. The workspace is
+    saved beside the table after every change. Ctrl-C ends the studio.
+    """
+    try:
+        from causalrules.studio.server import Server
+    except ImportError as error:
+        raise MissingPackageError(
+            f"the studio needs {error.name}, which is not installed: pip install 'causalrules[studio]'"
+        ) from error
+    server = Server(file, port)
+    # An exception may come while modules are imported, which another thread does too: Python 3.11 may then hang.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: server.stop())
+    with contextlib.closing(server):
+        click.echo(printable(f"The studio is at {server.url}"))
+        click.echo("Ctrl-C ends it.", err=True)
+        if not no_browser:
+            threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
+        server.run()

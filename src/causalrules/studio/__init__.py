@@ -1,0 +1,1 @@
+"""The studio: a local page in which one asks a question, watches the search and takes the rules away."""

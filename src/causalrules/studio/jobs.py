@@ -1,0 +1,139 @@
+"""Work that takes a while, in one thread: one job runs, one may wait, and any can be stopped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from causalrules.exceptions import CausalRulesError
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class Job:
+    """A piece of work.
+
+    Attributes
+    ----------
+    kind, title
+        What it is: "read", "search", "check" or "front", and the same in words.
+    work
+        What to do; it is called with the job, and calls `tell` as it goes on.
+    told
+        The progress so far, as the page shows it.
+    """
+
+    kind: str
+    title: str
+    work: Callable[[Job], None]
+    changed: Callable[[], None] = lambda: None
+    told: dict[str, Any] = field(default_factory=dict)
+    begun: float = 0.0
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def tell(self, **progress: Any) -> None:
+        """Keep the progress and show it; raise a KeyboardInterrupt if the job is to stop, as Ctrl-C would."""
+        self.told = {**self.told, **progress}
+        self.changed()
+        if self.stopping.is_set():
+            raise KeyboardInterrupt
+
+
+class Worker:
+    """The thread that does the jobs, one after the other."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._ready = threading.Condition()
+        self._waiting: Job | None = None
+        self._running: Job | None = None
+        self._error: dict[str, str] | None = None
+        self._closed = False
+        self._thread = threading.Thread(target=self._loop, name="causalrules-studio", daemon=True)
+        self._thread.start()
+
+    def ask(self, job: Job, *, replace: bool = False) -> None:
+        """Do a job next; a job that waits gives way to it, and with `replace` one that runs stops."""
+        job.changed = self._changed
+        with self._ready:
+            self._waiting, self._error = job, None
+            if replace and self._running is not None:
+                self._running.stopping.set()
+            self._ready.notify_all()
+        self._changed()
+
+    def stop(self) -> None:
+        """Stop the job that runs; what it has found is kept. What waits is not done."""
+        with self._ready:
+            self._waiting = None
+            if self._running is not None:
+                self._running.stopping.set()
+        self._changed()
+
+    def skip(self) -> None:
+        """Take back the job that waits."""
+        with self._ready:
+            self._waiting = None
+        self._changed()
+
+    def close(self) -> None:
+        """Stop, and end the thread once its job has ended."""
+        with self._ready:
+            self._closed = True
+            self._ready.notify_all()
+        self.stop()
+        self._thread.join(5)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or waits."""
+        with self._ready:
+            return self._running is not None or self._waiting is not None
+
+    def view(self) -> dict[str, Any]:
+        """Return what the page shows: the job that runs, the one that waits, and the last error."""
+        with self._ready:
+            job, waiting, error = self._running, self._waiting, self._error
+        return {
+            "kind": None if job is None else job.kind,
+            "title": "" if job is None else job.title,
+            "stopping": job is not None and job.stopping.is_set(),
+            "seconds": 0.0 if job is None else round(time.monotonic() - job.begun, 1),
+            "told": {} if job is None else job.told,
+            "waiting": None if waiting is None else waiting.title,
+            "error": error,
+        }
+
+    def _loop(self) -> None:
+        while True:
+            with self._ready:
+                while self._waiting is None and not self._closed:
+                    self._ready.wait()
+                if self._closed:
+                    return
+                job, self._waiting = self._waiting, None
+                assert job is not None, "one waits"
+                self._running, job.begun = job, time.monotonic()
+            error = self._do(job)
+            with self._ready:
+                self._running = None
+                self._error = error
+            self._changed()
+
+    def _do(self, job: Job) -> dict[str, str] | None:
+        self._changed()
+        try:
+            job.work(job)
+        except KeyboardInterrupt:  # stopped before there was anything to keep
+            return {"kind": job.kind, "error": f"{job.title}: stopped before there was a result"}
+        except (CausalRulesError, MemoryError) as error:
+            return {"kind": job.kind, "error": str(error) or "not enough memory"}
+        except Exception:
+            _LOG.exception("the studio could not finish: %s", job.title)
+            return {"kind": job.kind, "error": f"{job.title}: an internal error; the terminal shows it"}
+        return None

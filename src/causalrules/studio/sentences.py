@@ -1,0 +1,131 @@
+"""The strongest sentence that is justified now, and the call and the command that ask the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from causalrules.graph.assumptions import assumptions
+from causalrules.graph.graph import CausalGraph
+from causalrules.report import reproduce
+from causalrules.report import result_words as wording
+from causalrules.report.answers import Answer, answers, claimed, weakest
+from causalrules.report.view import lead_of, short
+from causalrules.result.rules import RuleSet
+from causalrules.text import amount, counted, listed, percent, plain, sentence
+
+__all__ = ["lead_of"]
+
+if TYPE_CHECKING:
+    from causalrules.graph.admissibility import Admissibility
+    from causalrules.language.outcome import Outcome
+    from causalrules.question import Question
+    from causalrules.studio.workspace import Workspace
+
+
+def before_search(workspace: Workspace, n_rows: int, level: str) -> list[str]:
+    """Say what can be said before anything was searched: how often the outcome happens."""
+    if workspace.file is None:
+        return ["Open a table to begin."]
+    if workspace.target is None or not level:
+        return [f"{counted(n_rows, 'row')}. Nothing can be said yet: pick the outcome."]
+    return [level]
+
+
+def level_of(outcome: Outcome, counts: Any, values: Any) -> str:
+    """Say how often an outcome happens, or what the mean of the target is."""
+    n_rows = int(counts.sum())
+    if outcome.is_mean:
+        mean = float((counts * values).sum() / n_rows)
+        return f"The {short(outcome.text, 200)} is {amount(mean)} over {counted(n_rows, 'row')}."
+    happened = int(counts[outcome.satisfied].sum())
+    return f"{short(outcome.text, 200)} in {percent(happened / n_rows)} of {counted(n_rows, 'row')}."
+
+
+def claim_of(workspace: Workspace, verdict: Admissibility | None) -> Answer:
+    """Return what rules on the actionable columns could claim, by what the user has said."""
+    if workspace.actionable and set(workspace.actionable) <= set(workspace.randomised):
+        return claimed("by design")
+    if verdict is None:
+        return _unchecked(workspace)
+    if verdict.status == "unknown" and verdict.identified is not True:
+        return replace(claimed("unchecked"), why="the graph leaves open whether a rule is an effect")
+    return claimed("identified" if verdict or verdict.identified else "not identified")
+
+
+def _unchecked(workspace: Workspace) -> Answer:
+    return replace(claimed("unchecked"), why=f"an association; {_answered(workspace)}")
+
+
+def questions(workspace: Workspace) -> list[dict[str, str]]:
+    """Return the assumptions that acting on a rule makes without a graph, as questions to answer."""
+    if workspace.target is None or not workspace.actionable:
+        return []
+    x, y, z = listed(workspace.actionable, "or"), plain(workspace.target), listed(workspace.control, "or")
+    asked = {
+        "a": f"Is it impossible that {y} influences {x}?",
+        "b": f"Is it impossible that {x} influences {z}?",
+        "c": f"Is it impossible that one of {x} influences another?",
+        "d": f"Is everything that influences {x} and also {y} in the table, among the controls?",
+        "e": f"Is it impossible that {y} influences {z}, directly or indirectly?",
+    }
+    made = assumptions(workspace.target, workspace.actionable, workspace.control)
+    return [
+        {
+            "letter": each[1],
+            "question": asked[each[1]],
+            "assumption": each,
+            "answer": workspace.answers.get(each[1], ""),
+        }
+        for each in made
+    ]
+
+
+def _answered(workspace: Workspace) -> str:
+    """Say what the answers to the five questions allow; they are assumptions, not a check."""
+    asked = questions(workspace)
+    denied = [each["letter"] for each in asked if each["answer"] == "no"]
+    if denied:
+        return f"not an effect, by your answer to ({denied[0]})"
+    if asked and all(each["answer"] == "yes" for each in asked):
+        return "an effect if your answers are right, which nothing has checked"
+    return "acting on it assumes no hidden common cause"
+
+
+def of_rules(rules: RuleSet, lead: int | None) -> list[str]:
+    """Say what the best rule of a result allows to say."""
+    if lead is None:
+        said, _, more = (wording.warning(rules) or "No rule stands out from chance.").partition(": ")
+        return [sentence(said), *([sentence(more)] if more else [])]
+    before, after = wording.headline(rules[lead], rules)
+    conditions = " and ".join(" ".join(each) for each in wording.conditions(rules[lead]))
+    unfinished = not rules.optimal and rules.stopped != "evaluated"
+    return [
+        f"{before} {conditions}, {after}.",
+        *(["The search was not finished: a better rule may exist."] * unfinished),
+    ]
+
+
+def answers_of(rules: RuleSet, lead: int | None, workspace: Workspace) -> list[Answer]:
+    """Return the evidence and the claim of the best rule; none without rules."""
+    if not rules:
+        return []
+    evidence, claim = answers(rules[lead or 0])
+    return [evidence, _unchecked(workspace) if claim.word == "unchecked" and workspace.graph is None else claim]
+
+
+def tone_of(rules: RuleSet, lead: int | None) -> str:
+    """Return the tone of the weaker of the two answers."""
+    return "none" if lead is None else weakest(*answers(rules[lead]))
+
+
+def asked(
+    question: Question, source: str | None, verdict: Admissibility | None, rules: RuleSet | None = None
+) -> dict[str, str]:
+    """Return the call and the command that ask a question; with the evidence of its answer, if that is given."""
+    if rules is None:
+        rules = RuleSet((), question.answered(), False, 0.0, 0.0, "", 0, 0, 0, 0, 0, 0.0)
+        graph = question.graph if isinstance(question.graph, CausalGraph) else None
+        rules = replace(rules, graph=graph, admissibility=verdict)
+    rules = replace(rules, source=source)
+    return {"call": reproduce.call(rules), "command": reproduce.command(rules)}

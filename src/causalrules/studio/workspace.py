@@ -1,0 +1,250 @@
+"""A workspace: all that the user has said and found, saved as one JSON file after every change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from causalrules.exceptions import DataError, FileError, NoSuchFileError, OptionError
+from causalrules.graph.graph import CausalGraph, Edge
+from causalrules.options import Column, Flag, shown
+from causalrules.payload import from_json, to_json
+from causalrules.question import OWN_CONTROLS, Question, default
+from causalrules.question import options as options_of_question
+from causalrules.writing import replace_file
+
+SCHEMA = "causalrules-studio/1"
+SUFFIX = ".studio.json"
+# The options that the page asks for, and those that it folds away.
+FEW = ("k", "max_length", "min_coverage", "time_limit")
+MORE = (
+    "similarity",
+    "estimator",
+    "beta",
+    "error_rate",
+    "max_bins",
+    "control_bins",
+    "adjust",
+    "missing",
+    "redundant",
+    "holdout",
+    "weights",
+    "groups",
+    "seed",
+    "alpha",
+    "n_jobs",
+)
+_KNOWN = dict(options_of_question())
+_LISTS = {"->": "directed", "<->": "bidirected", "--": "unknown"}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A causal graph as it is drawn: its variables and edges, and where each variable stands on the canvas."""
+
+    nodes: tuple[str, ...] = ()
+    directed: tuple[Edge, ...] = ()
+    bidirected: tuple[Edge, ...] = ()
+    unknown: tuple[Edge, ...] = ()
+    latent: tuple[str, ...] = ()
+    places: dict[str, tuple[float, float]] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def of(cls, graph: CausalGraph, places: dict[str, tuple[float, float]] | None = None) -> Drawing:
+        """Return the drawing of a graph; variables without a place get one on the canvas."""
+        kept = {name: at for name, at in (places or {}).items() if name in graph.nodes}
+        latent = tuple(name for name in graph.nodes if name in graph.latent)
+        return cls(graph.nodes, graph.directed, graph.bidirected, graph.unknown, latent, kept)
+
+    def with_edge(self, a: str, b: str, old: str | None, new: str | None) -> Drawing:
+        """Return the drawing with the edge between two variables removed, or with another arrow in its place."""
+        changes: dict[str, Any] = {}
+        if old in _LISTS:
+            ends = [(a, b)] if old == "->" else [(a, b), (b, a)]
+            changes[_LISTS[old]] = tuple(each for each in getattr(self, _LISTS[old]) if each not in ends)
+        if new in _LISTS:
+            changes[_LISTS[new]] = (*changes.get(_LISTS[new], getattr(self, _LISTS[new])), (a, b))
+        return replace(self, **changes)
+
+    @property
+    def graph(self) -> CausalGraph:
+        """The causal graph; a GraphError says why the edges form none."""
+        return CausalGraph(self.nodes, self.directed, self.bidirected, self.unknown, frozenset(self.latent))
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What the user has said, and what was found.
+
+    Attributes
+    ----------
+    file
+        The path of the table, as the user named it; None before one is opened.
+    uploaded
+        Whether the table was uploaded: its copy is gone when the studio ends.
+    na_values
+        Texts that mean missing.
+    target, outcome, direction
+        The outcome: a column, what is wanted of it as text (None: the default), and whether to raise or lower it.
+    actionable, control, randomised, categorical
+        The roles of the columns, and what is known about them.
+    own_controls
+        Whether each rule gets controls of its own by the graph.
+    options
+        The options of the question that differ from their defaults.
+    graph
+        The causal graph, if one was drawn.
+    answers
+        Answers to the assumptions (a) to (e), where there is no graph: "yes", "no" or "unsure".
+    result, front
+        What was found, in the JSON of `RuleSet.to_json`.
+    asked
+        The fingerprint of the question that the result answers.
+    edited
+        Rules that were edited by hand, as text.
+    """
+
+    file: str | None = None
+    uploaded: bool = False
+    na_values: tuple[str, ...] = ()
+    target: str | None = None
+    outcome: str | None = None
+    direction: str = "increase"
+    actionable: tuple[str, ...] = ()
+    control: tuple[str, ...] = ()
+    randomised: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    own_controls: bool = False
+    options: dict[str, Any] = field(default_factory=dict, hash=False)
+    graph: Drawing | None = None
+    answers: dict[str, str] = field(default_factory=dict, hash=False)
+    result: Any = field(default=None, hash=False)
+    front: Any = field(default=None, hash=False)
+    asked: str = ""
+    edited: tuple[str, ...] = ()
+
+    def fingerprint(self) -> str:
+        """Return a digest of what a search depends on; without it, a graph only says what the rules may be called."""
+        others = {
+            "answers",
+            "result",
+            "front",
+            "asked",
+            "edited",
+            "uploaded",
+            *(() if self.own_controls else ("graph",)),
+        }
+        asked = {name: value for name, value in to_json(self).items() if name not in others}
+        asked["actionable"], asked["control"] = sorted(self.actionable), sorted(self.control)
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+    def question(self, **changes: Any) -> Question:
+        """Return the question that is asked; an InputError says what is wrong with it.
+
+        The graph is checked on the page, so rules that it does not allow are searched too, as associations.
+        """
+        if self.target is None:
+            raise OptionError("pick the outcome first: click a column", parameter="target")
+        graph = None if self.graph is None or not self.graph.nodes else self.graph.graph
+        if self.own_controls and graph is None:
+            raise OptionError("'auto' chooses controls by a causal graph: draw one", parameter="control")
+        return Question(
+            self.target,
+            self.outcome,
+            OWN_CONTROLS if self.own_controls else self.control,
+            self.actionable,
+            direction=self.direction,
+            graph=graph,
+            allow_inadmissible=graph is not None,
+            randomised=self.randomised,
+            categorical=self.categorical,
+            na_values=self.na_values,
+            **{**self.options, **changes},
+        )
+
+    def with_option(self, name: str, text: str) -> Workspace:
+        """Return the workspace with an option as the user typed it; empty for its default."""
+        if name not in (*FEW, *MORE):
+            raise OptionError("there is no such option", parameter=name)
+        kind = _KNOWN[name].kind
+        options = {key: value for key, value in self.options.items() if key != name}
+        if text.strip():
+            try:
+                value = (
+                    text == "true" if isinstance(kind, Flag) else kind.read(text if _is_name(name) else text.strip())
+                )
+            except ValueError as error:
+                raise OptionError(str(error), parameter=name, value=shown(text)) from None
+            if name == "holdout" and isinstance(value, str):
+                raise OptionError("give a share such as 0.5", parameter=name, value=shown(text))
+            checked = kind(name, value)
+            if checked != default(name):
+                options[name] = checked
+        return replace(self, options=options)
+
+
+def _is_name(name: str) -> bool:
+    return isinstance(_KNOWN[name].kind, Column)
+
+
+def describe_options() -> list[dict[str, Any]]:
+    """Return what the page must know to ask for the options."""
+    return [
+        {
+            "name": name,
+            "few": name in FEW,
+            "doc": _KNOWN[name].doc,
+            "kind": "flag" if isinstance(_KNOWN[name].kind, Flag) else "column" if _is_name(name) else "text",
+            "words": list(getattr(_KNOWN[name].kind, "words", ()))
+            if name in ("estimator", "adjust", "missing")
+            else [],
+            "default": written(default(name)),
+        }
+        for name in (*FEW, *MORE)
+    ]
+
+
+def written(value: Any) -> str:
+    """Return the value of an option as it is typed."""
+    return "" if value is None else "true" if value is True else "false" if value is False else f"{value}"
+
+
+def write(workspace: Workspace) -> str:
+    """Return the workspace as JSON text."""
+    return json.dumps({"schema": SCHEMA, **to_json(workspace)}, ensure_ascii=False, indent=1)
+
+
+def save(workspace: Workspace, path: Path) -> None:
+    """Write the workspace to its file, atomically."""
+    replace_file(path, write(workspace) + "\n", "workspace to")
+
+
+def read(text: str | bytes, name: str) -> Workspace:
+    """Read a workspace from its JSON text; a DataError names the file and what does not fit."""
+    try:
+        payload = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{name!r} is not a workspace of the studio: {error}") from None
+    if not isinstance(payload, dict) or payload.get("schema") != SCHEMA:
+        raise DataError(f"{name!r} is not a workspace of the studio: its schema is not {SCHEMA!r}")
+    try:
+        workspace: Workspace = from_json(Workspace, payload, "workspace")
+        if workspace.graph is not None:
+            workspace.graph.graph  # noqa: B018 -- a graph that is none is an error of the file
+    except DataError as error:
+        raise DataError(f"{name!r}: {error}") from None
+    options = {key: value for key, value in workspace.options.items() if key in (*FEW, *MORE)}
+    return replace(workspace, options=options)
+
+
+def load(path: Path) -> Workspace:
+    """Read a workspace from its file."""
+    try:
+        return read(path.read_bytes(), path.name)
+    except FileNotFoundError:
+        raise NoSuchFileError(f"no workspace {str(path)!r}") from None
+    except OSError as error:
+        raise FileError(f"cannot read the workspace {str(path)!r}: {error.strerror}") from error

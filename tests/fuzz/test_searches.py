@@ -1,0 +1,199 @@
+"""Whole searches against the brute force, over all combinations of what the core can be asked.
+
+Without hypothesis, and so many times faster: `python tests/fuzz/test_searches.py SECONDS [SEED]` goes on with new
+seeds, says how many problems there were, and prints the seed of each that differs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import oracle
+from causalrules.search import core
+from coded import CodedTable, agree, in_parts, pack, possible
+
+TIED = 1e-9
+
+
+def drawn_table(random: Random) -> CodedTable:
+    n = random.randint(2, random.choice([8, 16, 30]))
+    n_levels, n_strata = random.choice([2, 2, 2, 3, 5]), random.choice([1, 1, 2, 3, 6])
+    levels = [level / (n_levels - 1) for level in range(n_levels)]
+    columns, conditions = [], []
+    for index in range(random.choice([1, 2, 3, 3, 4, 5])):
+        largest, least = random.choice([1, 1, 2, 3]), random.choice([-1, 0, 0])
+        if random.random() < 0.3:  # holds on most rows, so that branches have cores
+            columns.append([random.choice([least, 1, 1, 1]) for _ in range(n)])
+        else:
+            columns.append([random.randint(least, largest) for _ in range(n)])
+        conditions += [(index, code, code) for code in range(largest + 1)]
+        conditions += [(index, 0, code) for code in range(largest) if random.random() < 0.3]
+        conditions += [(index, code, 2**31 - 1) for code in range(1, largest + 1) if random.random() < 0.3]
+    compared = random.choice(["all", "all", "all", "unknown", "reference"])
+    is_reference = compared == "reference"
+    code = random.randint(0, 2)
+    table = oracle.Coded(
+        strata=[random.randrange(n_strata) for _ in range(n)],
+        target=[random.choice(levels) for _ in range(n)],
+        columns=columns,
+        conditions=conditions,
+        weights=[random.randint(0, 3) for _ in range(n)] if random.random() < 0.2 else [1] * n,
+        unknown=compared == "unknown",
+        reference=frozenset(i for i in range(n) if random.random() < 0.4) if is_reference else None,
+        codes=(random.randrange(len(columns)), code, code) if is_reference else None,
+    )
+    return table, levels, n_strata
+
+
+def drawn_question(random: Random) -> dict[str, Any]:
+    by_length = sorted(random.choice([0.0, 0.1, 1.0, 2.0, 5.0]) for _ in range(random.randint(1, 4)))
+    return {
+        "estimator": random.choice(["pooled", "pooled", "reliable", "reliable", "plugin", "association", "wracc"]),
+        "beta": random.choice([0.0, 0.5, 1.0, 2.0, 5.0, by_length, by_length]),
+        "k": random.choice([1, 1, 2, 3, 5, 10, 50]),
+        "max_length": random.choice([None, None, 1, 2, 3, 4]),
+        "min_rows": random.choice([0, 0, 0, 2, 5]),
+        "redundant": random.random() < 0.7,
+        "margin_scale": random.choice([1.0, 1.0, 0.5, 2.0]),
+        # With a floor the search does without its quick look for good rules, which hides what it leaves out.
+        "floor": random.choice([-float("inf"), -100.0, -100.0, 0.0123]),
+    }
+
+
+def every_rule(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule]:
+    """Every rule that the question allows, best first."""
+    table, _, n_strata = coded
+    about_rules = {name: question[name] for name in ("estimator", "beta", "max_length", "margin_scale")}
+    rules = oracle.coded_rules(table, n_strata=n_strata, **about_rules)
+    about_list = {name: question[name] for name in ("min_rows", "redundant")}
+    kept = oracle.coded_top_k(table, rules, k=len(rules), **about_list)
+    return [rule for rule in kept if rule.value >= question["floor"]]
+
+
+def rules_on(coded: CodedTable, question: dict[str, Any], sets: list[frozenset[int]]) -> list[oracle.CodedRule]:
+    """Every rule on exactly one of these sets of columns, best first; rows count by their first description."""
+    table, _, n_strata = coded
+    everything = table.everything
+    sides = [table.sets(condition) for condition in table.conditions]
+    usable = [i for i, side in enumerate(sides) if side[0] and side != (everything, everything)]
+    longest = question["max_length"] or len(usable)
+    best: dict[Any, oracle.CodedRule] = {}
+    for length in range(1, longest + 1):
+        for conditions in itertools.combinations(usable, length):
+            if frozenset(table.conditions[i][0] for i in conditions) not in sets:
+                continue
+            covered, possible = (frozenset.intersection(*(sides[i][side] for i in conditions)) for side in (0, 1))
+            failing = everything - possible
+            if not covered or not failing or (covered, possible) in best:
+                continue
+            each = range(n_strata)
+            strata = [oracle.Sides(*(table.values(rows, z) for rows in (everything, covered, failing))) for z in each]
+            value = oracle.score(question["estimator"], strata, question["beta"], length, question["margin_scale"])
+            best[covered, possible] = oracle.CodedRule(value, conditions, covered, possible)
+    kept = oracle.coded_top_k(table, list(best.values()), k=len(best), min_rows=question["min_rows"])
+    return [rule for rule in kept if rule.value >= question["floor"]]
+
+
+def searched(random: Random, packed: core.Packed, question: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """The last status and the rules; the search may be saved and gone on with, in steps of any length."""
+    search, threads = packed.search(**question), random.choice([1, 1, 1, 2])
+    is_saved, seconds = random.random() < 0.15, random.choice([10.0, 10.0, 0.0, 1e-5, 1e-4])
+    for attempt in range(1, 2000):
+        status = search.step(seconds * attempt, threads)
+        if status.done:
+            return status, search.rules()
+        if is_saved:
+            saved = search.save()
+            search = packed.search(**question)
+            search.restore(saved)
+        seconds = max(seconds, 1e-5)
+    raise AssertionError("the search does not end")
+
+
+def check(seed: int) -> None:
+    random = Random(seed)
+    coded = drawn_table(random)
+    question = possible(drawn_question(random), coded[1])
+    offered = None
+    if random.random() < 0.1:
+        columns = range(len(coded[0].columns))
+        every = [frozenset(each) for size in (1, 2, 3) for each in itertools.combinations(columns, size)]
+        offered = random.sample(every, random.randint(1, len(every)))
+        question |= {"max_length": question["max_length"] or random.choice([2, 3]), "redundant": True}
+        rules = rules_on(coded, question, offered)
+    else:
+        rules = every_rule(coded, question)
+    kind = random.choice(["any"] * 6 + ["different"] * 4 + ["wider", "near", "alpha", "alpha"])
+    similarity = random.choice([0.2, 0.25, 1 / 3, 0.5, 0.6, 2 / 3, 0.8, 1.0])
+    expected = rules[: question["k"]]
+    alpha = 1.0
+    if kind == "different":
+        leaders = rules[1::2][: random.choice([0, 0, 1, 2])]
+        expected = oracle.coded_different(coded[0], rules, k=question["k"], similarity=similarity, leaders=leaders)
+        question |= {"wanted": kind, "similarity": similarity, "leaders": [rule.conditions for rule in leaders]}
+    elif kind == "wider":
+        question |= {"k": 1000, "wanted": kind}
+        expected = oracle.coded_front(coded[0], rules)
+    elif kind == "near":
+        if not rules:
+            return
+        leader, *others = random.choices(rules, k=random.randint(1, 3))
+        expected = oracle.coded_near(coded[0], rules, leader, others, k=question["k"], similarity=similarity)
+        leaders = [leader, *others]
+        question |= {"wanted": kind, "similarity": similarity, "leaders": [rule.conditions for rule in leaders]}
+    elif kind == "alpha":
+        alpha = random.choice([0.3, 0.7, 0.9, 0.95, 0.99])
+        question |= {"alpha": alpha}
+    is_remote = random.random() < 0.1
+    packed: core.Packed = in_parts(coded, random.randint(1, 3)) if is_remote else pack(coded)
+    packed.offered = None if offered is None else [sorted(each) for each in offered]
+    status, found = searched(random, packed, question)
+    kth = -float("inf") if status.kth is None else status.kth
+    if alpha < 1 and status.unexplored is not None and status.unexplored > kth:
+        values = [value for value, _ in found]
+        missed = [rule.value for rule in rules if rule.conditions not in {conditions for _, conditions in found}]
+        # Compared with the k-th value, or with the floor where there are fewer rules.
+        kth = max(kth, question["floor"]) if len(found) < question["k"] else kth
+        assert values == sorted(values, reverse=True)
+        assert max(missed, default=-9.0) <= max(status.unexplored, kth) + TIED
+        assert all(alpha * value <= kth + TIED or value <= kth + TIED for value in missed)
+        return
+    agree(found, expected)
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_searches_agree_with_brute_force(part: int, request: pytest.FixtureRequest) -> None:
+    seed = request.config.getoption("--hypothesis-seed")
+    n, first = (60, 0) if seed is None else (2000, Random(str(seed)).randrange(2**40))
+    for place in range(n * part, n * (part + 1)):
+        check(first + place)
+
+
+def main() -> None:
+    end = time.monotonic() + float(sys.argv[1])
+    first = seed = int(sys.argv[2]) if len(sys.argv) > 2 else Random().randrange(2**40)
+    wrong = 0
+    while time.monotonic() < end:
+        try:
+            check(seed)
+        except Exception as error:
+            wrong += 1
+            print(f"seed {seed}: {type(error).__name__} {str(error)[:300]}", flush=True)
+            if wrong > 20:
+                break
+        seed += 1
+    print(f"{seed - first:,} problems from seed {first}, {wrong} differ")
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()

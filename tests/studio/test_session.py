@@ -1,0 +1,285 @@
+"""The studio's state: what commands do to it, and that nothing of it is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import causalrules as cr
+from causalrules.exceptions import DataError, GraphError, InputError, OptionError
+from causalrules.studio import workspace as workspaces
+from causalrules.studio.jobs import Job, Worker
+from causalrules.studio.session import Studio
+from causalrules.studio.workspace import Drawing, Workspace
+from studios import idle, kidney_stones, state, titanic, until
+
+KIDNEY = "size -> treatment -> success; size -> success"
+
+
+@pytest.fixture
+def kidney(tmp_path: Path) -> Iterator[Studio]:
+    """The kidney stones, with their roles."""
+    studio = Studio(str(kidney_stones(tmp_path)))
+    idle(studio)
+    studio.outcome("success")
+    studio.roles([{"name": "size", "role": "control"}])
+    yield studio
+    studio.close()
+
+
+def conditions(text: str) -> list[dict[str, str]]:
+    column, operator, value = text.split(" ")
+    return [{"column": column, "operator": operator, "value": value}]
+
+
+def test_a_search_finds_what_discover_finds(kidney: Studio) -> None:
+    kidney.graph_text(KIDNEY)
+    kidney.search()
+    found = idle(kidney)
+    expected = cr.discover(cr.datasets.kidney_stones(), "success", control="size", graph=KIDNEY)
+    assert kidney.rules is not None
+    assert [rule.text for rule in kidney.rules] == [rule.text for rule in expected]
+    assert [rule.counts for rule in kidney.rules] == [rule.counts for rule in expected]
+    assert found["said"]["answers"][1]["word"] == "identified"
+    assert not found["rules"]["stale"]
+
+
+def test_the_call_and_the_command_ask_the_same(kidney: Studio) -> None:
+    kidney.option("k", "3")
+    kidney.graph_text(KIDNEY)
+    namespace: dict[str, Any] = {}
+    exec(state(kidney)["said"]["call"], namespace)
+    kidney.search()
+    idle(kidney)
+    assert kidney.rules is not None
+    assert [rule.text for rule in namespace["rules"]] == [rule.text for rule in kidney.rules]
+    assert namespace["rules"].question == kidney.rules.question
+    notebook = json.loads(kidney.take("notebook").content)
+    assert "".join(notebook["cells"][1]["source"]) == state(kidney)["said"]["call"]
+
+
+def test_the_graph_is_judged_at_every_edit(kidney: Studio) -> None:
+    def status() -> tuple[str, str]:
+        found = state(kidney)
+        return found["graph"]["verdict"]["status"], found["said"]["answers"][-1]["word"]
+
+    assert status() == ("none", "unchecked")
+    kidney.graph({"nodes": ["size", "treatment", "success"]})
+    assert status() == ("none", "unchecked")  # variables without arrows say nothing
+    kidney.graph_text(KIDNEY)
+    assert status() == ("admissible", "identified")
+    kidney.roles([{"name": "size", "role": None}])
+    assert status() == ("violated", "not identified")
+    (problem,) = state(kidney)["graph"]["verdict"]["problems"]
+    assert problem["fixes"][0]["text"] == "Make size a control"
+    kidney.remedy(problem["fixes"][0]["roles"], [], None)
+    assert status() == ("admissible", "identified")
+    kidney.graph_text(f"{KIDNEY}; treatment -- age")
+    kidney.graph_text(KIDNEY.replace("size -> treatment", "size -- treatment"))
+    (problem,) = state(kidney)["graph"]["verdict"]["problems"]
+    causes = next(fix for fix in problem["fixes"] if fix["text"] == "size causes treatment")
+    kidney.remedy([], causes["edges"], None)
+    assert status() == ("admissible", "identified")
+    with pytest.raises(GraphError, match="cycle"):
+        kidney.graph_text(f"{KIDNEY}; success -> size")
+    assert status() == ("admissible", "identified")  # what was refused changed nothing
+    kidney.graph(None)
+    kidney.mark(["treatment"], "randomised", True)
+    assert status() == ("none", "by design")
+
+
+def test_a_graph_that_is_drawn_later_says_what_rules_that_were_found_may_be_called(kidney: Studio) -> None:
+    kidney.search()
+    assert idle(kidney)["said"]["answers"][1]["word"] == "unchecked"
+    kidney.graph_text(KIDNEY)
+    found = state(kidney)
+    assert found["said"]["answers"][1]["word"] == "identified"
+    assert found["rules"]["page"]["view"]["rules"][0]["claim"]["word"] == "identified"
+    assert not found["rules"]["stale"]
+    kidney.roles([{"name": "size", "role": None}])  # another question
+    assert state(kidney)["rules"]["stale"]
+
+
+def test_suggestions_and_own_controls_follow_the_graph(kidney: Studio) -> None:
+    kidney.graph_text(KIDNEY)
+    found = kidney.suggest()
+    assert (found["actionable"], found["control"]) == (["treatment"], ["size"])
+    kidney.own_controls(True)
+    assert state(kidney)["graph"]["verdict"]["status"] == "admissible"
+    kidney.search()
+    assert idle(kidney)["job"]["error"] is None
+    assert kidney.rules is not None
+    assert kidney.rules.question.controls == ("size",)
+
+
+def test_edited_rules_are_measured_as_evaluate_does(kidney: Studio) -> None:
+    kidney.search()
+    idle(kidney)
+    assert kidney.rules is not None
+    measured = kidney.measure([conditions("treatment = B"), conditions("treatment = A")], None)
+    beta = kidney.rules.question.beta
+    expected = cr.evaluate(cr.datasets.kidney_stones(), "treatment = B", "success", control="size", beta=beta)
+    rule = measured["result"]["rules"][0]
+    assert rule["effect"] == expected[0].effect
+    assert rule["reliable_effect"] == expected[0].reliable_effect
+    assert measured["shared"] == {"both": 0, "one": 350, "other": 350, "share": 0.0}
+    kidney.keep(conditions("treatment = B"))
+    kidney.keep(conditions("treatment = B"))
+    assert [rule["text"] for rule in state(kidney)["rules"]["edited"]["view"]["rules"]] == ["treatment = B"]
+    kidney.drop(0)
+    assert state(kidney)["rules"]["edited"] is None
+    with pytest.raises(InputError, match="at least one condition"):
+        kidney.measure([[]], None)
+
+
+def test_what_is_left_of_an_effect_reaches_zero_at_gamma(kidney: Studio) -> None:
+    kidney.search()
+    idle(kidney)
+    found = kidney.robust(0)
+    left = dict(zip(found["strengths"], found["left"], strict=True))
+    assert left[1.0] == pytest.approx(found["effect"])
+    assert all((value > 0) == (gamma < found["gamma"]) for gamma, value in left.items())
+    assert [each["control"] for each in found["landmarks"]] == ["size"]
+
+
+def test_checks_are_run_on_demand_and_kept(kidney: Studio) -> None:
+    kidney.search()
+    idle(kidney)
+    for name in ("confounding", "overlap", "held-out"):
+        kidney.check(name)
+        assert name in idle(kidney)["rules"]["checked"]
+    assert set(idle(kidney)["rules"]["checked"]) == {"confounding", "overlap", "held-out"}
+    with pytest.raises(InputError, match="no check 'nothing'"):
+        kidney.check("nothing")
+
+
+def test_a_workspace_opens_again_as_it_was_left(tmp_path: Path) -> None:
+    first = Studio(str(titanic(tmp_path)))
+    idle(first)
+    first.outcome("survived", "1", "decrease")
+    first.roles([{"name": "sex", "role": "control"}])
+    first.mark(["class"], "categorical", True)
+    first.option("max_length", "2")
+    first.option("min_coverage", "0.1")
+    first.answer("a", "yes")
+    first.graph_text("class -> survived; sex -> survived; u -> sex; u [latent]")
+    first.search()
+    idle(first)
+    first.check("confounding")
+    idle(first)
+    first.keep(conditions("age <= 30"))
+    before = idle(first)
+    first.close()
+    second = Studio(str(tmp_path / "titanic.csv"))  # finds the workspace beside it
+    after = idle(second)
+    second.close()
+    for section in ("question", "graph", "said"):
+        assert after[section] == before[section]
+    assert after["rules"]["page"]["result"] == before["rules"]["page"]["result"]
+    assert after["rules"]["edited"] == before["rules"]["edited"]
+    assert (after["table"]["resumed"], after["rules"]["rows"]) == (True, False)
+    # The same file elsewhere, with its table beside it.
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    taken = elsewhere / "mine.studio.json"
+    taken.write_text(
+        workspaces.write(replace(workspaces.load(tmp_path / "titanic.studio.json"), file="titanic.csv")),
+        encoding="utf-8",
+    )
+    shutil.copy(tmp_path / "titanic.csv", elsewhere)
+    third = Studio(str(taken))
+    assert idle(third)["question"] == before["question"]
+    third.forget()
+    assert state(third)["question"]["target"] is None
+    third.close()
+
+
+def test_a_file_that_is_no_workspace_is_refused_by_name() -> None:
+    for text in ("", "[]", "{}", '{"schema": "causalrules-studio/1", "actionable": 3}', '{"schema": "other"}'):
+        with pytest.raises(DataError, match=r"'w\.studio\.json'"):
+            workspaces.read(text, "w.studio.json")
+    cyclic = workspaces.write(Workspace(graph=Drawing(("a", "b"), (("a", "b"), ("b", "a")))))
+    with pytest.raises(InputError, match="cycle"):
+        workspaces.read(cyclic, "w.studio.json")
+
+
+def test_options_are_read_as_on_the_command_line() -> None:
+    asked = Workspace(target="y", actionable=("x",)).with_option("max_length", "none").with_option("redundant", "false")
+    assert asked.options == {"max_length": None, "redundant": False}
+    assert asked.with_option("max_length", "").options == {"redundant": False}
+    for name, text in (("k", "many"), ("k", "0"), ("error_rate", "2"), ("holdout", "/etc/passwd"), ("graph", "x")):
+        with pytest.raises(OptionError):
+            asked.with_option(name, text)
+
+
+def test_an_outcome_by_mean_or_threshold(tmp_path: Path) -> None:
+    studio = Studio(str(titanic(tmp_path)))
+    idle(studio)
+    studio.outcome("fare")
+    assert state(studio)["question"]["level"].startswith("The mean of fare is 32.2")
+    studio.outcome("fare", ">= 50")
+    assert state(studio)["question"]["level"] == "fare ≥ 50 in 18.1 % of 891 rows."
+    studio.outcome("fare", ">= fifty")
+    assert "cannot be compared" in state(studio)["question"]["error"]
+    studio.outcome("sex")
+    assert "which value of 'sex'" in state(studio)["question"]["error"]
+    # The former outcome is actionable again.
+    assert "fare" in state(studio)["question"]["actionable"]
+    studio.missing(["0"])
+    assert next(each for each in idle(studio)["table"]["columns"] if each["name"] == "survived")["n_missing"] == 549
+    studio.close()
+
+
+def test_columns_that_look_like_codes_or_identifiers_are_pointed_out(tmp_path: Path) -> None:
+    rows = [f"{n},p{n},{(n % 5) * 100},{999 if n % 9 == 0 else n % 7},{n % 2}" for n in range(60)]
+    path = tmp_path / "codes.csv"
+    path.write_text("\n".join(["row,person,region_code,visits,y", *rows]) + "\n")
+    studio = Studio(str(path))
+    found = {each["name"]: each for each in idle(studio)["table"]["columns"]}
+    assert "row number" in found["row"]["left_out"]
+    assert "identifier" in found["person"]["left_out"]
+    assert "codes rather than quantities?" in found["region_code"]["remarks"][0]
+    assert found["visits"]["sentinel"] == "999"
+    studio.outcome("y")
+    assert state(studio)["question"]["actionable"] == ["region_code", "visits"]
+    studio.close()
+
+
+def test_one_job_runs_one_waits_and_another_may_replace_it() -> None:
+    done: list[str] = []
+    begun, go_on = threading.Event(), threading.Event()
+    worker = Worker(lambda: None)
+
+    def long(job: Job) -> None:
+        begun.set()
+        try:
+            while not go_on.wait(0.005):
+                job.tell(step="on")
+            done.append(job.title)
+        except KeyboardInterrupt:
+            done.append(f"{job.title} stopped")
+            raise
+
+    worker.ask(Job("search", "first", long))
+    assert begun.wait(60)
+    worker.ask(Job("search", "second", lambda job: done.append(job.title)))
+    worker.ask(Job("search", "third", lambda job: done.append(job.title)))
+    assert worker.view()["waiting"] == "third"  # the second gave way to it
+    worker.ask(Job("search", "fourth", lambda job: done.append(job.title)), replace=True)
+    until(lambda: not worker.busy)
+    assert done == ["first stopped", "fourth"]
+
+    def wrong(job: Job) -> None:
+        raise InputError("that cannot be")
+
+    worker.ask(Job("check", "fifth", wrong))
+    until(lambda: not worker.busy)
+    assert worker.view()["error"] == {"kind": "check", "error": "that cannot be"}
+    worker.close()

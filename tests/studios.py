@@ -1,0 +1,144 @@
+"""A studio that is served to a real browser, or to bare requests, and what may not go wrong meanwhile."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from causalrules import datasets
+from causalrules.studio.server import Server
+from causalrules.studio.session import Studio
+
+ROOT = Path(__file__).resolve().parents[1]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WITH_BROWSER = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium is installed; apt-get install chromium to test the studio in it"
+)
+WITH_AXE = pytest.mark.skipif(
+    not (ROOT / "web/node_modules/axe-core").is_dir(), reason="axe is not installed; npm ci in web/ to test with it"
+)
+# Generous, because a busy machine is not a failure.
+PATIENCE = 60.0
+
+
+def titanic(folder: Path) -> Path:
+    """A copy of a table that a workspace may be saved beside."""
+    return Path(shutil.copy(Path(datasets.__file__).with_name("titanic.csv"), folder / "titanic.csv"))
+
+
+def kidney_stones(folder: Path) -> Path:
+    path = folder / "kidney.csv"
+    columns = datasets.kidney_stones(library="dict")
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+def slow_table(folder: Path) -> Path:
+    """A table of noise, whose search takes minutes."""
+    draw = np.random.default_rng(0)
+    columns = draw.normal(size=(3000, 40)).round(3)
+    target = draw.integers(0, 2, (3000, 1))
+    names = ",".join([*(f"x{number}" for number in range(40)), "y"])
+    path = folder / "noise.csv"
+    np.savetxt(path, np.hstack([columns, target]), "%g", ",", header=names, comments="")
+    return path
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    """Wait for something to be true, and return it."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.01)
+    return found
+
+
+def state(studio: Studio) -> dict[str, Any]:
+    """All sections of the view."""
+    found: dict[str, Any] = json.loads(studio.sections.since(0)[1])
+    return found
+
+
+def idle(studio: Studio) -> dict[str, Any]:
+    """All sections of the view once nothing is left to do."""
+    until(lambda: not studio.busy)
+    return state(studio)
+
+
+@contextmanager
+def served(path: Path | None, folder: Path) -> Iterator[Server]:
+    """Serve a studio until the end of the block."""
+    server = Server(None if path is None else str(path), folder=folder)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        until(lambda: server.started)
+        yield server
+    finally:
+        server.stop()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+def request(server: Server, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
+    """Send a bare request, with the headers that are given and no others of note."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+    sent = {"Host": f"127.0.0.1:{server.port}", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    content = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection.request(method, path, content, sent)
+    answer = connection.getresponse()
+    text = answer.read(1 << 20).decode("utf-8", "replace")
+    connection.close()
+    return answer.status, text
+
+
+class Browser:
+    """Pages on studios; at the end, nothing may have gone wrong in any of them."""
+
+    def __init__(self, chromium: Any) -> None:
+        self._chromium = chromium
+        self._contexts: list[Any] = []
+        self.trouble: list[str] = []
+
+    def open(self, server: Server, **options: Any) -> Any:
+        """Open a studio's page, and note whatever is not as it should be."""
+        context = self._chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True, **options)
+        self._contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(1000 * PATIENCE)
+        page.on("console", lambda message: self.trouble.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: self.trouble.append(f"dialog: {dialog.message}"))
+        page.on("request", self._note(f"http://127.0.0.1:{server.port}/"))
+        page.goto(server.url)
+        page.locator("nav.rail").wait_for()
+        return page
+
+    def _note(self, origin: str) -> Callable[[Any], None]:
+        def note(sent: Any) -> None:
+            if not sent.url.startswith((origin, "data:,", "blob:")):
+                self.trouble.append(f"request: {sent.url[:200]}")
+
+        return note
+
+    def close(self) -> None:
+        for context in self._contexts:
+            context.close()
+
+
+def violations(page: Any) -> list[str]:
+    """What axe finds wrong, with the first place of each; the page's policy lets no script of ours in otherwise."""
+    page.evaluate((ROOT / "web/node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run().then(found => found.violations.map(each => each.id + ': ' + each.nodes[0].html))")
+    return list(found)
