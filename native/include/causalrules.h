@@ -43,6 +43,7 @@ typedef struct {
                         with the others. */
     double similarity;
     size_t n_leaders; /* rules that come before those to be found: lengths[n_leaders] and their conditions */
+    size_t n_left_out; /* the first of them are not listed: only rules with the same rows are left out (wanted: 1) */
     const size_t *lengths;
     const uint32_t *conditions;
     size_t n_offered; /* 0: rules may be on any columns */

@@ -291,6 +291,7 @@ impl Expander {
             node,
             place,
             best: book.best_so_far(node, counts.own()),
+            is_few: book.are_few(&node.conditions(), candidates),
             conditions: node.conditions(),
             length: node.n_conditions(),
             from: judge.offers_from(),
@@ -318,7 +319,9 @@ impl Expander {
             conditions: step.conditions.clone(),
             best: step.best,
         });
-        place.cores(&family.order, &mut self.cores);
+        if !step.is_few {
+            place.cores(&family.order, &mut self.cores);
+        }
         let found = step.branch(
             &family,
             &children,
@@ -345,6 +348,8 @@ struct Step<'a> {
     best: Option<Score>,
     /// Children below this value are not offered now.
     from: Score,
+    /// Are there so few rules that bounds do not pay?
+    is_few: bool,
     rest: Rest,
     expansion: Expansion,
 }
@@ -410,9 +415,15 @@ impl Step<'_> {
             };
             if self.node.opened().contains(&proposition) {
                 opened.push(child);
-            } else {
-                children.push(child);
+                continue;
             }
+            if self.is_few && !offers_first {
+                self.offer_child(proposition, counts, left);
+            }
+            children.push(child);
+        }
+        if self.is_few {
+            return (children, opened);
         }
         let goal = self.goal();
         let bounds = self.bounds(&children, &vec![0; counts.width]);
@@ -442,6 +453,9 @@ impl Step<'_> {
     }
 
     fn offer_child(&mut self, proposition: u32, counts: &[u64], size: u64) {
+        if !self.book.is_on_offer(&self.conditions, proposition) {
+            return;
+        }
         let value = self.book.value(counts, self.length + 1);
         let is_rule = self.book.is_rule_of(self.book.layout(), counts, size);
         if !is_rule || self.book.is_useless(value, self.best) {
@@ -459,6 +473,9 @@ impl Step<'_> {
     /// Every rule below every child covers the rows that satisfy all candidates. Children that cannot reach far enough for
     /// that drop out of all branches, which may leave more such rows, and so on. Are there such rows?
     fn drop_by_core(&mut self, children: &mut Vec<Child>, opened: &[Child]) -> bool {
+        if self.is_few {
+            return false;
+        }
         loop {
             let all = children.iter().chain(opened);
             let candidates: Vec<u32> = all.map(|child| child.proposition).collect();
@@ -515,9 +532,39 @@ impl Step<'_> {
         losses: &mut Losses,
     ) -> Vec<(Verdict, Node)> {
         let (book, counts, width) = (self.book, self.counts, self.counts.width);
+        let below = self.below();
         let room = book.room_after(self.length + 1);
         let limit = room.filter(|&room| room < children.len());
         losses.clear(limit.unwrap_or(0), width);
+        let leads_on = |index: &usize| {
+            book.can_end(
+                &family.conditions,
+                children[*index].proposition,
+                &family.order[index + 1..],
+            )
+        };
+        let n_branches = n_new.min(children.len() - 1);
+        let branches: Vec<usize> = (0..n_branches).filter(leads_on).collect();
+        let node = |bound, index: usize, least, most| Node {
+            bound,
+            family: family.clone(),
+            child: Some(index as u32),
+            least,
+            most,
+            length: below,
+            again: None,
+        };
+        let n_covered = |counts: &[u64]| book.layout().n_covered(counts);
+        let mut found = Vec::new();
+        if self.is_few {
+            for &index in branches.iter().rev() {
+                let child = &children[index];
+                let most = n_covered(counts.of(child.slot));
+                let verdict = self.judge.verdict(child.bound, below);
+                found.push((verdict, node(child.bound, index, 0, most)));
+            }
+            return found;
+        }
         low.clear();
         low.extend_from_slice(cores);
         for (child, low) in children.iter().zip(low.chunks_mut(width)).rev() {
@@ -526,31 +573,20 @@ impl Step<'_> {
                 losses.add(counts.own(), counts.of(child.slot));
             }
         }
-        let n_branches = n_new.min(children.len() - 1);
-        let limits = children.iter().zip(low.chunks(width)).take(n_branches);
-        let limits = limits.map(|(child, low)| Limits {
-            low,
-            high: counts.of(child.slot),
+        let limits = branches.iter().map(|&index| Limits {
+            low: &low[index * width..(index + 1) * width],
+            high: counts.of(children[index].slot),
         });
         let limits: Vec<Limits> = limits.collect();
-        let bounds = book.bounds(&limits, self.below(), self.goal());
-        let mut found = Vec::new();
-        for (index, (bound, limits)) in bounds.into_iter().zip(limits).enumerate().rev() {
+        let bounds = book.bounds(&limits, below, self.goal());
+        for ((bound, limits), &index) in bounds.into_iter().zip(limits).zip(&branches).rev() {
             let child = &children[index];
             let bound = bound.map(|bound| bound.min(child.bound));
             let core = &cores[index * width..(index + 1) * width];
             let (verdict, bound) = self.verdict(bound, core, child, family, index);
             if matches!(verdict, Verdict::Enter | Verdict::Later) {
-                let node = Node {
-                    bound,
-                    family: family.clone(),
-                    child: Some(index as u32),
-                    least: book.layout().n_covered(limits.low),
-                    most: book.layout().n_covered(limits.high),
-                    length: self.below(),
-                    again: None,
-                };
-                found.push((verdict, node));
+                let (least, most) = (n_covered(limits.low), n_covered(limits.high));
+                found.push((verdict, node(bound, index, least, most)));
             }
         }
         found

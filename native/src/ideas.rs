@@ -121,6 +121,7 @@ impl Ideas {
             Arc::make_mut(&mut self.leaders).push(Leader {
                 conditions: rule.conditions,
                 n_covered: rule.n_covered,
+                is_left_out: false,
             });
         }
         self.pool = seen.into();
@@ -165,6 +166,7 @@ impl Ideas {
         Arc::make_mut(&mut self.leaders).push(Leader {
             conditions: description.clone(),
             n_covered: rule.n_covered,
+            is_left_out: false,
         });
         self.found.push((rule.value, description));
         Some(rule.value)
@@ -269,6 +271,7 @@ impl Ideas {
             leaders.push(Leader {
                 conditions: rule.conditions.clone(),
                 n_covered: rule.n_covered,
+                is_left_out: false,
             });
             listed.push((rule.value, self.describe(rule, rows, usable), counts));
         }

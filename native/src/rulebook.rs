@@ -99,18 +99,21 @@ impl Rulebook {
     pub fn may_follow<'a>(&'a self, node: &Node) -> impl Fn(u32) -> bool + 'a {
         let propositions = self.rows.propositions();
         let last = node.last().map(|last| &propositions[last as usize]);
-        let above = self.offered.as_ref().map(|offered| {
-            let above = offered.above(offered.columns(&node.conditions()));
-            (offered, above)
-        });
+        let room = self
+            .room_after(node.n_conditions() + 1)
+            .unwrap_or(usize::MAX);
+        let sets = self
+            .offered
+            .as_ref()
+            .map(|offered| (offered, offered.columns(&node.conditions())));
         move |candidate: u32| {
             let this = &propositions[candidate as usize];
             let is_needless = last.is_some_and(|last| {
                 this.excludes(last) || last.implies(this) || this.implies(last)
             });
-            let is_offered = above
+            let is_offered = sets
                 .as_ref()
-                .is_none_or(|(offered, above)| offered.is_on(candidate, *above));
+                .is_none_or(|(offered, columns)| offered.leads_on(*columns, candidate, room));
             !is_needless && is_offered
         }
     }
@@ -129,6 +132,27 @@ impl Rulebook {
         self.offered
             .as_ref()
             .is_none_or(|offered| offered.is_on(proposition, offered.columns(conditions)))
+    }
+
+    /// Are there so few rules below one with these conditions that bounds do not pay?
+    pub fn are_few(&self, conditions: &[u32], candidates: &[u32]) -> bool {
+        let offered = self.offered.as_ref();
+        offered.is_some_and(|offered| offered.are_few(offered.columns(conditions), candidates))
+    }
+
+    /// May a rule be shown that has these conditions and one more?
+    pub fn is_on_offer(&self, conditions: &[u32], proposition: u32) -> bool {
+        let offered = self.offered.as_ref();
+        offered.is_none_or(|offered| offered.has_with(offered.columns(conditions), proposition))
+    }
+
+    /// Can a rule of these conditions and another become one that may be shown, by some of these candidates?
+    pub fn can_end(&self, conditions: &[u32], proposition: u32, candidates: &[u32]) -> bool {
+        let room = self.room_after(conditions.len() + 1).unwrap_or(usize::MAX);
+        self.offered.as_ref().is_none_or(|offered| {
+            let columns = offered.columns(conditions) | offered.columns(&[proposition]);
+            offered.can_end(columns, candidates, room)
+        })
     }
 
     /// The best value among a rule and its ancestors, where that matters.

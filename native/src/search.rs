@@ -49,6 +49,8 @@ pub struct Options {
     pub wanted: Wanted,
     /// Rules that are listed already, as conditions: those found are compared with them too.
     pub leaders: Vec<Vec<u32>>,
+    /// The first so many of them are not listed: rules with the same rows are left out, and others do not mind them.
+    pub n_left_out: usize,
 }
 
 impl Options {
@@ -152,13 +154,16 @@ impl Search {
         let n_covered = covered(&*rows, options.leaders.clone());
         let leaders = options.leaders.iter().cloned().zip(n_covered);
         let leaders: Vec<Leader> = leaders
-            .map(|(conditions, n_covered)| Leader {
+            .enumerate()
+            .map(|(index, (conditions, n_covered))| Leader {
                 conditions,
                 n_covered,
+                is_left_out: index < options.n_left_out,
             })
             .collect();
         let least_rows = options.wanted.min_rows(&leaders);
-        let floor = match one_by_one && !leaders.is_empty() {
+        let is_first = leaders.iter().all(|leader| leader.is_left_out);
+        let floor = match one_by_one && !is_first {
             true => options.least(),
             false => options.floor,
         };
@@ -173,8 +178,10 @@ impl Search {
             offered: offered.clone(),
         };
         let root = Node::root(&usable);
+        let book_of_all = book(options.irredundant);
+        let is_small = book_of_all.are_few(&[], &usable);
         Search {
-            book: book(options.irredundant),
+            book: book_of_all,
             lenient: options.irredundant.then(|| book(false)),
             queue: Mutex::new(Queue {
                 open: BinaryHeap::from([root]),
@@ -195,8 +202,8 @@ impl Search {
             left_out: Mutex::new(None),
             nodes: AtomicU64::new(0),
             n_open: AtomicUsize::new(0),
-            // With a floor there is something to beat already.
-            ahead: Mutex::new((options.floor == Score::MIN).then(Beam::default)),
+            // With a floor there is something to beat already, and few rules are looked at all.
+            ahead: Mutex::new((options.floor == Score::MIN && !is_small).then(Beam::default)),
             saved: Mutex::new(None),
             options,
         }
@@ -419,7 +426,7 @@ impl Search {
 
     /// Takes the best of the rules seen as the one to beat.
     fn chooses(&self, ideas: &mut Ideas) {
-        let least = match ideas.leaders.is_empty() {
+        let least = match ideas.leaders.iter().all(|leader| leader.is_left_out) {
             true => self.options.floor,
             false => self.options.least(),
         };

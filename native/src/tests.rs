@@ -571,6 +571,7 @@ fn search_rows(
         floor: i64::MIN,
         wanted: Wanted::Any,
         leaders: Vec::new(),
+        n_left_out: 0,
         offered: None,
     };
     let search = Search::new(rows, estimator, options);
@@ -696,6 +697,7 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
                 floor: i64::MIN,
                 wanted: Wanted::Any,
                 leaders: Vec::new(),
+                n_left_out: 0,
                 offered: None,
             };
             Search::new(rows.clone(), estimator, options)
@@ -731,6 +733,7 @@ fn what_is_left_out_is_bounded_at_any_time() {
             floor: i64::MIN,
             wanted: Wanted::Any,
             leaders: Vec::new(),
+            n_left_out: 0,
             offered: None,
         };
         let search = Search::new(Arc::new(Local::new(table.clone())), estimator, options);

@@ -25,7 +25,7 @@ pub fn usable_propositions(rows: &dyn Rows, offered: Option<&Offered>) -> Vec<u3
             continue;
         }
         let column = offered.map_or(0, |offered| offered.columns(&[proposition]));
-        if offered.is_some_and(|offered| !offered.is_on(proposition, offered.above(0))) {
+        if offered.is_some_and(|offered| !offered.leads_on(0, proposition, usize::MAX)) {
             continue;
         }
         match seen.entry((fingerprints[proposition as usize], column)) {

@@ -23,6 +23,18 @@ pub enum Wanted {
 pub struct Leader {
     pub conditions: Vec<u32>,
     pub n_covered: u64,
+    /// Not listed, but left out: nothing resembles it but the same rows.
+    pub is_left_out: bool,
+}
+
+impl Leader {
+    /// What a rule must share with it to resemble it.
+    fn share(&self, similarity: f64) -> f64 {
+        match self.is_left_out {
+            true => 1.0,
+            false => similarity,
+        }
+    }
 }
 
 /// A branch, as far as its rows are concerned.
@@ -119,7 +131,7 @@ fn shares(
         for leader in leaders {
             // Sets of very different sizes are never similar.
             let (small, large) = (n.min(leader.n_covered), n.max(leader.n_covered));
-            if share(small, large) >= similarity {
+            if share(small, large) >= leader.share(similarity) {
                 pairs.push((index, leader));
             }
         }
@@ -131,7 +143,7 @@ fn shares(
     let mut shares = vec![Vec::new(); rules.len()];
     for ((index, leader), shared) in pairs.into_iter().zip(shared) {
         let share = share(shared, rules[index].0 + leader.n_covered - shared);
-        if share >= similarity {
+        if share >= leader.share(similarity) {
             shares[index].push(share);
         }
     }
@@ -149,9 +161,9 @@ fn are_similar(
     let mut asked = Vec::new();
     for (index, branch) in branches.iter().enumerate() {
         for leader in leaders {
-            let n = leader.n_covered;
+            let (n, similarity) = (leader.n_covered, leader.share(similarity));
             if share(branch.least.min(n), branch.most.max(n)) >= similarity {
-                pairs.push((index, n));
+                pairs.push((index, n, similarity));
                 let own = both(&leader.conditions, branch.conditions);
                 asked.push(both(&own, branch.candidates));
                 asked.push(own);
@@ -160,7 +172,7 @@ fn are_similar(
     }
     let shared = covered(rows, asked);
     let mut similar = vec![false; branches.len()];
-    for ((index, n), shared) in pairs.into_iter().zip(shared.chunks(2)) {
+    for ((index, n, similarity), shared) in pairs.into_iter().zip(shared.chunks(2)) {
         // At least the core's rows are shared, and all but those that the leader does not have.
         let outside = branches[index].most - shared[1];
         let least = shared[0].max(branches[index].least.saturating_sub(outside));

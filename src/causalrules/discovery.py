@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -14,31 +14,28 @@ from typing import TYPE_CHECKING, Any
 from causalrules import __version__, estimators
 from causalrules.data.columns import code_type
 from causalrules.data.reading import is_dask, read
-from causalrules.exceptions import InadmissibleError, OptionError, RoleError
-from causalrules.language.outcome import resolve_outcome
+from causalrules.exceptions import InadmissibleError, RoleError
 from causalrules.language.propositions import describe
 from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
 from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
-from causalrules.result.rule import RuleResult, parts_results, rule_results
+from causalrules.result.rule import RuleResult, rule_results
 from causalrules.result.rules import RuleSet
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
 from causalrules.search.margins import beta_of_rules, betas
 from causalrules.search.nearest import nearest, ratio_of
-from causalrules.search.problem import Problem, controls_of, prepare
+from causalrules.search.problem import Problem, prepare
 from causalrules.search.progress import search_bar, watching
 from causalrules.text import points
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
-    from causalrules.graph.adjustment import Adjustments
     from causalrules.graph.admissibility import Admissibility
     from causalrules.graph.graph import CausalGraph
     from causalrules.language.language import Language
     from causalrules.language.propositions import Proposition
-    from causalrules.search.core import Packed
     from causalrules.search.parts import Parts
     from causalrules.trust.evidence import SearchEvidence
     from causalrules.trust.holdout import HeldOut
@@ -83,17 +80,11 @@ def discover(data: Any, question: Question) -> RuleSet:
     roles = _roles(table, question, graph)
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
-    if admissibility is not None and admissibility.adjustments is not None:
-        parts = _parts(table, roles, question, admissibility.adjustments)
-        if len(parts.problems) > 1 or parts.language.offered is not None:
-            return _discover_parts(data, parts, question, deadline, admissibility, graph)
-        roles = parts.problems[0].roles
-    problem = prepare(table, roles, question)
+    problem = _prepared(table, roles, question, admissibility)
     problem, held_out = _hold_out(table, problem, question)
     question, evidence = _with_beta(problem, question, deadline)
-    packed = problem.pack()
-    found = _search(problem, packed, question, deadline)
-    result = _result(data, problem, packed, _answered(question, roles), found)
+    found = _search(problem, question, deadline)
+    result = _result(data, problem, question, found)
     result = replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
     return result if held_out is None else held_out.measure(result)
 
@@ -129,25 +120,17 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     table = _table(data, question, deadline)
     listed = rule if isinstance(rule, list) else [rule]
     named = [parse_rule(each, table) if isinstance(each, str) else tuple(each) for each in listed]
-    columns = sorted({condition.column for conditions in named for condition in conditions})
-    if question.own_controls:
-        raise OptionError("name the columns to adjust for, or let discover() choose them", parameter="control")
-    roles = resolve(
-        table,
-        question.target,
-        question.outcome,
-        question.actions or columns,
-        question.control,
-        question.weights,
-        question.groups,
-    )
+    sets = [sorted({condition.column for condition in conditions}) for conditions in named]
+    actions = question.actions or sorted({column for columns in sets for column in columns})
+    roles = _roles(table, replace(question, actionable=actions), graph)
     check_randomised(table, roles, question.randomised)
-    admissibility = _admitted(table, roles, graph, question)
-    problem = prepare(table, roles, question, language_of(named, table.observed(roles.target, question.weights)))
+    admissibility = _admitted(table, roles, graph, question, sets)
+    language = language_of(named, table.observed(roles.target, question.weights))
+    problem = _prepared(table, roles, question, admissibility, language)
     if question.beta is None and question.estimator == "pooled":
         question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
     question, evidence = _with_beta(problem, question, deadline)
-    result = _measured(data, problem, named, _answered(question, roles))
+    result = _measured(data, problem, named, question)
     return replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
 
 
@@ -172,67 +155,39 @@ def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet
     return replace(result, admissibility=rules.admissibility, graph=rules.graph)
 
 
-def _measured(data: Any, problem: Problem, named: Sequence[tuple[Proposition, ...]], question: Question) -> RuleSet:
+def _measured(
+    data: Any, problem: Problem | Parts, named: Sequence[tuple[Proposition, ...]], question: Question
+) -> RuleSet:
     """Measure rules that are named instead of searched for."""
     number = {condition: index for index, condition in enumerate(problem.language.propositions)}
     rules = tuple((0.0, tuple(number[condition] for condition in conditions)) for conditions in named)
     if question.reference is not None:
         column, _ = question.reference
         for conditions, (_, numbers) in zip(named, rules, strict=True):
-            if not problem.excludes_reference(numbers):
+            if not problem.of(numbers).excludes_reference(numbers):
                 raise RoleError(
                     f"{describe(conditions)!r} does not exclude the reference rows; add a condition on {column!r}",
                     parameter="rule",
                 )
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
     found = search.Found(rules, nothing, optimal=True, stopped="evaluated", history=(nothing,))
-    return _result(data, problem, problem.pack(), question, found)
+    return _result(data, problem, question, found)
 
 
-def _discover_parts(
-    data: Any,
-    parts: Parts,
-    question: Question,
-    deadline: Deadline,
-    admissibility: Admissibility,
-    graph: CausalGraph | None,
-) -> RuleSet:
-    """Search where rules have their own controls."""
-    for name, given in (("holdout", question.holdout), ("beta", question.beta == "calibrated" or None)):
-        if given is not None:
-            remedy = "use rules.cross_fit()" if name == "holdout" else "give a number, or leave it out"
-            raise OptionError(f"not available where rules have different controls; {remedy}", parameter=name)
-    question, _ = _with_beta(parts.problems[0], question, deadline, parts.language)
-    with _watched(question, parts.language) as watch:
-        found = parts.find(question, deadline, watch)
-    rules = parts_results(parts, question, found)
-    first = parts.problems[0]
-    problem = replace(first, notes=tuple(dict.fromkeys(note for each in parts.problems for note in each.notes)))
-    answered = replace(_answered(question, first.roles), control=OWN_CONTROLS)
-    result = _assembled(data, problem, rules, answered, found)
-    n_strata = max(each.strata.n_strata for each in parts.problems)
-    return replace(result, n_strata=n_strata, problem=None, parts=parts, admissibility=admissibility, graph=graph)
-
-
-def _result(data: Any, problem: Problem, packed: Packed, question: Question, found: search.Found) -> RuleSet:
+def _result(data: Any, problem: Problem | Parts, question: Question, found: search.Found) -> RuleSet:
     """Put the rules that were found together with what is proven about them."""
-    return _assembled(data, problem, rule_results(problem, packed, question, found), question, found)
-
-
-def _assembled(
-    data: Any, problem: Problem, rules: tuple[RuleResult, ...], question: Question, found: search.Found
-) -> RuleSet:
+    rules = rule_results(problem, problem.pack(), question, found)
     end = search.end(found, rules)
     return RuleSet(
         rules=rules,
-        question=question,
+        question=_answered(question, problem),
         optimal=found.optimal,
         upper_bound=end.upper_bound,
         gap=end.gap,
         stopped=found.stopped,
         n_rows=problem.n_rows,
         n_dropped=problem.n_dropped,
-        n_strata=problem.strata.n_strata,
+        n_strata=problem.n_strata,
         n_propositions=len(problem.language.propositions),
         nodes=end.nodes,
         seconds=end.seconds,
@@ -241,7 +196,8 @@ def _assembled(
         source=os.path.basename(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None,
         library=problem.library,
         history=(*found.history[:-1], end),
-        problem=problem,
+        problem=problem if isinstance(problem, Problem) else None,
+        parts=None if isinstance(problem, Problem) else problem,
     )
 
 
@@ -291,14 +247,32 @@ def _roles(table: Table, question: Question, graph: CausalGraph | None) -> Roles
     return resolve(table, target, outcome, actionable, control, question.weights, question.groups)
 
 
-def _parts(table: Table, roles: Roles, question: Question, adjustments: Adjustments) -> Parts:
+def _prepared(
+    table: Table,
+    roles: Roles,
+    question: Question,
+    admissibility: Admissibility | None,
+    language: Language | None = None,
+) -> Problem | Parts:
+    """Prepare what is asked, or a problem for each set of controls where rules have their own."""
+    if admissibility is None or admissibility.adjustments is None:
+        return prepare(table, roles, question, language)
     from causalrules.search.parts import prepare_parts
 
-    return prepare_parts(table, roles, question, adjustments)
+    return prepare_parts(table, roles, question, admissibility.adjustments, language)
 
 
-def _admitted(table: Table, roles: Roles, graph: CausalGraph | None, question: Question) -> Admissibility | None:
-    """Check the roles by the graph, and raise an InadmissibleError unless that is allowed."""
+def _admitted(
+    table: Table,
+    roles: Roles,
+    graph: CausalGraph | None,
+    question: Question,
+    sets: Sequence[Sequence[str]] | None = None,
+) -> Admissibility | None:
+    """Check the roles by the graph, and raise an InadmissibleError unless that is allowed.
+
+    `sets` are the columns of each rule, where rules are named; each must then have controls.
+    """
     if graph is None:
         return None
     from causalrules.graph.admissibility import admit_each, check
@@ -309,11 +283,11 @@ def _admitted(table: Table, roles: Roles, graph: CausalGraph | None, question: Q
         from causalrules.search.parts import own_controls
 
         allowed = named(table, question.allowed_control, "allowed_control") or columns
-        found = own_controls(table, roles, graph, question, allowed)
+        found = own_controls(table, roles, graph, question, allowed, sets)
         admitted = admit_each(
             roles.target, roles.actionable, found, [name for name in columns if name not in graph.nodes]
         )
-        if not admitted:
+        if not admitted or (sets is not None and found.left_out):
             raise InadmissibleError(admitted)
         return admitted
     checked = check(graph, target=roles.target, actionable=roles.actionable, control=roles.control, columns=columns)
@@ -322,7 +296,7 @@ def _admitted(table: Table, roles: Roles, graph: CausalGraph | None, question: Q
     return checked
 
 
-def _hold_out(table: Table, problem: Problem, question: Question) -> tuple[Problem, HeldOut | None]:
+def _hold_out(table: Table, problem: Problem | Parts, question: Question) -> tuple[Problem | Parts, HeldOut | None]:
     """Return the rows to search, and the held-out rows, if any."""
     if question.holdout is None:
         return problem, None
@@ -330,22 +304,17 @@ def _hold_out(table: Table, problem: Problem, question: Question) -> tuple[Probl
 
     if is_number(question.holdout):
         return holdout.hold_out(problem, question.holdout, question.seed)
-    if problem.controls is not None:
-        other = read(question.holdout).observed(question.target, question.weights)
-        outcome = resolve_outcome(other, question.target, question.outcome)
-        second = controls_of(other, outcome, problem.roles.control, question)
-        problem = replace(problem, second=second)
-    return problem, holdout.second_table(table, problem, question)
+    return holdout.second_table(table, problem, question)
 
 
 def _with_beta(
-    problem: Problem, question: Question, deadline: Deadline, language: Language | None = None
+    problem: Problem | Parts, question: Question, deadline: Deadline
 ) -> tuple[Question, SearchEvidence | None]:
-    """Return the question with a number for β, and how it was calibrated; `language` has all rules, if others too."""
+    """Return the question with a number for β, and how it was calibrated."""
     if question.beta != "calibrated":
         beta = question.beta if question.confidence is None else estimators.beta_of_confidence(question.confidence)
         if beta is None and question.estimator == "pooled":
-            beta = betas(language or problem.language, question.max_length, question.error_rate)
+            beta = betas(problem.language, question.max_length, question.error_rate)
         return replace(question, beta=DEFAULT_BETA if beta is None else beta, confidence=None), None
     from causalrules.trust.calibration import calibrate
     from causalrules.trust.evidence import SearchEvidence
@@ -372,8 +341,8 @@ def _watched(
     return watching(shown, partial(search_bar, in_words))
 
 
-def _search(problem: Problem, packed: Packed, question: Question, deadline: Deadline) -> search.Found:
-    checkpoint = None
+def _search(problem: Problem | Parts, question: Question, deadline: Deadline) -> search.Found:
+    packed, checkpoint = problem.pack(), None
     if question.checkpoint is not None:
         from causalrules.search.checkpoint import Checkpoint
 
@@ -390,13 +359,16 @@ def _search(problem: Problem, packed: Packed, question: Question, deadline: Dead
     return nearest(partial(ratio_of, packed, problem.comparison, question), question, found, again)
 
 
-def _answered(question: Question, roles: Roles) -> Question:
+def _answered(question: Question, problem: Problem | Parts) -> Question:
     """Return the question as the result keeps it: roles by name, the rest in types that JSON has."""
+    roles = problem.roles
+    cuts: Any = question.cuts
+    if isinstance(cuts, Mapping):  # else it has been answered before
+        cuts = tuple((column, tuple(map(str, points))) for column, points in sorted(cuts.items())) or None
     return question.answered(
         outcome=roles.outcome.text,
-        control=roles.control,
+        control=roles.control if isinstance(problem, Problem) else OWN_CONTROLS,
         actionable=roles.actionable,
         holdout=question.holdout if is_number(question.holdout) else None,
-        cuts=tuple((column, tuple(map(str, points))) for column, points in sorted((question.cuts or {}).items()))
-        or None,
+        cuts=cuts,
     )

@@ -303,15 +303,8 @@ class Question:
             raise OptionError(
                 "it means the same as beta: give one of the two", parameter="confidence", value=shown(self.confidence)
             )
-        if self.own_controls and self.max_length is None:
-            raise OptionError(
-                "control='auto' looks at every set of columns of a rule: limit it", parameter="max_length"
-            )
         if not self.own_controls and self.allowed_control is not None:
             raise OptionError("it limits control='auto', which is not asked for", parameter="allowed_control")
-        for name, given, plain in (("redundant", self.redundant, True), ("checkpoint", self.checkpoint, None)):
-            if self.own_controls and given != plain:
-                raise OptionError("not available with control='auto'", parameter=name, value=shown(given))
         if self.graph is None and self.latent:
             raise OptionError(
                 "these are variables of a graph; give the graph too", parameter="latent", value=shown(self.latent)

@@ -310,14 +310,15 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
             raise DataError("score: no row has a label in y and a weight above zero")
         if not rules:
             return 0.0
-        _, stratum = np.unique(self._problem.strata.index_of(table)[used], return_inverse=True)
+        problem = self._problem.of(self._problem.language.numbers(rules[0].conditions))
+        _, stratum = np.unique(problem.strata.index_of(table)[used], return_inverse=True)
         chosen = (*compared_rows(rules[0], table, rules.question), used)
         covered, failing, everything = (
             estimators.side_of(stratum, target[used], weight[used], rows[used], int(stratum.max()) + 1)
             for rows in chosen
         )
         decrease = rules.question.direction == "decrease"
-        if self._problem.roles.outcome.is_mean:
+        if problem.roles.outcome.is_mean:
             effect = estimators.pooled_effect(covered, failing, everything)
             variance = estimators.pooled_variance(covered, failing, everything)
             return (-effect if decrease else effect) - estimators.pooled_margin(_SCORE_BETA, variance)
@@ -399,8 +400,8 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     @property
     def _problem(self) -> Any:
-        assert self.rules_.problem is not None, "discover() keeps the problem"
-        return self.rules_.problem
+        assert self.rules_.searched is not None, "discover() keeps the problem"
+        return self.rules_.searched
 
     @property
     def _has_output_container(self) -> bool:

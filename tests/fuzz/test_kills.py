@@ -8,15 +8,18 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hostile import LONG, examples
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
+# Every column but the first has its causes among those before it: dozens of sets of controls.
+GRAPH = [[f"x{i}", f"x{i + step}"] for i in range(9) for step in (1, 3) if i + step < 9]
+GRAPH += [["z", f"x{i}"] for i in range(0, 9, 2)] + [[cause, y] for cause in ("x0", "x1", "x4", "z") for y in "ym"]
 QUESTIONS: dict[str, dict[str, Any]] = {
     "pooled": {"target": "y", "similarity": None},
     "numeric target": {"target": "m", "similarity": None},
@@ -24,10 +27,20 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "different rules, numeric target": {"target": "m"},
     "with controls": {"target": "y", "control": ["z"], "adjust": "strata", "estimator": "reliable", "similarity": None},
     "mean with controls": {"target": "m", "control": ["z"], "adjust": "strata", "direction": "decrease"},
+    "own controls": {"target": "y", "control": "auto", "graph": GRAPH, "adjust": "strata", "similarity": None},
+    "own controls, different rules": {"target": "y", "control": "auto", "graph": GRAPH, "adjust": "strata"},
+    "own controls, numeric target": {"target": "m", "control": "auto", "graph": GRAPH, "adjust": "strata"},
+    "own controls, irredundant": {
+        "target": "y",
+        "control": "auto",
+        "graph": GRAPH,
+        "adjust": "strata",
+        "redundant": False,
+    },
     "irredundant": {"target": "y", "redundant": False, "missing": "false", "similarity": None},
 }
 SCRIPT = """
-import json, sys
+import json, sys, time
 import numpy as np
 import causalrules as cr
 from causalrules.search import checkpoint
@@ -40,10 +53,13 @@ good = 0.25 * (table["x0"] >= 5) + 0.25 * (table["x1"] <= 3)
 table |= {"z": rng.integers(0, 3, n), "y": (rng.random(n) < 0.25 + good).astype(int)}
 table["m"] = np.round(20 * good).astype(int) + rng.integers(0, 30, n)
 actionable = [f"x{i}" for i in range(9)]
+print("searching", file=sys.stderr, flush=True)
+begun = time.monotonic()
 rules = cr.discover(table, **question, actionable=actionable, max_length=3, k=20, n_jobs=1, progress=False,
                     checkpoint=sys.argv[2] or None)
 if rules.stopped == "interrupted":
     sys.exit(3)
+print(time.monotonic() - begun, file=sys.stderr)
 print(json.dumps([[rule.text, rule.value.hex(), rule.n_covered, rule.effect.hex()] for rule in rules]))
 """
 
@@ -56,10 +72,32 @@ def start(kind: str, path: Path | str) -> subprocess.Popen[str]:
 @cache
 def expected(kind: str) -> tuple[str, float]:
     """Return the answer of a search that nobody stops, and how long it takes."""
-    begun = time.monotonic()
     answer, said = start(kind, "").communicate()
     assert answer, said
-    return answer, time.monotonic() - begun
+    return answer, float(said.split()[-1])
+
+
+def survives(kind: str, kills: list[tuple[float, str]]) -> list[bool]:
+    """Kill a search at these shares of its time, and compare what it answers in the end; each time, is it saved?"""
+    answer, seconds = expected(kind)
+    saved = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "search.ckpt"
+        for share, number in kills:
+            process = start(kind, path)
+            assert process.stderr is not None
+            while "searching" not in (said := process.stderr.readline()):
+                assert said, "it ended before it began"
+            try:
+                process.wait(share * seconds)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.Signals[number])
+            process.communicate(timeout=60)
+            saved.append(path.exists())
+        found, said = start(kind, path).communicate(timeout=120)
+        assert found == answer, said
+        assert [each.name for each in Path(folder).iterdir()] == ["search.ckpt"]
+    return saved
 
 
 @settings(
@@ -77,17 +115,11 @@ def expected(kind: str) -> tuple[str, float]:
     ),
 )
 def test_a_killed_search_goes_on_to_the_same_answer(kind: str, kills: list[tuple[float, str]]) -> None:
-    answer, seconds = expected(kind)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "search.ckpt"
-        for share, number in kills:
-            process = start(kind, path)
-            try:
-                process.wait(share * seconds)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.Signals[number])
-            process.communicate(timeout=60)
-            event(f"{number}, {'with' if path.exists() else 'without'} a checkpoint")
-        found, said = start(kind, path).communicate(timeout=120)
-        assert found == answer, said
-        assert [each.name for each in Path(folder).iterdir()] == ["search.ckpt"]
+    for (_, number), saved in zip(kills, survives(kind, kills), strict=True):
+        event(f"{number}, {'with' if saved else 'without'} a checkpoint")
+
+
+@pytest.mark.parametrize("kind", [*QUESTIONS] if LONG else ["own controls, different rules"])
+def test_kills_spread_over_the_whole_search_change_nothing(kind: str) -> None:
+    kills = 10 if LONG else 1
+    assert survives(kind, [((number + 0.7) / kills * 0.9, "SIGKILL") for number in range(kills)])[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 from typing import Any
 
 import networkx as nx
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causalrules.exceptions import OptionError
+from causalrules.graph import adjustment
 from causalrules.graph.adjustment import adjustments
 from causalrules.graph.admissibility import Admissibility, check
 from causalrules.graph.backdoor import identify_rule
@@ -66,6 +68,49 @@ def allowed_graphs(graph: CausalGraph) -> list[nx.DiGraph]:
         if nx.is_directed_acyclic_graph(nx.DiGraph(directed)):
             found.append(explicit(CausalGraph(graph.nodes, tuple(directed), tuple(bidirected))))
     return found
+
+
+# What each edge may be.
+MAY_BE: dict[str, list[tuple[str, ...]]] = {
+    "->": [("->",)],
+    "<->": [("<->",)],
+    "--": [("->",), ("<-",), ("<->",)],
+    "o->": [("->",), ("<->",), ("->", "<->")],
+    "o-o": [("->",), ("<-",), ("<->",), ("->", "<->"), ("<-", "<->")],
+}
+
+
+@st.composite
+def drawings(draw: st.DrawFn) -> list[tuple[str, str, str]]:
+    """Edges of every kind between up to five variables, three at most that may be one thing or another."""
+    order = draw(st.permutations((*NAMES[: draw(st.integers(1, 4))], "y")))
+    kinds = ["", "", "->", "->", "<->", "--", "o->", "o-o", "o-o"]
+    edges = [(a, draw(st.sampled_from(kinds)), b) for a, b in itertools.combinations(order, 2)]
+    uncertain = [edge for edge in edges if len(MAY_BE.get(edge[1], "")) > 1][:3]
+    return [edge for edge in edges if edge[1] in ("->", "<->") or edge in uncertain]
+
+
+@settings(max_examples=30, deadline=None)
+@given(drawings())
+def test_controls_are_valid_in_every_graph_that_circles_allow(edges: list[tuple[str, str, str]]) -> None:
+    names = sorted({"y", *(name for a, _, b in edges for name in (a, b))})
+    graph = CausalGraph.read("\n".join(["dag {", *names, *(f"{a} {arrow} {b}" for a, arrow, b in edges), "}"]))
+    assert CausalGraph.read(graph.to_dagitty()) == graph
+    possible = []
+    for chosen in itertools.product(*(MAY_BE[arrow] for _, arrow, _ in edges)):
+        arrows = [(a, each, b) for (a, _, b), kinds in zip(edges, chosen, strict=True) for each in kinds]
+        directed = [(b, a) if arrow == "<-" else (a, b) for a, arrow, b in arrows if arrow != "<->"]
+        if nx.is_directed_acyclic_graph(nx.DiGraph(directed)):
+            both = [(a, b) for a, arrow, b in arrows if arrow == "<->"]
+            possible.append(explicit(CausalGraph(tuple(names), tuple(directed), tuple(both))))
+    for each in adjustments(graph, "y", [name for name in names if name != "y"], max_length=2).sets:
+        others = [name for name in names if name != "y" and name not in each.columns]
+        valid = [
+            control
+            for control in subsets(others)
+            if all(is_valid(one, set(each.columns), set(control)) for one in possible)
+        ]
+        assert each.control in valid if valid else each.control is None, each
 
 
 def subsets(names: list[str]) -> list[tuple[str, ...]]:
@@ -161,6 +206,38 @@ def test_a_set_without_controls_says_which_path_stays_open() -> None:
     # Blocking x <- z -> y by z opens the path through the unobserved causes of z.
     found = adjustments("z -> {x y}; x <-> z; z <-> y", "y", ["x"])
     assert found.sets[0].reason == "whatever blocks the other paths opens x <-> z <-> y"
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 3))
+def test_dense_graphs_give_the_same_controls(seed: int, n_columns: int) -> None:
+    rng = random.Random(seed)
+    names = [f"v{number:02}" for number in range(30)]
+    directed = [pair for pair in itertools.combinations([*names, "y"], 2) if rng.random() < 0.95]
+    bidirected = [(a, b) for a, b in itertools.combinations(names, 2) if rng.random() < 0.02]
+    graph = CausalGraph((*names, "y"), tuple(directed), tuple(bidirected), latent=frozenset(rng.sample(names, 2)))
+    place = {name: number for number, name in enumerate(graph.nodes)}
+    dense, sparse = (adjustment._Drawing(graph, place, "y") for _ in range(2))
+    assert dense.is_dense
+    sparse.is_dense = False
+    x = sum(1 << place[name] for name in rng.sample(names, n_columns))
+    assert dense._moral(x, 0) == sparse._moral(x, 0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_graphs_of_hundreds_of_variables_are_answered_or_refused(share: float) -> None:
+    rng = random.Random(1)
+    names = [f"v{number:03}" for number in range(400)]
+    edges = [pair for pair in itertools.combinations(names, 2) if rng.random() < share] + [*itertools.pairwise(names)]
+    chosen = {"target": names[-1], "actionable": names[200:202]}
+    assert check(edges, **chosen, control="auto")  # type: ignore[arg-type]
+    assert check(edges, **chosen, control=names[190:200]).violations  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="399 actionable columns have 1,050,819,700 sets of up to 4"):
+        check(edges, target=names[-1], actionable=names[:-1], control="auto")
+    assert str(suggest(edges, target=names[-1]))
+    if share:
+        with pytest.raises(OptionError, match=r"793 sets of columns in a graph of 400 variables and .* edges"):
+            check(edges, target=names[-1], actionable=names[200:212], control="auto")
 
 
 def test_of_equally_good_controls_the_name_decides() -> None:

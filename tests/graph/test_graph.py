@@ -90,7 +90,7 @@ def test_dagitty_own_style_is_read() -> None:
         "X -> Y [beta=-.3]\nX <- U -> Y\nX <-> Y\nX -- W\nW o-o Y\n W @-@ U }"
     )
     assert set(graph.directed) == {("X", "Y"), ("U", "X"), ("U", "Y")}
-    assert graph.bidirected == (("X", "Y"),)
+    assert set(graph.bidirected) == {("X", "Y"), ("Y", "W"), ("U", "W")}
     assert set(graph.unknown) == {("X", "W"), ("Y", "W"), ("U", "W")}
     assert graph.latent == {"U"}
 

@@ -78,7 +78,7 @@ def test_pgmpys_graphs_are_known_by_what_they_offer() -> None:
     pag = nx.Graph()
     for a, b, left, right in (("a", "b", "o", ">"), ("c", "b", "-", ">"), ("c", "d", "o", "o"), ("e", "c", ">", "-")):
         pag.add_edge(a, b, marks={a: left, b: right})
-    assert CausalGraph.read(pag) == CausalGraph.read(" a o-> b <- c -- d; c -> e")
+    assert CausalGraph.read(pag) == CausalGraph.read(" a o-> b <- c ; c o-o d; c -> e")
 
 
 def test_pgmpys_own_graphs() -> None:
@@ -86,8 +86,10 @@ def test_pgmpys_own_graphs() -> None:
     graph = base.DAG([("u", "a"), ("u", "y"), ("a", "y")], latents={"u"})
     assert CausalGraph.read(graph) == CausalGraph.read("u -> {a y}; a -> y", latent="u")
     graph = base.PDAG(directed_ebunch=[("b", "y")], undirected_ebunch=[("a", "b")])
-    assert set(CausalGraph.read(graph).unknown) == {("a", "b")}
+    assert set(map(frozenset, CausalGraph.read(graph).unknown)) == {frozenset("ab")}
     assert CausalGraph.read(graph).directed == (("b", "y"),)
+    graph = base.ADMG(directed_ebunch=[("a", "y"), ("b", "y")], bidirected_ebunch=[("a", "y")])
+    assert CausalGraph.read(graph) == CausalGraph.read("a -> y; b -> y; a <-> y")
 
 
 def learned(*edges: tuple[str, str, str, str], pag: bool = False, latent: str = "") -> Any:

@@ -255,6 +255,18 @@ def test_the_plots_are_linked_and_work_by_keyboard_alone(opened: Callable[..., A
 
 
 @WITH_BROWSER
+def test_the_graph_of_a_rule_shows_its_controls_and_the_paths_that_they_block(opened: Callable[..., Any]) -> None:
+    table = {"a": [0, 1] * 40, "b": [0, 1, 1, 1] * 20, "y": [0, 1, 1, 1, 0, 1, 0, 1] * 10}
+    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", actionable="b", similarity=None, k=1)
+    page = opened(rules)
+    page.locator(".open-rule").first.click()
+    card = page.locator(".card").first
+    assert card.locator(".in-rule text").all_text_contents() == ["b"]
+    assert card.locator(".held text").all_text_contents() == ["a"]
+    assert card.locator(".edge.blocked").count() == 2
+
+
+@WITH_BROWSER
 def test_the_contents_lead_to_every_section(opened: Callable[..., Any]) -> None:
     page = opened(KIDNEY)
     links = page.locator("nav a")

@@ -408,3 +408,14 @@ def test_markdown_and_latex_spell_a_rule() -> None:
 def test_a_function_cannot_have_every_name(name: str) -> None:
     with pytest.raises(OptionError, match=r"cannot be the name of a function"):
         export.python([Proposition("x", "=", 1)], name)
+
+
+@pytest.mark.parametrize("name", ["*/ 1 = 1 --", "/* open", "*/*", "*//*", "line\nbreak; DROP", "'\"`", "/*/", "\x00"])
+def test_the_comment_with_the_controls_holds_whatever_they_are_called(name: str) -> None:
+    condition = [Proposition("n", ">=", 2)]
+    for dialect, connection in (("duckdb", duckdb.connect()), ("sqlite", sqlite3.connect(":memory:"))):
+        text = export.where([condition, [Proposition("n", "=", 0)]], dialect, [[name, "age"], []])
+        assert text.count("/*") == text.count("*/") == 1
+        assert "adjusted for" in text
+        connection.execute("CREATE TABLE t AS SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2")
+        assert connection.execute(f"SELECT count(*) FROM t WHERE {text}").fetchone() == (2,)

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
 import oracle
-from causalrules.exceptions import InadmissibleError, OptionError, RoleError
+from causalrules.exceptions import CausalRulesError, DataError, InadmissibleError, OptionError, RoleError
 from causalrules.graph.graph import CausalGraph
 from causalrules.search import run as search
+from causalrules.search import together
 from causalrules.search.margins import betas, count_rules
+from causalrules.trust import calibration
 
 COLUMNS = {"a": "text", "b": "text", "c": "number", "d": "text"}
 
@@ -76,32 +82,54 @@ def every_rule(
     return found
 
 
-def compare(seed: int) -> bool:
+Rule = tuple[frozenset[int], float, tuple[str, ...]]
+
+
+def irredundant(rules: list[Rule]) -> list[Rule]:
+    """Rules of which no other covers all rows and more and is worth as much."""
+    return [each for each in rules if not any(each[0] < other[0] and other[1] >= each[1] - 1e-9 for other in rules)]
+
+
+def jaccard(one: Rule, other: Rule) -> float:
+    return len(one[0] & other[0]) / len(one[0] | other[0])
+
+
+def different(ordered: list[Rule], similarity: float | None) -> list[Rule]:
+    """Each rule is the best that resembles none before it; a list of different rules ends at 0."""
+    wanted: list[Rule] = []
+    for each in ordered:
+        if similarity is not None and wanted and each[1] <= 1e-9:
+            break
+        if max((jaccard(each, other) for other in wanted), default=0) < (similarity or 1):
+            wanted.append(each)
+    return wanted
+
+
+def front(ordered: list[Rule]) -> list[Rule]:
+    """Rules of which each covers more rows than those before it, without those that a wider one equals."""
+    wanted: list[Rule] = []
+    for each in ordered:
+        if (not wanted or each[1] > 1e-9) and all(len(each[0]) > len(other[0]) for other in wanted):
+            wanted.append(each)
+    following = [*wanted[1:], None]
+    return [each for each, wider in zip(wanted, following, strict=True) if wider is None or wider[1] < each[1] - 1e-9]
+
+
+def compare(seed: int, again: bool = True) -> bool:
     """Compare one random table with brute force; return whether there were rules to compare."""
     rows, graph = random_table(seed)
     rng = random.Random(seed + 1)
     how, beta = rng.choice([("pooled", None), ("pooled", 1.0), ("plugin", 0.0), ("reliable", 0.5)])
-    max_length, k = rng.randint(1, 3), rng.choice([1, 3, 8])
-    similarity = rng.choice([None, 0.3, 0.5])
+    max_length, k = rng.choice([1, 2, 3, 3, 3, None]), rng.choice([1, 3, 8])
+    similarity, redundant = rng.choice([None, 0.3, 0.5]), rng.choice([True, True, False])
     table = {name: [row[name] for row in rows] for name in [*COLUMNS, "y"]}
     actionable = [name for name in COLUMNS if len(set(table[name])) > 1]
     if not actionable or len(set(table["y"])) < 2:
         return False
+    options: dict[str, Any] = {"redundant": redundant, "k": k, "n_jobs": 1, "graph": graph}
+    options |= {"estimator": how, "beta": beta, "max_length": max_length, "similarity": similarity}
     try:
-        rules = cr.discover(
-            table,
-            "y",
-            1,
-            "auto",
-            actionable,
-            graph=graph,
-            k=k,
-            beta=beta,
-            estimator=how,
-            max_length=max_length,
-            similarity=similarity,
-            n_jobs=1,
-        )
+        rules = cr.discover(table, "y", 1, "auto", actionable, **options)
     except InadmissibleError:
         return False
     assert rules.optimal
@@ -112,22 +140,36 @@ def compare(seed: int) -> bool:
     for rule in rules:
         assert rule.control == controls[tuple(sorted({condition.column for condition in rule.conditions}))]
         assert rule.identification
-    wanted: list[tuple[frozenset[int], float, tuple[str, ...]]] = []
-    for each in oracle._ordered(every_rule(rows, controls, rules.question.beta, max_length, how)):
-        if similarity is not None and wanted and each[1] <= 1e-9:
-            break
-        shares = [len(each[0] & other[0]) / len(each[0] | other[0]) for other in wanted]
-        if max(shares, default=0) < (similarity or 1):
-            wanted.append(each)
-    if how == "pooled" and beta is None and (not wanted or wanted[0][1] <= 0):
+    # c may take two conditions.
+    everything = every_rule(rows, controls, rules.question.beta, max_length or len(COLUMNS) + 1, how)
+    ordered: list[Rule] = []
+    for each in oracle._ordered(everything):
+        if all(each[0] != other[0] for other in ordered):
+            ordered.append(each)
+    if how == "pooled" and beta is None and (not ordered or ordered[0][1] <= 0):
         # Then the list is by effect over margin; the search itself is compared where a rule stands out.
         assert not rules or max(rule.value for rule in rules) <= 0
         return False
-    got = [(frozenset(i for i, is_in in enumerate(rule.covers(table)) if is_in), rule.value) for rule in rules]
-    assert [rows for rows, _ in got] == [each[0] for each in wanted[:k]], (seed, rules)
-    for (_, value), each, shown in zip(got, wanted, rules, strict=False):
-        assert value == pytest.approx(each[1], abs=1e-9)
-        assert tuple(sorted(condition.text for condition in shown.conditions)) == each[2], seed
+    shown = irredundant(ordered) if not redundant else ordered
+    wanted = different(shown, similarity)[:k]
+
+    def check(got: Any, wanted: list[Rule]) -> None:
+        sets = [frozenset(i for i, is_in in enumerate(rule.covers(table)) if is_in) for rule in got]
+        assert sets == [each[0] for each in wanted], (seed, got)
+        for rule, each in zip(got, wanted, strict=True):
+            assert rule.value == pytest.approx(each[1], abs=1e-9)
+            assert tuple(sorted(condition.text for condition in rule.conditions)) == each[2], seed
+
+    check(rules, wanted)
+    if again and rules.parts is not None:
+        check(rules.ideas(4, 0.4), different(shown, 0.4)[:4])
+        check(rules.frontier(), front(shown))
+        if redundant:
+            share = similarity or 0.5
+            for place, rule in enumerate(rules[:3]):
+                apart = [each for each in ordered if all(jaccard(each, other) < share for other in wanted[:place])]
+                near = [each for each in apart if each != wanted[place] and jaccard(each, wanted[place]) >= share]
+                check([each.rule for each in rule.variants], near[:5])
     return True
 
 
@@ -195,11 +237,7 @@ def test_rules_without_controls_are_counted_and_explained() -> None:
     ("options", "error", "message"),
     [
         ({}, RoleError, "'auto' chooses controls by a causal graph: give graph="),
-        ({"graph": "a -> y", "max_length": None}, OptionError, "max_length"),
-        ({"graph": "a -> y", "redundant": False}, OptionError, "not available with control='auto'"),
         ({"graph": "a -> y", "allowed_control": "bb"}, RoleError, "no column 'bb'"),
-        ({"graph": "a -> b -> y; a -> y", "holdout": 0.5}, OptionError, "use rules.cross_fit"),
-        ({"graph": "a -> b -> y; a -> y", "beta": "calibrated"}, OptionError, "give a number, or leave it out"),
     ],
 )
 def test_what_cannot_be_is_said(options: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -216,35 +254,130 @@ def test_a_result_with_several_sets_of_controls_comes_back_from_json() -> None:
     assert cr.RuleSet.from_json(rules.to_json()) == rules
 
 
-@pytest.mark.parametrize("similarity", [None, 0.5])
-def test_a_search_that_is_stopped_keeps_what_it_has_found(
-    similarity: float | None, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def little_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place, name in ((search, "_FIRST_STEP"), (together._Parts, "patience"), (together._Irredundant, "patience")):
+        monkeypatch.setattr(place, name, 1e-4)
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {"similarity": None},
+    {},
+    {"redundant": False},
+    {"redundant": False, "similarity": None, "max_length": None},
+]
+
+
+@pytest.mark.usefixtures("little_steps")
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_search_that_is_interrupted_keeps_what_it_has_and_goes_on_from_there(
+    options: dict[str, Any], tmp_path: Path
 ) -> None:
+    interrupted = 0
+    for seed in range(12):
+        rows, graph = random_table(seed)
+        table = {name: [row[name] for row in rows] for name in [*COLUMNS, "y"]}
+        options = {"k": 6, "n_jobs": 1, "estimator": "reliable", "beta": 0.3, "max_length": 3, **options}
+        asked = partial(cr.discover, table, "y", 1, "auto", [*COLUMNS], graph=graph, **options)
+        try:
+            whole = asked()
+        except InadmissibleError:
+            continue
+        steps, path = itertools.count(1), tmp_path / str(seed)
+
+        def stop(progress: search.Progress, steps: Iterator[int] = steps) -> None:
+            assert progress.best is None or progress.conditions
+            if next(steps) % 3 == 2:
+                raise KeyboardInterrupt
+
+        for _ in range(1000):
+            rules = asked(checkpoint=path, progress=stop)
+            if rules.stopped != "interrupted":
+                break
+            interrupted += 1
+            assert not rules.optimal or rules.rules == whole.rules
+            assert len(rules) <= len(whole) or "similarity" not in options
+            assert rules.upper_bound >= whole[0].value - 1e-9
+        assert rules.rules == whole.rules
+        assert rules.optimal
+    assert interrupted > 3
+
+
+def test_a_checkpoint_of_other_controls_or_rows_is_refused(tmp_path: Path) -> None:
+    table = {"a": [0, 1] * 20, "b": [0, 0, 1, 1] * 10, "z": [0, 1, 1, 0, 1] * 8, "y": [0, 1, 1, 1] * 10}
+    asked = partial(cr.discover, target="y", control="auto", actionable=["a", "b"], n_jobs=1, checkpoint=tmp_path / "s")
+    rules = asked(table, graph="a -> b -> y; a -> y; z -> {a b y}")
+    assert rules.parts is not None
+    assert asked(table, graph="a -> b -> y; a -> y; z -> {a b y}").rules == rules.rules
+    with pytest.raises(DataError, match="other columns, values or cut points"):
+        asked(table, graph="a -> b -> y; a -> y; z -> a")
+    with pytest.raises(DataError, match="other rows"):
+        asked({**table, "z": [0, 1, 1, 0, 1, 1, 0, 1] * 5}, graph="a -> b -> y; a -> y; z -> {a b y}")
+    for numbers in ([], [3], [2, 5, 6], [9] * 30):
+        packed = rules.parts.pack()
+        made = packed.search(estimator="plugin", beta=0.0, k=1, similarity=0.5)
+        with pytest.raises(CausalRulesError):
+            made.restore(np.array(numbers, np.uint64))
+
+
+def test_rules_of_their_own_controls_can_be_held_out_calibrated_named_and_fitted() -> None:
     rng = random.Random(4)
-    a = [rng.randint(0, 1) for _ in range(300)]
-    b = [each if rng.random() < 0.7 else 1 - each for each in a]
-    table = {"a": a, "b": b, "y": [int(rng.random() < 0.2 + 0.5 * each) for each in b]}
-    seen: list[search.Progress] = []
-    run, calls = search.run, itertools.count(1)
+    a = [rng.randint(0, 2) for _ in range(600)]
+    b = [each if rng.random() < 0.7 else rng.randint(0, 2) for each in a]
+    c = [rng.choice("pq") for _ in a]
+    y = [int(rng.random() < 0.1 + 0.4 * (each == 2) + 0.2 * (other == "p")) for each, other in zip(b, c, strict=True)]
+    table = {"a": a, "b": b, "c": c, "y": y}
+    options: dict[str, Any] = {"control": "auto", "graph": "a -> b -> y; a -> y; c -> {b y}", "n_jobs": 1}
+    rules = cr.discover(table, "y", **options, holdout=0.4, k=3)
+    assert rules.parts is not None
+    assert rules.n_rows == 360
+    for rule in rules:
+        assert rule.evidence is not None
+        assert rule.evidence.honest is not None
+        assert rule.evidence.honest.n_rows == 240
+    # Measured on the table itself, the effect is the same.
+    for rule in cr.discover(table, "y", **options, holdout=table, k=3):
+        assert rule.evidence is not None
+        assert rule.evidence.honest is not None
+        assert rule.evidence.honest.effect == pytest.approx(rule.effect)
+    named = cr.evaluate(table, ["b >= 2", "a >= 1 and b >= 2", "b >= 1 and b <= 1"], "y", **options)
+    assert [rule.control for rule in named] == [("a", "c"), ("c",), ("a", "c")]
+    for rule in named:
+        alone = cr.evaluate(table, rule.text, "y", control=list(rule.control), error_rate=0.05 / 3)
+        assert alone[0].value == pytest.approx(rule.value)
+    with pytest.raises(InadmissibleError, match="no observed set blocks b <- u -> y: b"):
+        cr.evaluate(table, ["a >= 1", "b >= 2"], "y", control="auto", graph="a -> b -> y; a -> y; u -> {b y}")
+    calibrated = cr.discover(table, "y", **options, beta="calibrated", k=2)
+    assert calibrated.evidence is not None
+    assert calibrated.evidence.calibration is not None
+    assert calibrated.evidence.calibration.permutations == 199 * len(rules.parts.problems)
+    assert calibrated.question.beta == calibrated.evidence.calibration.beta > 1
+    columns = {name: values for name, values in table.items() if name != "y"}
+    model = cr.CausalRules(k=2, **options).fit(columns, y)
+    assert model.transform(columns).sum(axis=0).tolist() == [rule.n_covered for rule in model.rules_]
+    (first, *_) = model.rules_
+    reliable = cr.evaluate(table, first.text, "y", control=list(first.control), estimator="reliable", beta=2.0)
+    assert model.score(columns, y) == pytest.approx(reliable[0].value)
+    assert rules.balance()[0].evidence is not None
+    assert cr.discover(table, "y", **options, k=1).simultaneous(399)[0].evidence is not None
 
-    def stopping(*given: Any, **how: Any) -> search.Found:
-        found = run(*given, **how)
-        return replace(found, stopped="time limit", optimal=False) if next(calls) == 2 else found
 
-    monkeypatch.setattr(search, "run", stopping)
-    rules = cr.discover(
-        table,
-        "y",
-        control="auto",
-        graph="a -> b -> y; a -> y",
-        similarity=similarity,
-        n_jobs=1,
-        progress=None if similarity is None else seen.append,
-    )
-    assert rules.stopped == "time limit"
-    assert not rules.optimal
-    assert rules[0].value > 0
-    assert all(progress.best is None or progress.conditions for progress in seen)
+def test_beta_is_not_calibrated_for_too_many_sets_of_controls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "_MOST_SEARCHES", 397)
+    with pytest.raises(OptionError, match="rules have 2 different sets of controls, and each would need 199 shuffled"):
+        cr.discover(TABLE, "y", control="auto", graph="a -> b -> y; a -> y", beta="calibrated", n_jobs=1)
+
+
+def test_without_a_limit_rules_may_have_all_columns_unless_there_are_too_many_sets() -> None:
+    names = [f"x{number}" for number in range(15)]
+    rng = random.Random(1)
+    table = {name: [rng.randint(0, 1) for _ in range(30)] for name in [*names, "y"]}
+    chain = [*itertools.pairwise(names), *((name, "y") for name in names)]
+    with pytest.raises(OptionError, match=r"32,767 sets of up to 15.*or max_length=7"):
+        cr.discover(table, "y", control="auto", graph=chain, max_length=None)
+    few = {"actionable": names[:3], "max_length": None, "similarity": None, "estimator": "plugin", "k": 100}
+    rules = cr.discover(table, "y", 1, "auto", graph=chain, n_jobs=1, **few)  # type: ignore[arg-type]
+    assert max(rule.length for rule in rules) == 3
 
 
 def test_evidence_is_that_of_each_set_of_controls_with_p_values_for_all() -> None:

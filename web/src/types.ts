@@ -110,6 +110,8 @@ export interface RuleView {
   strata_left: string;
   sections: Section[];
   code: [language: string, code: string][];
+  control: string[];
+  blocked: [from: string, arrow: string, to: string][];
 }
 
 export interface GraphNode {

@@ -23,6 +23,7 @@ pub struct SearchOptions {
     wanted: u32,
     similarity: f64,
     n_leaders: usize,
+    n_left_out: usize,
     lengths: *const usize,
     conditions: *const u32,
     n_offered: usize,
@@ -62,12 +63,16 @@ impl SearchOptions {
         if matches!(wanted, Wanted::Different(_) | Wanted::Near(_)) && !is_share {
             return Err(format!("similarity = {similarity}"));
         }
+        if self.n_left_out > 0 && !matches!(wanted, Wanted::Different(_)) {
+            return Err(format!("n_left_out = {}", self.n_left_out));
+        }
         if matches!(wanted, Wanted::Near(_)) && leaders.is_empty() {
             return Err("no rule to be near to".to_string());
         }
         Ok(Options {
             wanted,
             leaders,
+            n_left_out: self.n_left_out,
             k,
             alpha,
             max_length: (self.max_length != 0).then_some(self.max_length),

@@ -20,6 +20,9 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from causalrules.exceptions import GraphError, OptionError
 from causalrules.graph.backdoor import (
     GraphLinks,
@@ -36,9 +39,13 @@ from causalrules.text import listed
 
 # More sets of columns than this take too long.
 MAX_SETS = 20_000
+# So many sets times edges of the graph take some ten seconds.
+_MOST_WORK = 1_500_000
 # With unknown edges, all subsets of so many variables are tried as controls; of more, only likely ones.
 _ALL_SUBSETS = 10
 _MAX_SHOWN = 8
+# Moral graphs of variables with more parents than this on average are computed by matrices.
+_MANY_PARENTS = 8
 # Costs are logarithms in these units, so that they are integers.
 _UNIT = 2**20
 
@@ -153,9 +160,10 @@ def adjustments(
     target: str,
     actionable: Iterable[str],
     *,
-    max_length: int = 4,
+    max_length: int | None = 4,
     observed: Iterable[str] | None = None,
     sizes: Mapping[str, int] | None = None,
+    sets: Iterable[Iterable[str]] | None = None,
 ) -> Adjustments:
     """Return controls for every set of up to `max_length` actionable columns.
 
@@ -176,11 +184,13 @@ def adjustments(
     actionable
         The variables that rules may contain.
     max_length
-        The most columns of a rule.
+        The most columns of a rule; None for no limit.
     observed
         The variables that may be controls; by default all that are not latent.
     sizes
         The number of values of each variable; by default 2.
+    sets
+        The sets of columns of interest; by default all.
 
     Returns
     -------
@@ -199,16 +209,41 @@ def adjustments(
     validate_roles(causal_graph, {"target": (target,), "actionable": tuple(names)}, columns=absent)
     candidates = nodes if observed is None else nodes.intersection(unique_names(observed))
     candidates = candidates - causal_graph.latent - {target}
-    longest = min(max_length, len(names))
-    n_sets = sum(math.comb(len(names), length) for length in range(1, longest + 1))
-    if n_sets > MAX_SETS:
+    chosen = _every_set(names, max_length) if sets is None else sorted({tuple(sorted(each)) for each in sets})
+    n_edges = len(causal_graph.directed) + len(causal_graph.bidirected) + len(causal_graph.unknown)
+    if len(chosen) * n_edges > _MOST_WORK:
         raise OptionError(
-            f"{len(names)} actionable columns have {n_sets:,} sets of up to {longest}, and each has controls of its "
-            f"own; at most {MAX_SETS:,} are possible: name fewer actionable columns, or choose a smaller max_length"
+            f"{len(chosen):,} sets of columns in a graph of {len(nodes):,} variables and {n_edges:,} edges: finding "
+            "controls for each would take too long; name fewer actionable columns, choose a smaller max_length, or "
+            "leave out variables that do not matter",
+            parameter="max_length",
+            value=str(max_length),
         )
     finder = _Finder(causal_graph, target, candidates, sizes or {})
-    sets = itertools.chain.from_iterable(itertools.combinations(names, length) for length in range(1, longest + 1))
-    return Adjustments(max_length, tuple(finder.adjustment(columns, absent) for columns in sets))
+    longest = len(names) if max_length is None else max_length
+    return Adjustments(longest, tuple(finder.adjustment(columns, absent) for columns in chosen))
+
+
+def _n_sets(n_names: int, longest: int) -> int:
+    return sum(math.comb(n_names, length) for length in range(1, longest + 1))
+
+
+def _every_set(names: Sequence[str], max_length: int | None) -> Sequence[tuple[str, ...]]:
+    """Return all sets of up to so many names, unless they are too many."""
+    longest = len(names) if max_length is None else min(max_length, len(names))
+    n_sets = _n_sets(len(names), longest)
+    if n_sets > MAX_SETS:
+        remedy = "name fewer actionable columns, or choose a smaller max_length"
+        if max_length is None:
+            fits = [most for most in range(1, longest) if _n_sets(len(names), most) <= MAX_SETS]
+            remedy = f"name fewer actionable columns, or max_length={max(fits)}" if fits else remedy
+        raise OptionError(
+            f"{len(names)} actionable columns have {n_sets:,} sets of up to {longest}, and each has controls of its "
+            f"own; at most {MAX_SETS:,} are possible: {remedy}",
+            parameter="max_length",
+            value=str(max_length),
+        )
+    return [each for length in range(1, longest + 1) for each in itertools.combinations(names, length)]
 
 
 def _controls(control: Sequence[str]) -> str:
@@ -305,6 +340,7 @@ class _Drawing:
         for number, pair in enumerate(graph.bidirected, n_nodes):
             for name in pair:
                 self.parents[place[name]] |= 1 << number
+        self.is_dense = sum(each.bit_count() for each in self.parents) > _MANY_PARENTS * len(self.parents)
         self.children = [0] * len(self.parents)
         for child, parents in enumerate(self.parents):
             for parent in _bits(parents):
@@ -317,12 +353,32 @@ class _Drawing:
     def _moral(self, x: int, z: int) -> dict[int, int]:
         """Return the neighbours in the moral graph of the ancestors of x, z and the target, without edges out of x."""
         parents = [each & ~x for each in self.parents]
+        before = _closure(x | z | 1 << self.target, parents)
+        if self.is_dense:
+            return self._large_moral(x, before)
         neighbours: dict[int, int] = {}
-        for node in _bits(_closure(x | z | 1 << self.target, parents)):
+        for node in _bits(before):
             family = parents[node] | 1 << node
             for member in _bits(family):
                 neighbours[member] = neighbours.get(member, 0) | family
         return neighbours
+
+    def _large_moral(self, x: int, before: int) -> dict[int, int]:
+        """The same for many variables: those before the others are given."""
+        nodes = list(_bits(before))
+        families = self._families[nodes].copy()
+        families[:, list(_bits(x))] = 0
+        families[np.arange(len(nodes)), nodes] = 1
+        together = np.packbits(families.T @ families > 0, axis=1, bitorder="little")
+        return {node: int.from_bytes(together[node].tobytes(), "little") for node in nodes}
+
+    @functools.cached_property
+    def _families(self) -> NDArray[np.float32]:
+        """For each node, 1 for its parents."""
+        families = np.zeros((len(self.parents),) * 2, np.float32)
+        for child, parents in enumerate(self.parents):
+            families[child, list(_bits(parents))] = 1
+        return families
 
     def separates(self, x: int, z: int) -> bool:
         """Return whether z has no effect of x and d-separates x from the target without the edges out of x."""
@@ -342,11 +398,18 @@ class _Drawing:
         uncut = [neighbours.get(node, 0) & ~blocked for node in range(len(self.parents))]
         if _closure(x, uncut) >> self.target & 1:
             return None
+        # What is next to both must be in it.
+        needed = neighbours.get(self.target, 0) & ~x & ~(1 << self.target)
+        needed &= functools.reduce(operator.or_, (neighbours[node] for node in _bits(x)), 0)
+        if needed:
+            neighbours = {node: each & ~needed for node, each in neighbours.items() if not needed >> node & 1}
+            cost = {place: its_cost for place, its_cost in cost.items() if not needed >> place & 1}
         network = _Network(neighbours, cost)
         while True:
             reached = network.reachable(x, self.target)
             if (self.target, True) not in reached:
-                return sum(1 << place for place in cost if (place, True) in reached and (place, False) not in reached)
+                cut = (place for place in cost if (place, True) in reached and (place, False) not in reached)
+                return needed | sum(1 << place for place in cut)
             path = [(self.target, True)]
             while (before := reached[path[-1]]) is not None:
                 path.append(before)

@@ -6,6 +6,7 @@ nothing is known), so latent common causes need no extra nodes and the search ta
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -149,21 +150,38 @@ def identify_rule(
 
 
 def completions(graph: CausalGraph) -> Iterator[CausalGraph]:
-    """Yield every acyclic graph in which each unknown edge is a cause either way or a latent common cause."""
+    """Yield every acyclic graph in which each unknown edge is a cause either way or a latent common cause.
+
+    A cause beside a latent common cause of the same two may be no cause (`a o-> b`). That matters only where the graph
+    is acyclic without it: more edges only open paths.
+    """
+    doubtful = _doubtful(graph)
     for arrows in itertools.product(("->", "<-", "<->"), repeat=len(graph.unknown)):
         chosen = list(zip(graph.unknown, arrows, strict=True))
         forward = [edge for edge, arrow in chosen if arrow == "->"]
         backward = [(b, a) for (a, b), arrow in chosen if arrow == "<-"]
         bidirected = [edge for edge, arrow in chosen if arrow == "<->"]
-        try:
-            yield CausalGraph(
-                graph.nodes,
-                (*graph.directed, *forward, *backward),
-                (*graph.bidirected, *bidirected),
-                latent=graph.latent,
-            )
-        except GraphError:
-            continue
+        enough: list[set[Edge]] = []
+        for size in range(len(doubtful) + 1):
+            for dropped in map(set, itertools.combinations(doubtful, size)):
+                if any(each <= dropped for each in enough):
+                    continue
+                with contextlib.suppress(GraphError):
+                    yield CausalGraph(
+                        graph.nodes,
+                        (*(edge for edge in graph.directed if edge not in dropped), *forward, *backward),
+                        (*graph.bidirected, *bidirected),
+                        latent=graph.latent,
+                    )
+                    enough.append(dropped)
+            if set() in enough:
+                break
+
+
+def _doubtful(graph: CausalGraph) -> list[Edge]:
+    """Return the causes beside a latent common cause, where there are unknown edges."""
+    both = {*graph.bidirected, *((b, a) for a, b in graph.bidirected)}
+    return [edge for edge in graph.directed if edge in both] if graph.unknown else []
 
 
 class GraphLinks:
@@ -177,7 +195,10 @@ class GraphLinks:
         self.graph = graph
         self.size = len(graph.nodes) + len(graph.directed) + len(graph.bidirected) + len(graph.unknown)
         # Test the number of edges first: a power of a large one would take forever.
-        self.can_enumerate = len(graph.unknown) < 20 and 3 ** len(graph.unknown) * self.size <= _MAX_ENUMERATION
+        n_unknown, n_doubtful = len(graph.unknown), len(_doubtful(graph))
+        self.can_enumerate = (
+            n_unknown + n_doubtful < 20 and 3**n_unknown * 2**n_doubtful * self.size <= _MAX_ENUMERATION
+        )
         self.certain: Links = {name: [] for name in graph.nodes}
         for a, b in graph.directed:
             _add(self.certain, a, b, TAIL, HEAD, "->")

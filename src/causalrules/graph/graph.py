@@ -94,7 +94,7 @@ class CausalGraph:
         object.__setattr__(self, "unknown", undirected(self.unknown))
         object.__setattr__(self, "latent", frozenset(self.latent))
 
-        known = {*undirected(self.directed), *self.bidirected}
+        known = set(undirected(self.directed))
         for a, b in self.unknown:
             if (a, b) in known:
                 message = f"the edge between {quoted(a)} and {quoted(b)} is given as known and as unknown; keep one"
@@ -113,7 +113,8 @@ class CausalGraph:
             a data frame with the columns `cause`, `effect` and, for other edges than ``->``, `edge`; a dict of lists
             of effects; or a CausalGraph. In DOT, GML and networkx the edge attribute `dir` is "both" for an
             unobserved common cause and "none" for an edge of unknown direction. An edge ``a o-> b`` is read as the
-            most that it can be: a cause and an unobserved common cause. A node is latent by dagitty's ``[latent]`` or
+            most that it can be: a cause and an unobserved common cause; ``a o-o b`` as a cause one way or the other,
+            or none, and an unobserved common cause. A node is latent by dagitty's ``[latent]`` or
             an attribute `latent=true` or `observed=no`. dagitty's roles (`exposure`, `outcome`, `adjusted`) are
             ignored.
         latent
@@ -239,7 +240,8 @@ class CausalGraph:
         taken = set(self.directed)
         yield from ((edge, "") for edge in self.directed)
         yield from (((b, a) if (a, b) in taken else (a, b), "both") for a, b in self.bidirected)
-        yield from ((edge, "none") for edge in self.unknown)
+        both = set(self.bidirected)
+        yield from (((b, a) if (a, b) in both else (a, b), "none") for a, b in self.unknown)
 
 
 def _read(source: object) -> CausalGraph:
@@ -315,7 +317,8 @@ def _build(nodes: Iterable[str], edges: Iterable[tuple[str, str, str]], latent: 
     """Build a graph from edges (a, arrow, b).
 
     An edge a o-> b may be a cause, an unobserved common cause, or both. It is read as both: what holds then holds in
-    every case, since more edges only open paths.
+    every case, since more edges only open paths. So an edge a o-o b is an unobserved common cause beside an edge of
+    unknown direction.
     """
     by_arrow: dict[str, list[Edge]] = {"->": [], "<->": [], "--": []}
     for a, arrow, b in edges:
@@ -323,7 +326,7 @@ def _build(nodes: Iterable[str], edges: Iterable[tuple[str, str, str]], latent: 
             a, b = b, a
         if "o" in arrow:
             by_arrow["<->"].append((a, b))
-        by_arrow[arrow if arrow in by_arrow else "->"].append((a, b))
+        by_arrow["--" if arrow in ("--", "o-o") else "<->" if arrow == "<->" else "->"].append((a, b))
     return CausalGraph(
         tuple(nodes), tuple(by_arrow["->"]), tuple(by_arrow["<->"]), tuple(by_arrow["--"]), frozenset(latent)
     )

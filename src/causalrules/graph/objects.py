@@ -85,7 +85,7 @@ def from_networkx(source: Any, label: str | None = None) -> Drawn:
 def _arrow(left: object, right: object, place: str) -> str:
     """Return the arrow with these marks at its ends: a tail "-", a head ">" or a circle "o"."""
     arrow = f"{'<' if left == '>' else left}-{right}"
-    known = {"--": "--", "---": "--", "-->": "->", "<--": "<-", "<->": "<->", "o->": "o->", "<-o": "<-o", "o-o": "--"}
+    known = {"--": "--", "---": "--", "-->": "->", "<--": "<-", "<->": "<->", "o->": "o->", "<-o": "<-o", "o-o": "o-o"}
     if arrow not in known:
         raise GraphError(f"{place}: an edge with the marks {quoted(left)} and {quoted(right)} is not supported")
     return known[arrow]

@@ -16,7 +16,7 @@ from causalrules.text import quoted
 
 # A short text such as `{a b …} -> {c d …}` can stand for more edges than fit into memory.
 _MAX_EDGES = 1_000_000
-ARROWS = ("->", "<-", "<->", "--", "o->", "<-o")
+ARROWS = ("->", "<-", "<->", "--", "o->", "<-o", "o-o")
 _ARROW_OF_DIR = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}
 _BLANKS, _ANGLES = re.compile(r"\s*+"), re.compile("[<>]")
 _YES, _NO = {"true", "1", "yes"}, {"false", "0", "no"}
@@ -317,7 +317,6 @@ class DotReader:
         if self.expanded > _MAX_EDGES:
             raise GraphError(self.locate(arrow.position, f"more than {_MAX_EDGES:,} edges"))
         kind = arrow.text.replace("@", "o")
-        kind = "--" if kind == "o-o" else kind
         causes = dict.fromkeys(mentions[left.start : left.stop])
         effects = dict.fromkeys(mentions[right.start : right.stop])
         self.edges += [(a, kind, b, arrow.position) for a in causes for b in effects]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -40,6 +40,29 @@ class Language:
             return None
         number = {column: place for place, column in enumerate(self.columns)}
         return tuple(tuple(map(number.__getitem__, each)) for each in self.offered if number.keys() >= set(each))
+
+    def only(
+        self, columns: Collection[int], conditions: Collection[int] | None = None
+    ) -> tuple[Language, NDArray[np.intp]]:
+        """Return the language of some columns, by their numbers, and the numbers of its conditions in this one.
+
+        `conditions` are those wanted, if not all on these columns.
+        """
+        chosen = sorted(columns)
+        kept = np.flatnonzero(np.isin(self.column_index, chosen))
+        if conditions is not None:
+            kept = kept[np.isin(kept, list(conditions))]
+        names = tuple(self.columns[number] for number in chosen)
+        language = replace(
+            self,
+            propositions=tuple(self.propositions[number] for number in kept.tolist()),
+            column_index=np.searchsorted(chosen, self.column_index[kept]).astype(np.int32),
+            low=self.low[kept],
+            high=self.high[kept],
+            columns=names,
+            ends={name: self.ends[name] for name in names},
+        )
+        return language, kept
 
     @cached_property
     def _number(self) -> dict[Proposition, int]:

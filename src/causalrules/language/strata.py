@@ -17,8 +17,6 @@ from causalrules.data.table import Table
 from causalrules.language.cuts import Cuts, cut
 from causalrules.language.propositions import format_value, shortened
 
-# Given the bins of some columns, rows of codes that include every combination that occurs.
-Combinations = Callable[[Mapping[str, Ends]], Mapping[str, NDArray[np.int32]]]
 # What prognostic strata are strata of, for an outcome that happens or not and for a mean.
 SCORES = ("predicted probability", "predicted mean")
 
@@ -117,6 +115,46 @@ class Strata:
         return index
 
 
+class Combining:
+    """The strata of rows by their first controls, kept while other sets of controls begin alike.
+
+    `codes` gives the bin of each row, −1 if missing, from a column and the ends of its bins.
+    """
+
+    def __init__(self, codes: Callable[[str, Ends], NDArray[np.int32]], n_rows: int) -> None:
+        self._codes, self._n_rows = codes, n_rows
+        self._known: dict[tuple[str, bytes], NDArray[np.int32]] = {}
+        # For the first 1, 2, … controls: which they are, the keys of their strata, and the stratum of each row.
+        self._path: list[tuple[tuple[str, bytes], NDArray[np.int64], NDArray[np.int64]]] = []
+
+    def _follow(self, ends: Mapping[str, Ends]) -> None:
+        """Go on from what is known of the first controls to all of them."""
+        wanted = [(name, each.tobytes()) for name, each in ends.items()]
+        alike = 0
+        while alike < min(len(wanted), len(self._path)) and self._path[alike][0] == wanted[alike]:
+            alike += 1
+        del self._path[alike:]
+        for key in wanted[alike:]:
+            n_bins = len(ends[key[0]])
+            if key not in self._known:
+                codes = self._codes(key[0], ends[key[0]])
+                self._known[key] = np.where(codes < 0, np.int32(n_bins), codes)
+            keys = self._path[-1][2] * (n_bins + 1) if self._path else np.zeros(self._n_rows, np.int64)
+            keys += self._known[key]
+            level = _distinct(keys)
+            self._path.append((key, level, _places(level, keys)))
+
+    def levels(self, ends: Mapping[str, Ends]) -> list[NDArray[np.int64]]:
+        """Return the sorted keys of the strata of the first 1, 2, … controls."""
+        self._follow(ends)
+        return [level for _, level, _ in self._path]
+
+    def stratum(self, ends: Mapping[str, Ends]) -> NDArray[np.int32]:
+        """Return the stratum of each row."""
+        self._follow(ends)
+        return self._path[-1][2].astype(np.int32) if self._path else np.zeros(self._n_rows, np.int32)
+
+
 def _keys(parents: NDArray[np.int64], codes: NDArray[Any], n_bins: int) -> NDArray[np.int64]:
     """Combine strata of the controls before with the codes of the next; missing comes last."""
     return parents * (n_bins + 1) + np.where(codes < 0, n_bins, codes)
@@ -167,11 +205,11 @@ def stratify(
     max_bins: int = 8,
     cuts: Cuts | None = None,
     categorical: Collection[str] = (),
-    combinations: Combinations | None = None,
+    combining: Combining | None = None,
 ) -> Strata:
     """Form the strata of the controls; ordered controls with many values are binned.
 
-    `combinations` does what that of the table does, if it is known already.
+    `combining` has the rows of the table, and what is known of them from other sets of controls.
     """
     notes: list[str] = []
     columns = tuple(sorted(control))
@@ -193,12 +231,7 @@ def stratify(
                 f"control {column!r} has {n_values:,} values, binned into {len(ends[column])}: "
                 f"{', '.join(names[column][:-1])}"
             )
-    levels: list[NDArray[np.int64]] = []
-    index: NDArray[Any] = np.zeros(1, np.int64)
-    for column, codes in (table.combinations if combinations is None else combinations)(ends).items():
-        keys = _keys(index, codes, len(ends[column]))
-        levels.append(_distinct(keys))
-        index = _places(levels[-1], keys)
+    levels = _levels(table, ends) if combining is None else combining.levels(ends)
     n_strata = len(levels[-1]) if levels else 1
     if n_strata > table.n_rows / 2:
         notes.append(
@@ -207,6 +240,17 @@ def stratify(
         )
     by_value = {column: Bins.of(table, column, ends[column]) for column in columns}
     return Strata(columns, ends, by_value, _labels(columns, names, levels), tuple(notes), tuple(levels))
+
+
+def _levels(table: Table, ends: Mapping[str, Ends]) -> list[NDArray[np.int64]]:
+    """Return the sorted keys of the strata of the first 1, 2, … controls."""
+    levels: list[NDArray[np.int64]] = []
+    index: NDArray[Any] = np.zeros(1, np.int64)
+    for column, codes in table.combinations(ends).items():
+        keys = _keys(index, codes, len(ends[column]))
+        levels.append(_distinct(keys))
+        index = _places(levels[-1], keys)
+    return levels
 
 
 def _bin_names(values: Values, ends: Ends) -> list[str]:

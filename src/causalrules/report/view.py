@@ -6,7 +6,7 @@ bounded length, except code that is to be copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,10 @@ class RuleView:
         The names of the strata that the JSON lists; `strata_left` says what is not listed.
     code
         Pairs of a language and the rule in it.
+    control
+        What the rule is adjusted for.
+    blocked
+        The edges (from, arrow, to) of the spurious paths that this blocks.
     """
 
     text: str
@@ -76,6 +80,8 @@ class RuleView:
     strata_left: str
     sections: tuple[Section, ...]
     code: tuple[tuple[str, str], ...]
+    control: tuple[str, ...]
+    blocked: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -165,14 +171,14 @@ def short(text: str, most: int) -> str:
 
 def hidden(rules: RuleSet) -> list[Less]:
     """Tell the redundant rules and the near-duplicates from the others, where the rows are at hand."""
-    if rules.problem is not None and not rules.problem.rows.is_local:
-        rules = replace(rules, problem=None)  # remote rows are not fetched for a report
+    if rules.searched is not None and not rules.searched.is_local:
+        rules = replace(rules, problem=None, parts=None)  # remote rows are not fetched for a report
     if rules.question.similarity is not None:
         # A list of different rules has its near-duplicates with each rule, once they have been looked for.
         return [Less(None, tuple(_shared(each.rule, each.shared) for each in rule.near or ())) for rule in rules]
     redundant = grouping.redundant(rules)
     result = [Less("redundant") if one else Less() for one in redundant]
-    if rules.problem is None and rules.parts is None:
+    if rules.searched is None:
         return result
     place = {rule.text: index for index, rule in enumerate(rules)}
     listed = tuple(rule for rule, one in zip(rules, redundant, strict=True) if not one)
@@ -238,7 +244,18 @@ def _rule(rule: RuleResult, rules: RuleSet, less: Less) -> RuleView:
         strata_left=_left(len(ordered), sum(stratum.n for stratum in ordered[MOST_STRATA:])),
         sections=tuple(map(_printable, sections.of_rule(rule, rules))),
         code=_code(rule),
+        control=rule.control if rules.graph is not None else (),
+        blocked=() if rule.identification is None else _edges(rule.identification.blocked_paths),
     )
+
+
+def _edges(paths: Sequence[Sequence[str]]) -> tuple[tuple[str, str, str], ...]:
+    """Return the edges of paths as the graph has them."""
+    found: dict[tuple[str, str, str], None] = {}
+    for path in paths:
+        for a, arrow, b in zip(path[::2], path[1::2], path[2::2], strict=False):
+            found[(b, "->", a) if arrow == "<-" else (a, arrow, b)] = None
+    return tuple(found)
 
 
 def _left(n_strata: int, n_rows: int) -> str:

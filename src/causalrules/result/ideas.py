@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from causalrules.exceptions import OptionError
 from causalrules.question import MOST_RULES, default
 from causalrules.result.rule import Variant, rule_results
 from causalrules.result.similarity import require_rows
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from causalrules.search.run import Found
 
 MOST_VARIANTS = 5
+# The core compares values to this.
+_TIED = 2.0**-36
 # What near-duplicates share at least, where the list may hold them.
 DEFAULT: float = default("similarity")
 
@@ -40,8 +41,11 @@ def frontier(rules: RuleSet, time_limit: float | None = None) -> RuleSet:
     """Search for the best rule of every coverage."""
     front = _searched(rules, replace(rules.question, k=MOST_RULES), "wider", time_limit)
     # Of rules of the same value, the one that covers most comes last.
+    least = _TIED * require_rows(rules, "search again").comparison.scale
     following = (*front.rules[1:], None)
-    kept = [rule for rule, wider in zip(front, following, strict=True) if wider is None or wider.value < rule.value]
+    kept = [
+        rule for rule, wider in zip(front, following, strict=True) if wider is None or rule.value - wider.value > least
+    ]
     note = "the front: each rule is the best of those that cover more rows than the rules before it"
     question = replace(rules.question, k=max(len(kept), 1), similarity=None)
     return replace(front, rules=tuple(kept), question=question, notes=(*rules.notes, note))
@@ -65,8 +69,6 @@ def variants(rules: RuleSet, rule: RuleResult) -> tuple[Variant, ...]:
 
 def _searched(rules: RuleSet, question: Question, wanted: str, time_limit: float | None) -> RuleSet:
     """Search the same rows with another question."""
-    if rules.parts is not None:
-        raise OptionError("not available where rules have different controls: rules.groups() groups near-duplicates")
     problem = require_rows(rules, "search again")
     packed = problem.pack()
     limited = replace(question, time_limit=time_limit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -590,7 +590,7 @@ class RuleResult:
         Returns
         -------
         str
-            The condition; names and values are quoted.
+            The condition; names and values are quoted. A comment says what the effect was adjusted for.
 
         Examples
         --------
@@ -601,7 +601,7 @@ class RuleResult:
         """
         from causalrules.result import sql
 
-        return sql.where([self.conditions], dialect)
+        return sql.where([self.conditions], dialect, [self.control])
 
     def to_python(self, name: str = "covers") -> str:
         """Return the source of a function that tells whether a row satisfies the rule.
@@ -665,12 +665,13 @@ class Variant:
         return self.rule.text
 
 
-def rule_results(problem: Problem, packed: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:
+def rule_results(searched: Problem | Parts, rows: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:
     """Return the rules that a search found, with their counts or sums."""
-    everything = np.add(*packed.count())
     rules = []
     for _, conditions in found.rules:
+        problem, packed = searched.of(conditions), rows.part(conditions)
         covered, failing = packed.count(conditions)
+        everything = np.add(*packed.count())
         sides = tuple(problem.comparison.true(counts) for counts in (covered, failing, everything))
         beta = question.beta
         known: dict[str, Any] = {
@@ -700,19 +701,6 @@ def rule_results(problem: Problem, packed: Packed, question: Question, found: Fo
             )
         )
     return tuple(rules)
-
-
-def parts_results(parts: Parts, question: Question, found: Found) -> tuple[RuleResult, ...]:
-    """Return the rules of a search over several problems, each measured with its own controls."""
-    results: dict[int, RuleResult] = {}
-    places: dict[int, list[int]] = {}
-    for place, (_, conditions) in enumerate(found.rules):
-        places.setdefault(parts.number(conditions), []).append(place)
-    for number, chosen in places.items():
-        own = replace(found, rules=tuple(found.rules[place] for place in chosen))
-        measured = rule_results(parts.problems[number], parts.packed(number), question, own)
-        results.update(zip(chosen, measured, strict=True))
-    return tuple(results[place] for place in range(len(found.rules)))
 
 
 def _sides(strata: Sequence[StratumSums]) -> tuple[Side, Side, Side]:

@@ -97,7 +97,7 @@ class RuleSet(Sequence[RuleResult]):
         known = circumstances(self)
         if any(rule.circumstances != known for rule in self.rules):
             object.__setattr__(self, "rules", tuple(replace(rule, circumstances=known) for rule in self.rules))
-        if self.problem is not None:
+        if self.searched is not None:
             from causalrules.result.ideas import variants
 
             object.__setattr__(
@@ -128,6 +128,11 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.report import notebook
 
         return notebook.table(self)
+
+    @property
+    def searched(self) -> Problem | Parts | None:
+        """The rows that were searched; None for a result that was read from a file."""
+        return self.problem if self.parts is None else self.parts
 
     @property
     def claim(self) -> str:
@@ -237,7 +242,7 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import permutation
         from causalrules.trust.parts import each_part
 
-        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+        def measure(rules: RuleSet, limit: float | None, _: float) -> RuleSet:
             return permutation.significance(
                 rules,
                 permutations,
@@ -296,16 +301,21 @@ class RuleSet(Sequence[RuleResult]):
         True
         """
         from causalrules.trust import simultaneous
+        from causalrules.trust.parts import each_part
 
-        return simultaneous.simultaneous(
-            self,
-            permutations,
-            seed,
-            confidence=confidence,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        def measure(rules: RuleSet, limit: float | None, share: float) -> RuleSet:
+            return simultaneous.simultaneous(
+                rules,
+                permutations,
+                seed,
+                confidence=confidence,
+                share=share,
+                n_jobs=n_jobs,
+                time_limit=limit,
+                progress=progress,
+            )
+
+        return each_part(self, measure, time_limit)
 
     def cross_fit(
         self,
@@ -345,7 +355,7 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import holdout
         from causalrules.trust.parts import each_part
 
-        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+        def measure(rules: RuleSet, limit: float | None, _: float) -> RuleSet:
             return holdout.cross_fit(
                 rules, splits, seed, confidence=confidence, n_jobs=n_jobs, time_limit=limit, progress=progress
             )
@@ -390,7 +400,7 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import stability
         from causalrules.trust.parts import each_part
 
-        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+        def measure(rules: RuleSet, limit: float | None, _: float) -> RuleSet:
             return stability.stability(
                 rules,
                 replicates,
@@ -427,7 +437,7 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import sensitivity
         from causalrules.trust.parts import each_part
 
-        return each_part(self, lambda rules, _: sensitivity.sensitivity(rules, confidence=confidence))
+        return each_part(self, lambda rules, _, __: sensitivity.sensitivity(rules, confidence=confidence))
 
     def overlap(self, *, most: float = 0.1) -> RuleSet:
         """Find the strata in which a rule always or never holds, so that its rows have no comparison group.
@@ -484,10 +494,16 @@ class RuleSet(Sequence[RuleResult]):
             The same rules with `evidence.doubly_robust` and `evidence.balance`.
         """
         from causalrules.trust import doubly_robust
+        from causalrules.trust.parts import each_part
 
-        return doubly_robust.doubly_robust(
-            self, confidence=confidence, n_jobs=n_jobs, time_limit=time_limit, progress=progress
-        )
+        def measure(rules: RuleSet, limit: float | None, share: float) -> RuleSet:
+            if share < 1 and not rules.question.controls:
+                return rules  # those of other rules may be many
+            return doubly_robust.doubly_robust(
+                rules, confidence=confidence, n_jobs=n_jobs, time_limit=limit, progress=progress
+            )
+
+        return each_part(self, measure, time_limit)
 
     def balance(self) -> RuleSet:
         """Compare the controls on both sides of each rule, before and after adjusting.
@@ -505,8 +521,12 @@ class RuleSet(Sequence[RuleResult]):
         [0.0, 0.0]
         """
         from causalrules.trust import balance
+        from causalrules.trust.parts import each_part
 
-        return balance.balance(self)
+        def measure(rules: RuleSet, _: float | None, share: float) -> RuleSet:
+            return rules if share < 1 and not rules.question.controls else balance.balance(rules)
+
+        return each_part(self, measure)
 
     def trust(
         self,
@@ -545,7 +565,7 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import everything
         from causalrules.trust.parts import each_part
 
-        def measure(rules: RuleSet, limit: float | None) -> RuleSet:
+        def measure(rules: RuleSet, limit: float | None, share: float) -> RuleSet:
             return everything.trust(
                 rules,
                 permutations,
@@ -553,6 +573,7 @@ class RuleSet(Sequence[RuleResult]):
                 splits,
                 seed,
                 level=level,
+                among=share,
                 n_jobs=n_jobs,
                 time_limit=limit,
                 progress=progress,
@@ -709,7 +730,7 @@ class RuleSet(Sequence[RuleResult]):
         """
         from causalrules.result import sql
 
-        return sql.where([rule.conditions for rule in self], dialect)
+        return sql.where([rule.conditions for rule in self], dialect, [rule.control for rule in self])
 
     def to_latex(self) -> str:
         """Return the rules as a LaTeX table (booktabs).

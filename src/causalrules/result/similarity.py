@@ -15,6 +15,7 @@ from causalrules.search.similarity import SIMILARITY, Coverage
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
+    from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
 
 
@@ -62,7 +63,7 @@ def redundant(rules: RuleSet) -> tuple[bool, ...]:
     if not rules.question.redundant:
         return (False,) * len(rules)
     places, values = range(len(rules)), [rule.value for rule in rules]
-    if rules.problem is not None or rules.parts is not None:
+    if rules.searched is not None:
         within = _coverage(rules, None).within
     else:
         sizes = [rule.n_covered for rule in rules]
@@ -83,14 +84,11 @@ def _coverage(rules: RuleSet, data: Any) -> Coverage:
     return Coverage(len(rows), lambda one, other: int(np.count_nonzero(rows[one] & rows[other])))
 
 
-def require_rows(rules: RuleSet, remedy: str) -> Problem:
+def require_rows(rules: RuleSet, remedy: str) -> Problem | Parts:
     """Return the rows that were searched, or say what to do without them."""
-    if rules.parts is not None:
-        # All problems have the same rows; only their strata differ.
-        return rules.parts.problems[0]
-    if rules.problem is None:
+    if rules.searched is None:
         raise OptionError(f"this result was read from a file, without the rows that were searched; {remedy}")
-    return rules.problem
+    return rules.searched
 
 
 def _implies(special: RuleResult, general: RuleResult) -> bool:

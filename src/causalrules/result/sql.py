@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import keyword
 from collections.abc import Iterable, Sequence
 
 from causalrules.data.columns import MICROSECOND, Scalar
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Proposition
-from causalrules.text import shorten
+from causalrules.text import listed, printable, shorten
 
 DIALECTS = ("duckdb", "postgres", "sqlite")
 
@@ -21,17 +22,23 @@ _LARGEST_INTEGER = 2**63
 _LARGEST_POWER = 62
 
 
-def where(rules: Iterable[Sequence[Proposition]], dialect: str = "duckdb") -> str:
+def where(
+    rules: Iterable[Sequence[Proposition]], dialect: str = "duckdb", controls: Iterable[Sequence[str]] = ()
+) -> str:
     """A condition for WHERE that is true on the rows that one of the rules covers, and never on the others.
 
-    A missing value (NULL, and NaN among floats) satisfies no condition.
+    A missing value (NULL, and NaN among floats) satisfies no condition. A comment says which controls each rule was
+    adjusted for, if they are given.
 
     >>> print(where([[Proposition("sex", "=", "female"), Proposition("class", "<=", 2)]]))
     "class" <= 2 AND "sex" = 'female'
+    >>> print(where([[Proposition("class", "<=", 2)]], controls=[["fare", "a */ b"]]))
+    "class" <= 2 /* adjusted for 'a * / b' and fare */
     """
     if dialect not in DIALECTS:
         raise OptionError(f"no dialect {dialect!r}; the dialects are {shorten(DIALECTS)}")
-    clauses = [_sql_rule(conditions, dialect) for conditions in rules]
+    each = itertools.zip_longest(list(rules), list(controls), fillvalue=())
+    clauses = [_sql_rule(conditions, dialect) + _comment(control) for conditions, control in each]
     return "\n OR ".join(f"({clause})" for clause in clauses) if len(clauses) > 1 else (clauses or ["FALSE"])[0]
 
 
@@ -72,6 +79,14 @@ def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
         "        value is not None and satisfied(value)\n"
         "        for value, satisfied in [\n" + "".join(lines) + "        ]\n    )"
     )
+
+
+def _comment(control: Sequence[str]) -> str:
+    """What a rule was adjusted for. Names cannot end the comment, nor begin one inside it."""
+    if not control:
+        return ""
+    words = printable(f"adjusted for {listed(sorted(control))}")
+    return f" /* {words.replace('*/', '* /').replace('/*', '/ *')} */"
 
 
 def _sql_rule(conditions: Sequence[Proposition], dialect: str) -> str:

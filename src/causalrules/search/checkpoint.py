@@ -23,7 +23,8 @@ from causalrules.writing import replace_file, require_writable
 
 if TYPE_CHECKING:
     from causalrules.question import Question
-    from causalrules.search.core import NativeSearch
+    from causalrules.search.core import Search
+    from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
 
 _FORMAT = "causalrules checkpoint"
@@ -37,13 +38,13 @@ _SHARE = 0.02
 class Checkpoint:
     """The file of one search, identified by fingerprints of its data and options."""
 
-    def __init__(self, path: str | os.PathLike[str], problem: Problem, question: Question) -> None:
+    def __init__(self, path: str | os.PathLike[str], problem: Problem | Parts, question: Question) -> None:
         self._path = _usable(path)
         self._of = _fingerprints(problem, question)
         self._due = 0.0
         self._warned = False
 
-    def resume(self, search: NativeSearch) -> None:
+    def resume(self, search: Search) -> None:
         """Resume from the file, if there is one; a DataError says why it cannot be used."""
         self._due = time.monotonic() + _FIRST
         if not self._path.exists():
@@ -54,7 +55,7 @@ class Checkpoint:
         except CausalRulesError as error:
             raise DataError(f"checkpoint {str(self._path)!r}: {error}; delete it to start over") from error
 
-    def save(self, search: NativeSearch, at_once: bool = False) -> None:
+    def save(self, search: Search, at_once: bool = False) -> None:
         """Write the file atomically, if it is time for it; the search goes on if that fails."""
         if not at_once and time.monotonic() < self._due:
             return
@@ -118,14 +119,14 @@ def _header(line: bytes) -> dict[str, Any] | None:
     return header if isinstance(header, dict) and header.get("format") == _FORMAT else None
 
 
-def _fingerprints(problem: Problem, question: Question) -> dict[str, str]:
+def _fingerprints(problem: Problem | Parts, question: Question) -> dict[str, str]:
     def fingerprint(*parts: Any) -> str:
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     return {
         "columns, values or cut points": fingerprint(
             [proposition.to_dict() for proposition in problem.language.propositions],
-            [dict(label) for label in problem.strata.labels],
+            problem.strata_labels,
             problem.roles.outcome.text,
         ),
         "rows": fingerprint(problem.digest(), problem.n_rows),

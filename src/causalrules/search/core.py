@@ -7,7 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -89,6 +89,26 @@ def _level_codes(outcomes: ArrayLike) -> NDArray[np.uint16]:
     return _array(codes, np.uint16)
 
 
+class Search(Protocol):
+    """A search that goes on step by step."""
+
+    @property
+    def patience(self) -> float:
+        """How many seconds a step should take."""
+
+    def step(self, seconds: float, threads: int) -> Status:
+        """Go on for about this long."""
+
+    def rules(self) -> list[tuple[float, tuple[int, ...]]]:
+        """The best rules so far, best first: value and conditions."""
+
+    def save(self) -> NDArray[np.uint64]:
+        """What is needed to go on later, between steps."""
+
+    def restore(self, numbers: NDArray[np.uint64]) -> None:
+        """Go back to what a search of the same rows with the same options has saved, before the first step."""
+
+
 class Packed(ABC):
     """Packed rows, here or elsewhere: they can be counted and searched."""
 
@@ -112,8 +132,12 @@ class Packed(ABC):
         """
 
     @abstractmethod
-    def search(self, **options: Any) -> NativeSearch:
+    def search(self, **options: Any) -> Search:
         """A search over these rows, with the options of `NativeSearch`."""
+
+    def part(self, conditions: Sequence[int]) -> Packed:
+        """Return the rows in the strata in which a rule is measured: these, unless rules have strata of their own."""
+        return self
 
 
 class PackedTable(Packed):
@@ -428,6 +452,8 @@ class NativeSearch:
         The share of rows that "different" and "near" ask for.
     leaders
         Rules, as conditions, that come before those to be found.
+    n_left_out
+        The first so many leaders are not listed: for "different", only rules with the same rows are left out.
     """
 
     def __init__(
@@ -446,6 +472,7 @@ class NativeSearch:
         wanted: str = "any",
         similarity: float = math.nan,
         leaders: Sequence[Sequence[int]] = (),
+        n_left_out: int = 0,
     ) -> None:
         if wanted not in _WANTED:
             raise ValueError(f"wanted is {wanted!r}; it must be one of {', '.join(map(repr, _WANTED))}")
@@ -456,6 +483,7 @@ class NativeSearch:
         lengths = _array([len(leader) for leader in leaders], np.uintp)
         conditions = _array([condition for leader in leaders for condition in leader], np.uint32)
         options.wanted, options.similarity, options.n_leaders = _WANTED.index(wanted), similarity, len(lengths)
+        options.n_left_out = n_left_out
         options.lengths, options.conditions = _pointer("size_t *", lengths), _pointer("uint32_t *", conditions)
         offered = _column_sets(table.offered)
         options.n_offered, options.offered = len(offered), _pointer("uint64_t *", offered)
@@ -472,7 +500,7 @@ class NativeSearch:
             raise TypeError(f"{type(table).__name__} begins its searches itself")
         return lib.cr_search_new(table._handle, estimation, options)
 
-    patience = 0.1
+    patience: float = 0.1
     """How many seconds a step should take."""
 
     def step(self, seconds: float, threads: int) -> Status:
@@ -532,6 +560,40 @@ class NativeSearch:
         ends = np.cumsum(lengths[:found]).astype(int)
         parts = np.split(conditions[: ends[-1] if found else 0], ends[:-1]) if found else []
         return [(float(value), tuple(part.tolist())) for value, part in zip(values[:found], parts, strict=True)]
+
+
+class Narrowed(Packed):
+    """Packed rows with some of the conditions of a language, which keep their numbers in it."""
+
+    def __init__(self, inside: Packed, numbers: NDArray[np.intp]) -> None:
+        self._inside, self._numbers = inside, numbers.tolist()
+        self._place = {number: place for place, number in enumerate(self._numbers)}
+        self.n_strata, self.levels, self.offered = inside.n_strata, inside.levels, inside.offered
+
+    def _places(self, conditions: Sequence[int]) -> list[int]:
+        return [self._place[condition] for condition in conditions]
+
+    def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows that satisfy all the conditions, and rows on which they fail, by stratum and level."""
+        return self._inside.count(self._places(conditions))
+
+    def search(self, **options: Any) -> Search:
+        """A search over these rows, with the options of `NativeSearch`."""
+        leaders = [self._places(leader) for leader in options.pop("leaders", ())]
+        return _Renumbered(self._inside.search(leaders=leaders, **options), self._numbers)
+
+
+class _Renumbered:
+    """A search whose conditions have other numbers outside, in the same order."""
+
+    def __init__(self, inside: Search, numbers: Sequence[int]) -> None:
+        self._inside, self._numbers = inside, numbers
+        self.patience, self.step = inside.patience, inside.step
+        self.save, self.restore = inside.save, inside.restore
+
+    def rules(self) -> list[tuple[float, tuple[int, ...]]]:
+        """The best rules so far, best first: value and conditions."""
+        return [(value, tuple(self._numbers[each] for each in found)) for value, found in self._inside.rules()]
 
 
 class RemoteSearch(NativeSearch):

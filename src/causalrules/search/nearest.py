@@ -31,6 +31,7 @@ Ratio = Callable[[Sequence[int]], float]
 
 def ratio_of(packed: Packed, comparison: Comparison, question: Question, conditions: Sequence[int]) -> float:
     """Return the effect of a rule over its margin, for the levels that the search ranks by; without a margin, 0."""
+    packed = packed.part(conditions)
     counts = [comparison.true(each) for each in (*packed.count(conditions), np.add(*packed.count()))]
     values = comparison.values
     covered, failing, everything = (Side(each.sum(axis=1), each @ values, each @ values**2) for each in counts)

@@ -5,7 +5,7 @@ Permutations, splits and subsamples derive from it: other rows, the same languag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import estimators
-from causalrules.data.columns import Ends
 from causalrules.data.table import Table
 from causalrules.estimators import Grouped, Side
 from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
@@ -24,10 +23,10 @@ from causalrules.language.learning import FOLDS, check_model
 from causalrules.language.outcome import Outcome, resolve_outcome
 from causalrules.language.prognostic import adjusting
 from causalrules.language.roles import Roles
-from causalrules.language.strata import Combinations, Strata, stratify
+from causalrules.language.strata import Combining, Strata, stratify
 from causalrules.question import Question
 from causalrules.search.controls import Controls
-from causalrules.search.core import Packed
+from causalrules.search.core import Narrowed, Packed
 from causalrules.search.progress import count_bar, watching
 from causalrules.search.rows import Comparison, LocalRows, Rows, local_rows
 from causalrules.search.run import threads
@@ -62,6 +61,39 @@ class Problem:
     def strata(self) -> Strata:
         """The strata of the controls."""
         return self.rows.strata
+
+    @property
+    def strata_labels(self) -> list[Any]:
+        """What the strata stand for."""
+        return [dict(label) for label in self.strata.labels]
+
+    @property
+    def n_strata(self) -> int:
+        """Number of strata."""
+        return self.strata.n_strata
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the rows are in this process."""
+        return self.rows.is_local
+
+    def of(self, conditions: Iterable[int]) -> Problem:
+        """Return the problem in which a rule is measured: this one."""
+        return self
+
+    @property
+    def first(self) -> Problem:
+        """One of the problems with these rows: this one."""
+        return self
+
+    @property
+    def all(self) -> tuple[Problem, ...]:
+        """All problems of the search: this one."""
+        return (self,)
+
+    def each(self, change: Callable[[Problem], Problem]) -> Problem:
+        """Return the problem changed."""
+        return change(self)
 
     @property
     def n_rows(self) -> int:
@@ -178,17 +210,30 @@ class Problem:
         """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""
         return replace(self, rows=replace(self.rows.local, **changes))
 
-    def pack(self, all_columns: bool = True) -> Packed:
-        """Pack the rows into bits for the search; without all columns, only those that rules of it can be on."""
+    def pack(self, others: Collection[int] | None = None, conditions: Collection[int] | None = None) -> Packed:
+        """Pack the rows into bits for the search: all columns, or those that its rules can be on and these others.
+
+        `conditions` are those wanted, if not all.
+        """
         rows, offered = self.rows, self.language.offered_numbers
-        if not all_columns and isinstance(rows, LocalRows) and offered is not None:
-            # Without the codes of the other columns, more rows are the same.
-            used, nothing = {column for each in offered for column in each}, np.zeros(len(rows.stratum), np.int8)
-            columns = tuple(codes if place in used else nothing for place, codes in enumerate(rows.columns))
-            rows = replace(rows, columns=columns)
+        if others is not None and isinstance(rows, LocalRows) and offered is not None:
+            return self._pack_only({column for each in offered for column in each}.union(others), conditions, rows)
         packed = rows.pack()
         packed.offered = offered
         return packed
+
+    def _pack_only(self, columns: set[int], conditions: Collection[int] | None, rows: LocalRows) -> Packed:
+        """Pack some columns. Without the codes of the others, more rows are the same."""
+        comparison = rows.comparison
+        if comparison.reference is not None:
+            column, low, high = comparison.reference
+            columns = columns | {column}
+            comparison = replace(comparison, reference=(sorted(columns).index(column), low, high))
+        language, numbers = self.language.only(columns, conditions)
+        codes = tuple(rows.columns[column] for column in sorted(columns))
+        packed = replace(rows, language=language, columns=codes, comparison=comparison).pack()
+        packed.offered = language.offered_numbers
+        return Narrowed(packed, numbers)
 
     def digest(self) -> int:
         """Return an order-independent 128-bit hash of the rows."""
@@ -228,27 +273,18 @@ def with_controls(
     table: Table,
     control: Sequence[str],
     question: Question,
-    known: dict[tuple[str, bytes], NDArray[np.int32]],
+    combining: Combining,
 ) -> Problem:
-    """Return the problem with other controls; `known` keeps the codes of controls for the next time."""
+    """Return the problem with other controls; `combining` keeps what is known of the rows for the next time."""
     observed = table.observed(problem.roles.target, question.weights)
     cuts: Cuts = dict(question.cuts or {})
     roles = replace(problem.roles, control=tuple(control))
     rows = problem.rows
 
-    def codes(ends: Mapping[str, Ends]) -> dict[str, NDArray[np.int32]]:
-        found = {}
-        for name, each in ends.items():
-            key = name, each.tobytes()
-            if key not in known:
-                known[key] = observed.codes(name, each)
-            found[name] = known[key]
-        return found
-
-    strata = _stratify(observed, roles, cuts, question, codes if isinstance(rows, LocalRows) else None)
+    strata = _stratify(observed, roles, cuts, question, combining if isinstance(rows, LocalRows) else None)
     if isinstance(rows, LocalRows):
         exact = strata.columns == tuple(sorted(control))
-        stratum = strata.index(codes(strata.ends), len(rows.stratum)) if exact else strata.index_in(observed)
+        stratum = combining.stratum(strata.ends) if exact else strata.index_in(observed)
         rows = replace(rows, strata=strata, stratum=stratum)
     else:
         rows = _code(observed, problem.language, strata, roles.outcome, question)
@@ -277,12 +313,10 @@ def _group_notes(table: Table, question: Question) -> list[str]:
     return notes
 
 
-def _stratify(
-    table: Table, roles: Roles, cuts: Cuts, question: Question, combinations: Combinations | None = None
-) -> Strata:
+def _stratify(table: Table, roles: Roles, cuts: Cuts, question: Question, combining: Combining | None = None) -> Strata:
     """Form the strata that the question asks for, with a bar where models take a while to fit."""
     options = question.control_bins, question.max_bins, cuts, question.categorical
-    exact = partial(stratify, table, roles.control, *options, combinations=combinations)
+    exact = partial(stratify, table, roles.control, *options, combining=combining)
     check_model(question.adjust_model)
     shown = False if callable(question.progress) or table.n_rows * len(roles.control) < _LONG else question.progress
     with watching(shown, partial(count_bar, "models of the controls", FOLDS)) as watch:

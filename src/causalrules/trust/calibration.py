@@ -3,6 +3,10 @@
 The reliable effect of a rule is r(σ) = p(σ) − β·q(σ), with q > 0. Each shuffled table has a smallest β at which no rule
 is above 0: the largest p/q of any rule. A few exact searches find it (Dinkelbach 1967): search at some β, take the best
 rule's p/q as the next β, and stop when the best rule is at most 0.
+
+An outcome cannot be shuffled within the strata of several sets of controls at once. Where rules have different
+controls, each of the P sets has a β of its own, at an error rate of 1/P of the whole; the largest of them is that of
+all.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,12 +28,17 @@ from causalrules.trust import repeat
 from causalrules.trust.evidence import Calibration
 from causalrules.trust.resample import exchangeable, shuffling
 
+if TYPE_CHECKING:
+    from causalrules.search.parts import Parts
+
+# Searches of shuffled tables beyond which several sets of controls take too long.
+_MOST_SEARCHES = 50_000
 # Default β of the reliable estimator.
 USUAL_BETA = 2.0
 
 
 def calibrate(
-    problem: Problem,
+    problem: Problem | Parts,
     question: Question,
     *,
     confidence: float = 0.95,
@@ -46,13 +56,13 @@ def calibrate(
     Parameters
     ----------
     problem
-        The coded table.
+        The coded table, or one for each set of controls.
     question
         The options of the search; the estimator must be "pooled" or "reliable".
     confidence
         Probability that the best rule of shuffled data is at most 0.
     permutations
-        Number of shuffled tables.
+        Number of shuffled tables; where rules have different controls, for each set of controls, and more if needed.
     seed
         Seed of the shuffling.
     time_limit
@@ -78,18 +88,53 @@ def calibrate(
         Share()("confidence", confidence),
         Whole(least=1)("permutations", permutations),
     )
-    n_kept = n_largest(confidence, permutations)
-    if n_kept < 1:
+    if n_largest(confidence, permutations) < 1:
         raise OptionError(
-            f"permutations = {permutations}: a confidence of {confidence} needs at least "
-            f"{math.ceil(confidence / (1 - confidence) - 1e-9)}"
+            f"permutations = {permutations}: a confidence of {confidence} needs at least {fewest(confidence)}"
         )
-    if problem.group is not None and question.estimator != "pooled":
+    if problem.first.group is not None and question.estimator != "pooled":
         raise OptionError(
             "with groups, β can be calibrated for the pooled estimator only", parameter="beta", value="'calibrated'"
         )
-    shuffle = shuffling(exchangeable(problem))
     one = replace(question, k=1, beta=USUAL_BETA, alpha=1.0, redundant=True, time_limit=None)
+    n_sets = len(problem.all)
+    each = 1 - (1 - confidence) / n_sets
+    permutations = max(permutations, fewest(each)) if n_sets > 1 else permutations
+    if n_sets > 1 and n_sets * permutations > _MOST_SEARCHES:
+        raise OptionError(
+            f"rules have {n_sets} different sets of controls, and each would need {permutations:,} shuffled tables; "
+            "give a number, or leave it out",
+            parameter="beta",
+            value="'calibrated'",
+        )
+    begun = cut_short = 0
+    beta = 0.0
+    for place, own in enumerate(problem.all):
+        found = _smallest(
+            own, one, each, permutations, seed, Deadline.after(deadline.left(1 / (n_sets - place))), progress
+        )
+        beta, begun, cut_short = max(beta, found[0]), begun + found[1], cut_short + found[2]
+    value, usual = (_best(problem, replace(one, beta=candidate), deadline) for candidate in (beta, USUAL_BETA))
+    return Calibration(beta, confidence, begun, n_sets * permutations, cut_short, seed, value, USUAL_BETA, usual)
+
+
+def fewest(confidence: float) -> int:
+    """Return how many permutations a confidence needs."""
+    return math.ceil(confidence / (1 - confidence) - 1e-9)
+
+
+def _smallest(
+    problem: Problem,
+    one: Question,
+    confidence: float,
+    permutations: int,
+    seed: int,
+    deadline: Deadline,
+    progress: bool | repeat.Watcher | None,
+) -> tuple[float, int, int]:
+    """Return β for one set of controls, the permutations that were begun, and those that were cut short."""
+    shuffle = shuffling(exchangeable(problem))
+    n_kept = n_largest(confidence, permutations)
     largest = [0.0] * n_kept  # a heap: its first is the smallest β that can still be the answer
 
     def work(searcher: repeat.Searcher, place: int) -> float | None:
@@ -97,7 +142,7 @@ def calibrate(
         beta = largest[0]
         try:
             while found := searcher(table, replace(one, beta=beta), 0.0).rules:
-                higher = _zero(table, found[0][1], question.estimator)
+                higher = _zero(table, found[0][1], one.estimator)
                 if higher <= beta:
                     break
                 beta = higher
@@ -106,7 +151,7 @@ def calibrate(
         return beta
 
     begun = cut_short = 0
-    for beta in repeat.in_order(work, permutations, question.n_jobs, "calibrating β", progress, deadline):
+    for beta in repeat.in_order(work, permutations, one.n_jobs, "calibrating β", progress, deadline):
         begun += 1
         if beta is None:
             cut_short += 1
@@ -120,9 +165,7 @@ def calibrate(
             f"were searched, too few for a confidence of {confidence}; raise time_limit, lower max_length, or "
             "give a number for beta"
         )
-    beta = _rounded_up(sorted(largest, reverse=True)[rank - 1])
-    value, usual = (_best(problem, replace(one, beta=candidate), deadline) for candidate in (beta, USUAL_BETA))
-    return Calibration(beta, confidence, begun, permutations, cut_short, seed, value, USUAL_BETA, usual)
+    return _rounded_up(sorted(largest, reverse=True)[rank - 1]), begun, cut_short
 
 
 def n_largest(confidence: float, permutations: int) -> int:
@@ -130,7 +173,7 @@ def n_largest(confidence: float, permutations: int) -> int:
     return permutations + 1 - math.ceil(confidence * (permutations + 1) - 1e-9)
 
 
-def _best(problem: Problem, question: Question, deadline: Deadline) -> float | None:
+def _best(problem: Problem | Parts, question: Question, deadline: Deadline) -> float | None:
     """Return the value of the best rule; None if there is none, or no time to find it."""
     try:
         rules = repeat.Searcher(deadline)(problem, question).rules

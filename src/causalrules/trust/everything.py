@@ -12,13 +12,14 @@ from causalrules.language.learning import is_available
 from causalrules.search.deadline import Deadline
 from causalrules.trust import overlap, repeat
 from causalrules.trust.balance import balance
+from causalrules.trust.calibration import fewest
 from causalrules.trust.conditions import conditions
 from causalrules.trust.doubly_robust import doubly_robust
 from causalrules.trust.holdout import cross_fit
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import TooFewRowsError
 from causalrules.trust.sensitivity import sensitivity
-from causalrules.trust.simultaneous import fewest, simultaneous
+from causalrules.trust.simultaneous import simultaneous
 from causalrules.trust.stability import stability
 
 if TYPE_CHECKING:
@@ -33,20 +34,21 @@ def trust(
     seed: int = 0,
     *,
     level: float = 0.05,
+    among: float = 1.0,
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
-    """Implement `RuleSet.trust`.
+    """Implement `RuleSet.trust`; the rules with these controls are a share `among` all that were searched.
 
     Effects are cross-fitted unless the rules have a holdout. `time_limit` is for all parts together. A part that has
     no result in time is left out, and so is one that the table is too small for; a note names it.
     """
     deadline = Deadline.after(time_limit)
 
-    def ask(share: float, part: Callable[..., RuleSet], *arguments: Any, **options: Any) -> RuleSet:
+    def ask(of_time: float, part: Callable[..., RuleSet], *arguments: Any, **options: Any) -> RuleSet:
         """Add a part of the evidence within this share of the remaining time."""
-        limit = deadline.left(share)
+        limit = deadline.left(of_time)
         try:
             return part(rules, *arguments, seed=seed, n_jobs=n_jobs, progress=progress, time_limit=limit, **options)
         except repeat.OutOfTimeError:
@@ -59,8 +61,10 @@ def trust(
         if rules.evidence is None or rules.evidence.honest is None:
             rules = ask(0.5, cross_fit, splits, confidence=1 - level)
         rules = ask(0.7, stability, replicates)
-        if not rules.question.own_controls:  # they would hold for the rules with the same controls only
-            rules = ask(0.7, simultaneous, min(max(permutations, fewest(1 - level)), 199), confidence=1 - level)
+        needed = fewest(1 - level * among)
+        if needed <= max(permutations, 199):
+            times = max(needed, min(permutations, 199))
+            rules = ask(0.7, simultaneous, times, confidence=1 - level, share=among)
     # Shuffling for conditions is cheap, and few tables cannot tell conditions apart.
     rules = ask(1.0, conditions, max(permutations, 199), level=level)
     rules = sensitivity(rules, confidence=1 - level)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,16 +20,17 @@ from causalrules.language.outcome import resolve_outcome
 from causalrules.options import Share, Whole
 from causalrules.question import Question
 from causalrules.search.deadline import Deadline
-from causalrules.search.problem import Problem, reference_rows
+from causalrules.search.problem import Problem, controls_of, reference_rows
 from causalrules.search.rows import group_codes
 from causalrules.text import counted, unknown_column
 from causalrules.trust import chaining, repeat
 from causalrules.trust.evidence import HonestEffect, HonestRun, with_evidence, with_run
-from causalrules.trust.resample import TooFewRowsError, folds, halves, reweighted, split
+from causalrules.trust.resample import TooFewRowsError, folds, halves, reweighted, shared_out
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
+    from causalrules.search.parts import Parts
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -125,21 +127,28 @@ class HeldOut:
         return _with_effects(rules, _honest(rules, measured, 1), run)
 
 
-def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, HeldOut]:
-    """Split the problem into rows to search and a share of each stratum to hold out."""
+def hold_out(problem: Problem | Parts, share: float, seed: int = 0) -> tuple[Problem | Parts, HeldOut]:
+    """Split the problem into rows to search and a share of each stratum to hold out.
+
+    Where rules have different controls, all have the same rows held out: a share of the strata of the first.
+    """
     share, seed = Share()("holdout", share), Whole()("seed", seed)
-    searched, held_out = split(problem, share, repeat.generator(seed, "split"))
-    if searched.outcome.min() == searched.outcome.max():
+    kept, chosen = shared_out(problem.first, share, repeat.generator(seed, "split"))
+    searched, held_out = (problem.each(partial(reweighted, counts=counts)) for counts in (kept, chosen))
+    outcome = searched.first.outcome
+    if outcome.min() == outcome.max():
         raise OptionError(
             f"holdout = {share!r} leaves {counted(searched.n_rows, 'row')} to search, all with the same outcome; "
             "hold out fewer"
         )
 
     def sides(rule: RuleResult) -> tuple[Side, Side, Side]:
-        return held_out.compared(held_out.language.numbers(rule.conditions))
+        numbers = held_out.language.numbers(rule.conditions)
+        return held_out.of(numbers).compared(numbers)
 
     def grouped(rule: RuleResult) -> Grouped | None:
-        return held_out.grouped(held_out.language.numbers(rule.conditions), population=True)
+        numbers = held_out.language.numbers(rule.conditions)
+        return held_out.of(numbers).grouped(numbers, population=True)
 
     return searched, HeldOut("holdout", held_out.n_rows, seed, sides, grouped)
 
@@ -162,10 +171,15 @@ def compared_rows(rule: RuleResult, rows: Table, question: Question) -> tuple[ND
     return covered & ~chosen, chosen
 
 
-def second_table(table: Table, problem: Problem, question: Question) -> HeldOut:
-    """Take another table as held-out rows, in the language and the strata of the first."""
-    other, roles = read(question.holdout), problem.roles
-    for name in (roles.target, *roles.control):
+def second_table(table: Table, problem: Problem | Parts, question: Question) -> tuple[Problem | Parts, HeldOut]:
+    """Take another table as held-out rows, in the language and the strata of the first.
+
+    Return the problem, which then knows the controls of these rows, too.
+    """
+    other = read(question.holdout)
+    roles = problem.roles
+    names = sorted({name for each in problem.all for name in each.roles.control})
+    for name in (roles.target, *names):
         if name not in other.names:
             raise DataError(f"the holdout table lacks a column of the first: {unknown_column(name, other.names)}")
         if table.kinds[name] is not other.kinds[name]:
@@ -178,13 +192,19 @@ def second_table(table: Table, problem: Problem, question: Question) -> HeldOut:
     values = np.asarray(rows.histogram(roles.target).values.sortable) if outcome.is_mean else outcome.level
     y = values.astype(np.float64)[rows.codes(roles.target, np.arange(len(values)))]
     weights = np.ones(rows.n_records) if rows.weights is None else rows.weights
-    try:
-        _, stratum = np.unique(problem.strata.index_of(rows), return_inverse=True)
-    except DataError as error:
-        raise DataError(f"the holdout table: {error}") from error
 
-    def side(chosen: NDArray[np.bool_]) -> Side:
-        return estimators.side_of(stratum, y, weights, chosen, int(stratum.max()) + 1)
+    @cache
+    def strata(own: Problem) -> NDArray[np.intp]:
+        try:
+            return np.unique(own.strata.index_of(rows), return_inverse=True)[1]
+        except DataError as error:
+            raise DataError(f"the holdout table: {error}") from error
+
+    def stratum_of(rule: RuleResult) -> NDArray[np.intp]:
+        return strata(problem.of(problem.language.numbers(rule.conditions)))
+
+    for each in problem.all[:1]:
+        strata(each)
 
     def sides(rule: RuleResult) -> tuple[Side, Side, Side]:
         for condition in rule.conditions:
@@ -192,8 +212,12 @@ def second_table(table: Table, problem: Problem, question: Question) -> HeldOut:
                 raise DataError(
                     f"the rule {rule.text!r} on the holdout table: {unknown_column(condition.column, rows.names)}"
                 )
-        covered, failing = compared_rows(rule, rows, question)
-        return side(covered), side(failing), side(np.ones(rows.n_records, np.bool_))
+        stratum = stratum_of(rule)
+        covered, failing, everything = (
+            estimators.side_of(stratum, y, weights, chosen, int(stratum.max()) + 1)
+            for chosen in (*compared_rows(rule, rows, question), np.ones(rows.n_records, np.bool_))
+        )
+        return covered, failing, everything
 
     group = None
     if question.groups is not None:
@@ -205,9 +229,14 @@ def second_table(table: Table, problem: Problem, question: Question) -> HeldOut:
         if group is None:
             return None
         both = compared_rows(rule, rows, question)
-        return estimators.grouped(stratum, y, weights, both, group, population=True)
+        return estimators.grouped(stratum_of(rule), y, weights, both, group, population=True)
 
-    return HeldOut("second table", rows.n_rows, None, sides, grouped)
+    def known(own: Problem) -> Problem:
+        if own.controls is None:
+            return own
+        return replace(own, second=controls_of(rows, outcome, own.roles.control, question))
+
+    return problem.each(known), HeldOut("second table", rows.n_rows, None, sides, grouped)
 
 
 def cross_fit(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def each_part(
     rules: RuleSet,
-    measure: Callable[[RuleSet, float | None], RuleSet],
+    measure: Callable[[RuleSet, float | None, float], RuleSet],
     time_limit: float | None = None,
     adjust: bool = False,
 ) -> RuleSet:
@@ -33,7 +33,8 @@ def each_part(
     rules
         The rules of all.
     measure
-        What to do with the rules of one set of controls, or with all if they have the same, in so many seconds.
+        What to do with the rules of one set of controls, or with all if they have the same, in so many seconds; the
+        last number is their share of all rules that were searched.
     time_limit
         Seconds for all together.
     adjust
@@ -41,11 +42,12 @@ def each_part(
     """
     parts = rules.parts
     if parts is None or not rules:
-        return measure(rules, time_limit)
+        return measure(rules, time_limit, 1.0)
     places: dict[int, list[int]] = {}
     for place, rule in enumerate(rules):
         places.setdefault(parts.number(parts.language.numbers(rule.conditions)), []).append(place)
-    longest = rules.question.max_length or 1
+    # A column that is ordered may take two conditions.
+    longest = rules.question.max_length or 2 * len(parts.language.columns)
     total = sum(count_rules(parts.language, longest)[1:])
     found: dict[int, RuleResult] = {}
     evidence, notes = rules.evidence, list(rules.notes)
@@ -55,8 +57,9 @@ def each_part(
         own = replace(
             rules, rules=tuple(rules[place] for place in chosen), question=question, problem=problem, parts=None
         )
-        measured = measure(own, None if time_limit is None else time_limit / len(places))
-        factor = total / sum(count_rules(problem.language, longest)[1:]) if adjust else 1.0
+        share = sum(count_rules(problem.language, longest)[1:]) / total
+        measured = measure(own, None if time_limit is None else time_limit / len(places), share)
+        factor = 1 / share if adjust else 1.0
         found.update(zip(chosen, (_raised(rule, factor) for rule in measured), strict=True))
         # How the evidence was obtained is the same for all.
         evidence = measured.evidence

@@ -24,6 +24,7 @@ from causalrules.search.run import Found
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
+    from causalrules.search.parts import Parts
 
 T = TypeVar("T")
 Watcher = Callable[[int, int], None]
@@ -51,7 +52,7 @@ class Searcher:
         self.deadline = Deadline.after(None) if deadline is None else deadline
 
     def __call__(
-        self, problem: Problem, question: Question, floor: float = -np.inf, margin_scale: float = 1.0
+        self, problem: Problem | Parts, question: Question, floor: float = -np.inf, margin_scale: float = 1.0
     ) -> Found:
         """Search. The core releases the GIL."""
         return self._search(problem.pack(), problem, question, floor, margin_scale)
@@ -75,7 +76,7 @@ class Searcher:
     def _search(
         self,
         packed: Packed,
-        problem: Problem,
+        problem: Problem | Parts,
         question: Question,
         floor: float = -np.inf,
         margin_scale: float = 1.0,

@@ -186,14 +186,20 @@ def split(problem: Problem, share: float, rng: np.random.Generator) -> tuple[Pro
 
     The split ignores the outcome: given the strata, the parts are independent samples.
     """
+    first, second = shared_out(problem, share, rng)
+    return reweighted(problem, first), reweighted(problem, second)
+
+
+def shared_out(problem: Problem, share: float, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how often each row counts in the parts of `split`."""
     if problem.group is not None:
         first, chosen = _group_parts(problem, problem.frequencies, [1 - share, share], rng)
-        return reweighted(problem, first), reweighted(problem, chosen)
+        return first, chosen
     rows = np.bincount(problem.stratum, problem.weights, minlength=problem.strata.n_strata).astype(np.int64)
     # Round at random, so that many small strata do not all round to the same side.
     second = np.floor(rows * share + rng.random(len(rows))).astype(np.int64)
     chosen = _drawn(problem.stratum, problem.frequencies, second, rng)
-    return reweighted(problem, problem.frequencies - chosen), reweighted(problem, chosen)
+    return problem.frequencies - chosen, chosen
 
 
 def halves(problem: Problem, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -26,7 +26,7 @@ from causalrules.options import Share, Whole
 from causalrules.search.deadline import Deadline
 from causalrules.search.margins import betas
 from causalrules.trust import repeat
-from causalrules.trust.calibration import n_largest
+from causalrules.trust.calibration import fewest, n_largest
 from causalrules.trust.evidence import Simultaneous, with_evidence
 from causalrules.trust.permutation import flipped_margin
 from causalrules.trust.resample import exchangeable, shuffling
@@ -35,28 +35,26 @@ if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
 
 
-def fewest(confidence: float) -> int:
-    """Return how many permutations a confidence needs."""
-    return math.ceil(confidence / (1 - confidence) - 1e-9)
-
-
 def simultaneous(
     rules: RuleSet,
     permutations: int = 199,
     seed: int = 0,
     *,
     confidence: float = 0.95,
+    share: float = 1.0,
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
-    """Implement `RuleSet.simultaneous`."""
+    """Implement `RuleSet.simultaneous`; where there are other rules, these have a `share` of the error."""
     deadline = Deadline.after(time_limit)
     permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
     confidence = Share()("confidence", confidence)
-    if n_largest(confidence, permutations) < 1:
+    own = 1 - (1 - confidence) * share
+    if n_largest(own, permutations) < 1:
+        among = f" for {share:.2g} of all rules" if share < 1 else ""
         raise OptionError(
-            f"permutations = {permutations}: a confidence of {confidence} needs at least {fewest(confidence)}"
+            f"permutations = {permutations}: a confidence of {confidence}{among} needs at least {fewest(own)}"
         )
     problem, question = repeat.require_problem(rules, "simultaneous"), rules.question
     beta = question.beta
@@ -65,7 +63,7 @@ def simultaneous(
     question = replace(question, estimator="pooled", beta=beta)
     base = exchangeable(problem)
     shuffle = shuffling(base)
-    largest = [0.0] * n_largest(confidence, permutations)
+    largest = [0.0] * n_largest(own, permutations)
 
     def work(searcher: repeat.Searcher, place: int) -> float | None:
         try:
@@ -80,7 +78,7 @@ def simultaneous(
         if ratio is not None:
             heapq.heappushpop(largest, ratio)
     # Those cut short count as the largest.
-    rank = n_largest(confidence, begun) - cut_short
+    rank = n_largest(own, begun) - cut_short
     if rank < 1:
         raise repeat.OutOfTimeError(
             f"time_limit = {time_limit!r}: {begun - cut_short} of {permutations} permutations were searched, too few "
@@ -102,8 +100,8 @@ def simultaneous(
             if base.group is not None:
                 margin = flipped_margin(base, beta, base.language.numbers(rule.conditions))
             reach = factor * margin * math.sqrt(plain) / shrunk / rule.overlap
-            own = estimators.estimate(*rule.sides, binary=not rule.is_mean).standard_error
-            error = max(own, math.sqrt(plain))
+            usual = estimators.estimate(*rule.sides, binary=not rule.is_mean).standard_error
+            error = max(usual, math.sqrt(plain))
         bound = rule.effect + (reach if rule.decrease else -reach) * error
         known = Simultaneous(None, None, confidence, begun)
         if math.isfinite(bound):

@@ -6,7 +6,7 @@ import { TwoBars } from "./bars";
 import { Languages } from "./code";
 import { Dumbbells } from "./dumbbells";
 import { Estimates } from "./forest";
-import { Graph } from "./graph";
+import { Graph, RuleKey } from "./graph";
 import { Words } from "./sections";
 import { Strengths } from "./strengths";
 
@@ -73,7 +73,13 @@ export function Card({ rule, said, view, controlled, children }: Props) {
       {smallGraph(view.graph) && (
         <section>
           <h3>In the causal graph</h3>
-          <Graph drawing={view.graph} columns={said.conditions.map(([column]) => column)} />
+          <Graph
+            drawing={view.graph}
+            columns={said.conditions.map(([column]) => column)}
+            control={said.control}
+            blocked={said.blocked}
+          />
+          <RuleKey control={said.control} blocked={said.blocked} />
         </section>
       )}
       {said.variants.length > 0 && (

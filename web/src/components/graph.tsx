@@ -6,8 +6,23 @@ const HEIGHT = 28;
 
 const widthOf = (node: GraphNode): number => 18 + 7.2 * node.label.length;
 
-/** A causal graph with its roles; the columns of a rule are filled. */
-export function Graph({ drawing, columns = [] }: { drawing: Drawing; columns?: string[] }) {
+type Blocked = [from: string, arrow: string, to: string][];
+
+interface GraphProps {
+  drawing: Drawing;
+  columns?: string[];
+  control?: string[];
+  blocked?: Blocked;
+}
+
+/** A causal graph with its roles; a rule's columns are filled, what it is adjusted for and the paths that blocks stand out. */
+export function Graph({ drawing, columns = [], control = [], blocked = [] }: GraphProps) {
+  const isBlocked = (edge: GraphEdge): boolean =>
+    blocked.some(
+      ([from, arrow, to]) =>
+        arrow === edge.arrow &&
+        ((from === edge.from && to === edge.to) || (arrow !== "->" && from === edge.to && to === edge.from)),
+    );
   const nodes = new Map(drawing.nodes.map((node) => [node.name, node]));
   const widest = Math.max(...drawing.nodes.map(widthOf), 60);
   const across = Math.max(ACROSS, widest + 46);
@@ -25,10 +40,13 @@ export function Graph({ drawing, columns = [] }: { drawing: Drawing; columns?: s
       aria-label={`Causal graph: ${said}`.slice(0, 2000)}
     >
       {drawing.edges.map((edge, place) => (
-        <Edge key={place} edge={edge} nodes={nodes} x={x} y={y} />
+        <Edge key={place} edge={edge} nodes={nodes} x={x} y={y} blocked={isBlocked(edge)} />
       ))}
       {drawing.nodes.map((node) => (
-        <g key={node.name} class={`node role-${node.role.replace(" ", "-")}${columns.includes(node.name) ? " in-rule" : ""}`}>
+        <g
+          key={node.name}
+          class={`node role-${node.role.replace(" ", "-")}${columns.includes(node.name) ? " in-rule" : ""}${control.includes(node.name) ? " held" : ""}`}
+        >
           <rect
             x={x(node.x) - widthOf(node) / 2}
             y={y(node.y) - HEIGHT / 2}
@@ -50,9 +68,10 @@ interface EdgeProps {
   nodes: Map<string, GraphNode>;
   x: (value: number) => number;
   y: (value: number) => number;
+  blocked: boolean;
 }
 
-function Edge({ edge, nodes, x, y }: EdgeProps) {
+function Edge({ edge, nodes, x, y, blocked }: EdgeProps) {
   const from = nodes.get(edge.from);
   const to = nodes.get(edge.to);
   if (!from || !to) return null;
@@ -74,7 +93,7 @@ function Edge({ edge, nodes, x, y }: EdgeProps) {
     `M${across - 8 * towards} ${down - 4.5}L${across} ${down}L${across - 8 * towards} ${down + 4.5}Z`;
   const [first, last] = [points[0], points[points.length - 1]];
   const [second] = points.slice(1);
-  const looks = `edge ${{ "->": "cause", "<->": "confounded", "--": "unknown" }[edge.arrow]}${edge.criteria.length ? " violates" : ""}${edge.harmful ? " harmful" : ""}`;
+  const looks = `edge ${{ "->": "cause", "<->": "confounded", "--": "unknown" }[edge.arrow]}${edge.criteria.length ? " violates" : ""}${edge.harmful ? " harmful" : ""}${blocked ? " blocked" : ""}`;
   return (
     <g class={looks}>
       <path class="line" d={path} />
@@ -86,6 +105,17 @@ function Edge({ edge, nodes, x, y }: EdgeProps) {
         </text>
       )}
     </g>
+  );
+}
+
+/** What stands out in the graph of one rule, in words. */
+export function RuleKey({ control, blocked }: { control: string[]; blocked: Blocked }) {
+  return (
+    <p class="key">
+      Filled: the rule’s columns.
+      {control.length > 0 && " Thick outline: what it is adjusted for."}
+      {blocked.length > 0 && " Long dashes: spurious paths that this blocks."}
+    </p>
   );
 }
 
