@@ -72,8 +72,6 @@ pub struct Expansion {
     pub nodes: Vec<Node>,
     /// What may be wanted later.
     pub later: Vec<Node>,
-    /// The highest bound of a branch that might have been entered, but is left out.
-    pub left_out: Option<Score>,
 }
 
 /// Buffers that live as long as a worker does.
@@ -366,7 +364,7 @@ impl Step<'_> {
         self.judge.goal().max(better)
     }
 
-    /// Is a child of this bound to be entered? What is put off or left out is noted.
+    /// Is a child of this bound to be entered? What is put off is noted.
     fn enters(&mut self, bound: Score) -> bool {
         if self.book.is_useless(bound, self.best) {
             return false;
@@ -374,14 +372,9 @@ impl Step<'_> {
         match self.judge.verdict(bound, self.below()) {
             Verdict::Enter => return true,
             Verdict::Later => self.rest.further = self.rest.further.max(Some(bound)),
-            Verdict::LeftOut => self.leave_out(bound),
             Verdict::Never => {}
         }
         false
-    }
-
-    fn leave_out(&mut self, bound: Score) {
-        self.expansion.left_out = self.expansion.left_out.max(Some(bound));
     }
 
     /// Offers the children, and returns those that may lead further, by their own rows alone; and those of them that are
@@ -620,10 +613,6 @@ impl Step<'_> {
             Verdict::Enter if is_known() => {
                 let less = bound - TIED;
                 (self.judge.verdict(less, self.below()), less)
-            }
-            Verdict::LeftOut => {
-                self.leave_out(bound);
-                (Verdict::LeftOut, bound)
             }
             verdict => (verdict, bound),
         }
