@@ -29,7 +29,7 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
     )
 
 
-def _all_columns(batch: Batch) -> list[NDArray[np.generic]]:
+def _all_columns(batch: Batch) -> list[NDArray[Any]]:
     reference = [] if batch.reference is None else [batch.reference]
     return [batch.strata, batch.outcomes, *reference, *batch.columns]
 
@@ -75,7 +75,11 @@ def _counted(batch: Batch) -> Batch | None:
         return None
     key: NDArray[np.int64] = np.zeros(n_rows, np.int64)
     for column, (low, high) in zip(columns, spans, strict=True):
-        key = key * (high - low + 1) + (column.astype(np.int64) - low)
+        # In place: this is much of the time of packing rows again and again.
+        key *= high - low + 1
+        key += column
+        if low:
+            key -= low
     if batch.weights is None:
         weights = np.bincount(key).astype(np.uint64)
     else:

@@ -256,6 +256,13 @@ def packed(batch: Batch, language: Language, n_strata: int, comparison: Comparis
     """Merge identical rows where that pays, and pack them into bits."""
     merged = merging.merge(replace(batch, outcomes=comparison.codes(batch.outcomes)))
     require_memory(merging.places(merged), language)
+    if len(merged.strata) <= _BATCH:
+        # The core reads them twice; more rows than that are converted as they are read.
+        merged = replace(
+            merged,
+            outcomes=merged.outcomes.astype(np.uint16),
+            columns=[column.astype(np.int32, copy=False) for column in merged.columns],
+        )
     return PackedTable(
         language.column_index,
         language.low,
