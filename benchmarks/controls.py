@@ -1,8 +1,8 @@
 """Many controls: what is found, how biased it is, and whether intervals cover (docs/controls.md).
 
 Run `python -m benchmarks.controls` with the names of parts (simulation, noise, lalonde, ihdp, time) and `--repeats N`;
-results are added to benchmarks/results/controls.json. LaLonde and IHDP need the folder of their files in
-CAUSALRULES_DATA.
+results are added to benchmarks/results/controls.json. LaLonde and IHDP need their files, in the folder `causal` of
+CAUSALRULES_DATA, by default ../shared/data. `--rows N` chooses the cells of the simulation with so many rows.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def regression(columns: Columns, name: str) -> float:
     return float(np.linalg.lstsq(design.astype(float), columns["y"].astype(float), rcond=None)[0][1])
 
 
-def simulation(repeats: int) -> list[dict[str, Any]]:
+def simulation(repeats: int, sizes: tuple[int, ...] = (2_000, 5_000, 20_000)) -> list[dict[str, Any]]:
     rows = []
-    for shape in ("linear", "bent"):
+    for n in sizes:
         for n_controls in (8, 20, 50):
-            for n in (2_000, 5_000, 20_000):
+            for shape in ("linear", "bent"):
                 rows.append(_cell(shape, n_controls, n, repeats))
                 print(rows[-1], flush=True)
     return rows
@@ -140,7 +140,7 @@ def noise(repeats: int) -> list[dict[str, Any]]:
 
 
 def folder() -> Path | None:
-    place = Path(os.environ.get("CAUSALRULES_DATA", "data"))
+    place = Path(os.environ.get("CAUSALRULES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "causal"
     if not (place / "lalonde_nsw_dw.csv").is_file():
         print(f"skipped: no files of LaLonde and IHDP in {place}; set CAUSALRULES_DATA")
         return None
@@ -281,12 +281,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"of {list(PARTS)}")
     parser.add_argument("--repeats", type=int, default=100)
+    parser.add_argument("--rows", type=int, help="of the simulation")
     asked = parser.parse_args()
     known = json.loads(RESULTS.read_text()) if RESULTS.is_file() else []
     for part in asked.parts or PARTS:
-        found = PARTS[part](asked.repeats)
+        if part == "simulation" and asked.rows:
+            found = simulation(asked.repeats, (asked.rows,))
+        else:
+            found = PARTS[part](asked.repeats)
         if found:
-            known = [row for row in known if row["part"] != part] + found
+            chosen = {row.get("rows") for row in found}
+            known = [row for row in known if row["part"] != part or row.get("rows") not in chosen] + found
             RESULTS.write_text(json.dumps(known, indent=1) + "\n")
 
 
