@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import statistics
 import subprocess
 import sys
@@ -23,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:1] = [str(ROOT), str(ROOT / "tests")]
 
 from benchmarks.measuring import machine  # noqa: E402
-from studios import CHROMIUM, idle, served, slow_table, titanic  # noqa: E402
+from browsers import launched  # noqa: E402
+from studios import idle, served, slow_table, titanic  # noqa: E402
 
 RESULT = ROOT / "benchmarks" / "results" / "studio.json"
 TIMES = 10
@@ -218,13 +218,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000, help="rows of the large table; 0 leaves it out")
     parser.add_argument("--output", type=Path, default=RESULT)
     given = parser.parse_args()
-    from playwright.sync_api import sync_playwright
-
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as name, launched() as browser:
         folder = Path(name)
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--headless", "--disable-gpu"]
-        )
         found: dict[str, Any] = {"machine": machine()}
         paint = first_paint(browser, folder)
         found["first_paint_seconds"] = {"median": statistics.median(paint), "all": paint}
@@ -234,8 +229,6 @@ def main() -> None:
         found["search"] = search(browser, folder)
         if given.rows:
             found["large"] = large(browser, folder, given.rows)
-        browser.close()
-        shutil.rmtree(folder, ignore_errors=True)
     text = json.dumps(found, indent=1)
     given.output.write_text(text + "\n")
     print(text)

@@ -1,6 +1,6 @@
 """The same searches by this version of the package and by another one, in turns.
 
-    python benchmarks/versions.py --before FOLDER [--only NAME,…] [--repeats 3] [--threads 1] [--tables]
+    python benchmarks/versions.py --before FOLDER [--only TEXT;…] [--repeats 3] [--threads 1] [--limit 60] [--tables]
 
 FOLDER is a checkout of the other version with its core built, for instance a git worktree. Each case runs in processes
 of its own, the versions taking turns, so that a busy machine slows both; the best processor time of each counts. With
@@ -34,7 +34,6 @@ from causalrules.search import run as search  # noqa: E402
 from causalrules.search.margins import betas  # noqa: E402
 from causalrules.search.problem import Problem, prepare  # noqa: E402
 
-TIME_LIMIT = 60.0
 # A repetition of a search shorter than this is timed again, up to ten times.
 SHORT = 0.2
 
@@ -105,10 +104,10 @@ def case(name: str) -> Callable[[], Asked]:
     return of_paper(table, outcome[:-1], k=10)
 
 
-def measure(name: str, threads: int) -> dict[str, Any]:
+def measure(name: str, threads: int, limit: float) -> dict[str, Any]:
     problem, question = case(name)()
     packed = problem.pack()
-    question = question.changed(n_jobs=threads, time_limit=TIME_LIMIT)
+    question = question.changed(n_jobs=threads, time_limit=limit)
     best: dict[str, Any] = {}
     for _ in range(10):
         start, work = time.perf_counter(), time.process_time()
@@ -122,20 +121,20 @@ def measure(name: str, threads: int) -> dict[str, Any]:
     return best
 
 
-def elsewhere(folder: Path, name: str, threads: int) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--one", name, "--threads", str(threads)]
+def elsewhere(folder: Path, name: str, threads: int, limit: float) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--one", name, "--threads", str(threads), "--limit", str(limit)]
     environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def compare(name: str, folders: dict[str, Path], repeats: int, threads: int) -> dict[str, Any]:
+def compare(name: str, folders: dict[str, Path], repeats: int, threads: int, limit: float) -> dict[str, Any]:
     runs: dict[str, list[dict[str, Any]]] = {version: [] for version in folders}
     for _ in range(repeats):
         for version, folder in folders.items():
-            if not any(run["seconds"] >= TIME_LIMIT for run in runs[version]):
-                runs[version].append(elsewhere(folder, name, threads))
+            if all(run["seconds"] < limit for run in runs[version]):
+                runs[version].append(elsewhere(folder, name, threads, limit))
     row: dict[str, Any] = {"case": name}
     best = {version: min(each, key=lambda run: run["processor"]) for version, each in runs.items()}
     for version, run in best.items():
@@ -152,28 +151,29 @@ def compare(name: str, folders: dict[str, Path], repeats: int, threads: int) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--before", type=Path, help="checkout of another version, with its core")
-    parser.add_argument("--only", metavar="TEXT,…", help="the cases whose names contain one of these")
+    parser.add_argument("--only", metavar="TEXT;…", help="the cases whose names contain one of these")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for each search")
     parser.add_argument("--tables", action="store_true", help="every outcome of the paper's tables at k = 10")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measure(options.one, options.threads)))
+        print(json.dumps(measure(options.one, options.threads, options.limit)))
         return
     folders = ({"before": options.before.resolve()} if options.before else {}) | {"now": ROOT}
     names = table_cases() if options.tables else list(CASES)
     if options.only:
-        names = [name for name in names if any(text in name for text in options.only.split(","))]
+        names = [name for name in names if any(text in name for text in options.only.split(";"))]
     rows: list[dict[str, Any]] = []
     for name in names:
-        rows.append(compare(name, folders, options.repeats, options.threads))
+        rows.append(compare(name, folders, options.repeats, options.threads, options.limit))
         if len(rows) == 1:
             print("| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
         print("| " + " | ".join(map(str, rows[-1].values())) + " |", flush=True)
     name = "versions-tables.json" if options.tables else "versions.json"
     if not options.only:
-        kept = {"threads": options.threads, "repeats": options.repeats, "rows": rows}
+        kept = {"threads": options.threads, "repeats": options.repeats, "limit": options.limit, "rows": rows}
         (ROOT / "benchmarks" / "results" / name).write_text(json.dumps(kept, indent=1) + "\n")
 
 

@@ -13,20 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from causalrules import datasets
 from causalrules.studio.server import Server
 from causalrules.studio.session import Studio
 
-ROOT = Path(__file__).resolve().parents[1]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-WITH_BROWSER = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium is installed; apt-get install chromium to test the studio in it"
-)
-WITH_AXE = pytest.mark.skipif(
-    not (ROOT / "web/node_modules/axe-core").is_dir(), reason="axe is not installed; npm ci in web/ to test with it"
-)
 # Generous, because a busy machine is not a failure.
 PATIENCE = 60.0
 
@@ -135,10 +126,3 @@ class Browser:
     def close(self) -> None:
         for context in self._contexts:
             context.close()
-
-
-def violations(page: Any) -> list[str]:
-    """What axe finds wrong, with the first place of each; the page's policy lets no script of ours in otherwise."""
-    page.evaluate((ROOT / "web/node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run().then(found => found.violations.map(each => each.id + ': ' + each.nodes[0].html))")
-    return list(found)

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 import causalrules as cr
 import oracle
+from causalrules.data.reading import read
+from causalrules.discovery import evaluate_like
 from causalrules.question import Question
 from causalrules.search import run as search
 from causalrules.search.core import Status
@@ -472,3 +474,21 @@ def test_ties_are_won_as_brute_force_says(small: SmallTable, question: dict[str,
     found = discover(small, **question, **FALSE, actionable=sorted(small.actionable))
     actual = answers(found, small.columns())
     assert [(rows, length, text) for rows, _, length, text in actual] == [(r.rows, r.length, r.text) for r in expected]
+
+
+def test_rules_are_measured_with_the_strata_and_the_margin_of_a_result() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    table = read(cr.datasets.titanic())
+    asked: dict[str, Any] = {"control": ["sex", "sibsp", "parch"], "adjust": "prognostic"}
+    asked["adjust_model"] = LogisticRegression()
+    found = cr.discover(table, "survived", **asked)
+    texts = ["class <= 2", "age >= 20 and age <= 30 and embarked = S"]
+    measured = evaluate_like(found, table, texts)
+    assert measured is not None
+    expected = cr.evaluate(table, texts, "survived", **asked, beta=found.question.beta)
+    assert [rule.counts for rule in measured] == [rule.counts for rule in expected]
+    assert [rule.reliable_effect for rule in measured] == [rule.reliable_effect for rule in expected]
+    # Where some rows were held out, or no row is here, only evaluate() can.
+    assert evaluate_like(cr.discover(table, "survived", holdout=0.5), table, texts) is None
+    assert evaluate_like(cr.RuleSet.from_json(found.to_json()), table, texts) is None

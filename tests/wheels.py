@@ -17,9 +17,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-# A wheel holds the compiled core, the package with the built page of its report, and small tables.
+# A wheel holds the compiled core, the package with the built pages of report and studio, and small tables.
 MOST_BYTES = 2_000_000
-PAGE = {"causalrules/report/report.js", "causalrules/report/report.css"}
+PAGES = {f"causalrules/{page}/{page}.{kind}" for page in ("report", "studio") for kind in ("js", "css")}
 SMOKE = """
 import causalrules as cr, pathlib
 rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=1, progress=False)
@@ -29,6 +29,7 @@ rules.to_html("report.html")
 assert "class" in pathlib.Path("report.html").read_text(encoding="utf-8")
 assert cr.RuleSet.from_json(rules.to_json())[0].effect == rules[0].effect
 assert "site-packages" in cr.__file__, cr.__file__
+assert "max_length" in cr.discover.__doc__ and "{options}" not in cr.discover.__doc__, cr.discover.__doc__
 """
 
 
@@ -61,14 +62,14 @@ def check_contents(wheel: Path, source: Path) -> None:
     """Check what the distributions hold, and how large they are."""
     inside = zipfile.ZipFile(wheel).namelist()
     assert any(name.endswith(".so") or name.endswith(".pyd") or name.endswith(".dylib") for name in inside), inside
-    assert {"causalrules/py.typed", "causalrules/datasets/titanic.csv", *PAGE} <= set(inside), sorted(inside)
+    assert {"causalrules/py.typed", "causalrules/datasets/titanic.csv", *PAGES} <= set(inside), sorted(inside)
     assert not [name for name in inside if not name.startswith(("causalrules/", "causalrules-"))]
     assert not [name for name in inside if name.endswith((".rs", ".ts", ".tsx", ".pyc")) or "test" in name.lower()]
     assert wheel.stat().st_size < MOST_BYTES, wheel.stat().st_size
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"native/Cargo.toml", "native/src/lib.rs", "pyproject.toml", "README.md", "LICENSE"} <= names
-    assert {f"src/{name}" for name in PAGE} <= names, sorted(names)
+    assert {f"src/{name}" for name in PAGES} <= names, sorted(names)
     assert not [name for name in names if name.split("/")[0] in {"tests", "docs", "site", "web", "benchmarks", "paper"}]
     assert source.stat().st_size < MOST_BYTES, source.stat().st_size
 
@@ -98,7 +99,7 @@ def resolved(wheel: Path) -> str:
         pip = home / "venv" / ("Scripts" if os.name == "nt" else "bin") / "pip"
         planned = run(pip, "install", "--disable-pip-version-check", "--dry-run", f"{wheel}[all]", cwd=home)
     (would,) = [line for line in planned.splitlines() if line.startswith("Would install")]
-    for package in ("matplotlib", "scikit-learn", "dask", "distributed"):
+    for package in ("matplotlib", "scikit-learn", "dask", "distributed", "starlette", "uvicorn"):
         assert f" {package}-" in would, would
     return f"causalrules[all] resolves to {len(would.split()) - 2} packages"
 

@@ -16,7 +16,7 @@
 
 use crate::bitset::total;
 use crate::branch::Branch;
-use crate::estimator::Score;
+use crate::estimator::{Limits, Score};
 use crate::judge::{Judge, Verdict};
 use crate::lanes::{Lanes, LANES};
 use crate::node::{Again, Family, Node};
@@ -319,17 +319,19 @@ impl Expander {
             conditions: step.conditions.clone(),
             best: step.best,
         });
-        if !step.is_few {
+        let found = if step.is_few {
+            step.open(&family, &children[..n_new])
+        } else {
             place.cores(&family.order, &mut self.cores);
-        }
-        let found = step.branch(
-            &family,
-            &children,
-            n_new,
-            &self.cores,
-            &mut self.low,
-            &mut self.losses,
-        );
+            step.branch(
+                &family,
+                &children,
+                n_new,
+                &self.cores,
+                &mut self.low,
+                &mut self.losses,
+            )
+        };
         step.keep_minimal(&family, found);
         step.end(Some(family))
     }
@@ -394,7 +396,6 @@ impl Step<'_> {
         let is_last = book.room_after(self.length + 1) == Some(0);
         let offers_first = is_last || book.offers_before_bounding();
         let min_rows = book.min_rows.max(self.judge.min_rows());
-        let nothing = vec![0; counts.width];
         let (mut children, mut opened) = (Vec::new(), Vec::new());
         for (slot, &proposition) in candidates.iter().enumerate() {
             let counts = counts.of(slot);
@@ -409,35 +410,49 @@ impl Step<'_> {
             if is_last {
                 continue;
             }
-            let mut child = Child {
+            let child = Child {
                 proposition,
                 bound: self.node.bound,
                 slot,
             };
             if self.node.opened().contains(&proposition) {
                 opened.push(child);
-                continue;
-            }
-            if self.is_few {
-                if !offers_first {
-                    self.offer_child(proposition, counts, left);
-                }
-                children.push(child);
-                continue;
-            }
-            let goal = self.goal();
-            let Some(bound) = book.bound(&nothing, counts, self.below(), goal) else {
-                continue;
-            };
-            child.bound = bound.min(self.node.bound);
-            if !offers_first && child.bound >= goal {
-                self.offer_child(proposition, counts, left);
-            }
-            if self.enters(child.bound) {
+            } else {
                 children.push(child);
             }
         }
+        if self.is_few {
+            for child in children.iter().filter(|_| !offers_first) {
+                let counts = counts.of(child.slot);
+                self.offer_child(child.proposition, counts, total(counts));
+            }
+            return (children, opened);
+        }
+        let goal = self.goal();
+        let bounds = self.bounds(&children, &vec![0; counts.width]);
+        let mut bounds = bounds.into_iter();
+        children.retain_mut(|child| {
+            let Some(bound) = bounds.next().flatten() else {
+                return false;
+            };
+            child.bound = child.bound.min(bound);
+            if !offers_first && child.bound >= goal {
+                let counts = counts.of(child.slot);
+                self.offer_child(child.proposition, counts, total(counts));
+            }
+            self.enters(child.bound)
+        });
         (children, opened)
+    }
+
+    /// The bounds of the children if all rules below them cover the rows of a core.
+    fn bounds(&self, children: &[Child], core: &[u64]) -> Vec<Option<Score>> {
+        let limits = children.iter().map(|child| Limits {
+            low: core,
+            high: self.counts.of(child.slot),
+        });
+        let limits: Vec<Limits> = limits.collect();
+        self.book.bounds(&limits, self.below(), self.goal())
     }
 
     fn offer_child(&mut self, proposition: u32, counts: &[u64], size: u64) {
@@ -471,10 +486,9 @@ impl Step<'_> {
             let Some(core) = self.place.common_core(&candidates) else {
                 return false;
             };
+            let mut bounds = self.bounds(children, &core).into_iter();
             children.retain_mut(|child| {
-                let high = self.counts.of(child.slot);
-                let bound = self.book.bound(&core, high, self.below(), self.goal());
-                bound.is_some_and(|bound| {
+                bounds.next().flatten().is_some_and(|bound| {
                     child.bound = child.bound.min(bound);
                     self.enters(child.bound)
                 })
@@ -499,14 +513,40 @@ impl Step<'_> {
         let candidates: Vec<u32> = all.map(|child| child.proposition).collect();
         let mut cores = Vec::new();
         self.place.cores_without(&candidates, &mut cores);
-        let (own, goal) = (self.counts.own(), self.goal());
-        let cores = cores.chunks(self.counts.width);
-        let mut keyed: Vec<(Option<Score>, Child)> = cores
-            .zip(children.drain(..))
-            .map(|(core, child)| (self.book.bound(core, own, self.below(), goal), child))
-            .collect();
+        let high = self.counts.own();
+        let cores = cores.chunks(self.counts.width).take(children.len());
+        let limits: Vec<Limits> = cores.map(|low| Limits { low, high }).collect();
+        let without = self.book.bounds(&limits, self.below(), self.goal());
+        let mut keyed: Vec<(Option<Score>, Child)> =
+            without.into_iter().zip(children.drain(..)).collect();
         keyed.sort_by_key(|(without, child)| (*without, child.bound, child.proposition));
         children.extend(keyed.into_iter().map(|(_, child)| child));
+    }
+
+    /// The branches of the new children where there are few rules: all that lead to one that may be shown.
+    fn open(&mut self, family: &Arc<Family>, children: &[Child]) -> Vec<(Verdict, Node)> {
+        let mut found = Vec::new();
+        for (index, child) in children.iter().enumerate().rev() {
+            if self.leads_on(family, index) {
+                let node = Node {
+                    bound: child.bound,
+                    family: family.clone(),
+                    child: Some(index as u32),
+                    least: 0,
+                    most: self.book.layout().n_covered(self.counts.of(child.slot)),
+                    length: self.below(),
+                    again: None,
+                };
+                found.push((self.judge.verdict(node.bound, self.below()), node));
+            }
+        }
+        found
+    }
+
+    /// Can a child become a rule that may be shown, by some of the conditions that come after it?
+    fn leads_on(&self, family: &Family, index: usize) -> bool {
+        let (child, after) = (family.order[index], &family.order[index + 1..]);
+        !after.is_empty() && self.book.can_end(&family.conditions, child, after)
     }
 
     /// The branches of the new children, from the strongest, which may take no further condition, to the weakest, which
@@ -524,56 +564,42 @@ impl Step<'_> {
         let room = book.room_after(self.length + 1);
         let limit = room.filter(|&room| room < children.len());
         losses.clear(limit.unwrap_or(0), width);
+        low.clear();
+        low.extend_from_slice(cores);
+        for (child, low) in children.iter().zip(low.chunks_mut(width)).rev() {
+            if limit.is_some() {
+                losses.raise(low, counts.of(child.slot));
+                losses.add(counts.own(), counts.of(child.slot));
+            }
+        }
+        let n_branches = n_new.min(children.len() - 1);
+        let limits = children.iter().zip(low.chunks(width)).take(n_branches);
+        let limits = limits.map(|(child, low)| Limits {
+            low,
+            high: counts.of(child.slot),
+        });
+        let limits: Vec<Limits> = limits.collect();
+        let bounds = book.bounds(&limits, self.below(), self.goal());
         let mut found = Vec::new();
-        for (index, child) in children.iter().enumerate().rev() {
-            let high = counts.of(child.slot);
-            let leads_on = index < n_new
-                && index + 1 < children.len()
-                && book.can_end(
-                    &family.conditions,
-                    child.proposition,
-                    &family.order[index + 1..],
-                );
-            if self.is_few {
-                if leads_on {
-                    let node = Node {
-                        bound: child.bound,
-                        family: family.clone(),
-                        child: Some(index as u32),
-                        least: 0,
-                        most: book.layout().n_covered(high),
-                        length: self.below(),
-                        again: None,
-                    };
-                    found.push((self.judge.verdict(node.bound, self.below()), node));
-                }
+        for (index, (bound, limits)) in bounds.into_iter().zip(limits).enumerate().rev() {
+            let child = &children[index];
+            if !self.leads_on(family, index) {
                 continue;
             }
-            if leads_on {
-                let core = &cores[index * width..(index + 1) * width];
-                low.clear();
-                low.extend_from_slice(core);
-                if limit.is_some() {
-                    losses.raise(low, high);
-                }
-                let bound = book.bound(low, high, self.below(), self.goal());
-                let bound = bound.map(|bound| bound.min(child.bound));
-                let (verdict, bound) = self.verdict(bound, core, child, family, index);
-                if matches!(verdict, Verdict::Enter | Verdict::Later) {
-                    let node = Node {
-                        bound,
-                        family: family.clone(),
-                        child: Some(index as u32),
-                        least: book.layout().n_covered(low),
-                        most: book.layout().n_covered(high),
-                        length: self.below(),
-                        again: None,
-                    };
-                    found.push((verdict, node));
-                }
-            }
-            if limit.is_some() {
-                losses.add(counts.own(), high);
+            let bound = bound.map(|bound| bound.min(child.bound));
+            let core = &cores[index * width..(index + 1) * width];
+            let (verdict, bound) = self.verdict(bound, core, child, family, index);
+            if matches!(verdict, Verdict::Enter | Verdict::Later) {
+                let node = Node {
+                    bound,
+                    family: family.clone(),
+                    child: Some(index as u32),
+                    least: book.layout().n_covered(limits.low),
+                    most: book.layout().n_covered(limits.high),
+                    length: self.below(),
+                    again: None,
+                };
+                found.push((verdict, node));
             }
         }
         found

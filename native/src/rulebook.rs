@@ -1,6 +1,6 @@
 //! What is the same for every step of one search: the rows, the estimator, and which rules are wanted.
 
-use crate::estimator::{Estimator, Score};
+use crate::estimator::{Estimator, Limits, Score};
 use crate::lanes::{Lanes, LANES};
 use crate::layout::Layout;
 use crate::node::Node;
@@ -60,6 +60,16 @@ impl Rulebook {
             return None; // no rule of the box fails anywhere
         }
         Some(settle(self.estimator.bound(low, high, length, goal)))
+    }
+
+    /// The bounds of several boxes; see [`Rulebook::bound`].
+    pub fn bounds(&self, limits: &[Limits], length: usize, goal: Score) -> Vec<Option<Score>> {
+        let mut bounds = Vec::with_capacity(limits.len());
+        self.estimator.bounds(limits, length, goal, &mut bounds);
+        let layout = self.layout();
+        let each = limits.iter().zip(bounds);
+        each.map(|(limits, bound)| (layout.n_failing(limits.low) > 0).then(|| settle(bound)))
+            .collect()
     }
 
     /// Is this a rule that may be shown? It covers enough rows, and fails on one at least.

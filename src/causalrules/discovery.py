@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from causalrules import __version__, estimators
+from causalrules.data.columns import code_type
 from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError, RoleError
 from causalrules.language.propositions import describe
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from causalrules.graph.admissibility import Admissibility
     from causalrules.graph.graph import CausalGraph
     from causalrules.language.language import Language
+    from causalrules.language.propositions import Proposition
     from causalrules.search.parts import Parts
     from causalrules.trust.evidence import SearchEvidence
     from causalrules.trust.holdout import HeldOut
@@ -82,7 +84,7 @@ def discover(data: Any, question: Question) -> RuleSet:
     problem, held_out = _hold_out(table, problem, question)
     question, evidence = _with_beta(problem, question, deadline)
     found = _search(problem, question, deadline)
-    result = _result(data, problem, question, found)
+    result = _result(data, problem, _answered(question, problem), found)
     result = replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
     return result if held_out is None else held_out.measure(result)
 
@@ -128,6 +130,35 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     if question.beta is None and question.estimator == "pooled":
         question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
     question, evidence = _with_beta(problem, question, deadline)
+    result = _measured(data, problem, named, _answered(question, problem))
+    return replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
+
+
+def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet | None:
+    """Measure rules in the table of a result, with its strata and its margin; None where only `evaluate` can.
+
+    Models of the controls are not fitted again, so that it takes milliseconds.
+    """
+    problem, question = rules.problem, rules.question
+    if problem is None or not problem.rows.is_local or question.reference is not None:
+        return None
+    rows, observed = problem.rows.local, table.observed(question.target, question.weights)
+    if rows.record is not None or len(rows.stratum) != observed.n_records:
+        return None  # some rows were held out
+    named = [parse_rule(text, table) for text in texts]
+    language = language_of(named, observed)
+    columns = tuple(
+        observed.codes(name, ends).astype(code_type(len(ends))) for name, ends in sorted(language.ends.items())
+    )
+    coded = problem.with_rows(language=language, columns=columns)
+    result = _measured(None, coded, named, question)
+    return replace(result, admissibility=rules.admissibility, graph=rules.graph)
+
+
+def _measured(
+    data: Any, problem: Problem | Parts, named: Sequence[tuple[Proposition, ...]], question: Question
+) -> RuleSet:
+    """Measure rules that are named instead of searched for."""
     number = {condition: index for index, condition in enumerate(problem.language.propositions)}
     rules = tuple((0.0, tuple(number[condition] for condition in conditions)) for conditions in named)
     if question.reference is not None:
@@ -140,8 +171,7 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
                 )
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
     found = search.Found(rules, nothing, optimal=True, stopped="evaluated", history=(nothing,))
-    result = _result(data, problem, question, found)
-    return replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
+    return _result(data, problem, question, found)
 
 
 def _result(data: Any, problem: Problem | Parts, question: Question, found: search.Found) -> RuleSet:
@@ -150,7 +180,7 @@ def _result(data: Any, problem: Problem | Parts, question: Question, found: sear
     end = search.end(found, rules)
     return RuleSet(
         rules=rules,
-        question=_answered(question, problem),
+        question=question,
         optimal=found.optimal,
         upper_bound=end.upper_bound,
         gap=end.gap,

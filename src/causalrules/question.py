@@ -418,10 +418,21 @@ def _taking_options(kind: Callable[..., Question]) -> Any:
 
         vars(ask)["__signature__"] = signature
         if answer.__doc__:
-            ask.__doc__ = answer.__doc__.replace("    {options}", textwrap.indent(documentation(), "    "))
+            ask.__doc__ = with_options(answer.__doc__, documentation())
         return ask
 
     return decorate
+
+
+def with_options(docstring: str, entries: str) -> str:
+    r"""Return a docstring with entries for {options}, and without its indentation, which Python 3.13 takes away itself.
+
+    >>> with_options("Do it.\n\n    {options}\n    ", "k\n    Rules.")
+    'Do it.\n\nk\n    Rules.'
+    >>> with_options("Do it.\n\n{options}\n", "k\n    Rules.")
+    'Do it.\n\nk\n    Rules.'
+    """
+    return inspect.cleandoc(docstring).replace("{options}", entries)
 
 
 def differing(question: Question) -> Iterator[tuple[str, Option, Any]]:

@@ -21,7 +21,7 @@ from causalrules.data.reading import is_dask, read
 from causalrules.discovery import discover
 from causalrules.exceptions import CausalRulesError, CausalRulesWarning, DataError, OptionError
 from causalrules.language.outcome import resolve_outcome
-from causalrules.question import Question, options, parameters
+from causalrules.question import Question, options, parameters, with_options
 from causalrules.result.rules import RuleSet
 from causalrules.text import counted, nearest, shorten
 from causalrules.trust.holdout import compared_rows
@@ -459,7 +459,7 @@ def _derive_parameters() -> None:
         for each in keywords
     )
     if CausalRules.__doc__:  # python -OO has no docstrings
-        CausalRules.__doc__ = CausalRules.__doc__.replace("    {options}", textwrap.indent(entries, "    "))
+        CausalRules.__doc__ = with_options(CausalRules.__doc__, entries)
 
 
 _derive_parameters()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,20 +15,14 @@ import numpy as np
 import pytest
 
 import causalrules as cr
+from browsers import WITH_AXE, WITH_BROWSER, launched, violations
 from causalrules.graph.criteria import Violation
 from causalrules.report import html, reproduce, sections, view
 from causalrules.report import result_words as wording
 from rulesets import HOSTILE, admissibility, rule_set, women_of_two_classes
 from strategies import RELIABLE
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-WITH_BROWSER = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium is installed; apt-get install chromium to test the report in it"
-)
 ROOT = Path(__file__).resolve().parents[2]
-WITH_AXE = pytest.mark.skipif(
-    not (ROOT / "web/node_modules/axe-core").is_dir(), reason="axe is not installed; npm ci in web/ to test with it"
-)
 PASSENGERS = cr.datasets.titanic(library="pandas")
 RULES = cr.discover(PASSENGERS, "survived", control="sex", k=10, similarity=None)
 PAGE = RULES.to_html()
@@ -66,24 +59,8 @@ TRAPS = [
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=[
-                "--no-sandbox",
-                "--headless",
-                "--disable-gpu",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                "--no-first-run",
-                "--disable-quic",
-            ],
-        )
+    with launched() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture
@@ -150,13 +127,6 @@ def show_all(page: Any) -> None:
 def plain(page: str) -> str:
     """The page as it is without scripts."""
     return page.split('<script type="application/json"', 1)[0]
-
-
-def violations(page: Any) -> list[str]:
-    """What axe finds wrong, with the first place of each."""
-    page.evaluate((ROOT / "web/node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run().then(found => found.violations.map(each => each.id + ': ' + each.nodes[0].html))")
-    return list(found)
 
 
 @WITH_BROWSER

@@ -10,43 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from browsers import WITH_AXE, WITH_BROWSER, launched, violations
 from rulesets import HOSTILE
-from studios import (
-    CHROMIUM,
-    WITH_AXE,
-    WITH_BROWSER,
-    Browser,
-    idle,
-    kidney_stones,
-    served,
-    slow_table,
-    titanic,
-    violations,
-)
+from studios import Browser, idle, kidney_stones, served, slow_table, titanic
 
 pytestmark = WITH_BROWSER
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=[
-                "--no-sandbox",
-                "--headless",
-                "--disable-gpu",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                "--no-first-run",
-                "--disable-quic",
-            ],
-        )
-        yield launched
-        launched.close()
+    with launched() as found:
+        yield found
 
 
 @pytest.fixture

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from causalrules.studio import server as serving
+from causalrules.studio import workspace as workspaces
 from causalrules.studio.server import Server
-from studios import PATIENCE, idle, request, served, titanic
+from studios import PATIENCE, idle, request, served, titanic, until
 
 JSON = "application/json"
 
@@ -49,8 +53,6 @@ def test_other_hosts_and_origins_are_refused(server: Server) -> None:
 
 def test_only_loopback_listens_and_the_page_is_under_a_strict_policy(server: Server) -> None:
     assert server._socket.getsockname()[0] == "127.0.0.1"
-    import http.client
-
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     connection.request("GET", f"/?token={server.token}")
     answer = connection.getresponse()
@@ -61,7 +63,7 @@ def test_only_loopback_listens_and_the_page_is_under_a_strict_policy(server: Ser
     connection.close()
     assert page.count("<script") == 1
     assert "http" not in page.split("<body>")[1]  # nothing from elsewhere
-    assert len(serving._asset("studio.js")) < 400_000
+    assert len(gzip.compress(serving._asset("studio.js") + serving._asset("studio.css"))) < 150_000
 
 
 def test_commands_are_json_and_errors_are_answers(server: Server) -> None:
@@ -114,6 +116,27 @@ def test_the_command_prints_its_address_and_ends_with_ctrl_c(tmp_path: Path) -> 
     process.stdout.close()
     if process.stderr is not None:
         process.stderr.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent as on Unix")
+def test_a_server_that_is_killed_leaves_the_workspace(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "causalrules", "studio", str(titanic(tmp_path)), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r":(\d+)/\?token=(\S+)", process.stdout.readline())
+        assert found is not None
+        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=PATIENCE)
+        headers = {"X-Studio-Token": found[2], "Content-Type": JSON}
+
+        def pick() -> bool:
+            """Pick the outcome, as soon as the table is read."""
+            connection.request("POST", "/api/outcome", json.dumps({"target": "survived"}), headers)
+            return bool(json.loads(connection.getresponse().read()) == {})
+
+        until(pick)
+        connection.close()
+        process.kill()
+    assert workspaces.load(tmp_path / "titanic.studio.json").target == "survived"
 
 
 def test_a_port_that_is_taken_is_an_error_that_says_so(server: Server) -> None:

@@ -183,7 +183,7 @@ def test_a_workspace_opens_again_as_it_was_left(tmp_path: Path) -> None:
     for section in ("question", "graph", "said"):
         assert after[section] == before[section]
     assert after["rules"]["page"]["result"] == before["rules"]["page"]["result"]
-    assert after["rules"]["edited"] == before["rules"]["edited"]
+    assert after["rules"]["edited"]["result"]["rules"] == before["rules"]["edited"]["result"]["rules"]
     assert (after["table"]["resumed"], after["rules"]["rows"]) == (True, False)
     # The same file elsewhere, with its table beside it.
     elsewhere = tmp_path / "elsewhere"

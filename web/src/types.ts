@@ -65,6 +65,7 @@ export interface Result {
   question: { control?: string[] | string | null };
   rules: Rule[];
   n_rows: number;
+  proof?: { optimal: boolean; stopped: string };
 }
 
 export type Tone = "good" | "caution" | "bad" | "none";

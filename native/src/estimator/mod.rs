@@ -30,13 +30,27 @@ pub trait Estimator: Send + Sync {
     }
 
     /// At least the value of every rule of `length` or more conditions whose counts lie between `low` and `high`. Who
-    /// asks does not care how far it is below `goal`: then any bound below the goal will do.
+    /// asks cares first whether it reaches `goal`: on either side of it any bound will do. `Score::MIN` is no goal.
     fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score;
+
+    /// The bounds of several boxes.
+    fn bounds(&self, limits: &[Limits], length: usize, goal: Score, bounds: &mut Vec<Score>) {
+        bounds.clear();
+        let each = limits.iter();
+        bounds.extend(each.map(|limits| self.bound(limits.low, limits.high, length, goal)));
+    }
 
     /// Is a rule of more conditions worth less than one of fewer conditions with the same counts?
     fn is_by_length(&self) -> bool {
         false
     }
+}
+
+/// A box: the fewest and the most rows of each kind.
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
+    pub low: &'a [u64],
+    pub high: &'a [u64],
 }
 
 /// The values of rules whose counts stand side by side, one after the other.

@@ -53,7 +53,7 @@
 //! with V as it is (five kinds of targets, strata of 12 to 400 rows, up to 80 % of them left out) no rule without effect
 //! reached its margin more often than a third of exp(−β²/2).
 
-use super::{each_lane, from_number, Estimator, Margin, Score, Settings};
+use super::{each_lane, from_number, to_number, Estimator, Limits, Margin, Score, Settings};
 use crate::cpu::{vectorised, Task, Vector};
 use crate::lanes::{Lanes, LANES};
 use crate::layout::{Layout, Sides};
@@ -148,8 +148,6 @@ pub struct Pooled {
     layout: Layout,
     levels: Vec<f64>,
     strata: Vec<Stratum>,
-    /// Those of all boxes, where rules are compared with all rows that they do not cover.
-    nulls: Vec<Nulls>,
     n_rows: f64,
     margin: Margin,
     scale: f64,
@@ -195,12 +193,6 @@ impl Pooled {
         Pooled {
             // Each stratum adds a few roundings, each level one to its sums.
             slack: f64::EPSILON * (16 + strata.len() + 4 * layout.n_levels) as f64,
-            nulls: (strata.iter())
-                .map(|stratum| Nulls {
-                    least: stratum.null,
-                    most: stratum.null,
-                })
-                .collect(),
             layout,
             levels: settings.levels.clone(),
             strata,
@@ -289,21 +281,14 @@ impl Pooled {
     /// The smallest and the largest q of the box.
     ///
     /// Each side has its share of q, which falls with its number of rows; and with both sides together as large as they
-    /// can be, q is smallest nearest to k = f. Where f = n − k, q = M/(m (M − m)) with M = n + 2κ is largest at an end.
+    /// can be, q is smallest nearest to k = f.
     #[inline]
     fn shares(&self, stratum: &Stratum, cells: &Cells) -> [f64; 2] {
-        let total = stratum.n + 2.0 * KAPPA;
         let (covered, failing) = (cells.covered, cells.failing);
-        if self.layout.is_complement() {
-            let share = |k: f64| total / ((k + KAPPA) * (stratum.n - k + KAPPA));
-            let middle = (stratum.n / 2.0).clamp(covered[0], covered[1]);
-            [share(middle), share(covered[0]).max(share(covered[1]))]
-        } else {
-            let share = |k: f64, f: f64| 1.0 / (k + KAPPA) + 1.0 / (f + KAPPA);
-            let most = stratum.n.min(covered[1] + failing[1]);
-            let middle = (most / 2.0).clamp(most - failing[1], covered[1]);
-            [share(middle, most - middle), share(covered[0], failing[0])]
-        }
+        let share = |k: f64, f: f64| 1.0 / (k + KAPPA) + 1.0 / (f + KAPPA);
+        let most = stratum.n.min(covered[1] + failing[1]);
+        let middle = (most / 2.0).clamp(most - failing[1], covered[1]);
+        [share(middle, most - middle), share(covered[0], failing[0])]
     }
 
     /// The nulls of the box: the compared rows are those that must be covered, those on which every rule of the box
@@ -410,18 +395,7 @@ impl Pooled {
 
     /// At least h = δ − c q over the box, c ≥ 0.
     #[inline]
-    fn largest(
-        &self,
-        stratum: &Stratum,
-        nulls: &Nulls,
-        cells: &Cells,
-        low: &[u64],
-        high: &[u64],
-        c: f64,
-    ) -> f64 {
-        if self.layout.is_complement() {
-            return self.largest_with_complement(stratum, cells, c);
-        }
+    fn largest(&self, nulls: &Nulls, cells: &Cells, low: &[u64], high: &[u64], c: f64) -> f64 {
         // μ raises δ where the covered side is the smaller one, and lowers it where it is the larger one.
         let of_mean = |null: &Null| self.largest_of_sides(null.mean, cells, low, high, c);
         let (covered, failing) = (cells.covered, cells.failing);
@@ -434,55 +408,7 @@ impl Pooled {
         }
     }
 
-    /// The same where f = n − k and F = T − S, exactly but for k being a whole number:
-    ///
-    /// ```text
-    /// h = (S + κμ − c)/m − (T − S + κμ + c)/m'
-    /// ```
-    ///
-    /// For a given k the largest S is best. It is that of the rows that must be covered and then of those with the
-    /// highest values: along a stretch of k in which rows of one value v are added, S = S₀ + v (m − m₀). With X and Y the
-    /// numerators at its beginning, m₀' = M − m₀, A = X − v m₀ and B = Y − v m₀',
-    ///
-    /// ```text
-    /// h = A/m − B/(M − m),     h' = −A/m² − B/(M − m)²
-    /// ```
-    ///
-    /// Where −A and B are positive, h is concave; if its slope changes sign inside the stretch, the maximum is at
-    /// m = M√−A/(√−A + √B), where h = −(√−A + √B)²/M. In all other cases h is monotone or convex, and the maximum is at
-    /// an end. An outcome that happens or not has two stretches, a target of L levels has L.
-    ///
-    /// (δ is 0 for k = 0 and k = n without being set so: both terms are μ then.)
-    #[inline]
-    fn largest_with_complement(&self, stratum: &Stratum, cells: &Cells, c: f64) -> f64 {
-        let (_, sum) = self.side(cells.low);
-        let prior = KAPPA * stratum.null.mean;
-        let (mut m, mut rest) = (cells.covered[0] + KAPPA, cells.failing[1] + KAPPA);
-        let (mut x, mut y) = (sum + prior - c, stratum.sum - sum + prior + c);
-        let mut best = x / m - y / rest;
-        for (level, &value) in self.levels.iter().enumerate().rev() {
-            let added = (cells.high[level] - cells.low[level]) as i64 as f64;
-            if added == 0.0 {
-                continue;
-            }
-            let (a, b) = (x - value * m, y - value * rest);
-            let (next_m, next_rest) = (m + added, rest - added);
-            if a < 0.0
-                && b > 0.0
-                && -a * rest * rest > b * m * m
-                && -a * next_rest * next_rest < b * next_m * next_m
-            {
-                let root = (-a).sqrt() + b.sqrt();
-                best = best.max(-root * root / (m + rest));
-            }
-            (m, rest) = (next_m, next_rest);
-            (x, y) = (x + value * added, y - value * added);
-            best = best.max(x / m - y / rest);
-        }
-        best
-    }
-
-    /// The same where the two sides are counted apart: the best of each,
+    /// At least h where μ is known and the two sides are counted apart: the best of each,
     ///
     /// ```text
     /// h = (S + κμ − c)/m − (F + κμ + c)/m'
@@ -521,7 +447,7 @@ impl Pooled {
         for (index, (stratum, nulls)) in self.strata.iter().zip(nulls).enumerate() {
             let cells = self.cells(low, high, index);
             let c = slope * nulls.least.spread;
-            sum += stratum.weight * self.largest(stratum, nulls, &cells, low, high, c);
+            sum += stratum.weight * self.largest(nulls, &cells, low, high, c);
         }
         sum
     }
@@ -610,6 +536,235 @@ impl Task for Values<'_> {
     }
 }
 
+/// One stratum of eight boxes.
+#[derive(Clone, Copy, Default)]
+struct Box8 {
+    /// m and m' with the fewest covered rows.
+    covered: Numbers,
+    rest: Numbers,
+    /// Their sums, with the pseudo-rows'.
+    covered_sum: Numbers,
+    rest_sum: Numbers,
+}
+
+/// Bounds of eight boxes at once where rules are compared with all other rows, f = n − k and F = T − S. In each stratum, h is
+/// at its largest, exactly but for k being a whole number:
+///
+/// ```text
+/// h = (S + κμ − c)/m − (T − S + κμ + c)/m'
+/// ```
+///
+/// For a given k the largest S is best. It is that of the rows that must be covered and then of those with the
+/// highest values: along a stretch of k in which rows of one value v are added, S = S₀ + v (m − m₀). With X and Y the
+/// numerators at its beginning, m₀' = M − m₀, A = X − v m₀ and B = Y − v m₀',
+///
+/// ```text
+/// h = A/m − B/(M − m),     h' = −A/m² − B/(M − m)²
+/// ```
+///
+/// Where −A and B are positive, h is concave; if its slope changes sign inside the stretch, the maximum is at
+/// m = M√−A/(√−A + √B), where h = −(√−A + √B)²/M. In all other cases h is monotone or convex, and the maximum is at
+/// an end. An outcome that happens or not has two stretches, a target of L levels has L.
+///
+/// (δ is 0 for k = 0 and k = n without being set so: both terms are μ then.)
+struct Bounds<'a> {
+    pooled: &'a Pooled,
+    limits: &'a [Limits<'a>],
+    boxes: &'a mut [Box8],
+    /// For each stratum and level, the rows that a rule may cover or not.
+    added: &'a mut [Numbers],
+    length: usize,
+    /// Below this the goal is not reached, from that on it is; which of the two is all that matters.
+    short: f64,
+    enough: f64,
+}
+
+/// What the margin of each box depends on.
+struct Margins {
+    least: Numbers,
+    most: Numbers,
+    reach: Numbers,
+}
+
+impl Bounds<'_> {
+    /// Notes the boxes, and finds their smallest and largest V and their smallest b.
+    ///
+    /// q = M/(m (M − m)) with M = n + 2κ is smallest for k nearest to n/2, and largest at an end.
+    #[inline(always)]
+    fn begin(&mut self) -> Margins {
+        let pooled = self.pooled;
+        let n_levels = pooled.levels.len();
+        let [mut least, mut most, mut reach] = [[0.0f64; LANES]; 3];
+        let limits: [Limits; LANES] =
+            std::array::from_fn(|lane| self.limits[lane.min(self.limits.len() - 1)]);
+        let strata = self
+            .boxes
+            .iter_mut()
+            .zip(self.added.chunks_exact_mut(n_levels));
+        for (index, (stratum, (here, added))) in pooled.strata.iter().zip(strata).enumerate() {
+            let [mut low, mut high, mut sum] = [[0.0; LANES]; 3];
+            for (level, value) in pooled.levels.iter().enumerate() {
+                let cell = index * n_levels + level;
+                let [mut fewest, mut largest] = [[0.0; LANES]; 2];
+                for lane in 0..LANES {
+                    fewest[lane] = limits[lane].low[cell] as i64 as f64;
+                    largest[lane] = limits[lane].high[cell] as i64 as f64;
+                }
+                for lane in 0..LANES {
+                    low[lane] += fewest[lane];
+                    high[lane] += largest[lane];
+                    sum[lane] += value * fewest[lane];
+                    added[level][lane] = largest[lane] - fewest[lane];
+                }
+            }
+            let (n, total) = (stratum.n, stratum.n + 2.0 * KAPPA);
+            let (spread, prior) = (
+                stratum.weight * stratum.null.spread,
+                KAPPA * stratum.null.mean,
+            );
+            let is_only = pooled.strata.len() == 1;
+            for lane in 0..LANES {
+                let (few, many) = (low[lane], high[lane]);
+                let middle = if n / 2.0 < few { few } else { n / 2.0 };
+                let middle = if middle > many { many } else { middle };
+                let product = |k: f64| (k + KAPPA) * (n - k + KAPPA);
+                let (ends, others) = (product(few), product(many));
+                let narrow = if ends < others { ends } else { others };
+                let (smallest, largest) = (total / product(middle), total / narrow);
+                least[lane] += spread * smallest;
+                most[lane] += spread * largest;
+                let both_sides = is_only | ((few > 0.0) & (many < n));
+                let share = if both_sides {
+                    stratum.null.reach * smallest
+                } else {
+                    0.0
+                };
+                reach[lane] = if share > reach[lane] {
+                    share
+                } else {
+                    reach[lane]
+                };
+                here.covered[lane] = few + KAPPA;
+                here.rest[lane] = n - few + KAPPA;
+                here.covered_sum[lane] = sum[lane] + prior;
+                here.rest_sum[lane] = stratum.sum - sum[lane] + prior;
+            }
+        }
+        Margins { least, most, reach }
+    }
+
+    /// Σ w h over all strata, each at its largest; c = γρ w s² in each. `bends`: may h be largest inside a stretch? For an
+    /// outcome that happens or not and c = 0 it is not, since no mean lies beyond its values.
+    #[inline(always)]
+    fn largest_sum(&self, slope: &Numbers, bends: bool) -> Numbers {
+        let levels = &self.pooled.levels;
+        let mut sum = [0.0; LANES];
+        let strata = self.boxes.iter().zip(self.added.chunks_exact(levels.len()));
+        for (stratum, (here, added)) in self.pooled.strata.iter().zip(strata) {
+            let (mut m, mut rest) = (here.covered, here.rest);
+            let (mut x, mut y, mut best) = (here.covered_sum, here.rest_sum, [0.0; LANES]);
+            for lane in 0..LANES {
+                let c = slope[lane] * stratum.null.spread;
+                x[lane] -= c;
+                y[lane] += c;
+                best[lane] = x[lane] / m[lane] - y[lane] / rest[lane];
+            }
+            for (value, added) in levels.iter().zip(added).rev() {
+                if bends {
+                    for lane in 0..LANES {
+                        let (a, b) = (value * m[lane] - x[lane], y[lane] - value * rest[lane]);
+                        let (m, rest) = (m[lane], rest[lane]);
+                        let (last_m, last_rest) = (m + added[lane], rest - added[lane]);
+                        let bends = (a > 0.0)
+                            & (b > 0.0)
+                            & (a * rest * rest > b * m * m)
+                            & (a * last_rest * last_rest < b * last_m * last_m);
+                        let root = a.abs().sqrt() + b.abs().sqrt();
+                        let inside = -root * root / (m + rest);
+                        let is_best = bends & (inside > best[lane]);
+                        best[lane] = if is_best { inside } else { best[lane] };
+                    }
+                }
+                for lane in 0..LANES {
+                    m[lane] += added[lane];
+                    rest[lane] -= added[lane];
+                    x[lane] += value * added[lane];
+                    y[lane] -= value * added[lane];
+                    let end = x[lane] / m[lane] - y[lane] / rest[lane];
+                    best[lane] = if end > best[lane] { end } else { best[lane] };
+                }
+            }
+            for lane in 0..LANES {
+                sum[lane] += stratum.weight * best[lane];
+            }
+        }
+        sum
+    }
+}
+
+impl Task for Bounds<'_> {
+    type Answer = Numbers;
+
+    /// See [`Estimator::bound`] of [`Pooled`]; each box goes through its own pieces.
+    #[inline(always)]
+    fn run(mut self, _: impl Vector) -> Numbers {
+        let Margins { least, most, reach } = self.begin();
+        let pooled = self.pooled;
+        let curve = |lane: usize| pooled.curve(self.length, reach[lane]);
+        let is_binary = pooled.levels.len() == 2;
+        let effect = self.largest_sum(&[0.0; LANES], !is_binary);
+        let mut slack = [0.0; LANES];
+        for lane in 0..LANES {
+            slack[lane] = pooled.slack * (4.0 + curve(lane).at(most[lane]));
+        }
+        let (mut start, mut bound) = (least, [f64::NEG_INFINITY; LANES]);
+        let mut is_done = [false; LANES];
+        loop {
+            let [mut slope, mut end, mut cheap] = [[0.0; LANES]; 3];
+            let mut all_done = true;
+            for lane in 0..LANES {
+                // Cheap and not far off: the largest effect with the smallest margin. It also bounds all pieces from V₀ on.
+                cheap[lane] = effect[lane] - curve(lane).at(start[lane]) + slack[lane];
+                let is_enough = cheap[lane] <= bound[lane];
+                let is_decided = (cheap[lane] < self.short) | (bound[lane] >= self.enough);
+                let is_last = is_decided | (start[lane] >= most[lane]);
+                let is_bound = !is_done[lane] & !is_enough & is_last;
+                bound[lane] = if is_bound { cheap[lane] } else { bound[lane] };
+                is_done[lane] |= is_enough | is_last;
+                all_done &= is_done[lane];
+            }
+            if all_done {
+                return bound;
+            }
+            for lane in 0..LANES {
+                let double = if start[lane] > 0.0 {
+                    2.0 * start[lane]
+                } else {
+                    most[lane] / 1024.0
+                };
+                end[lane] = if double < most[lane] {
+                    double
+                } else {
+                    most[lane]
+                };
+                let rise = curve(lane).at(end[lane]) - curve(lane).at(start[lane]);
+                let width = end[lane] - start[lane];
+                slope[lane] = if width > 0.0 { rise / width } else { 0.0 };
+            }
+            let sum = self.largest_sum(&slope, true);
+            for lane in 0..LANES {
+                let chord = sum[lane] - curve(lane).at(start[lane]) + slope[lane] * start[lane];
+                let piece = (chord + slack[lane]).min(cheap[lane]);
+                if !is_done[lane] {
+                    bound[lane] = bound[lane].max(piece);
+                    is_done[lane] = end[lane] >= most[lane];
+                    start[lane] = end[lane];
+                }
+            }
+        }
+    }
+}
+
 impl Estimator for Pooled {
     fn value(&self, counts: &[u64], length: usize) -> Score {
         let n_levels = self.levels.len();
@@ -664,14 +819,16 @@ impl Estimator for Pooled {
     /// one before, and the bound is the largest over the pieces. b, on which the margin depends too, is taken at its
     /// smallest. A rule has rows on both sides, in at least one stratum; in each of several it may have none.
     fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score {
-        let computed: Vec<Nulls>;
-        let nulls = if self.layout.is_complement() {
-            &self.nulls
-        } else {
-            let each = 0..self.strata.len();
-            computed = each.map(|index| self.nulls(low, high, index)).collect();
-            &computed
-        };
+        if self.layout.is_complement() {
+            let limits = [Limits { low, high }];
+            let mut bounds = Vec::new();
+            self.bounds(&limits, length, goal, &mut bounds);
+            return bounds[0];
+        }
+        let nulls: Vec<Nulls> = (0..self.strata.len())
+            .map(|index| self.nulls(low, high, index))
+            .collect();
+        let nulls = &nulls[..];
         let (mut least, mut most, mut reach) = (0.0, 0.0, 0.0f64);
         for (index, (stratum, nulls)) in self.strata.iter().zip(nulls).enumerate() {
             let cells = self.cells(low, high, index);
@@ -711,6 +868,35 @@ impl Estimator for Pooled {
                 return bound;
             }
             start = end;
+        }
+    }
+
+    fn bounds(&self, limits: &[Limits], length: usize, goal: Score, bounds: &mut Vec<Score>) {
+        bounds.clear();
+        if !self.layout.is_complement() {
+            let each = limits.iter();
+            bounds.extend(each.map(|limits| self.bound(limits.low, limits.high, length, goal)));
+            return;
+        }
+        let mut boxes = vec![Box8::default(); self.strata.len()];
+        let mut added = vec![[0.0; LANES]; self.strata.len() * self.levels.len()];
+        // A unit and a rounding further on each side, for scores are cut off and large ones rounded.
+        let short = to_number(goal.saturating_sub(1)).next_down();
+        let enough = match goal {
+            Score::MIN => f64::INFINITY,
+            _ => to_number(goal.saturating_add(1)).next_up(),
+        };
+        for limits in limits.chunks(LANES) {
+            let found = vectorised(Bounds {
+                pooled: self,
+                limits,
+                boxes: &mut boxes,
+                added: &mut added,
+                length,
+                short,
+                enough,
+            });
+            bounds.extend(found[..limits.len()].iter().map(|&bound| self.score(bound)));
         }
     }
 

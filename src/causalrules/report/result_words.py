@@ -292,6 +292,8 @@ def warning(rules: RuleSet) -> str | None:
         return f"No rule stands out from chance: p, adjusted for the search, is at least {min(p_values):.3g}."
     if best.value > 0:
         return None
+    if best.by_length and rules.stopped in _STOPPED and not rules.optimal:
+        return "No rule found so far stands out from chance: the search was not finished, and a better one may exist."
     if best.by_length and rules.stopped == "evaluated":
         many = "The rule does" if len(rules) == 1 else "The first rule does"
         return f"{many} not stand out by the conservative {rules.noun} (0 is within its margin)."

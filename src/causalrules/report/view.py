@@ -296,7 +296,8 @@ def _headline(rules: RuleSet, lead: int | None) -> tuple[str, str]:
         if not rules:
             return "", "No rule was found"
         named = rules.stopped == "evaluated" and len(rules) == 1
-        return "", f"{'The rule does not stand' if named else 'No rule stands'} out from chance"
+        all_of_them = "No rule stands" if rules.optimal else "No rule found so far stands"
+        return "", f"{'The rule does not stand' if named else all_of_them} out from chance"
     return wording.headline(rules[lead], rules)
 
 

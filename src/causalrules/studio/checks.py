@@ -22,7 +22,12 @@ Tell = Callable[..., None]
 LIMIT = 60.0
 _PERMUTATIONS, _SAMPLES, _BLOCKS = 999, 100, 5
 _MODELS = "models of the controls"
-_STEPS = {_PERMUTATIONS: "shuffled outcomes", _BLOCKS: "held-out blocks", _SAMPLES: "subsamples"}
+_STEPS = {
+    _PERMUTATIONS: "shuffled outcomes",
+    199: "bounds for all rules",
+    _BLOCKS: "held-out blocks",
+    _SAMPLES: "subsamples",
+}
 # Strengths of a hidden confounder that the slider offers, as a multiple of what explains the effect away.
 _FURTHER, _LEAST, _STRENGTHS = 1.6, 3.0, 60
 

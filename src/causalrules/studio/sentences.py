@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from causalrules.graph.assumptions import assumptions
 from causalrules.graph.graph import CausalGraph
@@ -17,6 +19,7 @@ from causalrules.text import amount, counted, listed, percent, plain, sentence
 __all__ = ["lead_of"]
 
 if TYPE_CHECKING:
+    from causalrules.data.columns import Histogram
     from causalrules.graph.admissibility import Admissibility
     from causalrules.language.outcome import Outcome
     from causalrules.question import Question
@@ -32,13 +35,13 @@ def before_search(workspace: Workspace, n_rows: int, level: str) -> list[str]:
     return [level]
 
 
-def level_of(outcome: Outcome, counts: Any, values: Any) -> str:
+def level_of(outcome: Outcome, known: Histogram) -> str:
     """Say how often an outcome happens, or what the mean of the target is."""
-    n_rows = int(counts.sum())
+    n_rows = int(known.counts.sum())
     if outcome.is_mean:
-        mean = float((counts * values).sum() / n_rows)
+        mean = float(np.average(np.asarray(known.values.sortable, np.float64), weights=known.counts))
         return f"The {short(outcome.text, 200)} is {amount(mean)} over {counted(n_rows, 'row')}."
-    happened = int(counts[outcome.satisfied].sum())
+    happened = int(known.counts[outcome.satisfied].sum())
     return f"{short(outcome.text, 200)} in {percent(happened / n_rows)} of {counted(n_rows, 'row')}."
 
 

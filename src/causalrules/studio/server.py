@@ -66,7 +66,10 @@ _PAGE = """<!doctype html>
 <link rel="stylesheet" href="studio.css?token={token}">
 </head>
 <body>
-<div id="studio"><noscript>The studio needs JavaScript; causalrules discover does not.</noscript></div>
+<div id="studio">
+<p class="starting">Starting…</p>
+<noscript>The studio needs JavaScript; causalrules discover does not.</noscript>
+</div>
 <script src="studio.js?token={token}"></script>
 </body>
 </html>
@@ -305,6 +308,7 @@ class Server:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((HOST, port))
+            self._socket.listen()  # a browser that is quicker than this waits
         except OSError as error:
             self._socket.close()
             raise FileError(f"cannot listen on port {port}: {error.strerror}; choose another with --port") from error

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from causalrules.data.reading import read
-from causalrules.discovery import discover, evaluate
+from causalrules.discovery import discover, evaluate, evaluate_like
 from causalrules.exceptions import CausalRulesError, FileError, InputError
 from causalrules.graph.graph import CausalGraph
 from causalrules.language.outcome import resolve_outcome
@@ -88,6 +88,7 @@ class Studio:
         self._resumed = False
         self._points: list[tuple[float, float | None, float | None]] = []
         # What was computed last, with what it was computed from.
+        self._levelled: tuple[Any, tuple[str, str]] | None = None
         self._verdict: tuple[Any, tuple[Admissibility | None, dict[str, Any]]] | None = None
         self._judged_rules: dict[str, tuple[Any, RuleSet, dict[str, Any]]] = {}
         self._measured_texts: tuple[Any, dict[str, Any]] | None = None
@@ -160,18 +161,19 @@ class Studio:
 
     def _level(self) -> tuple[str, str]:
         """Say how often the outcome happens, or why that cannot be said."""
-        table, target = self.table, self.workspace.target
-        if table is None or target is None:
+        table, asked = self.table, self.workspace
+        if table is None or asked.target is None:
             return "", ""
-        weights = self.workspace.options.get("weights")
-        try:
-            observed = table.observed(target, weights)
-            outcome = resolve_outcome(observed, target, self.workspace.outcome)
-            known = observed.histogram(target)
-            values = np.asarray(known.values.sortable, np.float64) if outcome.is_mean else None
-            return sentences.level_of(outcome, known.counts, values), ""
-        except CausalRulesError as error:
-            return "", str(error)
+        weights = asked.options.get("weights")
+        key = id(table), asked.target, asked.outcome, weights
+        if self._levelled is None or self._levelled[0] != key:
+            try:
+                observed = table.observed(asked.target, weights)
+                outcome = resolve_outcome(observed, asked.target, asked.outcome)
+                self._levelled = key, (sentences.level_of(outcome, observed.histogram(asked.target)), "")
+            except CausalRulesError as error:
+                self._levelled = key, ("", str(error))
+        return self._levelled[1]
 
     def _judged(self) -> tuple[Admissibility | None, dict[str, Any]]:
         asked = self.workspace
@@ -541,14 +543,14 @@ class Studio:
         def work(job: Job) -> None:
             self._search(job, question, asked)
 
-        self._worker.ask(Job("search", f"Searching: {short(self.workspace.target or '', 60)}", work), replace=replacing)
+        self._worker.ask(
+            Job("search", f"Search for rules on {short(self.workspace.target or '', 60)}", work), replace=replacing
+        )
 
     def _search(self, job: Job, question: Question, asked: str) -> None:
         self._points = []
-        told = time.monotonic()
 
         def watch(progress: Progress) -> None:
-            nonlocal told
             bound = progress.upper_bound if np.isfinite(progress.upper_bound) else None
             best = progress.best if progress.best is None or np.isfinite(progress.best) else None
             self._point(progress.seconds, best, bound)
@@ -560,7 +562,6 @@ class Studio:
                 nodes=progress.nodes,
                 rules=[{"value": value, "text": short(text, 300)} for value, text in progress.rules[:50]],
             )
-            told = time.monotonic()
 
         rules = discover(self._table(), **{**_arguments(question), "progress": watch})
         with self._lock:
@@ -644,13 +645,16 @@ class Studio:
         return {**page, "shared": shared_rows(measured) if len(texts) > 1 else None}
 
     def _measured(self, texts: Sequence[str], control: Sequence[str] | None = None) -> RuleSet:
-        """Measure rules with the margin of the search that they were edited from."""
+        """Measure rules with the strata and the margin of the search that they were edited from."""
+        known = None if self._stale else self.current()
+        if known is not None and (quickly := evaluate_like(known[0], self._table(), texts)) is not None:
+            return replace(quickly, source=self._source())
         question = self.workspace.question()
         arguments = _arguments(question)
         if question.own_controls:
             arguments["control"] = tuple(control or ())
             arguments["allowed_control"] = None
-        if self.rules is not None and not self._stale:
+        if self.rules is not None and known is not None:
             arguments["beta"] = self.rules.question.beta
         measured = evaluate(self._table(), list(texts), **{**arguments, "holdout": None, "progress": False})
         return replace(measured, source=self._source())

@@ -38,6 +38,7 @@ MORE = (
     "n_jobs",
 )
 _KNOWN = dict(options_of_question())
+_ASKED = ("file", "na_values", "target", "outcome", "direction", "randomised", "categorical", "own_controls", "options")
 _LISTS = {"->": "directed", "<->": "bidirected", "--": "unknown"}
 
 
@@ -128,17 +129,9 @@ class Workspace:
 
     def fingerprint(self) -> str:
         """Return a digest of what a search depends on; without it, a graph only says what the rules may be called."""
-        others = {
-            "answers",
-            "result",
-            "front",
-            "asked",
-            "edited",
-            "uploaded",
-            *(() if self.own_controls else ("graph",)),
-        }
-        asked = {name: value for name, value in to_json(self).items() if name not in others}
+        asked = {name: to_json(getattr(self, name)) for name in _ASKED}
         asked["actionable"], asked["control"] = sorted(self.actionable), sorted(self.control)
+        asked["graph"] = to_json(self.graph) if self.own_controls else None
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
     def question(self, **changes: Any) -> Question:

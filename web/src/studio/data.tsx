@@ -242,6 +242,7 @@ function Missing({ state }: { state: State }) {
 export function Data({ state }: { state: State }) {
   const { table, question, job } = state;
   const tell = useSend();
+  const [sure, sureOf] = useState(false);
   const [wanted, want] = useState("");
   const [most, show] = useState(MOST_CARDS);
   const target = table.columns.find((column) => column.name === question.target);
@@ -281,8 +282,16 @@ export function Data({ state }: { state: State }) {
               </details>
             )}
             {question.target !== null && (
-              <button type="button" class="plain" onClick={() => void tell("forget")}>
-                Start anew
+              <button
+                type="button"
+                class="plain"
+                onBlur={() => sureOf(false)}
+                onClick={() => {
+                  if (sure) void tell("forget");
+                  sureOf(!sure);
+                }}
+              >
+                {sure ? "Really forget roles, graph and rules?" : "Start anew"}
               </button>
             )}
           </div>

@@ -3,7 +3,7 @@ import { Tag } from "../components/answers";
 import { TwoBars } from "../components/bars";
 import { Hero } from "../components/hero";
 import { Rules } from "../components/rules";
-import { count, percent } from "../format";
+import { count, known, percent } from "../format";
 import type { Page, Rule } from "../types";
 import { Act, useSend } from "./acting";
 import { send } from "./server";
@@ -162,7 +162,8 @@ function RuleEditor({ rule, original }: { rule: Rule; original: string }) {
             covered={said.covered}
           />
           <p>
-            <b>{said.estimate}</b>; conservative {said.conservative} <Tag answer={said.evidence} />
+            <b>{said.estimate}</b>
+            {known(number.effect) && `; conservative ${said.conservative}`} <Tag answer={said.evidence} />
           </p>
           <p class="muted small">
             Chosen after seeing the data. The conservative {measured.view.noun} has the margin of the search, which does

@@ -53,7 +53,8 @@ function standing(step: Step, state: State): [mark: "done" | "now" | "open" | "a
     case "search":
       if (job.kind === "search") return ["now", `running, ${Math.round(job.seconds)} s`];
       if (!rules.page) return ["open", ""];
-      return rules.stale ? ["alert", "question changed"] : ["done", "finished"];
+      if (rules.stale) return ["alert", "question changed"];
+      return rules.page.result.proof?.optimal ? ["done", "finished"] : ["alert", "stopped early"];
     case "rules": {
       const n = rules.page?.result.rules.length ?? 0;
       return rules.page ? ["done", n === 1 ? "1 rule" : `${n} rules`] : ["open", ""];

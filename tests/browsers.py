@@ -1,0 +1,50 @@
+"""A real Chromium for the tests of pages, without a network of its own, and axe."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WITH_BROWSER = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium is installed; apt-get install chromium to test the pages in it"
+)
+WITH_AXE = pytest.mark.skipif(
+    not (ROOT / "web/node_modules/axe-core").is_dir(), reason="axe is not installed; npm ci in web/ to test with it"
+)
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """Launch Chromium until the end of the block."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=[
+                "--no-sandbox",
+                "--headless",
+                "--disable-gpu",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--no-first-run",
+                "--disable-quic",
+            ],
+        )
+        yield chromium
+        chromium.close()
+
+
+def violations(page: Any) -> list[str]:
+    """What axe finds wrong, with the first place of each."""
+    page.evaluate((ROOT / "web/node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run().then(found => found.violations.map(each => each.id + ': ' + each.nodes[0].html))")
+    return list(found)
