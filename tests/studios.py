@@ -102,6 +102,13 @@ class Browser:
         self._contexts: list[Any] = []
         self.trouble: list[str] = []
 
+    @contextmanager
+    def on(self, path: Path | None, folder: Path) -> Iterator[Server]:
+        """Serve a studio; its pages are closed before it ends, as they would complain that it is gone."""
+        with served(path, folder) as server:
+            yield server
+            self.close()
+
     def open(self, server: Server, **options: Any) -> Any:
         """Open a studio's page, and note whatever is not as it should be."""
         context = self._chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True, **options)
@@ -124,5 +131,5 @@ class Browser:
         return note
 
     def close(self) -> None:
-        for context in self._contexts:
-            context.close()
+        while self._contexts:
+            self._contexts.pop().close()

@@ -72,8 +72,6 @@ pub struct Expansion {
     pub nodes: Vec<Node>,
     /// What may be wanted later.
     pub later: Vec<Node>,
-    /// The highest bound of a branch that might have been entered, but is left out.
-    pub left_out: Option<Score>,
 }
 
 /// Buffers that live as long as a worker does.
@@ -319,19 +317,17 @@ impl Expander {
             conditions: step.conditions.clone(),
             best: step.best,
         });
-        let found = if step.is_few {
-            step.open(&family, &children[..n_new])
-        } else {
+        if !step.is_few {
             place.cores(&family.order, &mut self.cores);
-            step.branch(
-                &family,
-                &children,
-                n_new,
-                &self.cores,
-                &mut self.low,
-                &mut self.losses,
-            )
-        };
+        }
+        let found = step.branch(
+            &family,
+            &children,
+            n_new,
+            &self.cores,
+            &mut self.low,
+            &mut self.losses,
+        );
         step.keep_minimal(&family, found);
         step.end(Some(family))
     }
@@ -368,7 +364,7 @@ impl Step<'_> {
         self.judge.goal().max(better)
     }
 
-    /// Is a child of this bound to be entered? What is put off or left out is noted.
+    /// Is a child of this bound to be entered? What is put off is noted.
     fn enters(&mut self, bound: Score) -> bool {
         if self.book.is_useless(bound, self.best) {
             return false;
@@ -376,14 +372,9 @@ impl Step<'_> {
         match self.judge.verdict(bound, self.below()) {
             Verdict::Enter => return true,
             Verdict::Later => self.rest.further = self.rest.further.max(Some(bound)),
-            Verdict::LeftOut => self.leave_out(bound),
             Verdict::Never => {}
         }
         false
-    }
-
-    fn leave_out(&mut self, bound: Score) {
-        self.expansion.left_out = self.expansion.left_out.max(Some(bound));
     }
 
     /// Offers the children, and returns those that may lead further, by their own rows alone; and those of them that are
@@ -417,15 +408,14 @@ impl Step<'_> {
             };
             if self.node.opened().contains(&proposition) {
                 opened.push(child);
-            } else {
-                children.push(child);
+                continue;
             }
+            if self.is_few && !offers_first {
+                self.offer_child(proposition, counts, left);
+            }
+            children.push(child);
         }
         if self.is_few {
-            for child in children.iter().filter(|_| !offers_first) {
-                let counts = counts.of(child.slot);
-                self.offer_child(child.proposition, counts, total(counts));
-            }
             return (children, opened);
         }
         let goal = self.goal();
@@ -523,32 +513,6 @@ impl Step<'_> {
         children.extend(keyed.into_iter().map(|(_, child)| child));
     }
 
-    /// The branches of the new children where there are few rules: all that lead to one that may be shown.
-    fn open(&mut self, family: &Arc<Family>, children: &[Child]) -> Vec<(Verdict, Node)> {
-        let mut found = Vec::new();
-        for (index, child) in children.iter().enumerate().rev() {
-            if self.leads_on(family, index) {
-                let node = Node {
-                    bound: child.bound,
-                    family: family.clone(),
-                    child: Some(index as u32),
-                    least: 0,
-                    most: self.book.layout().n_covered(self.counts.of(child.slot)),
-                    length: self.below(),
-                    again: None,
-                };
-                found.push((self.judge.verdict(node.bound, self.below()), node));
-            }
-        }
-        found
-    }
-
-    /// Can a child become a rule that may be shown, by some of the conditions that come after it?
-    fn leads_on(&self, family: &Family, index: usize) -> bool {
-        let (child, after) = (family.order[index], &family.order[index + 1..]);
-        !after.is_empty() && self.book.can_end(&family.conditions, child, after)
-    }
-
     /// The branches of the new children, from the strongest, which may take no further condition, to the weakest, which
     /// may take all others.
     fn branch(
@@ -561,9 +525,39 @@ impl Step<'_> {
         losses: &mut Losses,
     ) -> Vec<(Verdict, Node)> {
         let (book, counts, width) = (self.book, self.counts, self.counts.width);
+        let below = self.below();
         let room = book.room_after(self.length + 1);
         let limit = room.filter(|&room| room < children.len());
         losses.clear(limit.unwrap_or(0), width);
+        let leads_on = |index: &usize| {
+            book.can_end(
+                &family.conditions,
+                children[*index].proposition,
+                &family.order[index + 1..],
+            )
+        };
+        let n_branches = n_new.min(children.len() - 1);
+        let branches: Vec<usize> = (0..n_branches).filter(leads_on).collect();
+        let node = |bound, index: usize, least, most| Node {
+            bound,
+            family: family.clone(),
+            child: Some(index as u32),
+            least,
+            most,
+            length: below,
+            again: None,
+        };
+        let n_covered = |counts: &[u64]| book.layout().n_covered(counts);
+        let mut found = Vec::new();
+        if self.is_few {
+            for &index in branches.iter().rev() {
+                let child = &children[index];
+                let most = n_covered(counts.of(child.slot));
+                let verdict = self.judge.verdict(child.bound, below);
+                found.push((verdict, node(child.bound, index, 0, most)));
+            }
+            return found;
+        }
         low.clear();
         low.extend_from_slice(cores);
         for (child, low) in children.iter().zip(low.chunks_mut(width)).rev() {
@@ -572,34 +566,20 @@ impl Step<'_> {
                 losses.add(counts.own(), counts.of(child.slot));
             }
         }
-        let n_branches = n_new.min(children.len() - 1);
-        let limits = children.iter().zip(low.chunks(width)).take(n_branches);
-        let limits = limits.map(|(child, low)| Limits {
-            low,
-            high: counts.of(child.slot),
+        let limits = branches.iter().map(|&index| Limits {
+            low: &low[index * width..(index + 1) * width],
+            high: counts.of(children[index].slot),
         });
         let limits: Vec<Limits> = limits.collect();
-        let bounds = book.bounds(&limits, self.below(), self.goal());
-        let mut found = Vec::new();
-        for (index, (bound, limits)) in bounds.into_iter().zip(limits).enumerate().rev() {
+        let bounds = book.bounds(&limits, below, self.goal());
+        for ((bound, limits), &index) in bounds.into_iter().zip(limits).zip(&branches).rev() {
             let child = &children[index];
-            if !self.leads_on(family, index) {
-                continue;
-            }
             let bound = bound.map(|bound| bound.min(child.bound));
             let core = &cores[index * width..(index + 1) * width];
             let (verdict, bound) = self.verdict(bound, core, child, family, index);
             if matches!(verdict, Verdict::Enter | Verdict::Later) {
-                let node = Node {
-                    bound,
-                    family: family.clone(),
-                    child: Some(index as u32),
-                    least: book.layout().n_covered(limits.low),
-                    most: book.layout().n_covered(limits.high),
-                    length: self.below(),
-                    again: None,
-                };
-                found.push((verdict, node));
+                let (least, most) = (n_covered(limits.low), n_covered(limits.high));
+                found.push((verdict, node(bound, index, least, most)));
             }
         }
         found
@@ -633,10 +613,6 @@ impl Step<'_> {
             Verdict::Enter if is_known() => {
                 let less = bound - TIED;
                 (self.judge.verdict(less, self.below()), less)
-            }
-            Verdict::LeftOut => {
-                self.leave_out(bound);
-                (Verdict::LeftOut, bound)
             }
             verdict => (verdict, bound),
         }

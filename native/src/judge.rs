@@ -8,10 +8,9 @@ use crate::estimator::Score;
 pub enum Verdict {
     /// It may hold a rule that is wanted now.
     Enter,
-    /// Not now: it can only tie, or hold rules that are wanted when others are settled.
+    /// Not now: it can only tie, or hold rules that are wanted when others are settled; or it may hold a better rule, but
+    /// not one so much better that it is worth looking for.
     Later,
-    /// It may hold a better rule, but not one so much better that it is worth looking for.
-    LeftOut,
     /// It holds nothing that is wanted, now or later.
     Never,
 }

@@ -4,8 +4,9 @@
 //! A question is a list of u32: its kind, then lists, each preceded by its length. An answer is a list of u64. For all
 //! kinds but one the answers of the parts add up; of several [`DEMAND`]s the smallest is the answer.
 
+use crate::facts::{demand, fingerprints, is_minimal};
 use crate::layout::{Layout, Sides};
-use crate::local::{demand, fingerprints, is_minimal, Local};
+use crate::local::Local;
 use crate::rows::{Place, Rows};
 use crate::table::{Proposition, Table};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -259,15 +259,14 @@ impl Search {
         }
         let alpha = self.options.alpha;
         let is_near = alpha < 1.0 && bound > 0 && alpha * bound as f64 <= threshold as f64;
-        match (is_near && bound > threshold, one_by_one) {
-            (false, _) => Verdict::Enter,
-            (true, false) => Verdict::LeftOut,
-            (true, true) => Verdict::Later,
+        match is_near && bound > threshold {
+            true => Verdict::Later,
+            false => Verdict::Enter,
         }
     }
 
     /// Notes the bound of a branch that only alpha left out.
-    pub fn leaves_out(&self, bound: Option<Score>) {
+    fn leaves_out(&self, bound: Option<Score>) {
         if bound.is_some() {
             let mut left_out = lock(&self.left_out);
             *left_out = left_out.max(bound);
@@ -303,10 +302,6 @@ impl Search {
             match self.verdict(node.bound, node.length) {
                 Verdict::Enter => return queue.open.pop(),
                 Verdict::Later => return None,
-                Verdict::LeftOut => {
-                    self.leaves_out(Some(node.bound));
-                    queue.open.pop();
-                }
                 // All others promise less, or are longer.
                 Verdict::Never => queue.open.clear(),
             }
@@ -323,6 +318,13 @@ impl Search {
     /// work.
     pub fn goes_on(&self, queue: &mut Queue) -> bool {
         let threshold = self.goal.threshold.load(Relaxed);
+        let is_better = |node: &&Node| !self.is_one_by_one() && node.bound > threshold;
+        if let Some(node) = queue.open.peek().filter(is_better) {
+            // Only alpha has kept it from being looked into. It waited until now, for it may have become a tie.
+            self.leaves_out(Some(node.bound));
+            queue.open.pop();
+            return true;
+        }
         let is_tie = |node: &Node| node.bound == threshold;
         if !self.goal.ties.load(Relaxed) && queue.open.peek().is_some_and(is_tie) {
             if !self.is_one_by_one() {

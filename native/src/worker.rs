@@ -166,7 +166,6 @@ impl<'a> Worker<'a> {
         let expansion = (self.expander).expand(book, &node, &candidates, &*place, &mut judge);
         judge.flush(&self.leaders);
         self.put_off.extend(expansion.later);
-        self.search.leaves_out(expansion.left_out);
         // The children come strongest first; the strongest is to be on top of the stack.
         let nodes = expansion.nodes.into_iter().rev();
         self.stack.extend(nodes.map(|node| Entry {
@@ -175,12 +174,11 @@ impl<'a> Worker<'a> {
         }));
     }
 
-    /// Is the node worth entering now? What is put off or left out is noted.
+    /// Is the node worth entering now? What is put off is noted.
     fn enters(&mut self, node: &Node) -> bool {
         match self.search.verdict(node.bound, node.length) {
             Verdict::Enter => return true,
             Verdict::Later => self.put_off.push(node.clone()),
-            Verdict::LeftOut => self.search.leaves_out(Some(node.bound)),
             Verdict::Never => {}
         }
         false

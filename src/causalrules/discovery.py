@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -84,7 +84,7 @@ def discover(data: Any, question: Question) -> RuleSet:
     problem, held_out = _hold_out(table, problem, question)
     question, evidence = _with_beta(problem, question, deadline)
     found = _search(problem, question, deadline)
-    result = _result(data, problem, _answered(question, problem), found)
+    result = _result(data, problem, question, found)
     result = replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
     return result if held_out is None else held_out.measure(result)
 
@@ -130,7 +130,7 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     if question.beta is None and question.estimator == "pooled":
         question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
     question, evidence = _with_beta(problem, question, deadline)
-    result = _measured(data, problem, named, _answered(question, problem))
+    result = _measured(data, problem, named, question)
     return replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
 
 
@@ -180,7 +180,7 @@ def _result(data: Any, problem: Problem | Parts, question: Question, found: sear
     end = search.end(found, rules)
     return RuleSet(
         rules=rules,
-        question=question,
+        question=_answered(question, problem),
         optimal=found.optimal,
         upper_bound=end.upper_bound,
         gap=end.gap,
@@ -362,11 +362,13 @@ def _search(problem: Problem | Parts, question: Question, deadline: Deadline) ->
 def _answered(question: Question, problem: Problem | Parts) -> Question:
     """Return the question as the result keeps it: roles by name, the rest in types that JSON has."""
     roles = problem.roles
+    cuts: Any = question.cuts
+    if isinstance(cuts, Mapping):  # else it has been answered before
+        cuts = tuple((column, tuple(map(str, points))) for column, points in sorted(cuts.items())) or None
     return question.answered(
         outcome=roles.outcome.text,
         control=roles.control if isinstance(problem, Problem) else OWN_CONTROLS,
         actionable=roles.actionable,
         holdout=question.holdout if is_number(question.holdout) else None,
-        cuts=tuple((column, tuple(map(str, points))) for column, points in sorted((question.cuts or {}).items()))
-        or None,
+        cuts=cuts,
     )

@@ -170,6 +170,10 @@ def check(seed: int) -> None:
     agree(found, expected)
 
 
+def test_a_branch_that_alpha_leaves_out_may_become_a_tie() -> None:
+    check(30002035)
+
+
 @pytest.mark.parametrize("part", range(10))
 def test_searches_agree_with_brute_force(part: int, request: pytest.FixtureRequest) -> None:
     seed = request.config.getoption("--hypothesis-seed")

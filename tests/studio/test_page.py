@@ -12,7 +12,7 @@ import pytest
 
 from browsers import WITH_AXE, WITH_BROWSER, launched, violations
 from rulesets import HOSTILE
-from studios import Browser, idle, kidney_stones, served, slow_table, titanic
+from studios import Browser, idle, kidney_stones, slow_table, titanic
 
 pytestmark = WITH_BROWSER
 
@@ -47,7 +47,7 @@ def draw(page: Any, cause: str, effect: str) -> None:
 
 
 def test_from_a_table_to_a_report_by_mouse(browser: Browser, tmp_path: Path) -> None:
-    with served(titanic(tmp_path), tmp_path) as server:
+    with browser.on(titanic(tmp_path), tmp_path) as server:
         page = browser.open(server)
         page.get_by_role("button", name=re.compile("^survived number")).click()
         page.get_by_text("survived = 1 in 38.4 % of 891 rows.").first.wait_for()
@@ -93,7 +93,7 @@ def test_from_a_table_to_a_report_by_mouse(browser: Browser, tmp_path: Path) -> 
 
 def test_from_a_table_to_a_report_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
     path = kidney_stones(tmp_path)
-    with served(None, tmp_path) as server:
+    with browser.on(None, tmp_path) as server:
         page = browser.open(server)
 
         def tab_to(name: str) -> None:
@@ -147,7 +147,7 @@ def test_from_a_table_to_a_report_by_keyboard_alone(browser: Browser, tmp_path: 
 
 
 def test_the_graph_decides_what_a_rule_may_be_called(browser: Browser, tmp_path: Path) -> None:
-    with served(kidney_stones(tmp_path), tmp_path) as server:
+    with browser.on(kidney_stones(tmp_path), tmp_path) as server:
         studio = server.studio
         idle(studio)
         studio.outcome("success")
@@ -187,7 +187,7 @@ def test_the_graph_decides_what_a_rule_may_be_called(browser: Browser, tmp_path:
 
 
 def test_a_long_search_is_watched_reloaded_stopped_and_kept(browser: Browser, tmp_path: Path) -> None:
-    with served(slow_table(tmp_path), tmp_path) as server:
+    with browser.on(slow_table(tmp_path), tmp_path) as server:
         studio = server.studio
         idle(studio)
         studio.outcome("y")
@@ -224,7 +224,7 @@ def test_a_thousand_hostile_names_are_shown_as_text(browser: Browser, tmp_path: 
     quoted = ",".join('"' + name.replace('"', '""') + '"' for name in names)
     rows = "\n".join(",".join(map(str, row)) for row in draw.integers(0, 2, (40, 1000)))
     path.write_text(f"{quoted}\n{rows}\n", encoding="utf-8", errors="replace")
-    with served(path, tmp_path) as server:
+    with browser.on(path, tmp_path) as server:
         known = idle(server.studio)
         assert known["table"]["n_columns"] == 1000, known["job"]["error"]
         page = browser.open(server)
@@ -241,7 +241,7 @@ def test_a_thousand_hostile_names_are_shown_as_text(browser: Browser, tmp_path: 
 
 @WITH_AXE
 def test_axe_finds_nothing_in_any_step(browser: Browser, tmp_path: Path) -> None:
-    with served(kidney_stones(tmp_path), tmp_path) as server:
+    with browser.on(kidney_stones(tmp_path), tmp_path) as server:
         studio = server.studio
         idle(studio)
         studio.outcome("success")
