@@ -22,8 +22,8 @@ GRAPH = [[f"x{i}", f"x{i + step}"] for i in range(9) for step in (1, 3) if i + s
 GRAPH += [["z", f"x{i}"] for i in range(0, 9, 2)] + [[cause, y] for cause in ("x0", "x1", "x4", "z") for y in "ym"]
 QUESTIONS: dict[str, dict[str, Any]] = {
     "pooled": {"target": "y", "similarity": None},
-    "numeric target": {"target": "m", "similarity": None},
-    "different rules": {"target": "y"},
+    "numeric target": {"target": "m", "similarity": None, "max_length": 5},
+    "different rules": {"target": "y", "max_length": 5},
     "different rules, numeric target": {"target": "m"},
     "with controls": {"target": "y", "control": ["z"], "adjust": "strata", "estimator": "reliable", "similarity": None},
     "mean with controls": {"target": "m", "control": ["z"], "adjust": "strata", "direction": "decrease"},
@@ -55,7 +55,7 @@ table["m"] = np.round(20 * good).astype(int) + rng.integers(0, 30, n)
 actionable = [f"x{i}" for i in range(9)]
 print("searching", file=sys.stderr, flush=True)
 begun = time.monotonic()
-rules = cr.discover(table, **question, actionable=actionable, max_length=3, k=20, n_jobs=1, progress=False,
+rules = cr.discover(table, **{"max_length": 3, **question}, actionable=actionable, k=20, n_jobs=1, progress=False,
                     checkpoint=sys.argv[2] or None)
 if rules.stopped == "interrupted":
     sys.exit(3)
