@@ -1,4 +1,4 @@
-"""Draw the picture of a report that pages show: python docs/pictures.py (needs Chromium).
+"""Write the sample reports, and the picture of one that pages show: python docs/pictures.py (needs Chromium).
 
 Figures below code are drawn by tests/pages.py; this one is a page in a browser.
 """
@@ -6,7 +6,6 @@ Figures below code are drawn by tests/pages.py; this one is a page in a browser.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -20,7 +19,10 @@ GRAPH = """
 
 
 def main() -> None:
-    """Write docs/images/report.png: the first screen of the tutorial's report."""
+    """Write docs/samples/, with a causal graph and without, and the first screen of one, docs/images/report.png."""
+    samples = Path(__file__).parent / "samples"
+    samples.mkdir(exist_ok=True)
+    cr.discover(cr.datasets.titanic(), "survived", control="sex").trust(seed=1).to_html(samples / "titanic.html")
     rules = cr.discover(
         cr.datasets.renewals(),
         "renewed",
@@ -30,9 +32,9 @@ def main() -> None:
         k=3,
     ).trust(seed=1)
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        page_file = Path(folder) / "report.html"
-        rules.to_html(page_file)
+    page_file = samples / "renewals.html"
+    rules.to_html(page_file)
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1180, "height": 690})
         page.goto(page_file.as_uri())
