@@ -254,25 +254,26 @@ def by_permutation(case: str, times: int = 4000) -> tuple[RuleSet, NDArray[np.fl
     strata = [np.flatnonzero(columns["z"] == z) for z in ("old", "young")]
     sides = [three_ways(rule, columns) for rule in rules]
 
-    def effects(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = []
-        for holds, fails in sides:
-            total = 0.0
-            for rows in strata:
-                mean = values[rows].mean()
-                k, f = holds[rows].sum(), fails[rows].sum()
+    def effect(values: NDArray[np.float64], holds: NDArray[np.bool_], fails: NDArray[np.bool_]) -> float:
+        total = 0.0
+        for rows in strata:
+            k, f = holds[rows].sum(), fails[rows].sum()
+            if k and f:
+                mean = values[rows][(holds | fails)[rows]].mean()
                 difference = (values[rows][holds[rows]].sum() + 2 * mean) / (k + 2)
                 difference -= (values[rows][fails[rows]].sum() + 2 * mean) / (f + 2)
-                total += len(rows) / len(values) * difference * (k > 0 and f > 0)
-            found.append(abs(total))
-        return np.array(found)
+                total += len(rows) / len(values) * difference
+        return abs(total)
 
-    observed, as_good = effects(y), np.zeros(3)
-    for _ in range(times):
-        shuffled = y.copy()
-        for rows in strata:
-            shuffled[rows] = rng.permutation(y[rows])
-        as_good += effects(shuffled) >= observed - 1e-9
+    as_good = np.zeros(len(sides))
+    for place, (holds, fails) in enumerate(sides):
+        observed = effect(y, holds, fails)
+        for _ in range(times):
+            shuffled = y.copy()
+            for rows in strata:  # only what is compared has to do with the rule
+                compared = rows[(holds | fails)[rows]]
+                shuffled[compared] = rng.permutation(y[compared])
+            as_good[place] += effect(shuffled, holds, fails) >= observed - 1e-9
     return rules, (1 + as_good) / (1 + times)
 
 
