@@ -48,7 +48,7 @@ function Report({ page }: { page: Page }) {
     });
   };
   const nothing = view.lead === null;
-  const title = nothing ? "Nearest to standing out" : "Rules";
+  const title = view.list;
   const entries: [string, string][] = [
     ["finding", nothing ? "Result" : "Finding"],
     ["rules", title],

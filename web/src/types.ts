@@ -145,6 +145,8 @@ export interface View {
   table: string;
   noun: string;
   estimate: string;
+  p: string;
+  list: string;
   adjusted: string;
   is_mean: boolean;
   tone: Tone;

@@ -94,6 +94,8 @@ class View:
         What the weakest answer allows: "good", "caution", "bad" or "none".
     lead
         The place of the rule on the first screen; None if no rule stands out from chance.
+    p, list
+        What p-values are adjusted for; the title of the list of rules.
     headline
         What the first screen says: a sentence in three parts, of which the second is the rule.
     """
@@ -104,6 +106,8 @@ class View:
     table: str
     noun: str
     estimate: str
+    p: str
+    list: str
     adjusted: str
     is_mean: bool
     tone: str
@@ -131,7 +135,7 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
     """Return what the report of a result shows; `n_left` rules were left out of it."""
     less = hidden(rules)
     shown = tuple(_rule(rule, rules, place) for rule, place in zip(rules, less, strict=True))
-    lead = lead_of(rules)
+    lead, named = lead_of(rules), rules.stopped == "evaluated"
     return View(
         title=short(f"{rules.question.outcome} – rules", 90),
         outcome=short(rules.question.outcome, 300),
@@ -139,13 +143,15 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
         table=_table(rules),
         noun=rules.noun,
         estimate=f"adjusted {rules.noun}" if rules.question.adjusts else rules.noun,
+        p=f"p: adjusted for the {'number of rules' if named else 'search'}",
+        list="Rules" if named or lead is not None else "Nearest to standing out",
         adjusted=wording.adjustment_of(rules.question),
         is_mean=wording.is_mean(rules),
         tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
         lead=lead,
         headline=_headline(rules, lead),
         alerts=() if lead is None else shown[lead].alerts,
-        meaning=f"{short(sentence(wording.meaning(rules)), 1500)} Intervals ignore the search.",
+        meaning=short(sentence(wording.meaning(rules)), 1500) + ("" if named else " Intervals ignore the search."),
         proof=short(sentence(wording.proof(rules)), 1500),
         warning=_warning(rules, lead),
         ranking=short(sentence(wording.ranking(rules) or ""), 1500),

@@ -46,8 +46,8 @@ export function ForestAxis({ on, isMean }: { on: Scale; isMean: boolean }) {
   );
 }
 
-export function ForestKey(props: { estimate: string; controlled: boolean; tested: boolean }) {
-  const { estimate, controlled, tested } = props;
+export function ForestKey(props: { estimate: string; controlled: boolean; p: string }) {
+  const { estimate, controlled, p } = props;
   return (
     <p class="key">
       <span>
@@ -71,7 +71,7 @@ export function ForestKey(props: { estimate: string; controlled: boolean; tested
           unadjusted
         </span>
       )}
-      {tested && <span>p: adjusted for the search</span>}
+      {p && <span>{p}</span>}
     </p>
   );
 }

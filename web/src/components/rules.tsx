@@ -146,7 +146,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
           {places.length} of {view.rules.length} shown
         </span>
       </div>
-      <ForestKey estimate={view.estimate} controlled={controlled} tested={tested} />
+      <ForestKey estimate={view.estimate} controlled={controlled} p={tested ? view.p : ""} />
       <table class="rules" onKeyDown={step}>
         <thead>
           <tr>
