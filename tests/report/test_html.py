@@ -19,7 +19,6 @@ from browsers import WITH_AXE, WITH_BROWSER, launched, violations
 from causalrules.graph.criteria import Violation
 from causalrules.report import html, reproduce, sections, view
 from causalrules.report import result_words as wording
-from causalrules.report.view import view
 from rulesets import HOSTILE, admissibility, rule_set, women_of_two_classes
 from strategies import RELIABLE
 
@@ -520,10 +519,10 @@ def test_a_calibrated_beta_is_told_by_what_it_promises() -> None:
 
 
 def test_nothing_is_said_of_a_search_where_rules_were_named() -> None:
-    named = view(cr.evaluate(PASSENGERS, "class = 3", "survived").significance(19, n_jobs=1))
+    named = view.view(cr.evaluate(PASSENGERS, "class = 3", "survived").significance(19, n_jobs=1))
     assert (named.list, named.p) == ("Rules", "p: adjusted for the number of rules")
     assert "search" not in named.meaning
-    searched = view(cr.discover(PASSENGERS, "survived", actionable="parch", k=1).significance(19, n_jobs=1))
+    searched = view.view(cr.discover(PASSENGERS, "survived", actionable="parch", k=1).significance(19, n_jobs=1))
     assert searched.p == "p: adjusted for the search"
     assert "Intervals ignore the search." in searched.meaning
 
