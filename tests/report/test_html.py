@@ -522,9 +522,26 @@ def test_nothing_is_said_of_a_search_where_rules_were_named() -> None:
     named = view.view(cr.evaluate(PASSENGERS, "class = 3", "survived").significance(19, n_jobs=1))
     assert (named.list, named.p) == ("Rules", "p: adjusted for the number of rules")
     assert "search" not in named.meaning
+    assert "Maximised" not in dict(named.asked)
+    chance = view.view(cr.evaluate(PASSENGERS, "parch = 4", "survived", control="sex"))
+    assert chance.warning.startswith("parch = 4: difference ")
+    assert chance.warning.endswith(", adjusted for sex; 4 of 891 rows.")
     searched = view.view(cr.discover(PASSENGERS, "survived", actionable="parch", k=1).significance(19, n_jobs=1))
     assert searched.p == "p: adjusted for the search"
     assert "Intervals ignore the search." in searched.meaning
+
+
+def test_the_first_screen_says_what_is_left_after_allowing_for_the_search() -> None:
+    rules = cr.discover(PASSENGERS, "survived", actionable="class", control="sex", k=1)
+    untested, bounded = view.view(rules), view.view(rules.simultaneous(19, n_jobs=1))
+    assert untested.rules[0].least == f"conservative difference: {untested.rules[0].conservative}"
+    evidence = rules.simultaneous(19, n_jobs=1)[0].evidence
+    assert evidence is not None
+    assert evidence.simultaneous is not None
+    assert evidence.simultaneous.bound is not None
+    assert f"at least {100 * evidence.simultaneous.bound:.1f} points (95 %)" in bounded.rules[0].least
+    assert bounded.is_adjusted
+    assert not view.view(cr.discover(PASSENGERS, "survived", actionable="class", k=1)).is_adjusted
 
 
 def test_the_report_says_once_what_its_intervals_are_good_for_and_adjusts_for_nothing_without_controls() -> None:

@@ -100,6 +100,7 @@ export interface RuleView {
   fails: string;
   estimate: string;
   conservative: string;
+  least: string;
   p: string;
   covered: string;
   reading: string[];
@@ -148,6 +149,7 @@ export interface View {
   p: string;
   list: string;
   adjusted: string;
+  is_adjusted: boolean;
   is_mean: boolean;
   tone: Tone;
   lead: number | null;

@@ -66,6 +66,8 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
         return ()
     headings = ("#", "rule", "evidence", *trust_words.headings(rules))
     rows = [(str(place), rule.text, rule.verdict.evidence, *trust_words.cells(rule)) for place, rule in judged]
+    known = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
+    headings, rows = tuple(headings[place] for place in known), [tuple(row[place] for place in known) for row in rows]
     found = [Section("Trust", sentences, headings if rows else (), tuple(rows))]
     run = rules.evidence.stability if rules.evidence else None
     if run is not None and run.conditions:

@@ -50,6 +50,9 @@ class RuleView:
         The two levels that are compared, formatted.
     estimate
         The effect with its interval, formatted.
+    least
+        What is left of the effect after allowing for the search: the bound for all rules at once, or the conservative
+        effect.
     p
         The adjusted p-value, formatted; empty if there is none.
     strata
@@ -70,6 +73,7 @@ class RuleView:
     fails: str
     estimate: str
     conservative: str
+    least: str
     p: str
     covered: str
     reading: tuple[str, ...]
@@ -109,6 +113,7 @@ class View:
     p: str
     list: str
     adjusted: str
+    is_adjusted: bool
     is_mean: bool
     tone: str
     lead: int | None
@@ -146,6 +151,7 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
         p=f"p: adjusted for the {'number of rules' if named else 'search'}",
         list="Rules" if named or lead is not None else "Nearest to standing out",
         adjusted=wording.adjustment_of(rules.question),
+        is_adjusted=rules.question.adjusts,
         is_mean=wording.is_mean(rules),
         tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
         lead=lead,
@@ -240,6 +246,7 @@ def _rule(rule: RuleResult, rules: RuleSet, less: Less) -> RuleView:
         fails=level(rule.p_do_not_rule),
         estimate=with_interval(rule.effect, *rule.interval, rule.is_mean),
         conservative=difference(rule.conservative, rule.is_mean),
+        least=_least(rule, rules.noun),
         p="" if rule.p_value is None else adjusted_p(rule.p_value),
         covered=f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}",
         reading=tuple(short(each, 1500) for each in wording.reading(rule, rules)),
@@ -262,6 +269,15 @@ def _edges(paths: Sequence[Sequence[str]]) -> tuple[tuple[str, str, str], ...]:
         for a, arrow, b in zip(path[::2], path[1::2], path[2::2], strict=False):
             found[(b, "->", a) if arrow == "<-" else (a, arrow, b)] = None
     return tuple(found)
+
+
+def _least(rule: RuleResult, noun: str) -> str:
+    """Say what is left of the effect after allowing for the search."""
+    bound = None if rule.evidence is None else rule.evidence.simultaneous
+    if bound is None or bound.bound is None:
+        return f"conservative {noun}: {difference(rule.conservative, rule.is_mean)}"
+    least = "at most" if rule.decrease else "at least"
+    return f"allowing for the search, {least} {difference(bound.bound, rule.is_mean)} ({percent(bound.confidence, 0)})"
 
 
 def _left(n_strata: int, n_rows: int) -> str:
@@ -308,7 +324,12 @@ def _headline(rules: RuleSet, lead: int | None) -> tuple[str, str]:
 
 
 def _warning(rules: RuleSet, lead: int | None) -> str:
-    """Return the warning that nothing was found, without what the headline says."""
+    """Return the warning that nothing was found, without what the headline says; or the numbers of a named rule."""
+    if lead is None and rules.stopped == "evaluated" and len(rules) == 1:
+        (rule,) = rules
+        estimate = with_interval(rule.effect, *rule.interval, rule.is_mean)
+        covered = f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}"
+        return f"{short(rule.text, 300)}: {rules.noun} {estimate}, {wording.adjustment_of(rules.question)}; {covered}."
     said = short(wording.warning(rules) or "", 600)
     said = said.removeprefix(_headline(rules, lead)[1]).lstrip(": ")
     return said[:1].upper() + said[1:]
@@ -326,18 +347,23 @@ def _graph(rules: RuleSet) -> dict[str, Any] | None:
 
 def _asked(rules: RuleSet) -> list[tuple[str, str]]:
     question = rules.question
-    return [
+    asked = [
         ("Outcome", question.outcome),
         ("Actionable", ", ".join(question.actions)),
         (
             "Adjusted for",
             "each rule's own controls" if question.own_controls else ", ".join(question.controls) or "nothing",
         ),
+    ]
+    if rules.stopped == "evaluated":
+        return asked
+    return [
+        *asked,
         ("Maximised", wording.maximised(question)),
         ("β", _beta(rules)),
         ("Rules", _which(question)),
         ("Conditions per rule", "any number" if question.max_length is None else f"at most {question.max_length}"),
-        ("Minimum coverage", percent(question.min_coverage)),
+        ("Minimum coverage", percent(question.min_coverage) if question.min_coverage else "none"),
         ("Bins per column", f"at most {question.max_bins}"),
     ]
 
@@ -346,7 +372,8 @@ def _which(question: Question) -> str:
     said = f"the best {question.k:,}{'' if question.redundant else ' that beat all of their generalisations'}"
     if question.similarity is None:
         return said
-    return f"{said} above 0 that share less than {percent(question.similarity, 0)} of their rows with a stronger one"
+    share = percent(question.similarity, 0)
+    return f"{said} above 0; of the rows that a rule or a stronger one covers, both cover less than {share}"
 
 
 def _beta(rules: RuleSet) -> str:

@@ -16,6 +16,7 @@ interface Props {
   isMean: boolean;
   coverage: number;
   covered: string;
+  isAdjusted: boolean;
 }
 
 const HEIGHT = 26;
@@ -23,9 +24,10 @@ const THIN = 10;
 
 /** Two levels as bars from 0, of shares up to 100 %, of means up to the larger one; and how many rows are meant. */
 export function TwoBars(props: Props) {
+  const adjusted = props.isAdjusted ? ", adjusted" : "";
   const bars: Bar[] = [
-    { name: "where the rule holds", value: props.holds, text: props.holdsText, kind: "holds" },
-    { name: "where it does not", value: props.fails, text: props.failsText, kind: "fails" },
+    { name: `where the rule holds${adjusted}`, value: props.holds, text: props.holdsText, kind: "holds" },
+    { name: `where it does not${adjusted}`, value: props.fails, text: props.failsText, kind: "fails" },
   ];
   const values = bars.map((bar) => bar.value).filter(known);
   const low = Math.min(0, ...values);

@@ -45,6 +45,7 @@ export function Card({ rule, said, view, controlled, children }: Props) {
             isMean={view.is_mean}
             coverage={rule.coverage}
             covered={said.covered}
+            isAdjusted={view.is_adjusted}
           />
         </div>
         <div>

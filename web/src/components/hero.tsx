@@ -32,10 +32,11 @@ export function Hero({ view, rules }: { view: View; rules: Rule[] }) {
             isMean={view.is_mean}
             coverage={rule.coverage}
             covered={said.covered}
+            isAdjusted={view.is_adjusted}
           />
           <p class="measured">
             {view.noun[0]?.toUpperCase()}
-            {view.noun.slice(1)} <b>{said.estimate}</b>, {view.adjusted}. Conservative: {said.conservative}.{" "}
+            {view.noun.slice(1)} <b>{said.estimate}</b>, {view.adjusted}; {said.least}.{" "}
             {said.p && !said.evidence.why.includes(said.p) && `${said.p}.`}
           </p>
           <Chips evidence={said.evidence} claim={said.claim} />

@@ -160,6 +160,7 @@ function RuleEditor({ rule, original }: { rule: Rule; original: string }) {
             isMean={measured.view.is_mean}
             coverage={number.coverage}
             covered={said.covered}
+            isAdjusted={measured.view.is_adjusted}
           />
           <p>
             <b>{said.estimate}</b>
