@@ -523,9 +523,9 @@ def test_nothing_is_said_of_a_search_where_rules_were_named() -> None:
     assert (named.list, named.p) == ("Rules", "p: adjusted for the number of rules")
     assert "search" not in named.meaning
     assert "Maximised" not in dict(named.asked)
-    chance = view.view(cr.evaluate(PASSENGERS, "parch = 4", "survived", control="sex"))
-    assert chance.warning.startswith("parch = 4: difference ")
-    assert chance.warning.endswith(", adjusted for sex; 4 of 891 rows.")
+    chance = view.view(cr.evaluate(PASSENGERS, "age >= 30", "survived", control="sex"))
+    assert chance.warning.startswith("age ≥ 30: difference ")
+    assert chance.warning.endswith(" of 891 rows.")
     searched = view.view(cr.discover(PASSENGERS, "survived", actionable="parch", k=1).significance(19, n_jobs=1))
     assert searched.p == "p: adjusted for the search"
     assert "Intervals ignore the search." in searched.meaning
