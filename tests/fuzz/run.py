@@ -30,7 +30,7 @@ CLASSES = {
         "-k",
         "brute_force or oracle",
     ],
-    "all options of the core against brute force": ["tests/fuzz/test_searches.py"],
+    "all options of the core against brute force": ["tests/fuzz/test_searches.py", "-s"],
     "saved results and checkpoints": ["tests/fuzz/test_saved.py"],
     "border to the core": ["tests/fuzz/test_border.py"],
     "numbers again (pandas, DuckDB, SQLite, PostgreSQL)": ["tests/fuzz/test_numbers.py"],
@@ -65,6 +65,7 @@ def once(words: list[str], seed: int) -> tuple[str, Counter[str], str]:
     ):
         counts.update(examples=int(passing) + int(failing), given_up=int(invalid))
         counts["failing"] += int(failing)
+    counts["examples"] += sum(map(int, re.findall(r"(\d+) problems", done.stdout)))
     outcome = "passed" if done.returncode == 0 else "failed" if done.returncode > 0 else f"crash ({done.returncode})"
     return outcome, counts, done.stdout
 
