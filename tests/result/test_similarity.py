@@ -182,7 +182,7 @@ def test_a_list_of_ideas_says_that_it_is_one() -> None:
     assert cr.RuleSet.from_json(ideas.to_json()) == ideas
     page = ideas.to_html()
     assert "similarity=0.4" in page
-    assert "above 0 that share less than 40 % of their rows with a stronger one" in page
+    assert "above 0; of the rows that a rule or a stronger one covers, both cover less than 40 %" in page
     assert "similarity=None" in rules.to_html()
 
 
