@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from hostile import examples, watched
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from causalrules.exceptions import CausalRulesError
@@ -124,6 +124,7 @@ def test_any_answers_of_workers(data: st.DataObject) -> None:
 
 @settings(max_examples=examples(20, 100), suppress_health_check=QUIET)
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), min_size=1, max_size=30), st.integers(0, 2))
+@example([4320, 0, 20823, 648, 2], 1)  # a bound that had no end
 def test_remote_rows_that_say_anything(said: list[int], kind: int) -> None:
     def answer(question: Any, length: int) -> Any:
         numbers = np.resize(np.array(said, np.uint64), length)

@@ -710,6 +710,8 @@ impl Task for Bounds<'_> {
     fn run(mut self, _: impl Vector) -> Numbers {
         let Margins { least, most, reach } = self.begin();
         let pooled = self.pooled;
+        // No number where rows elsewhere contradict themselves, and that has no end.
+        let most = most.map(|most| most.max(0.0));
         let curve = |lane: usize| pooled.curve(self.length, reach[lane]);
         let is_binary = pooled.levels.len() == 2;
         let effect = self.largest_sum(&[0.0; LANES], !is_binary);
@@ -742,7 +744,8 @@ impl Task for Bounds<'_> {
                 } else {
                     most[lane] / 1024.0
                 };
-                end[lane] = if double < most[lane] {
+                // A thousandth of the smallest number is 0, and would not get on.
+                end[lane] = if (double < most[lane]) & (double > start[lane]) {
                     double
                 } else {
                     most[lane]
@@ -840,6 +843,8 @@ impl Estimator for Pooled {
                 reach = reach.max(nulls.least.reach * smallest);
             }
         }
+        // No number where rows elsewhere contradict themselves, and that has no end.
+        let most = most.max(0.0);
         let curve = self.curve(length, reach);
         let largest_effect = self.largest_sum(nulls, low, high, 0.0);
         let slack = self.slack * (4.0 + curve.at(most));
@@ -855,11 +860,14 @@ impl Estimator for Pooled {
             if cheap < goal || start >= most {
                 return cheap;
             }
-            let end = if start > 0.0 {
-                (2.0 * start).min(most)
+            let double = if start > 0.0 {
+                2.0 * start
             } else {
                 most / 1024.0
             };
+            // A thousandth of the smallest number is 0, and would not get on.
+            let is_inside = double < most && double > start;
+            let end = if is_inside { double } else { most };
             let slope = (curve.at(end) - curve.at(start)) / (end - start);
             let sum = self.largest_sum(nulls, low, high, slope);
             let piece = sum - curve.at(start) + slope * start + slack;
