@@ -364,3 +364,10 @@ def test_another_arm_does_not_matter_to_the_p_of_a_rule_named_in_advance(seed: i
     assert rules[0].evidence is not None
     assert rules[0].evidence.significance is not None
     assert abs(rules[0].evidence.significance.single_step - wanted) < 4 * np.sqrt(wanted * (1 - wanted) / 1999) + 1e-3
+
+
+def test_a_rule_that_compares_nothing_is_as_good_as_chance() -> None:
+    columns = {"x": ["a"] * 20 + [None] * 20, "w": [None] * 20 + ["b"] * 20, "y": [0, 1] * 20}
+    rules = cr.evaluate(columns, ["x = a and w = b", "w = b"], "y").significance(19, n_jobs=1)
+    assert [rule.n_undecided for rule in rules] == [40, 20]
+    assert rules[0].p_value == 1

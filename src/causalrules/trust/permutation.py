@@ -263,6 +263,8 @@ def _of_fixed_rules(
     tables, sizes = [], []
     for compared, places in alike.items():
         chosen = np.frombuffer(compared, np.bool_)
+        if not chosen.any():  # no effect in any table: p is 1
+            continue
         tables.append((exchangeable(reweighted(problem, weights * chosen)), places))
         # The weights of the strata count all rows.
         counted = problem.compared(numbers[places[0]])[2]
