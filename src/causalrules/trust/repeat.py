@@ -33,7 +33,7 @@ Watcher = Callable[[int, int], None]
 _AHEAD = 4
 # Seconds until a walk looks up.
 _STEP = 0.1
-# Tables searched at once where a time limit may cut them short.
+# Tables searched at once at first, and where a time limit may cut them short.
 _FEW = 8
 
 
@@ -148,12 +148,12 @@ def in_blocks(
     progress: bool | Watcher | None,
     deadline: Deadline,
 ) -> Iterator[T]:
-    """Yield what `in_order` does, where `work` does `size` repetitions at once."""
+    """Yield what `in_order` does, where `work` does up to `size` repetitions at once; fewer at first, to be heard soon."""
     searcher = Searcher(deadline)
     threads = search.threads(Threads()("n_jobs", n_jobs))
     executor = ThreadPoolExecutor(threads)
     waiting: deque[Future[Sequence[T]]] = deque()
-    blocks = [range(start, min(start + size, times)) for start in range(0, times, size)]
+    blocks = list(_growing(times, size))
 
     def begin(places: range) -> Sequence[T]:
         if deadline.passed:
@@ -178,6 +178,14 @@ def in_blocks(
     finally:
         searcher.stopped.set()
         executor.shutdown(cancel_futures=True)
+
+
+def _growing(times: int, size: int) -> Iterator[range]:
+    """Yield ranges that make up range(times), each twice as long as the one before up to `size`."""
+    start, length = 0, min(size, _FEW)
+    while start < times:
+        yield range(start, min(start + length, times))
+        start, length = start + length, min(size, 2 * length)
 
 
 def together(times: int, n_jobs: int, deadline: Deadline) -> int:
