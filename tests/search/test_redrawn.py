@@ -12,8 +12,8 @@ import pytest
 import causalrules as cr
 import oracle
 from causalrules.exceptions import CausalRulesError
-from causalrules.search.core import Batch, PackedTable, Redrawn
-from causalrules.search.redrawn import can_share
+from causalrules.search.core import Batch, PackedTable
+from causalrules.search.redrawn import Redrawn, can_share
 from causalrules.trust import repeat
 from causalrules.trust.resample import permuted
 from coded import drawn_table

@@ -148,7 +148,7 @@ def in_blocks(
     progress: bool | Watcher | None,
     deadline: Deadline,
 ) -> Iterator[T]:
-    """Yield what `in_order` does, where `work` does up to `size` repetitions at once; fewer at first, to be heard soon."""
+    """Yield what `in_order` does, where `work` does up to `size` at once; fewer at first, to be heard soon."""
     searcher = Searcher(deadline)
     threads = search.threads(Threads()("n_jobs", n_jobs))
     executor = ThreadPoolExecutor(threads)
@@ -190,7 +190,7 @@ def _growing(times: int, size: int) -> Iterator[range]:
 
 def together(times: int, n_jobs: int, deadline: Deadline) -> int:
     """Return how many tables to search at once: fewer where a time limit may cut them all short."""
-    most = redrawn.MOST if deadline.left() is None else _FEW
+    most = redrawn.Redrawn.MOST if deadline.left() is None else _FEW
     return max(1, min(most, -(-times // search.threads(Threads()("n_jobs", n_jobs)))))
 
 
