@@ -33,7 +33,7 @@ class Redrawn:
         table: PackedTable,
         n_outcomes: int,
         *,
-        beta: ArrayLike,
+        beta: float | ArrayLike,
         max_length: int,
         min_rows: int,
         least: float,
@@ -63,12 +63,12 @@ class Redrawn:
 def can_share(problems: Sequence[Problem], question: Question) -> bool:
     """Return whether one walk can serve these tables.
 
-    They have the same rows, an outcome that happens or not, and a margin by length. Without a limit on the length a
+    They have the same rows and an outcome that happens or not, and rules are pooled. Without a limit on the length a
     search of its own finds rules that many conditions describe sooner.
     """
     first = problems[0].rows.local
     return (
-        isinstance(question.beta, tuple)
+        question.estimator == "pooled"
         and question.max_length is not None
         and len(first.comparison.values) == 2
         and first.weights is None
@@ -79,7 +79,10 @@ def can_share(problems: Sequence[Problem], question: Question) -> bool:
 
 
 def begin(problems: Sequence[Problem], question: Question, least: float) -> Redrawn:
-    """Begin the walk for these tables, at most `Redrawn.MOST`; ratios below `least` do not matter."""
+    """Begin the walk for these tables, at most `Redrawn.MOST`; ratios below `least` do not matter.
+
+    The margin is the question's; with β = 1 it is the standard error, and the ratio the smallest β that is enough.
+    """
     rows = problems[0].rows.local
     language, comparison, n_outcomes = rows.language, rows.comparison, len(problems)
     outcomes = [comparison.codes(each.outcome).astype(np.int32) for each in problems]
@@ -95,10 +98,11 @@ def begin(problems: Sequence[Problem], question: Question, least: float) -> Redr
         missing=comparison.missing,
     )
     assert question.max_length is not None
+    assert question.beta is not None, "β is known once a search begins"
     return Redrawn(
         table,
         n_outcomes,
-        beta=np.asarray(question.beta),
+        beta=question.beta,
         max_length=question.max_length,
         min_rows=min_rows(question.min_coverage, rows.n_rows),
         least=max(least, 0.0),
