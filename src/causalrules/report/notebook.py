@@ -81,7 +81,8 @@ def _chip(answer: Answer) -> str:
 
 def _range(rules: RuleSet) -> tuple[float, float]:
     """Return the range of the axis that all rules share, which includes 0."""
-    ends = [end for rule in rules for end in (rule.conservative, *rule.interval) if math.isfinite(end)]
+    shown = [(*rule.interval, *([rule.conservative] if rule.stands_out else [])) for rule in rules]
+    ends = [end for each in shown for end in each if math.isfinite(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     return (low, high) if high > low else (low, low + 1.0)
 
@@ -100,9 +101,9 @@ def _forest(rule: RuleResult, low: float, high: float) -> str:
     if math.isfinite(rule.effect):
         marks += line(*rule.interval, 9, 9, _BLUE, 2)
         marks += f'<circle cx="{x(rule.effect)}" cy="9" r="4" fill="{_BLUE}"/>'
-    if math.isfinite(rule.conservative):
+    if rule.stands_out:
         marks += line(rule.conservative, rule.conservative, 2, 16, _ORANGE, 3)
-    said = f"{with_interval(rule.effect, *rule.interval, rule.is_mean)}; the bar is the conservative estimate"
+    said = f"{with_interval(rule.effect, *rule.interval, rule.is_mean)}; conservative: {wording.conservative(rule)}"
     return f'<svg width="{_WIDTH}" height="18" role="img" aria-label="{escape(said)}">{marks}</svg>'
 
 

@@ -24,23 +24,13 @@ export function Hero({ view, rules }: { view: View; rules: Rule[] }) {
           <p class="levels">
             <bdi>{view.headline[1]}</bdi>
           </p>
-          <TwoBars
-            holds={rule.p_do_rule}
-            fails={rule.p_do_not_rule}
-            holdsText={said.holds}
-            failsText={said.fails}
-            isMean={view.is_mean}
-            coverage={rule.coverage}
-            covered={said.covered}
-            isAdjusted={view.is_adjusted}
-          />
+          <TwoBars rule={rule} said={said} view={view} />
           <p class="measured">
             {view.noun[0]?.toUpperCase()}
-            {view.noun.slice(1)} <b>{said.estimate}</b>, {view.adjusted}; {said.least}.{" "}
-            {said.p && !said.evidence.why.includes(said.p) && `${said.p}.`}
+            {view.noun.slice(1)} <b>{said.estimate}</b>, {view.adjusted}
+            {said.least && `; ${said.least}`}.
           </p>
           <Chips evidence={said.evidence} claim={said.claim} />
-          <Alerts alerts={view.alerts} />
         </>
       ) : (
         <>
@@ -48,6 +38,7 @@ export function Hero({ view, rules }: { view: View; rules: Rule[] }) {
           {view.warning && <p class="measured">{view.warning}</p>}
         </>
       )}
+      <Alerts alerts={view.alerts} />
     </header>
   );
 }

@@ -125,8 +125,8 @@ function Beside({ state, code }: { state: State; code: boolean }) {
         </div>
         {claim && (
           <dl class="chips">
-            {evidence && <Chip label="Evidence" answer={evidence} />}
-            <Chip label="Claim" answer={claim} />
+            {evidence && <Chip answer={evidence} />}
+            <Chip answer={claim} />
           </dl>
         )}
       </section>
