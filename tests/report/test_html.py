@@ -537,10 +537,10 @@ def test_the_headline_follows_the_evidence() -> None:
     assert none[0].p_value is not None
     (headline, *_) = wording.reading(none[0], none)
     p = f"p = {none[0].p_value:.3g}, adjusted for the search (at most 0.05 needed)"
-    assert headline.startswith(f"Not supported ({p}). Where")
+    assert headline.startswith(f"Not supported: {p}. Where")
     assert headline.endswith("no conservative estimate beyond 0 (β = 2).")
     judged = none.trust(19, 2, 2)
-    assert judged.to_html().count("Not supported (") == 2  # at the top, and with the rule
+    assert plain(judged.to_html()).count("Not supported: p") == 2  # in the reading, and as the answer
 
 
 def test_a_calibrated_beta_is_told_by_what_it_promises() -> None:

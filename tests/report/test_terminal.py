@@ -126,6 +126,7 @@ def test_a_notebook_shows_small_forests_and_a_rule_as_a_card() -> None:
     assert "94.7 %" in card
     assert "25.1 %" in card
     assert "supported" in card
+    assert "causal only if there is no hidden common cause" in card
 
 
 def progress(**changes: Any) -> Progress:

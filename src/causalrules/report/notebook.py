@@ -57,13 +57,13 @@ def card(rule: RuleResult) -> str:
             ("where it does not", rule.p_do_not_rule, _GREY),
         )
     )
-    evidence, claim = answers(rule)
+    judged = "".join(f"<p>{answer.asks} {_chip(answer)} {_text(answer.why)}</p>" for answer in answers(rule))
     reasons = "".join(f"<li>{_text(reason)}</li>" for reason in rule.verdict.reasons)
     return (
         f'<div style="max-width:44em"><p style="font-size:1.2em">{conditions}</p><table>{bars}</table>'
         f"<p>{with_interval(rule.effect, *rule.interval, rule.is_mean)}; {rule.n_covered:,} rows "
         f"({percent(rule.coverage)})</p>"
-        f"<p>evidence {_chip(evidence)} claim {_chip(claim)}</p><ul>{reasons}</ul></div>"
+        f"{judged}<ul>{reasons}</ul></div>"
     )
 
 

@@ -377,7 +377,7 @@ def _headline(rule: RuleResult, rules: RuleSet) -> str:
         )
     sentence = f"{estimate}; {_conservative(rule, rules)}."
     against = _against(rule)
-    return f"{rule.verdict.evidence.capitalize()} ({against}). {sentence}" if against else sentence
+    return f"{rule.verdict.evidence.capitalize()}: {against}. {sentence}" if against else sentence
 
 
 def _against(rule: RuleResult) -> str:

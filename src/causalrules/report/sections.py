@@ -44,7 +44,7 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     found = [Section("Why: strong causal evidence" if verdict.strong else "Why", tuple(reasons), about="verdict")]
     if evidence is None:
         return tuple(found)
-    if evidence.conditions is not None and rule.length > 1:
+    if evidence.conditions is not None and rule.length > 1 and verdict.evidence != "not supported":
         found.append(_conditions(rule, rules.noun))
     if evidence.sensitivity is not None:
         found.append(_confounding(rule, evidence.sensitivity, rules.noun))

@@ -1,3 +1,4 @@
+import { unbroken } from "../format";
 import type { Alert, Answer } from "../types";
 
 /** One answer as a chip: its question, its word, and why. */
@@ -8,7 +9,7 @@ export function Chip({ answer }: { answer: Answer }) {
       <dd>{answer.word}</dd>
       {answer.why && (
         <dd class="why">
-          <bdi>{answer.why.replaceAll(" %", "\u00a0%")}</bdi>
+          <bdi>{unbroken(answer.why)}</bdi>
         </dd>
       )}
     </div>

@@ -125,7 +125,7 @@ export function Estimates(props: { rule: Rule; said: RuleView; estimate: string;
           })}
         </tbody>
       </table>
-      {said.whose && <p class="muted">{said.whose}</p>}
+      {said.whose && <p class="key">{said.whose}</p>}
     </>
   );
 }

@@ -1,3 +1,4 @@
+import { unbroken } from "../format";
 import type { Rule, View } from "../types";
 import { Alerts, Chips } from "./answers";
 import { TwoBars } from "./bars";
@@ -22,13 +23,13 @@ export function Hero({ view, rules }: { view: View; rules: Rule[] }) {
             {view.headline[0]} <RuleWords conditions={said.conditions} />
           </h1>
           <p class="levels">
-            <bdi>{view.headline[1]}</bdi>
+            <bdi>{unbroken(view.headline[1])}</bdi>
           </p>
           <TwoBars rule={rule} said={said} view={view} />
           <p class="measured">
             {view.noun[0]?.toUpperCase()}
             {view.noun.slice(1)} <b>{said.estimate}</b>, {view.adjusted}
-            {said.least && `; ${said.least}`}.
+            {said.least && `; ${unbroken(said.least)}`}.
           </p>
           <Chips evidence={said.evidence} claim={said.claim} />
         </>

@@ -2,7 +2,7 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Chip } from "../components/answers";
 import { Code } from "../components/code";
-import { count } from "../format";
+import { count, unbroken } from "../format";
 import { Act } from "./acting";
 import { TakeAway } from "./away";
 import { Data } from "./data";
@@ -119,7 +119,7 @@ function Beside({ state, code }: { state: State; code: boolean }) {
         <div aria-live="polite" id="sentence">
           {said.sentences.map((sentence, place) => (
             <p key={place} class={place === 0 ? "strongest" : undefined}>
-              <bdi>{sentence.replaceAll(" %", "\u00a0%")}</bdi>
+              <bdi>{unbroken(sentence)}</bdi>
             </p>
           ))}
         </div>
