@@ -62,7 +62,7 @@ function standing(step: Step, state: State): [mark: "done" | "now" | "open" | "a
     case "trust":
       if (job.kind === "check") return ["now", "checking…"];
       if (!rules.page) return ["open", ""];
-      return rules.checked.length > 0 ? ["done", `${rules.checked.length} checks`] : ["open", "not checked yet"];
+      return rules.checked.length > 0 ? ["done", `${rules.checked.length} check${rules.checked.length > 1 ? "s" : ""}`] : ["open", "not checked yet"];
     case "take-away":
       return ["open", ""];
   }
