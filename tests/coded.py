@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -91,3 +92,34 @@ def expect(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule
 def agree(found: Sequence[tuple[float, tuple[int, ...]]], expected: Sequence[oracle.CodedRule]) -> None:
     assert [value for value, _ in found] == pytest.approx([rule.value for rule in expected], abs=1e-9)
     assert [conditions for _, conditions in found] == [rule.conditions for rule in expected]
+
+
+def drawn_table(random: Random) -> CodedTable:
+    """A small table, without hypothesis and so many times faster."""
+    n = random.randint(2, random.choice([8, 16, 30]))
+    n_levels, n_strata = random.choice([2, 2, 2, 3, 5]), random.choice([1, 1, 2, 3, 6])
+    levels = [level / (n_levels - 1) for level in range(n_levels)]
+    columns, conditions = [], []
+    for index in range(random.choice([1, 2, 3, 3, 4, 5])):
+        largest, least = random.choice([1, 1, 2, 3]), random.choice([-1, 0, 0])
+        if random.random() < 0.3:  # holds on most rows, so that branches have cores
+            columns.append([random.choice([least, 1, 1, 1]) for _ in range(n)])
+        else:
+            columns.append([random.randint(least, largest) for _ in range(n)])
+        conditions += [(index, code, code) for code in range(largest + 1)]
+        conditions += [(index, 0, code) for code in range(largest) if random.random() < 0.3]
+        conditions += [(index, code, 2**31 - 1) for code in range(1, largest + 1) if random.random() < 0.3]
+    compared = random.choice(["all", "all", "all", "unknown", "reference"])
+    is_reference = compared == "reference"
+    code = random.randint(0, 2)
+    table = oracle.Coded(
+        strata=[random.randrange(n_strata) for _ in range(n)],
+        target=[random.choice(levels) for _ in range(n)],
+        columns=columns,
+        conditions=conditions,
+        weights=[random.randint(0, 3) for _ in range(n)] if random.random() < 0.2 else [1] * n,
+        unknown=compared == "unknown",
+        reference=frozenset(i for i in range(n) if random.random() < 0.4) if is_reference else None,
+        codes=(random.randrange(len(columns)), code, code) if is_reference else None,
+    )
+    return table, levels, n_strata

@@ -2,6 +2,7 @@ typedef struct Builder Builder;
 typedef struct Table Table;
 typedef struct Search Search;
 typedef struct Part Part;
+typedef struct Redrawn Redrawn;
 
 typedef struct {
     int32_t done;
@@ -95,6 +96,15 @@ Part *cr_part_new(const Table *table, uint64_t salt);
 int32_t cr_part_answer(const Part *part, const uint32_t *question, size_t n, uint64_t *answer, size_t length);
 void cr_part_free(Part *part);
 int32_t cr_put_together(uint32_t kind, uint64_t *sum, const uint64_t *more, size_t length);
+
+/* Many tables (at most 64) that differ only in an outcome that happens or not, as often in each stratum. All rows of `table`
+   have level 0; its last n_outcomes propositions are the outcomes. For each, the largest effect over margin of any rule, if
+   it reaches `least`; else minus infinity. A step returns 1 when all is done. */
+Redrawn *cr_redrawn_new(const Table *table, size_t n_outcomes, const Estimation *estimation, size_t max_length,
+                        uint64_t min_rows, double least);
+int32_t cr_redrawn_step(Redrawn *redrawn, double seconds);
+int32_t cr_redrawn_ratios(const Redrawn *redrawn, double *ratios, size_t n_outcomes);
+void cr_redrawn_free(Redrawn *redrawn);
 
 /* The value of a rule of `length` conditions and the bound over a box of counts, for anyone who wants to check them: NaN
    where they make no sense. failing: null for all that is not covered. */

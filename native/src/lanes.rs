@@ -78,12 +78,31 @@ impl Packed {
     }
 }
 
-struct Counting<'a> {
+/// Counts the intersections of `rows` with blocks of eight sets, whose words stand side by side, cell by cell.
+pub struct Counting<'a> {
     rows: &'a [u64],
     blocks: &'a [Lanes],
     segments: &'a [Segment],
     width: usize,
     counts: &'a mut [Lanes],
+}
+
+impl<'a> Counting<'a> {
+    /// For one block.
+    pub fn one(
+        rows: &'a [u64],
+        block: &'a [Lanes],
+        segments: &'a [Segment],
+        counts: &'a mut [Lanes],
+    ) -> Counting<'a> {
+        Counting {
+            rows,
+            blocks: block,
+            segments,
+            width: counts.len(),
+            counts,
+        }
+    }
 }
 
 impl Task for Counting<'_> {

@@ -35,6 +35,7 @@ pub mod local;
 mod node;
 mod offered;
 mod place;
+mod redrawn;
 mod redundancy;
 pub mod remote;
 pub mod rows;

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import oracle
 from causalrules.exceptions import CausalRulesError
 from causalrules.search import core as _native
-from coded import CodedTable, agree, expect, in_parts, pack, possible, run
+from coded import CodedTable, agree, drawn_table, expect, in_parts, pack, possible, run
 from strategies import coded_questions, coded_tables
 
 
@@ -29,27 +29,6 @@ def test_the_search_finds_what_the_brute_force_finds(coded: CodedTable, question
 
 def drawn(random: Random) -> tuple[CodedTable, dict[str, Any]]:
     """A small table and a question to the pooled estimator, without hypothesis and so many times faster."""
-    n, n_levels, n_strata = random.randint(2, 16), random.choice([2, 2, 3, 5, 40]), random.randint(1, 6)
-    levels = [level / (n_levels - 1) for level in range(n_levels)]
-    columns, conditions = [], []
-    for index in range(random.randint(1, 3)):
-        largest, least = random.randint(1, 2), random.choice([-1, 0])
-        columns.append([random.randint(least, largest) for _ in range(n)])
-        conditions += [(index, code, code) for code in range(largest + 1)]
-        conditions += [(index, 0, code) for code in range(largest) if random.random() < 0.3]
-    compared = random.choice(["all", "unknown", "unknown", "reference"])
-    is_reference = compared == "reference"
-    code = random.randint(0, 2)
-    table = oracle.Coded(
-        strata=[random.randrange(n_strata) for _ in range(n)],
-        target=[random.choice(levels) for _ in range(n)],
-        columns=columns,
-        conditions=conditions,
-        weights=[random.randint(0, 3) for _ in range(n)] if random.random() < 0.2 else [1] * n,
-        unknown=compared == "unknown",
-        reference=frozenset(i for i in range(n) if random.random() < 0.4) if is_reference else None,
-        codes=(random.randrange(len(columns)), code, code) if is_reference else None,
-    )
     by_length = sorted(random.choice([0.0, 0.1, 1.0, 2.0, 5.0]) for _ in range(random.randint(1, 4)))
     question = {
         "estimator": "pooled",
@@ -61,7 +40,7 @@ def drawn(random: Random) -> tuple[CodedTable, dict[str, Any]]:
         "margin_scale": random.choice([1.0, 1.0, 0.5, 2.0]),
         "floor": random.choice([-math.inf, -100.0, 0.0123]),
     }
-    return (table, levels, n_strata), question
+    return drawn_table(random), question
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -12,6 +12,8 @@ mod wracc;
 use crate::lanes::{Lanes, LANES};
 use crate::layout::Layout;
 
+pub use pooled::{Boxes, Known, Numbers, Pooled};
+
 /// A value in units of 2⁻⁵². Sums of integers do not depend on their order, so that ties are exact and the
 /// answer is the same however rows, strata or machines are arranged.
 pub type Score = i64;
@@ -162,6 +164,15 @@ pub fn create(settings: &Settings, layout: &Layout) -> Result<Box<dyn Estimator>
         POOLED => Box::new(pooled::Pooled::new(settings, layout)),
         kind => return Err(format!("no estimator {kind}")),
     })
+}
+
+/// The pooled estimator for a table, or what is wrong with the settings.
+pub fn pooled(settings: &Settings, layout: Layout) -> Result<Pooled, String> {
+    settings.check(&layout)?;
+    match settings.kind {
+        POOLED => Ok(Pooled::new(settings, layout)),
+        kind => Err(format!("estimator {kind} is not the pooled one")),
+    }
 }
 
 /// Rows of one stratum, for an outcome that happens or not.

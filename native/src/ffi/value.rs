@@ -1,8 +1,10 @@
 //! What rules are worth: the estimator, its values and its bounds.
 
 use super::border::{guard, reference, slice};
-use crate::estimator::{self, Estimator, Margin, Settings};
+use crate::estimator::{self, Estimator, Margin, Pooled, Settings};
 use crate::layout::{Layout, Sides};
+use crate::redrawn;
+use crate::table::Table;
 
 /// What a rule is worth, as C sees it.
 #[repr(C)]
@@ -32,6 +34,11 @@ impl Estimation {
 
     pub(super) unsafe fn estimator(&self, layout: &Layout) -> Result<Box<dyn Estimator>, String> {
         estimator::create(&self.settings()?, layout)
+    }
+
+    /// The pooled estimator of tables with these rows, whose last propositions are outcomes.
+    pub(super) unsafe fn pooled(&self, table: &Table, n_outcomes: usize) -> Result<Pooled, String> {
+        estimator::pooled(&self.settings()?, redrawn::layout(table, n_outcomes)?)
     }
 }
 

@@ -264,6 +264,48 @@ class PackedTable(Packed):
         return NativeSearch(self, **options)
 
 
+class Redrawn:
+    """The largest effect over margin in each of many tables that differ only in an outcome that happens or not.
+
+    The outcomes are the last `n_outcomes` propositions of `table`, whose rows are all of level 0; they happen equally
+    often in each stratum. Ratios below `least` do not matter.
+    """
+
+    MOST = 64
+    """How many tables there can be."""
+
+    def __init__(
+        self,
+        table: PackedTable,
+        n_outcomes: int,
+        *,
+        beta: ArrayLike,
+        max_length: int,
+        min_rows: int,
+        least: float,
+    ) -> None:
+        estimation, kept = _estimation("pooled", beta, 1.0, table.levels)
+        found = lib.cr_redrawn_new(table._handle, n_outcomes, estimation, max_length, min_rows, least)
+        del kept
+        if not found:
+            raise _failure()
+        self._handle, self._n_outcomes = ffi.gc(found, lib.cr_redrawn_free), n_outcomes
+
+    def step(self, seconds: float) -> bool:
+        """Go on for about this long; return whether all is done."""
+        done = lib.cr_redrawn_step(self._handle, seconds)
+        if done < 0:
+            raise _failure()
+        return bool(done)
+
+    def ratios(self) -> NDArray[np.float64]:
+        """Return the largest ratio in each table; −inf where none reaches `least`."""
+        ratios = np.zeros(self._n_outcomes)
+        if lib.cr_redrawn_ratios(self._handle, _pointer("double *", ratios), len(ratios)):
+            raise _failure()
+        return ratios
+
+
 class Part:
     """Packed rows that are one part of many; no two parts have the same salt."""
 

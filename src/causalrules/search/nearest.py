@@ -21,7 +21,7 @@ from causalrules.search.rows import Comparison
 from causalrules.search.run import Found
 
 # Ratios that differ by less are the same.
-_CLOSE = 1e-9
+CLOSE = 1e-9
 
 # A search with a question, a floor and a factor for its margins.
 Run = Callable[[Question, float, float], Found]
@@ -60,9 +60,9 @@ def _best(
     rule: list[tuple[float, tuple[int, ...]]] = []
     one = question.changed(k=1, redundant=True)
     while True:
-        found = list(run(one, 0.0, max(factor - _CLOSE, 0.0)).rules)
+        found = list(run(one, 0.0, max(factor - CLOSE, 0.0)).rules)
         reached = ratio(found[0][1]) if found else -math.inf
-        if reached <= best + _CLOSE or reached < factor - 2 * _CLOSE:
+        if reached <= best + CLOSE or reached < factor - 2 * CLOSE:
             return best, rule
         best, factor, rule = reached, reached, found
 

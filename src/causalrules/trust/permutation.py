@@ -104,14 +104,15 @@ def significance(
     enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
     tally = _Tally(len(rules), enough)
 
-    def work(searcher: repeat.Searcher, place: int) -> NDArray[np.bool_] | None:
+    def work(searcher: repeat.Searcher, places: range) -> Sequence[NDArray[np.bool_] | None]:
         try:
-            return compare(searcher, place, tally.counting[0] | tally.counting[1])
+            return compare(searcher, places, tally.counting[0] | tally.counting[1])
         except repeat.CutShortError:
-            return None
+            return [None] * len(places)
 
     cut_short = 0
-    for as_good in repeat.in_order(work, times if rules else 0, n_jobs, "permutations", progress, deadline):
+    size = repeat.together(times, n_jobs, deadline) if by_length else 1
+    for as_good in repeat.in_blocks(work, times if rules else 0, size, n_jobs, "permutations", progress, deadline):
         cut_short += as_good is None
         tally.add(np.ones_like(tally.counting) if as_good is None else as_good)
         if not tally.counting.any():
@@ -169,14 +170,22 @@ class _Comparison:
     def _tied(self) -> float:
         return _TIED * self.problem.comparison.scale
 
-    def __call__(self, searcher: repeat.Searcher, place: int, counting: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return whether the best rule of a shuffled table is as good as each rule: single-step and step-down."""
+    def __call__(
+        self, searcher: repeat.Searcher, places: range, counting: NDArray[np.bool_]
+    ) -> list[NDArray[np.bool_]]:
+        """Return whether the best rules of shuffled tables are as good as each rule: single-step and step-down."""
+        if not isinstance(self.question.beta, tuple):
+            return [self._by_value(searcher, place, counting) for place in places]
+        best = [-math.inf] * len(places)
+        if counting.any():
+            tables = [self.shuffled(place) for place in places]
+            best = searcher.best_ratios(tables, self.question, float(self.values[counting].min()))
+        # Shuffled tables are searched for effects above 0: a rule without one is never better than chance.
+        as_good = [(each >= self.values - _TIED_RATIOS) | (self.values <= 0) for each in best]
+        return [np.stack([each, each]) for each in as_good]
+
+    def _by_value(self, searcher: repeat.Searcher, place: int, counting: NDArray[np.bool_]) -> NDArray[np.bool_]:
         best = np.full((2, len(self.values)), -np.inf)
-        if isinstance(self.question.beta, tuple):
-            if counting.any():
-                best[:] = searcher.best_ratio(self.shuffled(place), self.question, float(self.values[counting].min()))
-            # Shuffled tables are searched for effects above 0: a rule without one is never better than chance.
-            return (best >= self.values - _TIED_RATIOS) | (self.values <= 0)
         if counting.any():
             # Only rules that reach a value still being counted matter. Without the j − 1 better rules, the best is
             # among the first j. Redundant rules may stay: the most general of the best rules is not redundant.

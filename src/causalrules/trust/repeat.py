@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,10 +14,11 @@ import numpy as np
 from causalrules.exceptions import DataError, OptionError
 from causalrules.options import Threads
 from causalrules.question import Question
+from causalrules.search import redrawn
 from causalrules.search import run as search
 from causalrules.search.core import Packed
 from causalrules.search.deadline import Deadline
-from causalrules.search.nearest import best_ratio, nearest, ratio_of
+from causalrules.search.nearest import CLOSE, best_ratio, nearest, ratio_of
 from causalrules.search.problem import Problem
 from causalrules.search.progress import count_bar, watching
 from causalrules.search.run import Found
@@ -30,6 +31,10 @@ T = TypeVar("T")
 Watcher = Callable[[int, int], None]
 # Searches submitted ahead, per thread.
 _AHEAD = 4
+# Seconds until a walk looks up.
+_STEP = 0.1
+# Tables searched at once at first, and where a time limit may cut them short.
+_FEW = 8
 
 
 class OutOfTimeError(OptionError):
@@ -73,6 +78,18 @@ class Searcher:
         ratio = partial(ratio_of, packed, problem.comparison, question)
         return best_ratio(ratio, exact(question), run, least)
 
+    def best_ratios(self, problems: Sequence[Problem], question: Question, least: float) -> list[float]:
+        """Return the largest effect over margin in each of some tables, −inf where it does not reach `least`."""
+        if not redrawn.can_share(problems, question):
+            return [self.best_ratio(each, question, least) for each in problems]
+        walk = redrawn.begin(problems, question, least - CLOSE)
+        while not walk.step(_STEP):
+            if self.stopped.is_set():
+                raise _StoppedError
+            if self.deadline.passed:
+                raise CutShortError
+        return [float(ratio) for ratio in walk.ratios()]
+
     def _search(
         self,
         packed: Packed,
@@ -115,33 +132,66 @@ def in_order(
 
     After the deadline nothing new is started. The iterator ends at the first CutShortError that `work` raises.
     """
+
+    def one(searcher: Searcher, places: range) -> list[T]:
+        return [work(searcher, places[0])]
+
+    return in_blocks(one, times, 1, n_jobs, label, progress, deadline)
+
+
+def in_blocks(
+    work: Callable[[Searcher, range], Sequence[T]],
+    times: int,
+    size: int,
+    n_jobs: int,
+    label: str,
+    progress: bool | Watcher | None,
+    deadline: Deadline,
+) -> Iterator[T]:
+    """Yield what `in_order` does, where `work` does up to `size` repetitions at once; fewer at first, to be heard soon."""
     searcher = Searcher(deadline)
     threads = search.threads(Threads()("n_jobs", n_jobs))
     executor = ThreadPoolExecutor(threads)
-    waiting: deque[Future[T]] = deque()
+    waiting: deque[Future[Sequence[T]]] = deque()
+    blocks = list(_growing(times, size))
 
-    def begin(place: int) -> T:
+    def begin(places: range) -> Sequence[T]:
         if deadline.passed:
             raise _StoppedError
-        return work(searcher, place)
+        return work(searcher, places)
 
     try:
         with watching(progress, partial(count_bar, label, times)) as watch:
             submitted = 0
-            for done in range(times):
-                while submitted < min(times, done + _AHEAD * threads):
-                    waiting.append(executor.submit(begin, submitted))
+            for number, places in enumerate(blocks):
+                while submitted < min(len(blocks), number + _AHEAD * threads):
+                    waiting.append(executor.submit(begin, blocks[submitted]))
                     submitted += 1
                 try:
                     finished = waiting.popleft().result()
                 except (CutShortError, _StoppedError):
                     return
-                yield finished
-                if watch is not None:
-                    watch(done + 1, times)
+                for done, each in zip(places, finished, strict=True):
+                    yield each
+                    if watch is not None:
+                        watch(done + 1, times)
     finally:
         searcher.stopped.set()
         executor.shutdown(cancel_futures=True)
+
+
+def _growing(times: int, size: int) -> Iterator[range]:
+    """Yield ranges that make up range(times), each twice as long as the one before up to `size`."""
+    start, length = 0, min(size, _FEW)
+    while start < times:
+        yield range(start, min(start + length, times))
+        start, length = start + length, min(size, 2 * length)
+
+
+def together(times: int, n_jobs: int, deadline: Deadline) -> int:
+    """Return how many tables to search at once: fewer where a time limit may cut them all short."""
+    most = redrawn.MOST if deadline.left() is None else _FEW
+    return max(1, min(most, -(-times // search.threads(Threads()("n_jobs", n_jobs)))))
 
 
 _PURPOSES = ("permutation", "calibration", "split", "sample", "simultaneous")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -65,14 +66,16 @@ def simultaneous(
     shuffle = shuffling(base)
     largest = [0.0] * n_largest(own, permutations)
 
-    def work(searcher: repeat.Searcher, place: int) -> float | None:
+    def work(searcher: repeat.Searcher, places: range) -> Sequence[float | None]:
+        tables = [shuffle(repeat.generator(seed, "simultaneous", place)) for place in places]
         try:
-            return searcher.best_ratio(shuffle(repeat.generator(seed, "simultaneous", place)), question, largest[0])
+            return searcher.best_ratios(tables, question, largest[0])
         except repeat.CutShortError:
-            return None
+            return [None] * len(places)
 
     begun = cut_short = 0
-    for ratio in repeat.in_order(work, permutations, n_jobs, "simultaneous bounds", progress, deadline):
+    size = repeat.together(permutations, n_jobs, deadline)
+    for ratio in repeat.in_blocks(work, permutations, size, n_jobs, "simultaneous bounds", progress, deadline):
         begun += 1
         cut_short += ratio is None
         if ratio is not None:

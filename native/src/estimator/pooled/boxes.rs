@@ -1,0 +1,286 @@
+//! Bounds of one box at a time, where the rows that a rule covers and those that it fails on are counted apart.
+
+use super::{range, Null, Pooled, Stratum, KAPPA};
+use crate::estimator::Score;
+use crate::layout::Sides;
+
+/// The smallest and the largest that the numbers of a null can be in a box.
+#[derive(Clone, Copy)]
+struct Nulls {
+    least: Null,
+    most: Null,
+}
+
+/// What the counts of one stratum can be.
+struct Cells<'a> {
+    low: &'a [u64],
+    high: &'a [u64],
+    /// Covered rows, fewest and most.
+    covered: [f64; 2],
+    /// Failing rows, fewest and most.
+    failing: [f64; 2],
+    first: usize,
+}
+
+impl Pooled {
+    fn cells<'a>(&self, low: &'a [u64], high: &'a [u64], stratum: usize) -> Cells<'a> {
+        let n_levels = self.levels.len();
+        let first = stratum * n_levels;
+        let (low_here, high_here) = (
+            &low[first..first + n_levels],
+            &high[first..first + n_levels],
+        );
+        let sum = |cells: &[u64]| cells.iter().sum::<u64>() as i64 as f64;
+        let covered = [sum(low_here), sum(high_here)];
+        let n = self.strata[stratum].n;
+        let failing = match &self.layout.sides {
+            Sides::Complement => [n - covered[1], n - covered[0]],
+            Sides::Possible => {
+                let possible = self.layout.n_cells() + first;
+                [high, low].map(|counts| n - sum(&counts[possible..possible + n_levels]))
+            }
+            Sides::Reference(rows) => [sum(&rows[first..first + n_levels]); 2],
+        };
+        Cells {
+            low: low_here,
+            high: high_here,
+            covered,
+            failing,
+            first,
+        }
+    }
+
+    /// The smallest and the largest q of the box.
+    ///
+    /// Each side has its share of q, which falls with its number of rows; and with both sides together as large as they
+    /// can be, q is smallest nearest to k = f.
+    #[inline]
+    fn shares(&self, stratum: &Stratum, cells: &Cells) -> [f64; 2] {
+        let (covered, failing) = (cells.covered, cells.failing);
+        let share = |k: f64, f: f64| 1.0 / (k + KAPPA) + 1.0 / (f + KAPPA);
+        let most = stratum.n.min(covered[1] + failing[1]);
+        let middle = (most / 2.0).clamp(most - failing[1], covered[1]);
+        [share(middle, most - middle), share(covered[0], failing[0])]
+    }
+
+    /// The nulls of the box: the compared rows are those that must be covered, those on which every rule of the box
+    /// fails, and any of the others that can be either.
+    ///
+    /// Their mean is smallest with all others of the lowest values, as long as these are lower than the mean has become,
+    /// and largest with the highest. Their variance is at least
+    ///
+    /// ```text
+    /// ( Σ (y − μ₀)² over the rows that must be compared, of mean μ₀, + Σ d² over the others ) / their number
+    /// ```
+    ///
+    /// with d the distance of a value from the means that are possible; this is smallest with all others of the smallest
+    /// d, as long as d² is below what it has become. It is at most a quarter of the squared range.
+    fn nulls(&self, low: &[u64], high: &[u64], stratum: usize) -> Nulls {
+        let n_levels = self.levels.len();
+        let first = stratum * n_levels;
+        let must = |level: usize| low[first + level] + self.layout.failing(high, first + level);
+        let may = |level: usize| {
+            let both = high[first + level] + self.layout.failing(low, first + level);
+            both.min(self.layout.all[first + level])
+        };
+        let free = |level: usize| (may(level) - must(level)) as i64 as f64;
+        let (mut n, mut sum) = (0.0, 0.0);
+        for (level, value) in self.levels.iter().enumerate() {
+            let count = must(level) as i64 as f64;
+            n += count;
+            sum += value * count;
+        }
+        let extreme = |order: &mut dyn Iterator<Item = usize>, sign: f64| {
+            let (mut n, mut sum) = (n, sum);
+            for level in order {
+                let added = free(level);
+                if added > 0.0 && (n == 0.0 || sign * self.levels[level] * n < sign * sum) {
+                    (n, sum) = (n + added, sum + added * self.levels[level]);
+                }
+            }
+            if n > 0.0 {
+                sum / n
+            } else {
+                0.0
+            }
+        };
+        let smallest = extreme(&mut (0..n_levels), 1.0);
+        let largest = extreme(&mut (0..n_levels).rev(), -1.0);
+
+        let here = &self.strata[stratum];
+        let (reach, widest) = (range(&self.levels, must), range(&self.levels, may));
+        let mut squares = 0.0;
+        if reach > 0.0 {
+            let mean = sum / n;
+            for (level, value) in self.levels.iter().enumerate() {
+                squares += (value - mean).powi(2) * must(level) as i64 as f64;
+            }
+            let (mut below, mut above) = (0, n_levels);
+            for (level, &value) in self.levels.iter().enumerate() {
+                if value < smallest {
+                    below = level + 1;
+                } else if value > largest {
+                    above = above.min(level);
+                } else {
+                    n += free(level);
+                }
+            }
+            loop {
+                let left = below
+                    .checked_sub(1)
+                    .map(|level| (smallest - self.levels[level], level));
+                let right = (above < n_levels).then(|| (self.levels[above] - largest, above));
+                let (distance, level) = match (left, right) {
+                    (Some(left), Some(right)) if right.0 < left.0 => right,
+                    (Some(left), _) => left,
+                    (None, Some(right)) => right,
+                    (None, None) => break,
+                };
+                if distance * distance * n >= squares {
+                    break;
+                }
+                if level < below {
+                    below = level;
+                } else {
+                    above = level + 1;
+                }
+                // The possible means are rounded.
+                let distance = (distance - self.slack).max(0.0);
+                n += free(level);
+                squares += distance * distance * free(level);
+            }
+            squares = squares / n * (1.0 - self.slack);
+        }
+        Nulls {
+            least: Null {
+                mean: smallest,
+                spread: here.weight * squares,
+                reach: here.weight * reach,
+            },
+            most: Null {
+                mean: largest,
+                spread: here.weight * widest * widest / 4.0,
+                reach: here.weight * widest,
+            },
+        }
+    }
+
+    /// At least h = δ − c q over the box, c ≥ 0.
+    #[inline]
+    fn largest(&self, nulls: &Nulls, cells: &Cells, low: &[u64], high: &[u64], c: f64) -> f64 {
+        // μ raises δ where the covered side is the smaller one, and lowers it where it is the larger one.
+        let of_mean = |null: &Null| self.largest_of_sides(null.mean, cells, low, high, c);
+        let (covered, failing) = (cells.covered, cells.failing);
+        if covered[1] <= failing[0] || nulls.least.mean == nulls.most.mean {
+            of_mean(&nulls.most)
+        } else if covered[0] >= failing[1] {
+            of_mean(&nulls.least)
+        } else {
+            of_mean(&nulls.least).max(of_mean(&nulls.most))
+        }
+    }
+
+    /// At least h where μ is known and the two sides are counted apart: the best of each,
+    ///
+    /// ```text
+    /// h = (S + κμ − c)/m − (F + κμ + c)/m'
+    /// ```
+    ///
+    /// The first term is a mean of the covered rows and a few others. A row raises it if its value is higher than the
+    /// mean, so beyond those that must be covered the best are the highest values, as long as they are higher than the
+    /// mean has become. Likewise the lowest values for the second term.
+    #[inline]
+    fn largest_of_sides(&self, mean: f64, cells: &Cells, low: &[u64], high: &[u64], c: f64) -> f64 {
+        let prior = KAPPA * mean;
+        let (_, sum) = self.side(cells.low);
+        let (mut m, mut x) = (cells.covered[0] + KAPPA, sum + prior - c);
+        for (level, &value) in self.levels.iter().enumerate().rev() {
+            if value * m > x {
+                let added = (cells.high[level] - cells.low[level]) as f64;
+                (m, x) = (m + added, x + value * added);
+            }
+        }
+        let fewest = |level: usize| self.layout.failing(high, cells.first + level);
+        let most = |level: usize| self.layout.failing(low, cells.first + level);
+        let (_, sum) = self.failing_side(high, cells.first);
+        let (mut rest, mut y) = (cells.failing[0] + KAPPA, sum + prior + c);
+        for (level, &value) in self.levels.iter().enumerate() {
+            if value * rest < y {
+                let added = (most(level) - fewest(level)) as f64;
+                (rest, y) = (rest + added, y + value * added);
+            }
+        }
+        x / m - y / rest
+    }
+
+    /// Σ w h over all strata, each at its largest; c = γρ w s² in each.
+    fn largest_sum(&self, nulls: &[Nulls], low: &[u64], high: &[u64], slope: f64) -> f64 {
+        let mut sum = 0.0;
+        for (index, (stratum, nulls)) in self.strata.iter().zip(nulls).enumerate() {
+            let cells = self.cells(low, high, index);
+            let c = slope * nulls.least.spread;
+            sum += stratum.weight * self.largest(nulls, &cells, low, high, c);
+        }
+        sum
+    }
+
+    /// The bound of one box, see [`super::Pooled::bound`]: γ is `scale`.
+    pub(super) fn bound_of_sides(
+        &self,
+        low: &[u64],
+        high: &[u64],
+        length: usize,
+        goal: Score,
+        scale: f64,
+    ) -> Score {
+        let nulls: Vec<Nulls> = (0..self.strata.len())
+            .map(|index| self.nulls(low, high, index))
+            .collect();
+        let nulls = &nulls[..];
+        let (mut least, mut most, mut reach) = (0.0, 0.0, 0.0f64);
+        for (index, (stratum, nulls)) in self.strata.iter().zip(nulls).enumerate() {
+            let cells = self.cells(low, high, index);
+            let [smallest, largest] = self.shares(stratum, &cells);
+            least += stratum.weight * nulls.least.spread * smallest;
+            most += stratum.weight * nulls.most.spread * largest;
+            let has_both_sides = cells.covered[0] > 0.0 && cells.failing[0] > 0.0;
+            if has_both_sides || self.strata.len() == 1 {
+                reach = reach.max(nulls.least.reach * smallest);
+            }
+        }
+        // No number where rows elsewhere contradict themselves, and that has no end.
+        let most = most.max(0.0);
+        let curve = self.curve(length, reach, scale);
+        let largest_effect = self.largest_sum(nulls, low, high, 0.0);
+        let slack = self.slack * (4.0 + curve.at(most));
+        // Cheap and not far off: the largest effect with the smallest margin. It also bounds all pieces from V₀ on.
+        let from = |variance: f64| self.score(largest_effect - curve.at(variance) + slack);
+        let mut bound = Score::MIN;
+        let mut start = least;
+        loop {
+            let cheap = from(start);
+            if cheap <= bound {
+                return bound;
+            }
+            if cheap < goal || start >= most {
+                return cheap;
+            }
+            let double = if start > 0.0 {
+                2.0 * start
+            } else {
+                most / 1024.0
+            };
+            // A thousandth of the smallest number is 0, and would not get on.
+            let is_inside = double < most && double > start;
+            let end = if is_inside { double } else { most };
+            let slope = (curve.at(end) - curve.at(start)) / (end - start);
+            let sum = self.largest_sum(nulls, low, high, slope);
+            let piece = sum - curve.at(start) + slope * start + slack;
+            bound = bound.max(self.score(piece).min(cheap));
+            if end >= most {
+                return bound;
+            }
+            start = end;
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Values and bounds of eight rules or boxes at once, where a rule is compared with all other rows.
+
+use super::{Pooled, KAPPA, PARTS};
+use crate::cpu::{vectorised, Task, Vector};
+use crate::estimator::Limits;
+use crate::lanes::{Lanes, LANES};
+
+/// The values of eight rules, by the same operations as one value.
+pub(super) struct Values<'a> {
+    pub pooled: &'a Pooled,
+    pub counts: &'a [Lanes],
+    pub length: usize,
+}
+
+pub type Numbers = [f64; LANES];
+
+impl Values<'_> {
+    /// See [`Pooled::side`].
+    #[inline(always)]
+    fn side(&self, counts: &[Lanes]) -> (Numbers, Numbers) {
+        let (mut n, mut parts) = ([0; LANES], [[0.0; LANES]; PARTS]);
+        let (levels, last_levels) = self.pooled.levels.as_chunks::<PARTS>();
+        let (counts, last_counts) = counts.as_chunks::<PARTS>();
+        for (levels, counts) in levels.iter().zip(counts) {
+            for part in 0..PARTS {
+                for lane in 0..LANES {
+                    n[lane] += counts[part][lane];
+                    parts[part][lane] += levels[part] * counts[part][lane] as i64 as f64;
+                }
+            }
+        }
+        let mut sum = [0.0; LANES];
+        for part in parts {
+            for lane in 0..LANES {
+                sum[lane] += part[lane];
+            }
+        }
+        for (level, counts) in last_levels.iter().zip(last_counts) {
+            for lane in 0..LANES {
+                n[lane] += counts[lane];
+                sum[lane] += level * counts[lane] as i64 as f64;
+            }
+        }
+        (n.map(|n| n as i64 as f64), sum)
+    }
+}
+
+impl Task for Values<'_> {
+    type Answer = [f64; LANES];
+
+    #[inline(always)]
+    fn run(self, _: impl Vector) -> [f64; LANES] {
+        let pooled = self.pooled;
+        let [mut effect, mut variance, mut reach] = [[0.0f64; LANES]; 3];
+        let strata = self.counts.chunks_exact(pooled.levels.len());
+        for (stratum, counts) in pooled.strata.iter().zip(strata) {
+            let (covered, covered_sum) = self.side(counts);
+            let null = &stratum.null;
+            let (weight, prior) = (stratum.weight, KAPPA * null.mean);
+            let spread = weight * null.spread;
+            for lane in 0..LANES {
+                let (failing, failing_sum) =
+                    (stratum.n - covered[lane], stratum.sum - covered_sum[lane]);
+                let (m, rest) = (covered[lane] + KAPPA, failing + KAPPA);
+                let product = 1.0 / (m * rest);
+                let share = (m + rest) * product;
+                variance[lane] += spread * share;
+                let difference = (covered_sum[lane] + prior) * rest - (failing_sum + prior) * m;
+                let has_both_sides = covered[lane] > 0.0 && failing > 0.0;
+                let added = weight * difference * product;
+                effect[lane] += if has_both_sides { added } else { 0.0 };
+                let here = if has_both_sides {
+                    null.reach * share
+                } else {
+                    0.0
+                };
+                reach[lane] = reach[lane].max(here);
+            }
+        }
+        std::array::from_fn(|lane| {
+            effect[lane]
+                - pooled
+                    .curve(self.length, reach[lane], pooled.scale)
+                    .at(variance[lane])
+        })
+    }
+}
+
+/// One stratum of eight boxes.
+#[derive(Clone, Copy, Default)]
+struct Box8 {
+    /// m and m' with the fewest covered rows.
+    covered: Numbers,
+    rest: Numbers,
+    /// Their sums, with the pseudo-rows'.
+    covered_sum: Numbers,
+    rest_sum: Numbers,
+}
+
+/// Bounds of eight boxes at once where rules are compared with all other rows, f = n − k and F = T − S. In each stratum, h is
+/// at its largest, exactly but for k being a whole number:
+///
+/// ```text
+/// h = (S + κμ − c)/m − (T − S + κμ + c)/m'
+/// ```
+///
+/// For a given k the largest S is best. It is that of the rows that must be covered and then of those with the
+/// highest values: along a stretch of k in which rows of one value v are added, S = S₀ + v (m − m₀). With X and Y the
+/// numerators at its beginning, m₀' = M − m₀, A = X − v m₀ and B = Y − v m₀',
+///
+/// ```text
+/// h = A/m − B/(M − m),     h' = −A/m² − B/(M − m)²
+/// ```
+///
+/// Where −A and B are positive, h is concave; if its slope changes sign inside the stretch, the maximum is at
+/// m = M√−A/(√−A + √B), where h = −(√−A + √B)²/M. In all other cases h is monotone or convex, and the maximum is at
+/// an end. An outcome that happens or not has two stretches, a target of L levels has L.
+///
+/// (δ is 0 for k = 0 and k = n without being set so: both terms are μ then.)
+struct Bounds<'a> {
+    pooled: &'a Pooled,
+    limits: &'a [Limits<'a>],
+    boxes: &'a mut [Box8],
+    /// For each stratum and level, the rows that a rule may cover or not.
+    added: &'a mut [Numbers],
+    length: usize,
+    /// γ
+    scales: &'a Numbers,
+    /// Below this the goal is not reached, from that on it is; which of the two is all that matters.
+    short: f64,
+    enough: f64,
+}
+
+/// What the margin of each box depends on.
+struct Margins {
+    least: Numbers,
+    most: Numbers,
+    reach: Numbers,
+}
+
+impl Bounds<'_> {
+    /// Notes the boxes, and finds their smallest and largest V and their smallest b.
+    ///
+    /// q = M/(m (M − m)) with M = n + 2κ is smallest for k nearest to n/2, and largest at an end.
+    #[inline(always)]
+    fn begin(&mut self) -> Margins {
+        let pooled = self.pooled;
+        let n_levels = pooled.levels.len();
+        let [mut least, mut most, mut reach] = [[0.0f64; LANES]; 3];
+        let limits: [Limits; LANES] =
+            std::array::from_fn(|lane| self.limits[lane.min(self.limits.len() - 1)]);
+        let strata = self
+            .boxes
+            .iter_mut()
+            .zip(self.added.chunks_exact_mut(n_levels));
+        for (index, (stratum, (here, added))) in pooled.strata.iter().zip(strata).enumerate() {
+            let [mut low, mut high, mut sum] = [[0.0; LANES]; 3];
+            for (level, value) in pooled.levels.iter().enumerate() {
+                let cell = index * n_levels + level;
+                let [mut fewest, mut largest] = [[0.0; LANES]; 2];
+                for lane in 0..LANES {
+                    fewest[lane] = limits[lane].low[cell] as i64 as f64;
+                    largest[lane] = limits[lane].high[cell] as i64 as f64;
+                }
+                for lane in 0..LANES {
+                    low[lane] += fewest[lane];
+                    high[lane] += largest[lane];
+                    sum[lane] += value * fewest[lane];
+                    added[level][lane] = largest[lane] - fewest[lane];
+                }
+            }
+            let (n, total) = (stratum.n, stratum.n + 2.0 * KAPPA);
+            let (spread, prior) = (
+                stratum.weight * stratum.null.spread,
+                KAPPA * stratum.null.mean,
+            );
+            let is_only = pooled.strata.len() == 1;
+            for lane in 0..LANES {
+                let (few, many) = (low[lane], high[lane]);
+                let middle = if n / 2.0 < few { few } else { n / 2.0 };
+                let middle = if middle > many { many } else { middle };
+                let product = |k: f64| (k + KAPPA) * (n - k + KAPPA);
+                let (ends, others) = (product(few), product(many));
+                let narrow = if ends < others { ends } else { others };
+                let (smallest, largest) = (total / product(middle), total / narrow);
+                least[lane] += spread * smallest;
+                most[lane] += spread * largest;
+                let both_sides = is_only | ((few > 0.0) & (many < n));
+                let share = if both_sides {
+                    stratum.null.reach * smallest
+                } else {
+                    0.0
+                };
+                reach[lane] = if share > reach[lane] {
+                    share
+                } else {
+                    reach[lane]
+                };
+                here.covered[lane] = few + KAPPA;
+                here.rest[lane] = n - few + KAPPA;
+                here.covered_sum[lane] = sum[lane] + prior;
+                here.rest_sum[lane] = stratum.sum - sum[lane] + prior;
+            }
+        }
+        Margins { least, most, reach }
+    }
+
+    /// Σ w h over all strata, each at its largest; c = γρ w s² in each. `bends`: may h be largest inside a stretch? For an
+    /// outcome that happens or not and c = 0 it is not, since no mean lies beyond its values.
+    #[inline(always)]
+    fn largest_sum(&self, slope: &Numbers, bends: bool) -> Numbers {
+        let levels = &self.pooled.levels;
+        let mut sum = [0.0; LANES];
+        let strata = self.boxes.iter().zip(self.added.chunks_exact(levels.len()));
+        for (stratum, (here, added)) in self.pooled.strata.iter().zip(strata) {
+            let (mut m, mut rest) = (here.covered, here.rest);
+            let (mut x, mut y, mut best) = (here.covered_sum, here.rest_sum, [0.0; LANES]);
+            for lane in 0..LANES {
+                let c = slope[lane] * stratum.null.spread;
+                x[lane] -= c;
+                y[lane] += c;
+                best[lane] = x[lane] / m[lane] - y[lane] / rest[lane];
+            }
+            for (value, added) in levels.iter().zip(added).rev() {
+                if bends {
+                    for lane in 0..LANES {
+                        let (a, b) = (value * m[lane] - x[lane], y[lane] - value * rest[lane]);
+                        let (m, rest) = (m[lane], rest[lane]);
+                        let (last_m, last_rest) = (m + added[lane], rest - added[lane]);
+                        let bends = (a > 0.0)
+                            & (b > 0.0)
+                            & (a * rest * rest > b * m * m)
+                            & (a * last_rest * last_rest < b * last_m * last_m);
+                        let root = a.abs().sqrt() + b.abs().sqrt();
+                        let inside = -root * root / (m + rest);
+                        let is_best = bends & (inside > best[lane]);
+                        best[lane] = if is_best { inside } else { best[lane] };
+                    }
+                }
+                for lane in 0..LANES {
+                    m[lane] += added[lane];
+                    rest[lane] -= added[lane];
+                    x[lane] += value * added[lane];
+                    y[lane] -= value * added[lane];
+                    let end = x[lane] / m[lane] - y[lane] / rest[lane];
+                    best[lane] = if end > best[lane] { end } else { best[lane] };
+                }
+            }
+            for lane in 0..LANES {
+                sum[lane] += stratum.weight * best[lane];
+            }
+        }
+        sum
+    }
+}
+
+impl Task for Bounds<'_> {
+    type Answer = Numbers;
+
+    /// See [`Estimator::bound`] of [`Pooled`]; each box goes through its own pieces.
+    #[inline(always)]
+    fn run(mut self, _: impl Vector) -> Numbers {
+        let Margins { least, most, reach } = self.begin();
+        let pooled = self.pooled;
+        // No number where rows elsewhere contradict themselves, and that has no end.
+        let most = most.map(|most| most.max(0.0));
+        let curve = |lane: usize| pooled.curve(self.length, reach[lane], self.scales[lane]);
+        let is_binary = pooled.levels.len() == 2;
+        let effect = self.largest_sum(&[0.0; LANES], !is_binary);
+        let mut slack = [0.0; LANES];
+        for lane in 0..LANES {
+            slack[lane] = pooled.slack * (4.0 + curve(lane).at(most[lane]));
+        }
+        let (mut start, mut bound) = (least, [f64::NEG_INFINITY; LANES]);
+        let mut is_done = [false; LANES];
+        loop {
+            let [mut slope, mut end, mut cheap] = [[0.0; LANES]; 3];
+            let mut all_done = true;
+            for lane in 0..LANES {
+                // Cheap and not far off: the largest effect with the smallest margin. It also bounds all pieces from V₀ on.
+                cheap[lane] = effect[lane] - curve(lane).at(start[lane]) + slack[lane];
+                let is_enough = cheap[lane] <= bound[lane];
+                let is_decided = (cheap[lane] < self.short) | (bound[lane] >= self.enough);
+                let is_last = is_decided | (start[lane] >= most[lane]);
+                let is_bound = !is_done[lane] & !is_enough & is_last;
+                bound[lane] = if is_bound { cheap[lane] } else { bound[lane] };
+                is_done[lane] |= is_enough | is_last;
+                all_done &= is_done[lane];
+            }
+            if all_done {
+                return bound;
+            }
+            for lane in 0..LANES {
+                let double = if start[lane] > 0.0 {
+                    2.0 * start[lane]
+                } else {
+                    most[lane] / 1024.0
+                };
+                // A thousandth of the smallest number is 0, and would not get on.
+                end[lane] = if (double < most[lane]) & (double > start[lane]) {
+                    double
+                } else {
+                    most[lane]
+                };
+                let rise = curve(lane).at(end[lane]) - curve(lane).at(start[lane]);
+                let width = end[lane] - start[lane];
+                slope[lane] = if width > 0.0 { rise / width } else { 0.0 };
+            }
+            let sum = self.largest_sum(&slope, true);
+            for lane in 0..LANES {
+                let chord = sum[lane] - curve(lane).at(start[lane]) + slope[lane] * start[lane];
+                let piece = (chord + slack[lane]).min(cheap[lane]);
+                if !is_done[lane] {
+                    bound[lane] = bound[lane].max(piece);
+                    is_done[lane] = end[lane] >= most[lane];
+                    start[lane] = end[lane];
+                }
+            }
+        }
+    }
+}
+
+/// Room for eight boxes.
+pub struct Boxes<'a> {
+    pub(super) pooled: &'a Pooled,
+    boxes: Vec<Box8>,
+    added: Vec<Numbers>,
+}
+
+impl Boxes<'_> {
+    pub fn new(pooled: &Pooled) -> Boxes<'_> {
+        Boxes {
+            pooled,
+            boxes: vec![Box8::default(); pooled.strata.len()],
+            added: vec![[0.0; LANES]; pooled.strata.len() * pooled.levels.len()],
+        }
+    }
+
+    /// The bounds of up to eight boxes, each with a γ of its own. Only whether they are below the one number, or reach the
+    /// other, need be right.
+    pub fn bounds(
+        &mut self,
+        limits: &[Limits],
+        length: usize,
+        scales: &Numbers,
+        [short, enough]: [f64; 2],
+    ) -> Numbers {
+        vectorised(Bounds {
+            pooled: self.pooled,
+            limits,
+            boxes: &mut self.boxes,
+            added: &mut self.added,
+            length,
+            scales,
+            short,
+            enough,
+        })
+    }
+}
