@@ -38,8 +38,9 @@ _LEAVES = ((16, 10_000), (8, 1_000), (4, 0))
 _SLICE = 20_000
 # Log-odds are cut off here.
 _FARTHEST = 10.0
-# From so many rows on, more than one thread is worth its while.
-_MANY = 20_000
+# From so many rows on, more than one thread is worth its while. For 50,000 two save a tenth of the time on an idle
+# machine, and take ten times as long on a busy one, where they wait for each other.
+_MANY = 100_000
 INSTALL = 'pip install "causalrules[ml]"'
 
 
@@ -154,8 +155,8 @@ def cross_fit(
     matrix, y, weights, fold = matrix[order], y[order], weights[order], fold[order]
 
     fitted = []
-    # Threads that wait for one another are slow on a busy machine: few rows need none, and regressions never do. The
-    # folds come one after the other, for scikit-learn changes the filters of warnings while it fits.
+    # Regressions never need threads. The folds come one after the other, for scikit-learn changes the filters of
+    # warnings while it fits.
     with threadpool_limits({"openmp": n_threads if len(y) >= _MANY else 1, "blas": 1}):
         for place in range(n_folds):
             chosen = (fold != place) & (weights > 0)
