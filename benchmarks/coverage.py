@@ -1,7 +1,8 @@
 """How often do intervals cover the truth, and how often is something found in noise? `python benchmarks/coverage.py`
 
 Sections: fixed (rules named in advance), chained (held-out rows, forward chaining), simultaneous (all rules of a list
-at once), groups (rows that belong together), gamma (the end of Γ's interval), noise (false findings over 18 shapes).
+at once), groups (rows that belong together), own_controls (rules with controls of their own), gamma (the end of Γ's
+interval), noise (false findings over 18 shapes).
 Each writes its table to benchmarks/results/coverage-<section>.json and prints it; docs/trust-statistics.md shows them.
 `--tables N` sets the tables of each cell.
 """
@@ -12,10 +13,10 @@ import argparse
 import itertools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,20 @@ def planted(
     return columns, mean
 
 
+class Shape(NamedTuple):
+    """A kind of planted table."""
+
+    target: str
+    rows: int
+    strata: int
+    base: float
+    effect: float
+
+    def table(self, seed: int) -> tuple[dict[str, Any], NDArray[np.float64]]:
+        rng = rng_of(seed, self.rows, self.strata, self.base, self.effect)
+        return planted(rng, self.target, self.rows, self.strata, self.base, self.effect)
+
+
 def asked(columns: dict[str, Any], kind: str, **options: Any) -> cr.RuleSet:
     given: dict[str, Any] = {"actionable": [name for name in columns if name[0] == "x"], "max_length": 2, "n_jobs": 1}
     given |= {"outcome": 1} if kind != "mean" else {}
@@ -103,31 +118,32 @@ def chained(tables: int) -> list[Row]:
     A planted rule counts where all blocks were measured with it: only then there is one truth to cover.
     """
     found = []
-    for kind, n, n_strata, base, change in (
-        ("outcome", 1000, 1, 0.5, 0.0),
-        ("outcome", 1000, 5, 0.5, 0.0),
-        ("outcome", 1000, 50, 0.5, 0.0),
-        ("outcome", 2000, 5, 0.02, 0.0),
-        ("outcome", 1000, 5, 0.95, 0.0),
-        ("mean", 1000, 5, 0.5, 0.0),
-        ("outcome", 1000, 5, 0.3, 0.3),
-        ("outcome", 4000, 50, 0.3, 0.15),
-        ("outcome", 2000, 5, 0.02, 0.15),
-        ("mean", 1000, 5, 0.3, 0.5),
+    for shape in (
+        Shape("outcome", 1000, 1, 0.5, 0.0),
+        Shape("outcome", 1000, 5, 0.5, 0.0),
+        Shape("outcome", 1000, 50, 0.5, 0.0),
+        Shape("outcome", 2000, 5, 0.02, 0.0),
+        Shape("outcome", 1000, 5, 0.95, 0.0),
+        Shape("mean", 1000, 5, 0.5, 0.0),
+        Shape("outcome", 1000, 5, 0.3, 0.3),
+        Shape("outcome", 4000, 50, 0.3, 0.15),
+        Shape("outcome", 2000, 5, 0.02, 0.15),
+        Shape("mean", 1000, 5, 0.3, 0.5),
     ):
         covered, measured, significant, effects = 0, 0, 0, []
         for seed in range(tables):
-            columns, _ = planted(rng_of(seed, n, n_strata, base, change), kind, n, n_strata, base, change)
-            rules = asked(columns, kind, k=1 if change else 3, similarity=None).cross_fit(5, seed, n_jobs=1)
+            columns, _ = shape.table(seed)
+            k = 1 if shape.effect else 3
+            rules = asked(columns, shape.target, k=k, similarity=None).cross_fit(5, seed, n_jobs=1)
             honest = [rule.evidence.honest for rule in rules]  # type: ignore[union-attr]
             significant += min(each.p_value for each in honest) <= 0.05  # type: ignore[union-attr, type-var, operator]
-            if change and (rules[0].text != "x0 ≥ 2" or honest[0].found < honest[0].splits):  # type: ignore[union-attr]
+            if shape.effect and (rules[0].text != "x0 ≥ 2" or honest[0].found < honest[0].splits):  # type: ignore[union-attr]
                 continue
             measured += len(honest)
-            covered += sum(each.low <= change <= each.high for each in honest)  # type: ignore[union-attr, operator]
+            covered += sum(each.low <= shape.effect <= each.high for each in honest)  # type: ignore[union-attr, operator]
             effects.append(honest[0].effect)  # type: ignore[union-attr]
         found.append(
-            {"target": kind, "rows": n, "strata": n_strata, "base": base, "effect": change}
+            shape._asdict()
             | {"coverage": round(covered / measured, 4), "intervals": measured}
             | {"any p ≤ 0.05 (Holm)": significant / tables, "mean effect": round(float(np.mean(effects)), 4)}  # type: ignore[arg-type]
             | {"tables": tables}
@@ -135,29 +151,34 @@ def chained(tables: int) -> list[Row]:
     return found
 
 
+def bounds_hold(rules: cr.RuleSet, truths: Sequence[float]) -> bool:
+    """Whether no simultaneous bound is above the truth."""
+    bounds = [rule.evidence.simultaneous.bound for rule in rules]  # type: ignore[union-attr]
+    return all(bound is None or bound <= truth + 1e-9 for bound, truth in zip(bounds, truths, strict=True))
+
+
 def simultaneous(tables: int) -> list[Row]:
     """All five rules of a list at once, after the search."""
     found = []
-    for kind, n, n_strata, base, change in (
-        ("outcome", 800, 3, 0.3, 0.0),
-        ("outcome", 800, 3, 0.3, 0.15),
-        ("outcome", 800, 20, 0.3, 0.3),
-        ("outcome", 2000, 5, 0.02, 0.0),
-        ("outcome", 2000, 5, 0.02, 0.15),
-        ("mean", 800, 5, 0.3, 0.3),
+    for shape in (
+        Shape("outcome", 800, 3, 0.3, 0.0),
+        Shape("outcome", 800, 3, 0.3, 0.15),
+        Shape("outcome", 800, 20, 0.3, 0.3),
+        Shape("outcome", 2000, 5, 0.02, 0.0),
+        Shape("outcome", 2000, 5, 0.02, 0.15),
+        Shape("mean", 800, 5, 0.3, 0.3),
     ):
         together = naive = 0
         gaps = []
         for seed in range(tables):
-            columns, mean = planted(rng_of(seed, n, n_strata, base, change), kind, n, n_strata, base, change)
-            rules = asked(columns, kind, k=5, similarity=None).simultaneous(99, seed, n_jobs=1)
+            columns, mean = shape.table(seed)
+            rules = asked(columns, shape.target, k=5, similarity=None).simultaneous(99, seed, n_jobs=1)
             truths = [truth_of(rule.covers(columns), mean, columns["z"]) for rule in rules]
-            bounds = [rule.evidence.simultaneous.bound for rule in rules]  # type: ignore[union-attr]
-            together += all(bound <= truth + 1e-9 for bound, truth in zip(bounds, truths, strict=True))  # type: ignore[operator]
+            together += bounds_hold(rules, truths)
             naive += all(rule.interval_at(0.9).low <= truth + 1e-9 for rule, truth in zip(rules, truths, strict=True))
             gaps.append(rules[0].evidence.simultaneous.reach)  # type: ignore[union-attr]
         found.append(
-            {"target": kind, "rows": n, "strata": n_strata, "base": base, "effect": change}
+            shape._asdict()
             | {"all five bounds hold": together / tables, "naive bounds of 95 %": naive / tables}
             | {"standard errors": round(float(np.mean(gaps)), 2), "tables": tables}
         )
@@ -181,29 +202,59 @@ def clustered(seed: int, kind: str, share: float) -> dict[str, Any]:
 
 
 def groups(tables: int) -> list[Row]:
-    """False findings, and intervals of a rule named in advance and of forward chaining, with and without groups."""
+    """False findings, bounds of a list, and p and interval of a rule named in advance, with and without groups."""
     found = []
     for kind, share in (("mean", 0.5), ("outcome", 0.4), ("outcome", 0.1)):
-        hits = np.zeros((2, 3))
+        names = ("p ≤ 0.05", "all five bounds hold", "chained covers", "named: p ≤ 0.05", "named rule covers")
+        hits = np.zeros((2, len(names)))
         for seed in range(tables):
             columns = clustered(seed, kind, share)
-            for place, name in enumerate(("person", None)):
-                rules = asked(columns, kind, k=1, groups=name)
+            for place, group in enumerate(("person", None)):
+                rules = asked(columns, kind, k=5, groups=group, similarity=None)
                 p_value = rules.significance(99, seed, n_jobs=1)[0].p_value
                 honest = rules.cross_fit(4, seed, n_jobs=1)[0].evidence.honest  # type: ignore[union-attr]
                 options: dict[str, Any] = {} if kind == "mean" else {"outcome": 1}
-                rule = cr.evaluate(columns, "xa = 1", "y", control="z", groups=name, **options)[0]
+                named = cr.evaluate(columns, "xa = 1", "y", control="z", groups=group, **options)
+                named_p = named.significance(99, seed, n_jobs=1)[0].p_value
                 hits[place] += [
                     p_value is not None and p_value <= 0.05,
+                    bounds_hold(rules.simultaneous(99, seed, n_jobs=1), [0.0] * len(rules)),
                     honest.low <= 0 <= honest.high,  # type: ignore[union-attr, operator]
-                    rule.interval.low <= 0 <= rule.interval.high,
+                    named_p is not None and named_p <= 0.05,
+                    named[0].interval.low <= 0 <= named[0].interval.high,
                 ]
-        for place, name in enumerate(("with groups", "without")):
-            false, chain, named = (hits[place] / tables).tolist()
-            found.append(
-                {"target": kind, "share": share, "how": name, "p ≤ 0.05": false, "chained covers": chain}
-                | {"named rule covers": named, "tables": tables}
-            )
+        for place, how in enumerate(("with groups", "without")):
+            shares = dict(zip(names, (hits[place] / tables).tolist(), strict=True))
+            found.append({"target": kind, "share": share, "how": how, **shares, "tables": tables})
+    return found
+
+
+def own_controls(tables: int) -> list[Row]:
+    """Noise in which rules have controls of their own: false findings with a calibrated β, and bounds of the list."""
+    found = []
+    for n, base in ((600, 0.4), (600, 0.1), (2000, 0.4)):
+        false = held = 0
+        for seed in range(tables):
+            rng = rng_of(seed, n, base, 23)
+            z, w = rng.integers(0, 3, n), rng.integers(0, 2, n)
+            columns = {
+                "x0": (rng.random(n) < 0.2 + 0.3 * z).astype(int),
+                "x1": (rng.random(n) < 0.3 + 0.4 * w).astype(int),
+                "x2": rng.integers(0, 4, n),
+                "z": z.astype(str),
+                "w": w.astype(str),
+                "y": (rng.random(n) < base * (0.6 + 0.25 * z + 0.3 * w)).astype(int),
+            }
+            graph = "z -> x0; z -> y; w -> x1; w -> y; x0 -> y; x1 -> y; x2 -> y"
+            options = {"actionable": ["x0", "x1", "x2"], "graph": graph, "max_length": 2, "n_jobs": 1}
+            calibrated = cr.discover(columns, "y", 1, control="auto", k=1, beta="calibrated", **options)  # type: ignore[arg-type]
+            false += bool(calibrated) and calibrated[0].value > 0
+            rules = cr.discover(columns, "y", 1, control="auto", k=5, similarity=None, **options)  # type: ignore[arg-type]
+            held += bounds_hold(rules.simultaneous(499, seed, n_jobs=1), [0.0] * len(rules))
+        found.append(
+            {"rows": n, "base": base, "calibrated β: a rule above 0": false / tables}
+            | {"all bounds hold": held / tables, "tables": tables}
+        )
     return found
 
 
@@ -262,6 +313,7 @@ SECTIONS: dict[str, Callable[[int], list[Row]]] = {
     "chained": chained,
     "simultaneous": simultaneous,
     "groups": groups,
+    "own_controls": own_controls,
     "gamma": gamma,
     "noise": noise,
 }

@@ -274,7 +274,8 @@ def _distinct_for(share: float) -> int:
 
 def constants() -> dict[str, Any]:
     """Seconds to pack one bit, to count one set of rows, and for a question to come back from a cluster."""
-    from causalrules.search.core import Batch, PackedTable, Part
+    from causalrules.search.core import Batch, PackedTable
+    from causalrules.search.remote import Part
 
     n_rows, n_columns, n_bins = 4_000_000, 10, 8
     rng = np.random.default_rng(0)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import oracle
 from causalrules.search import core as _native
+from causalrules.search import remote
 
 CodedTable = tuple[oracle.Coded, list[float], int]
 
@@ -51,16 +52,16 @@ def pack(coded: CodedTable, rows: Sequence[int] | None = None, sizes: bool = Fal
     )
 
 
-def in_parts(coded: CodedTable, n_parts: int) -> _native.RemoteTable:
+def in_parts(coded: CodedTable, n_parts: int) -> remote.RemoteTable:
     table, levels, n_strata = coded
-    parts = [_native.Part(pack(coded, range(number, len(table.strata), n_parts)), number) for number in range(n_parts)]
+    parts = [remote.Part(pack(coded, range(number, len(table.strata), n_parts)), number) for number in range(n_parts)]
 
     def ask(question: NDArray[np.uint32], length: int) -> NDArray[np.uint64]:
-        return _native.put_together(question, [part.answer(question, length) for part in parts])
+        return remote.put_together(question, [part.answer(question, length) for part in parts])
 
     column, low, high = zip(*table.conditions, strict=True)
     reference = table.reference is not None
-    return _native.RemoteTable(ask, column, low, high, n_strata, 2, reference=reference, **options(table, levels))
+    return remote.RemoteTable(ask, column, low, high, n_strata, 2, reference=reference, **options(table, levels))
 
 
 def run(packed: _native.Packed, question: dict[str, Any], threads: int = 1) -> list[tuple[float, tuple[int, ...]]]:

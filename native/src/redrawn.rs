@@ -6,8 +6,8 @@
 //! below it can still reach what is asked for, and is left when it is active in none. Outcomes stand eight by eight, so
 //! that one pass over the rows of a rule counts them in eight tables.
 //!
-//! No condition need be told from another that holds on the same rows, nor a rule from its shortest description: more
-//! conditions have the larger margin, so the largest ratio is that of the shortest.
+//! No condition need be told from another that holds on the same rows, nor a rule from its shortest description: the
+//! margin does not fall with the number of conditions, so no description has a larger ratio than the shortest.
 
 use crate::bitset;
 use crate::cpu::{vectorised, Task, Vector};
@@ -209,7 +209,7 @@ impl Redrawn {
                 *child = row & other;
             }
             table.count(&child, &child, &mut counts);
-            // The same rows with one condition more are worth less.
+            // The same rows with one condition more are worth no more.
             if self.layout.n_covered(&counts) < self.options.min_rows.max(1) || counts == own {
                 continue;
             }

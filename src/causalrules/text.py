@@ -77,17 +77,28 @@ def sentence(words: str) -> str:
     ('Every row is compared.', 'p = 0.01.', '')
     """
     first, _, _ = words.partition(" ")
-    begun = words if first in ("p", "p:") else words[:1].upper() + words[1:]
+    begun = words if first.rstrip(":,") == "p" else words[:1].upper() + words[1:]
     return begun + "." * bool(words and not words.endswith("."))
 
 
-def adjusted_p(p_value: float) -> str:
+def p_number(p_value: float | None, least: bool = False) -> str:
+    """Format a p-value; where it is the least that its permutations allow, as a bound.
+
+    >>> p_number(0.263), p_number(0.005, least=True), p_number(None)
+    ('0.263', '≤ 0.005', '–')
+    """
+    return "–" if p_value is None else f"{'≤ ' * least}{p_value:.3g}"
+
+
+def adjusted_p(p_value: float, least: bool = False, adjusted_for: str = "search") -> str:
     """Name a p-value and what it is adjusted for.
 
-    >>> adjusted_p(0.001)
-    'p = 0.001, adjusted for the search'
+    >>> adjusted_p(0.263)
+    'p = 0.263, adjusted for the search'
+    >>> adjusted_p(0.005, least=True, adjusted_for="number of rules")
+    'p ≤ 0.005, adjusted for the number of rules'
     """
-    return f"p = {p_value:.3g}, adjusted for the search"
+    return f"p {'' if least else '= '}{p_number(p_value, least)}, adjusted for the {adjusted_for}"
 
 
 def number(value: float | None, places: int = 4) -> str:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from causalrules.exceptions import CausalRulesError
-from causalrules.search import core
+from causalrules.search import border, core, remote, values
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 DTYPES = ["int8", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float64", "bool", "object", "U2"]
@@ -74,7 +74,7 @@ def test_any_rows_and_any_search(drawn: tuple[tuple[Any, ...], dict[str, Any]], 
         assert all((side >= 0).all() for side in counted)
     numbers = st.sampled_from([0.0, 2.0, -1.0, math.nan, math.inf, 1e308])
     options = {
-        "estimator": data.draw(st.sampled_from([*core.ESTIMATORS, "none"])),
+        "estimator": data.draw(st.sampled_from([*border.ESTIMATORS, "none"])),
         "beta": data.draw(numbers | st.lists(numbers, max_size=3)),
         "k": data.draw(st.integers(1, 5) | SIZES),
         "alpha": data.draw(st.sampled_from([1.0, 0.5]) | numbers),
@@ -99,7 +99,7 @@ def test_any_rows_and_any_search(drawn: tuple[tuple[Any, ...], dict[str, Any]], 
             survive(lambda: again.restore(changed))
             survive(lambda: again.step(0.05, 1))
             survive(again.rules)
-    part = survive(lambda: core.Part(table, data.draw(st.integers(0, 3))))
+    part = survive(lambda: remote.Part(table, data.draw(st.integers(0, 3))))
     question = np.array(data.draw(st.lists(st.integers(0, 9) | st.integers(0, 2**32 - 1), max_size=8)), np.uint32)
     if part is not None:
         survive(lambda: part.answer(question, data.draw(st.integers(0, 50))))
@@ -115,11 +115,11 @@ def test_any_answers_of_workers(data: st.DataObject) -> None:
         )
         for _ in range(data.draw(st.integers(0, 3)))
     ]
-    survive(lambda: core.put_together(question, answers))
+    survive(lambda: remote.put_together(question, answers))
     n = data.draw(st.integers(1, 3))
     cells = [data.draw(arrays(n, 0, 5)) for _ in range(4)]
-    survive(lambda: core.value("pooled", 2.0, *cells))
-    survive(lambda: core.bound("reliable", 2.0, cells[0], cells[1], (cells[2], cells[3]), (cells[0], cells[1])))
+    survive(lambda: values.value("pooled", 2.0, *cells))
+    survive(lambda: values.bound("reliable", 2.0, cells[0], cells[1], (cells[2], cells[3]), (cells[0], cells[1])))
 
 
 @settings(max_examples=examples(20, 100), suppress_health_check=QUIET)
@@ -130,8 +130,8 @@ def test_remote_rows_that_say_anything(said: list[int], kind: int) -> None:
         numbers = np.resize(np.array(said, np.uint64), length)
         return (numbers, numbers[:-1], numbers.astype(float))[kind if len(said) % 3 == 0 else 0]
 
-    remote = core.RemoteTable(answer, [0, 0], [0, 1], [0, 1], 2, 1)
-    search = survive(lambda: remote.search(estimator="pooled", beta=2.0, k=2, max_length=2, min_rows=0, redundant=True))
+    rows = remote.RemoteTable(answer, [0, 0], [0, 1], [0, 1], 2, 1)
+    search = survive(lambda: rows.search(estimator="pooled", beta=2.0, k=2, max_length=2, min_rows=0, redundant=True))
     if search is not None:
         survive(lambda: search.step(0.1, 1))
         survive(search.rules)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 import shlex
 import subprocess
@@ -138,7 +139,10 @@ def test_the_first_screen_says_what_was_found_for_whom_how_sure_and_what_it_may_
         hero = page.locator("#finding")
         said = " ".join(hero.inner_text().split())
         assert "Where class is at most 2 and sex is female" in said
-        assert "survived = 1: 94.7 % instead of 25.1 %" in said
+        assert "survived = 1 in 94.7 % instead of 25.1 %" in said
+        assert "is it causal? unchecked an association; causal only if there is no hidden common cause" in said.replace(
+            "CLAIM: IS IT CAUSAL?", "is it causal?"
+        )
         assert "170 of 891 rows" in said
         for chip in hero.locator(".chip").all():
             assert chip.bounding_box()["y"] + chip.bounding_box()["height"] <= 800
@@ -157,6 +161,37 @@ def test_noise_reads_as_noise(opened: Callable[..., Any]) -> None:
     assert page.locator(".tone-good, .tone-caution").count() == 0
     still = opened(NOISE, java_script_enabled=False)
     assert still.locator("h1").inner_text() == "No rule stands out from chance"
+
+    for each in (page, still):
+        words = each.locator("body").inner_text()
+        assert "nothing found" in words
+        assert "optimal" not in words
+
+
+@WITH_BROWSER
+def test_the_numbers_in_the_plot_do_not_cover_each_other(opened: Callable[..., Any]) -> None:
+    for width in (1280, 375):
+        page = opened(RULES, width)
+        show_all(page)
+        places = page.evaluate(
+            "Array.from(document.querySelectorAll('.dot text'))"
+            ".map(each => each.getBoundingClientRect()).map(box => [box.x, box.y, box.right, box.bottom])"
+        )
+        assert len(places) == 10
+        for (left, top, right, bottom), other in itertools.combinations(places, 2):
+            apart = right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+            assert apart, (width, left, top, other)
+
+
+@WITH_BROWSER
+def test_only_a_long_list_can_be_filtered_and_its_grey_words_are_explained(opened: Callable[..., Any]) -> None:
+    long, short = opened(RULES), opened(TITANIC)
+    assert long.get_by_role("searchbox").count() == 1
+    assert short.get_by_role("searchbox").count() == 0
+    assert short.locator("tr.head .shared").all_inner_texts() == [" and sex is\xa0female"] * 3
+    assert "grey words are in every rule" in " ".join(short.locator(".key").first.inner_text().split())
+    assert long.locator("tr.head .shared").count() == 0
+    assert "grey words" not in long.locator("main").inner_text()
 
 
 @WITH_BROWSER
@@ -497,14 +532,15 @@ def test_readings_give_the_numbers_of_the_rule() -> None:
 def test_the_headline_follows_the_evidence() -> None:
     strong = cr.discover(PASSENGERS, "survived", k=1).significance(19)
     (headline, *_) = wording.reading(strong[0], strong)
-    assert headline.endswith("; p = 0.05, adjusted for the search.")
+    assert headline.endswith("; p ≤ 0.05, adjusted for the search.")
     none = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1, **RELIABLE).significance(19)
     assert none[0].p_value is not None
     (headline, *_) = wording.reading(none[0], none)
-    assert headline.startswith(f"Not supported (p = {none[0].p_value:.3g}, adjusted for the search). Where")
-    assert headline.endswith("conservative estimate −11.8 points (β = 2).")
+    p = f"p = {none[0].p_value:.3g}, adjusted for the search (at most 0.05 needed)"
+    assert headline.startswith(f"Not supported: {p}. Where")
+    assert headline.endswith("no conservative estimate beyond 0 (β = 2).")
     judged = none.trust(19, 2, 2)
-    assert judged.to_html().count("Not supported (") == 2  # at the top, and with the rule
+    assert plain(judged.to_html()).count("Not supported: p") == 2  # in the reading, and as the answer
 
 
 def test_a_calibrated_beta_is_told_by_what_it_promises() -> None:
@@ -525,7 +561,9 @@ def test_nothing_is_said_of_a_search_where_rules_were_named() -> None:
     assert "Maximised" not in dict(named.asked)
     chance = view.view(cr.evaluate(PASSENGERS, "age >= 30", "survived", control="sex"))
     assert chance.warning.startswith("age ≥ 30: difference ")
-    assert chance.warning.endswith(" of 891 rows.")
+    assert chance.warning.endswith(
+        " of 891 rows. Conservative difference not beyond 0; permutations are sharper than its margin."
+    )
     searched = view.view(cr.discover(PASSENGERS, "survived", actionable="parch", k=1).significance(19, n_jobs=1))
     assert searched.p == "p: adjusted for the search"
     assert "Intervals ignore the search." in searched.meaning

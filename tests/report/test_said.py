@@ -166,3 +166,96 @@ def test_a_search_that_was_stopped_does_not_say_that_no_rule_stands_out() -> Non
     stopped = dataclasses.replace(nothing, optimal=False, stopped="interrupted")
     assert view.view(stopped).headline == ("", "No rule found so far stands out from chance")
     assert "a better one may exist" in (result_words.warning(stopped) or "")
+
+
+def test_a_conservative_number_that_is_not_beyond_0_is_not_shown() -> None:
+    columns = earnings()
+    lowers, nothing = (
+        cr.evaluate(columns, "course = no", "earned", control="sex"),
+        noise(0),
+    )
+    assert lowers[0].reliable_effect < lowers[0].effect < 0
+    assert result_words.conservative(lowers[0]) == "–"
+    shown = view.view(lowers).rules[0]
+    assert not shown.stands_out
+    assert amount(lowers[0].reliable_effect) not in seen(lowers, "html") + seen(lowers, "terminal")
+    chance = cr.discover(nothing, "y", control="z", k=1)
+    assert chance[0].reliable_effect < 0 < chance[0].effect
+    assert result_words.conservative(chance[0]) == "none"
+    assert 'stroke="#c24f00"' not in chance._repr_html_()
+    found = cr.discover(columns, "earned", control="sex", k=1)
+    assert result_words.conservative(found[0]) == amount(found[0].reliable_effect)
+    assert 'stroke="#c24f00"' in found._repr_html_()
+
+
+@pytest.mark.parametrize("form", ["terminal", "notebook", "html"])
+def test_the_search_of_noise_is_complete_and_not_optimal(form: str) -> None:
+    rules = cr.discover(noise(0), "y", control="z", k=2).significance(19, n_jobs=1)
+    said = seen(rules, form)
+    assert "search complete, nothing found" in said.lower()
+    assert "proven optimal" not in said.lower()
+    p = min(rule.p_value for rule in rules if rule.p_value is not None)
+    assert f"is {'at least ' * (len(rules) > 1)}{p:.3g} (at most 0.05 needed)" in said
+    found = cr.discover(earnings(), "earned", control="sex", k=1)
+    assert "proven optimal" in seen(found, form).lower()
+
+
+@pytest.mark.parametrize("form", ["terminal", "notebook", "html", "markdown"])
+def test_the_least_p_that_permutations_allow_is_a_bound(form: str) -> None:
+    rules = cr.discover(earnings(), "earned", control="sex", k=1)
+    said = seen(rules.significance(19, n_jobs=1), form)
+    assert "≤ 0.05" in said
+    assert "p = 0.05" not in said
+    chance = cr.discover(noise(0), "y", control="z", k=1).significance(19, n_jobs=1)
+    assert chance[0].p_value is not None
+    assert f"≤ {chance[0].p_value:.3g}" not in seen(chance, form)
+
+
+def test_nothing_is_robust_where_nothing_was_found() -> None:
+    chance = cr.discover(noise(0), "y", control="z", k=1).significance(19, n_jobs=1).sensitivity()
+    known = chance[0].evidence
+    assert known is not None
+    assert known.sensitivity is not None
+    assert known.sensitivity.gamma is not None
+    for form in ("terminal", "notebook", "html"):
+        assert not re.search("Γ|E-value", seen(chance, form))
+    assert "no finding for a hidden confounder to explain away" in seen(chance, "html")
+    found = cr.discover(earnings(), "earned", control="sex", k=1).significance(19, n_jobs=1).sensitivity()
+    assert "Γ" in seen(found, "terminal")
+    assert "Γ" in seen(found, "html")
+
+
+def test_held_out_effects_of_other_rules_are_not_told_as_those_of_this_rule() -> None:
+    rules = cr.discover(cr.datasets.titanic(), "survived", k=3).significance(19, n_jobs=1).cross_fit(3)
+    known = [rule.evidence.honest for rule in rules if rule.evidence and rule.evidence.honest]
+    other = [place for place, each in enumerate(known) if each.found < each.splits]
+    same = [place for place, each in enumerate(known) if each.found == each.splits]
+    assert other
+    assert same
+    for place, shown in enumerate(view.view(rules).rules):
+        words = f"of the rules found in its place (this one in {known[place].found} of 3 blocks)"
+        assert (words in shown.whose) == (place in other)
+        assert any(words in reason for reason in rules[place].verdict.reasons) == (place in other)
+    assert "the other blocks measure the rule found in its place" in seen(rules, "terminal")
+    held = cr.discover(cr.datasets.titanic(), "survived", k=1, holdout=0.5)
+    assert "in its place" not in seen(held, "html")
+
+
+def test_a_headline_is_a_sentence() -> None:
+    rng = np.random.default_rng(5)
+    columns: dict[str, Any] = {
+        "on": rng.random(600) < 0.5,
+        "dose": rng.integers(-9, 10, 600),
+        "arm": rng.choice(["a", "b"], 600),
+    }
+    columns["y"] = (rng.random(600) < 0.2 + 0.6 * (columns["on"] & (columns["dose"] >= -2))).astype(int)
+    actionable, graph = ["on", "dose"], "on -> y; dose -> y"
+    (rule, *_) = rules = cr.discover(columns, "y", actionable=actionable, graph=graph, k=1)
+    said = result_words.in_a_sentence(rule, rules)
+    fails, holds = percent(rule.p_do_not_rule), percent(rule.p_do_rule)
+    assert said == f"Ensuring that dose is at least −2 and on is true raises y = 1 from {fails} to {holds}."
+    (rule, *_) = rules = cr.discover(columns, "y", actionable=actionable, k=1)
+    said = result_words.in_a_sentence(rule, rules)
+    assert said == f"Where dose is at least −2 and on is true, y = 1 in {holds} instead of {fails}."
+    (rule, *_) = rules = cr.discover(columns, "y", actionable=actionable, graph=graph, k=1, direction="decrease")
+    assert " lowers y = 1 from " in result_words.in_a_sentence(rule, rules)

@@ -38,7 +38,7 @@ def test_the_table_has_verdict_interval_p_and_coverage() -> None:
     rules = cr.discover(TITANIC, "survived", actionable=["class", "sex"], k=1)
     assert re.search(r"class ≤ 2 ∧ sex = female +69\.6 \(\S+ to \S+\) +\S+ +19\.1 % +supported", str(rules))
     tested = rules.significance(19)
-    assert re.search(r"\) +0\.05 +19\.1 % +supported", str(tested))
+    assert re.search(r"\) +≤ 0\.05 +19\.1 % +supported", str(tested))
     assert "conservative" not in str(tested).split("\n\n")[1]
 
 
@@ -126,6 +126,7 @@ def test_a_notebook_shows_small_forests_and_a_rule_as_a_card() -> None:
     assert "94.7 %" in card
     assert "25.1 %" in card
     assert "supported" in card
+    assert "causal only if there is no hidden common cause" in card
 
 
 def progress(**changes: Any) -> Progress:

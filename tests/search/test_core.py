@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import oracle
 from causalrules.exceptions import CausalRulesError
+from causalrules.search import border, values
 from causalrules.search import core as _native
 
-ESTIMATORS = sorted(_native.ESTIMATORS)
+ESTIMATORS = sorted(border.ESTIMATORS)
 
 
 @st.composite
@@ -34,7 +35,7 @@ def test_no_reachable_value_exceeds_the_bound(
     box: list[tuple[int, ...]], estimator: str, beta: float, data: st.DataObject
 ) -> None:
     n1, a_high, a_low, n0, b_high, b_low = (list(column) for column in zip(*box, strict=True))
-    bound = _native.bound(estimator, beta, n1, n0, (a_low, b_low), (a_high, b_high))
+    bound = values.bound(estimator, beta, n1, n0, (a_low, b_low), (a_high, b_high))
     for _ in range(10):
         a = [data.draw(st.integers(low, high)) for low, high in zip(a_low, a_high, strict=True)]
         b = [data.draw(st.integers(low, high)) for low, high in zip(b_low, b_high, strict=True)]
@@ -48,7 +49,7 @@ def test_the_value_is_the_formulas(box: list[tuple[int, ...]], estimator: str, b
     if sum(n1) + sum(n0) == 0:
         return
     expected = oracle.objective(estimator, a, b, n1, n0, beta)
-    assert _native.value(estimator, beta, n1, n0, a, b) == pytest.approx(expected, abs=1e-12)
+    assert values.value(estimator, beta, n1, n0, a, b) == pytest.approx(expected, abs=1e-12)
 
 
 def batch(**changes: Any) -> _native.Batch:

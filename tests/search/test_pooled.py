@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import oracle
 from causalrules.exceptions import CausalRulesError
 from causalrules.search import core as _native
+from causalrules.search import remote, values
 from coded import CodedTable, agree, drawn_table, expect, in_parts, pack, possible, run
 from strategies import coded_questions, coded_tables
 
@@ -123,7 +124,7 @@ def test_values_and_bounds_of_the_core_are_the_formulas(
     if apart:
         fewest = between(nothing, every - most)
         failing = fewest, between(fewest, every - least)
-    bound = _native.cell_bound(estimator, beta, every, (least, most), failing, **more)
+    bound = values.cell_bound(estimator, beta, every, (least, most), failing, **more)
     for _ in range(5):
         covered = between(least, most)
         outside = every - covered
@@ -135,7 +136,7 @@ def test_values_and_bounds_of_the_core_are_the_formulas(
         sides = [oracle.Sides(*rows[z::n_strata]) for z in range(n_strata)]
         expected = oracle.score(estimator, sides, beta, length, question["margin_scale"])
         given_failing = outside if apart else None
-        found = _native.cell_value(estimator, beta, every, covered, given_failing, **more)
+        found = values.cell_value(estimator, beta, every, covered, given_failing, **more)
         assert found == pytest.approx(expected, abs=1e-11)
         assert expected <= bound + 1e-11
 
@@ -165,10 +166,10 @@ def test_what_makes_no_sense_is_refused() -> None:
     refuse("not between 0 and 1000", lambda: three.search(estimator="pooled", beta=[0.0, 2000.0], k=1))
     refuse("margin_scale", lambda: three.search(estimator="pooled", beta=1.0, margin_scale=-1.0, k=1))
     refuse("no estimator", lambda: three.search(estimator="lasso", beta=1.0, k=1), ValueError)
-    refuse("more rows than there are", lambda: _native.value("reliable", 2.0, 3, 4, 5, 0))
-    refuse("more rows than there are", lambda: _native.bound("reliable", 2.0, 3, 4, (0, 0), (5, 0)))
-    refuse("more than the most", lambda: _native.bound("pooled", 2.0, 3, 4, (2, 0), (1, 0)))
-    refuse("negative", lambda: _native.value("reliable", 2.0, 3, 4, -1, 0), ValueError)
+    refuse("more rows than there are", lambda: values.value("reliable", 2.0, 3, 4, 5, 0))
+    refuse("more rows than there are", lambda: values.bound("reliable", 2.0, 3, 4, (0, 0), (5, 0)))
+    refuse("more than the most", lambda: values.bound("pooled", 2.0, 3, 4, (2, 0), (1, 0)))
+    refuse("negative", lambda: values.value("reliable", 2.0, 3, 4, -1, 0), ValueError)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def test_what_makes_no_sense_is_refused() -> None:
     ],
 )
 def test_answers_of_another_shape_are_refused(answers: list[Any]) -> None:
-    refuse("answer", lambda: _native.put_together(np.array([1, 0], np.uint32), answers))
+    refuse("answer", lambda: remote.put_together(np.array([1, 0], np.uint32), answers))
 
 
 def test_a_set_of_rows_counts_by_its_shortest_description() -> None:

@@ -12,8 +12,8 @@ import pytest
 import causalrules as cr
 import oracle
 from causalrules.exceptions import CausalRulesError
-from causalrules.search.core import Batch, PackedTable, Redrawn
-from causalrules.search.redrawn import can_share
+from causalrules.search.core import Batch, PackedTable
+from causalrules.search.redrawn import Redrawn, can_share
 from causalrules.trust import repeat
 from causalrules.trust.resample import permuted
 from coded import drawn_table
@@ -31,9 +31,9 @@ def shuffled(table: oracle.Coded, random: Random) -> oracle.Coded:
     return table._replace(target=target)
 
 
-def ratio(table: oracle.Coded, n_strata: int, betas: Sequence[float], max_length: int, min_rows: int) -> float:
+def ratio(table: oracle.Coded, n_strata: int, beta: float | Sequence[float], max_length: int, min_rows: int) -> float:
     """The largest effect over margin of any rule; −inf where none has an effect of 0 or more."""
-    options = {"estimator": "pooled", "beta": betas, "n_strata": n_strata, "max_length": max_length}
+    options = {"estimator": "pooled", "beta": beta, "n_strata": n_strata, "max_length": max_length}
     effects = {rule[1:]: rule.value for rule in oracle.coded_rules(table, **options, margin_scale=0.0)}  # type: ignore[arg-type]
     largest = -math.inf
     for rule in oracle.coded_rules(table, **options):  # type: ignore[arg-type]
@@ -78,13 +78,14 @@ def test_the_largest_ratio_of_each_table(seed: int) -> None:
             continue
         table = table._replace(weights=[1] * len(table.strata))
         n_seen, n_unknown = n_seen + 1, n_unknown + table.unknown
-        betas = sorted(random.choice([0.1, 0.5, 1.0, 2.0]) for _ in range(random.randint(1, 4)))
+        by_length = sorted(random.choice([0.1, 0.5, 1.0, 2.0]) for _ in range(random.randint(1, 4)))
+        beta: float | list[float] = 1.0 if random.random() < 0.3 else by_length
         max_length, min_rows = random.choice([1, 2, 3, 9]), random.choice([0, 0, 3])
         tables = [table, *(shuffled(table, random) for _ in range(random.choice([0, 1, 7, 9, 20])))]
-        expected = [ratio(each, n_strata, betas, max_length, min_rows) for each in tables]
+        expected = [ratio(each, n_strata, beta, max_length, min_rows) for each in tables]
         least = random.choice([0.0, 0.0, np.median(expected)])
         least = max(0.0, float(least)) if math.isfinite(least) else 0.0
-        found = walk(tables, n_strata, beta=betas, max_length=max_length, min_rows=min_rows, least=least).ratios()
+        found = walk(tables, n_strata, beta=beta, max_length=max_length, min_rows=min_rows, least=least).ratios()
         for got, wanted in zip(found, expected, strict=True):
             # A ratio of just `least` may fall on either side.
             if wanted > least + 1e-9 or got > least + 1e-9:

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import causalrules as cr
 from causalrules.data import dask as distributed_data
 from causalrules.exceptions import DataError
-from causalrules.search import core as _native
+from causalrules.search import remote
 from causalrules.search import sharded as cluster
 from strategies import SmallTable, questions, small_tables
 
@@ -234,7 +234,7 @@ def noise(n_rows: int = 2000, n_columns: int = 12) -> pd.DataFrame:
 
 
 def test_time_limits_and_interrupts_end_it(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_native.RemoteSearch, "patience", 0.2)
+    monkeypatch.setattr(remote.RemoteSearch, "patience", 0.2)
     frame = dd.from_pandas(noise(), npartitions=2)
     # Of the time limit, the cluster may need half to begin.
     stopped = cr.discover(frame, "y", time_limit=2, client=client, similarity=None)
@@ -264,7 +264,7 @@ def test_a_checkpoint_does_not_care_where_the_rows_are(client: Any, tmp_path: Pa
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
 def test_a_worker_that_is_killed_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_native.RemoteSearch, "patience", 0.2)
+    monkeypatch.setattr(remote.RemoteSearch, "patience", 0.2)
     local = noise(800, 4)
     killed: list[int] = []
     with (
@@ -323,7 +323,7 @@ def test_a_cluster_that_is_gone_is_an_error_and_the_search_is_kept(
 ) -> None:
     monkeypatch.setattr(cluster, "_WITHOUT_WORKERS", patience)
     monkeypatch.setattr(cluster, "_POLL", 0.1)
-    monkeypatch.setattr(_native.RemoteSearch, "patience", 0.2)
+    monkeypatch.setattr(remote.RemoteSearch, "patience", 0.2)
     local = noise(500, 6)
     path = tmp_path / "search.ckpt"
     with (

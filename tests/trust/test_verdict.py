@@ -304,13 +304,17 @@ def test_the_evidence_rests_on_one_thing(
     ("evidence", "word", "doubt"),
     [
         (GOOD, "supported", None),
-        (changed(honest={"low": -0.1}), "suggestive", "difference on held-out rows: 30.0 points (−10.0 to 40.0)"),
+        (changed(honest={"low": -0.1}), "suggestive", "30.0 points (−10.0 to 40.0), with 0 in the interval"),
         (changed(honest={"effect": -0.1, "low": -0.2, "high": 0.1}), "suggestive", "−10.0 points (−20.0 to 10.0)"),
         (changed(honest={"effect": -0.3, "low": -0.4, "high": -0.2}), "not supported", "−30.0 points"),
         (changed(honest={"effect": None, "low": None}), "suggestive", "no difference could be measured"),
-        (changed(honest={"overlap": 0.49}), "suggestive", "only 49 % of the held-out rows"),
+        (
+            changed(honest={"overlap": 0.49}),
+            "suggestive",
+            "49 % of the held-out rows have a comparison group, 50 % needed",
+        ),
         (changed(honest={"overlap": 0.5}), "supported", None),
-        (changed(stability={"nearly": 0.4}), "suggestive", "40 % of subsamples"),
+        (changed(stability={"nearly": 0.4}), "suggestive", "40 % of subsamples (at least 50 % needed)"),
     ],
 )
 def test_each_doubt_counts(evidence: ev.RuleEvidence, word: str, doubt: str | None) -> None:

@@ -19,6 +19,9 @@ export function amount(value: Maybe): string {
   return minus(value.toLocaleString("en-US", { maximumFractionDigits: digits }));
 }
 
+/** Keep a percentage on one line. */
+export const unbroken = (text: string): string => text.replaceAll(" %", "\u00a0%");
+
 export const count = (value: number): string => value.toLocaleString("en-US");
 
 export function level(value: Maybe, isMean: boolean): string {

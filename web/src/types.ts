@@ -74,6 +74,7 @@ export interface Answer {
   word: string;
   tone: Tone;
   why: string;
+  asks: string;
 }
 
 export interface Alert {
@@ -103,6 +104,8 @@ export interface RuleView {
   least: string;
   p: string;
   covered: string;
+  whose: string;
+  stands_out: boolean;
   reading: string[];
   alerts: Alert[];
   hidden: string | null;

@@ -14,35 +14,39 @@ _EVIDENCE = {"supported": "good", "suggestive": "caution", "not supported": "non
 _CLAIM = {"by design": "good", "identified": "good", "unchecked": "caution", "not identified": "bad"}
 # What a claim lets one say.
 _MEANING = {
-    "by design": "an effect, as its columns are assigned at random",
-    "identified": "an effect, if the causal graph is right",
-    "unchecked": "an association; acting on it assumes no hidden common cause",
-    "not identified": "an association, by the causal graph",
+    "by design": "causal: its columns are assigned at random, given the controls",
+    "identified": "causal if the causal graph is right",
+    "unchecked": "an association; causal only if there is no hidden common cause and no reverse effect "
+    "(no causal graph was given)",
+    "not identified": "not causal by the causal graph: an association",
 }
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: its word, its tone, and why."""
+    """An answer: its word, its tone, and why; and the question that it answers."""
 
     word: str
     tone: str
     why: str
+    asks: str
 
 
 def answers(rule: RuleResult) -> tuple[Answer, Answer]:
-    """Return the evidence, with its first doubt or reason, and the claim."""
+    """Return the evidence, with what was needed and what was got, and the claim."""
     verdict = rule.verdict
     why = (*verdict.doubts, *verdict.reasons)[0]
-    return (
-        Answer(verdict.evidence, _EVIDENCE[verdict.evidence], why),
-        claimed(verdict.claim),
+    if verdict.evidence == "suggestive":
+        passed, _, _ = verdict.reasons[0].partition(":")
+        why = f"{passed}, but {why}"
+    return Answer(verdict.evidence, _EVIDENCE[verdict.evidence], why, "Evidence: more than chance?"), claimed(
+        verdict.claim
     )
 
 
 def claimed(word: str) -> Answer:
     """Return a claim as an answer, with what it lets one say."""
-    return Answer(word, _CLAIM[word], _MEANING[word])
+    return Answer(word, _CLAIM[word], _MEANING[word], "Claim: is it causal?")
 
 
 def weakest(*given: Answer) -> str:

@@ -57,13 +57,13 @@ def card(rule: RuleResult) -> str:
             ("where it does not", rule.p_do_not_rule, _GREY),
         )
     )
-    evidence, claim = answers(rule)
+    judged = "".join(f"<p>{answer.asks} {_chip(answer)} {_text(answer.why)}</p>" for answer in answers(rule))
     reasons = "".join(f"<li>{_text(reason)}</li>" for reason in rule.verdict.reasons)
     return (
         f'<div style="max-width:44em"><p style="font-size:1.2em">{conditions}</p><table>{bars}</table>'
         f"<p>{with_interval(rule.effect, *rule.interval, rule.is_mean)}; {rule.n_covered:,} rows "
         f"({percent(rule.coverage)})</p>"
-        f"<p>evidence {_chip(evidence)} claim {_chip(claim)}</p><ul>{reasons}</ul></div>"
+        f"{judged}<ul>{reasons}</ul></div>"
     )
 
 
@@ -81,7 +81,8 @@ def _chip(answer: Answer) -> str:
 
 def _range(rules: RuleSet) -> tuple[float, float]:
     """Return the range of the axis that all rules share, which includes 0."""
-    ends = [end for rule in rules for end in (rule.conservative, *rule.interval) if math.isfinite(end)]
+    shown = [(*rule.interval, *([rule.conservative] if rule.stands_out else [])) for rule in rules]
+    ends = [end for each in shown for end in each if math.isfinite(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     return (low, high) if high > low else (low, low + 1.0)
 
@@ -100,9 +101,9 @@ def _forest(rule: RuleResult, low: float, high: float) -> str:
     if math.isfinite(rule.effect):
         marks += line(*rule.interval, 9, 9, _BLUE, 2)
         marks += f'<circle cx="{x(rule.effect)}" cy="9" r="4" fill="{_BLUE}"/>'
-    if math.isfinite(rule.conservative):
+    if rule.stands_out:
         marks += line(rule.conservative, rule.conservative, 2, 16, _ORANGE, 3)
-    said = f"{with_interval(rule.effect, *rule.interval, rule.is_mean)}; the bar is the conservative estimate"
+    said = f"{with_interval(rule.effect, *rule.interval, rule.is_mean)}; conservative: {wording.conservative(rule)}"
     return f'<svg width="{_WIDTH}" height="18" role="img" aria-label="{escape(said)}">{marks}</svg>'
 
 

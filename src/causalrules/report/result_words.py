@@ -7,6 +7,7 @@ between the rows where the rule holds and the others.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from causalrules.language.propositions import AND, describe
 from causalrules.text import adjusted_p, amount, counted, difference, listed, number, percent, plain, with_interval
 
 if TYPE_CHECKING:
+    from causalrules.language.propositions import Proposition
     from causalrules.question import Question
     from causalrules.result.rule import RuleResult, Variant
     from causalrules.result.rules import RuleSet
@@ -113,7 +115,7 @@ def verdict_lines(rules: RuleSet) -> list[str]:
 
 def _basis(rules: RuleSet) -> str:
     """Say what the words of the evidence rest on."""
-    rate = percent(rules[0].circumstances.level if rules[0].circumstances else rules.question.error_rate, 0)
+    rate = percent(_level(rules), 0)
     adjusted = "number of rules" if rules.stopped == "evaluated" else "search"
     words = {
         "permutations": f"p, adjusted for the {adjusted} (error rate {rate})",
@@ -130,6 +132,11 @@ def _basis(rules: RuleSet) -> str:
     return "evidence rests on " + "; ".join(
         f"{words[basis]} for {_rules(which)}" for basis, which in sorted(places.items())
     )
+
+
+def _level(rules: RuleSet) -> float:
+    """Return the error rate of the verdicts."""
+    return rules[0].circumstances.level if rules[0].circumstances else rules.question.error_rate
 
 
 def _claims(rules: RuleSet) -> str:
@@ -236,12 +243,19 @@ def proof(rules: RuleSet) -> str:
     effort = f"{counted(rules.nodes, 'node')} in {rules.seconds:.2f} s"
     if rules.stopped == "evaluated":
         return f"{counted(len(rules), 'rule')} measured as given, not searched for"
+    if rules.optimal and nothing_found(rules):
+        return f"search complete, nothing found: {effort}"
     if rules.optimal:
         return f"proven optimal, {effort}{_why_short(rules)}"
     why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
     if math.isinf(rules.upper_bound):
         return f"{why}: nothing is proven yet, {effort}"
     return f"{why}: no rule can exceed {number(rules.upper_bound)} (gap {number(rules.gap)}), {effort}"
+
+
+def nothing_found(rules: RuleSet) -> bool:
+    """Return whether there is no rule that stands out from chance, nor one that could not be judged."""
+    return all(rule.verdict.evidence == "not supported" for rule in rules)
 
 
 def _why_short(rules: RuleSet) -> str:
@@ -279,7 +293,7 @@ def warning(rules: RuleSet) -> str | None:
     if not rules:
         return "No rule satisfies the options; lower min_coverage or add actionable columns."
     best = rules[0]
-    found = any(rule.verdict.evidence in ("supported", "suggestive") for rule in rules)
+    found = any(rule.verdict.found for rule in rules)
     if found and best.value <= 0 and best.estimator in ("pooled", "reliable"):
         return (
             f"No conservative {rules.noun} is beyond 0, but permutations, which are sharper than its margin, tell "
@@ -288,13 +302,20 @@ def warning(rules: RuleSet) -> str | None:
     if found:
         return None
     p_values = [rule.p_value for rule in rules if rule.p_value is not None]
-    if p_values and best.value > 0:
-        return f"No rule stands out from chance: p, adjusted for the search, is at least {min(p_values):.3g}."
+    named = rules.stopped == "evaluated"
+    if p_values and (named or rules.stopped == "optimal"):
+        if (passed := _passed(rules)) is not None:
+            return f"{nothing(rules)}: {passed.verdict.doubts[0]}."
+        nearest = "" if best.value > 0 or named else " The list has what came nearest."
+        return (
+            f"{nothing(rules)}: p, adjusted for the {'number of rules' if named else 'search'}, is "
+            f"{'at least ' * (len(rules) > 1)}{min(p_values):.3g} (at most {_level(rules):g} needed).{nearest}"
+        )
     if best.value > 0:
         return None
     if best.by_length and rules.stopped in _STOPPED and not rules.optimal:
         return "No rule found so far stands out from chance: the search was not finished, and a better one may exist."
-    if best.by_length and rules.stopped == "evaluated":
+    if best.by_length and named:
         many = "The rule does" if len(rules) == 1 else "The first rule does"
         return f"{many} not stand out by the conservative {rules.noun} (0 is within its margin)."
     if best.by_length:
@@ -309,6 +330,21 @@ def warning(rules: RuleSet) -> str | None:
             f"zero or {other}."
         )
     return f"No rule has a positive value: the best is {number(best.value)} ({best.estimator})."
+
+
+def nothing(rules: RuleSet) -> str:
+    """Say that nothing was found."""
+    alone = rules.stopped == "evaluated" and len(rules) == 1
+    if _passed(rules) is not None:
+        return "The rule is not supported" if alone else "No rule is supported"
+    if alone:
+        return "The rule does not stand out from chance"
+    return "No rule stands out from chance" if rules.optimal else "No rule found so far stands out from chance"
+
+
+def _passed(rules: RuleSet) -> RuleResult | None:
+    """Return the first rule whose p-value is small enough, though something else speaks against it."""
+    return next((rule for rule in rules if rule.p_value is not None and rule.p_value <= _level(rules)), None)
 
 
 def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
@@ -341,7 +377,7 @@ def _headline(rule: RuleResult, rules: RuleSet) -> str:
         )
     sentence = f"{estimate}; {_conservative(rule, rules)}."
     against = _against(rule)
-    return f"{rule.verdict.evidence.capitalize()} ({against}). {sentence}" if against else sentence
+    return f"{rule.verdict.evidence.capitalize()}: {against}. {sentence}" if against else sentence
 
 
 def _against(rule: RuleResult) -> str:
@@ -362,14 +398,26 @@ def _conservative(rule: RuleResult, rules: RuleSet) -> str:
         promise = True
         rate = percent(rules.question.error_rate, 0)
         how = f"{how}: any rule without an effect gets beyond 0 in at most {rate} of tables"
-    said = f"conservative estimate {difference(rule.conservative, rule.is_mean)} ({how})"
+    said = f"conservative estimate {conservative(rule)}" if rule.stands_out else "no conservative estimate beyond 0"
+    said = f"{said} ({how})"
     if _against(rule):
         return said
     if rule.value <= 0 and rule.verdict.basis != "permutations":
         return f"{said}, so it may be due to chance"
     if rule.p_value is not None:
-        return f"{said}; {adjusted_p(rule.p_value)}"
+        return f"{said}; {adjusted_p(rule.p_value, rule.p_is_least)}"
     return said if promise else f"{said}, not adjusted for the search"
+
+
+def conservative(rule: RuleResult) -> str:
+    """Return what is left of the effect after its margin for chance; "none" where the margin is larger.
+
+    A number on the other side of 0 would look like the opposite effect. Of an effect in the direction that was not
+    asked for, nothing is left to say: "–".
+    """
+    if rule.stands_out:
+        return difference(rule.conservative, rule.is_mean)
+    return "–" if (rule.effect > 0 if rule.decrease else rule.effect < 0) else "none"
 
 
 def calibrated(calibration: Calibration) -> str:
@@ -390,7 +438,7 @@ def conditions(rule: RuleResult) -> list[tuple[str, str, str]]:
     """Return each condition as a column, a verb and a value, an interval as one."""
     by_column: dict[str, dict[str, str]] = {}
     for condition in rule.conditions:
-        by_column.setdefault(condition.column, {})[condition.operator] = condition.written
+        by_column.setdefault(condition.column, {})[condition.operator] = _in_words(condition)
     said = []
     for column, found in sorted(by_column.items()):
         low, high = found.pop(">=", None), found.pop("<=", None)
@@ -402,18 +450,31 @@ def conditions(rule: RuleResult) -> list[tuple[str, str, str]]:
     return said
 
 
+def _in_words(condition: Proposition) -> str:
+    """Return the value of a condition for a sentence: with a real minus sign, and booleans in lower case."""
+    if isinstance(condition.value, bool):
+        return condition.written.lower()
+    return condition.written if isinstance(condition.value, str) else re.sub("^-", "−", condition.written)
+
+
 def headline(rule: RuleResult, rules: RuleSet) -> tuple[str, str]:
     """Return what stands before and after the rule in the sentence of the first screen."""
     level = amount if rule.is_mean else percent
-    compared = f"{level(rule.p_do_rule)} instead of {level(rule.p_do_not_rule)}"
-    outcome = rules.question.outcome
-    if rule.verdict.evidence == "cannot tell":
-        before = "Cannot tell: where"
-    elif rule.verdict.claim in ("by design", "identified") and rules.claim != "association":
-        before = "Bringing about that"
-    else:
-        before = "Where"
-    return before, f"{outcome}: {compared}"
+    holds, fails, outcome = level(rule.p_do_rule), level(rule.p_do_not_rule), rules.question.outcome
+    told = rule.verdict.evidence != "cannot tell"
+    if told and rule.verdict.claim in ("by design", "identified") and rules.claim != "association":
+        sure = rule.verdict.evidence == "supported"
+        verb = ("raises" if sure else "may raise") if rule.effect > 0 else "lowers" if sure else "may lower"
+        return "Ensuring that", f"{verb} {f'the {outcome}' if rule.is_mean else outcome} from {fails} to {holds}"
+    before = "Where" if told else "Cannot tell: where"
+    return before, f"{outcome}{':' if rule.is_mean else ' in'} {holds} instead of {fails}"
+
+
+def in_a_sentence(rule: RuleResult, rules: RuleSet) -> str:
+    """Say the headline and the rule in one sentence."""
+    before, after = headline(rule, rules)
+    said = " and ".join(" ".join(each) for each in conditions(rule))
+    return f"{before} {said}{'' if before.startswith('Ensuring') else ','} {after}."
 
 
 def stratum_name(labels: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Controls listed; the others differ less.
 _MOST_CONTROLS = 30
+_NOTHING_TO_EXPLAIN = "Not supported: there is no finding for a hidden confounder to explain away."
 _CONDITION_HEADINGS = ("condition", "reappears", "cut points")
 
 
@@ -43,10 +44,10 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     found = [Section("Why: strong causal evidence" if verdict.strong else "Why", tuple(reasons), about="verdict")]
     if evidence is None:
         return tuple(found)
-    if evidence.conditions is not None and rule.length > 1:
+    if evidence.conditions is not None and rule.length > 1 and verdict.evidence != "not supported":
         found.append(_conditions(rule, rules.noun))
     if evidence.sensitivity is not None:
-        found.append(_confounding(evidence.sensitivity, rules.noun, rule.is_mean))
+        found.append(_confounding(rule, evidence.sensitivity, rules.noun))
     if evidence.doubly_robust is not None or evidence.balance:
         found.append(_adjusted(evidence, rules, rule.is_mean))
     if evidence.overlap is not None and evidence.overlap.n_strata:
@@ -101,7 +102,11 @@ def _ratio(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _confounding(found: Sensitivity, noun: str, is_mean: bool) -> Section:
+def _confounding(rule: RuleResult, found: Sensitivity, noun: str) -> Section:
+    title = "Unmeasured confounding"
+    if trust_words.robustness(rule) is None:
+        supported = rule.verdict.evidence != "not supported"
+        return Section(title, (found.sentence if supported else _NOTHING_TO_EXPLAIN,))
     rows = tuple(
         (
             control.control,
@@ -109,13 +114,13 @@ def _confounding(found: Sensitivity, noun: str, is_mean: bool) -> Section:
             _ratio(control.with_rule),
             _ratio(control.with_outcome),
             _ratio(control.strength),
-            difference(control.effect_without, is_mean),
+            difference(control.effect_without, rule.is_mean),
         )
         for control in found.controls
     )
     ratios = ("Γ", "risk ratio with the rule", "with the outcome", "strength")
     headings = ("control", *ratios, f"{noun} without it")
-    return Section("Unmeasured confounding", (found.sentence,), headings if rows else (), rows, "confounding")
+    return Section(title, (found.sentence,), headings if rows else (), rows, "confounding")
 
 
 def _adjusted(evidence: RuleEvidence, rules: RuleSet, is_mean: bool) -> Section:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import describe
 from causalrules.report import result_words as wording
-from causalrules.text import amount, number, percent
+from causalrules.text import amount, number, p_number, percent
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -68,7 +68,7 @@ def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     reliable, effect, unadjusted = map(figure, (rule.conservative, rule.effect, rule.marginal_effect))
     coverage, rows = percent(rule.coverage), f"{rule.n_covered:,}"
     value = [figure(rule.value)] if wording.ranking(rules) else []
-    tested = ["–" if rule.p_value is None else f"{rule.p_value:.3g}"] if _tested(rules) else []
+    tested = [p_number(rule.p_value, rule.p_is_least)] if _tested(rules) else []
     first = (str(place), describe(rule.conditions), *value)
     return (*first, reliable, effect, between, unadjusted, coverage, rows, rule.verdict.evidence, *tested)
 

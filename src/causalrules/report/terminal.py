@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from causalrules.language.propositions import describe
 from causalrules.report import result_words as wording
 from causalrules.report.rule_text import columns, remaining, shared, wrap, wrap_rule
-from causalrules.text import amount, counted, percent, printable
+from causalrules.text import amount, counted, p_number, percent, printable
 from causalrules.text import number as formatted
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _NARROWEST_RULE = 16
 _SPARE = ("coverage", "conservative", "value", "evidence")
 _MOST_SENTENCE_LINES = 20
 _MOST_FAMILY_LINES = 4
+_MOST_WHY_LINES = 4
 _COLOURS = {"supported": "32", "suggestive": "33", "not supported": "2", "cannot tell": "2"}
 
 
@@ -82,8 +83,8 @@ def cells(rule: RuleResult, rules: RuleSet) -> list[str]:
     effect = (
         shown(rule.effect) if rule.effect != rule.effect else f"{shown(rule.effect)} ({shown(low)} to {shown(high)})"
     )
-    p = "–" if rule.p_value is None else f"{rule.p_value:.3g}"
-    known = {"value": shown(rule.value), "p": p, "conservative": shown(rule.conservative)}
+    conservative = wording.conservative(rule).removesuffix(" points")
+    known = {"value": shown(rule.value), "p": p_number(rule.p_value, rule.p_is_least), "conservative": conservative}
     known |= {"coverage": percent(rule.coverage), "evidence": rule.verdict.evidence}
     return [known.get(name, effect) for name in headings(rules)]
 
@@ -154,7 +155,7 @@ def _trust(rules: RuleSet, width: int, explain: bool) -> list[str]:
     """Return the evidence as a table, and below each rule that is not supported why it is not."""
     from causalrules.report import trust_words
 
-    how = _wrapped(trust_words.obtained(rules) if explain else trust_words.cut_short(rules), width)
+    how = _wrapped(trust_words.obtained(rules) if explain else trust_words.needed(rules), width)
     table = trust_words.table(rules)
     if not table:
         return how
@@ -164,7 +165,7 @@ def _trust(rules: RuleSet, width: int, explain: bool) -> list[str]:
         lines.append("  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True)))
         margin = " " * (widths[0] + 2)
         for why in trust_words.why_not(rules[place - 1], rules) if place else []:
-            lines += [margin + line for line in wrap(printable(why), width - len(margin), 2)]
+            lines += [margin + line for line in wrap(printable(why), width - len(margin), _MOST_WHY_LINES)]
     return [*lines, *how]
 
 

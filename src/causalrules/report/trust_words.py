@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING
 
 from causalrules.report.result_words import MARK, calibrated, is_mean
 from causalrules.text import counted, difference, percent, with_interval
+from causalrules.trust.verdict import whose
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
-    from causalrules.trust.evidence import Calibration, ConditionStability, HonestEffect, HonestRun, Simultaneous
+    from causalrules.trust.evidence import (
+        Calibration,
+        ConditionStability,
+        HonestEffect,
+        HonestRun,
+        Sensitivity,
+        Simultaneous,
+    )
 
 _LIMIT = "the time limit ended"
 
@@ -68,8 +76,7 @@ def why_not(rule: RuleResult, rules: RuleSet) -> list[str]:
     """Say what speaks against a rule or is not known, and which conditions do not earn their place."""
     said = [f"why not: {'; '.join(rule.verdict.doubts)}"] if rule.verdict.doubts else []
     known = None if rule.evidence is None else rule.evidence.conditions
-    found = rule.verdict.evidence in ("supported", "suggestive")
-    if known is None or not found or not rule.superfluous or rule.length == 1:
+    if known is None or not rule.verdict.found or not rule.superfluous or rule.length == 1:
         return said
     named = ", ".join(f"{each.text} (p {each.p_value:.2g})" for each in rule.superfluous)
     left = f"{difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"
@@ -81,16 +88,28 @@ def cells(rule: RuleResult) -> tuple[str, ...]:
     from causalrules.trust.evidence import RuleEvidence
 
     evidence = rule.evidence or RuleEvidence()
-    honest, sensitivity, together = evidence.honest, evidence.sensitivity, evidence.simultaneous
+    honest, robust, together = evidence.honest, robustness(rule), evidence.simultaneous
     return (
         "" if together is None else difference(together.bound, rule.is_mean).removesuffix(" points"),
         "" if honest is None else _honest(honest, rule.is_mean),
         "" if honest is None or honest.splits < 2 else f"{honest.found} of {honest.splits}",
-        "" if sensitivity is None else _factor(sensitivity.gamma_limit),
-        "" if sensitivity is None else _factor(sensitivity.e_value_limit),
+        "" if robust is None else _factor(robust.gamma_limit),
+        "" if robust is None else _factor(robust.e_value_limit),
         "" if evidence.overlap is None else percent(1 - evidence.overlap.share, 0),
         "" if evidence.stability is None else percent(evidence.stability.nearly, 0),
     )
+
+
+def robustness(rule: RuleResult) -> Sensitivity | None:
+    """Return how strong a hidden confounder must be; None if that is not known, or there is nothing to explain away."""
+    known = None if rule.evidence is None else rule.evidence.sensitivity
+    return None if known is None or rule.verdict.evidence == "not supported" or known.includes_zero else known
+
+
+def held_out(rule: RuleResult) -> str:
+    """Say whose the effect on held-out rows is, where not all blocks measured this same rule."""
+    known = None if rule.evidence is None else rule.evidence.honest
+    return f"held-out rows: {said}" if known is not None and (said := whose(known).lstrip(", ")) else ""
 
 
 def _factor(value: float | None) -> str:
@@ -104,9 +123,13 @@ def condition_cells(condition: ConditionStability) -> tuple[str, str, str]:
     return condition.condition, percent(condition.share, 0), cut_points
 
 
-def cut_short(rules: RuleSet) -> list[str]:
-    """Say what a time limit kept from being computed."""
-    return [sentence for sentence in obtained(rules) if _LIMIT in sentence]
+def needed(rules: RuleSet) -> list[str]:
+    """Say what the table cannot be read without: whose the held-out effects are, and what a time limit cut short."""
+    short = [sentence for sentence in obtained(rules) if _LIMIT in sentence]
+    known = [rule.evidence.honest for rule in rules if rule.evidence and rule.evidence.honest]
+    if any(each.found < each.splits for each in known):
+        return ["same rule: in how many held-out blocks; the other blocks measure the rule found in its place", *short]
+    return short
 
 
 def obtained(rules: RuleSet) -> list[str]:
@@ -132,7 +155,7 @@ def obtained(rules: RuleSet) -> list[str]:
         sentences.append(_calibration(evidence.calibration, rules.noun, is_mean(rules)))
     if evidence.honest is not None:
         sentences.append(_source(evidence.honest))
-    if any(rule.verdict.robustness is not None for rule in rules):
+    if any(robustness(rule) for rule in rules):
         sentences.append(
             "Γ, E-value: how strong a hidden confounder must be, beyond the controls, for the interval to reach 0 (as "
             "a factor of the odds of the rule; as risk ratios with rule and outcome)"

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import OptionError
 from causalrules.graph.assumptions import assumptions
-from causalrules.report import alerts, layout, reproduce, sections
+from causalrules.report import alerts, layout, reproduce, sections, trust_words
 from causalrules.report import result_words as wording
 from causalrules.report.alerts import Alert
 from causalrules.report.answers import Answer, answers, weakest
 from causalrules.report.sections import Section
 from causalrules.result import similarity as grouping
-from causalrules.text import adjusted_p, amount, counted, difference, percent, printable, sentence, with_interval
+from causalrules.text import amount, counted, difference, p_number, percent, printable, sentence, with_interval
 
 if TYPE_CHECKING:
     from causalrules.question import Question
@@ -52,9 +52,11 @@ class RuleView:
         The effect with its interval, formatted.
     least
         What is left of the effect after allowing for the search: the bound for all rules at once, or the conservative
-        effect.
+        effect; empty if that is nothing.
     p
-        The adjusted p-value, formatted; empty if there is none.
+        The adjusted p-value, formatted.
+    whose
+        What the effect on held-out rows is of, where not all blocks measured this same rule.
     strata
         The names of the strata that the JSON lists; `strata_left` says what is not listed.
     code
@@ -76,6 +78,8 @@ class RuleView:
     least: str
     p: str
     covered: str
+    whose: str
+    stands_out: bool
     reading: tuple[str, ...]
     alerts: tuple[Alert, ...]
     hidden: str | None
@@ -101,7 +105,7 @@ class View:
     p, list
         What p-values are adjusted for; the title of the list of rules.
     headline
-        What the first screen says: a sentence in three parts, of which the second is the rule.
+        What the first screen says before and after the rule.
     """
 
     title: str
@@ -141,11 +145,12 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
     less = hidden(rules)
     shown = tuple(_rule(rule, rules, place) for rule, place in zip(rules, less, strict=True))
     lead, named = lead_of(rules), rules.stopped == "evaluated"
+    alone = named and len(rules) == 1
     return View(
         title=short(f"{rules.question.outcome} – rules", 90),
         outcome=short(rules.question.outcome, 300),
         source=short(rules.source or "", 200),
-        table=_table(rules),
+        table=_table(rules) if lead is not None else f"{short(rules.question.outcome, 100)} in {_table(rules)}",
         noun=rules.noun,
         estimate=f"adjusted {rules.noun}" if rules.question.adjusts else rules.noun,
         p=f"p: adjusted for the {'number of rules' if named else 'search'}",
@@ -156,7 +161,7 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
         tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
         lead=lead,
         headline=_headline(rules, lead),
-        alerts=() if lead is None else shown[lead].alerts,
+        alerts=shown[0].alerts if alone else () if lead is None else shown[lead].alerts,
         meaning=short(sentence(wording.meaning(rules)), 1500) + ("" if named else " Intervals ignore the search."),
         proof=short(sentence(wording.proof(rules)), 1500),
         warning=_warning(rules, lead),
@@ -245,10 +250,12 @@ def _rule(rule: RuleResult, rules: RuleSet, less: Less) -> RuleView:
         holds=level(rule.p_do_rule),
         fails=level(rule.p_do_not_rule),
         estimate=with_interval(rule.effect, *rule.interval, rule.is_mean),
-        conservative=difference(rule.conservative, rule.is_mean),
+        conservative=wording.conservative(rule),
         least=_least(rule, rules.noun),
-        p="" if rule.p_value is None else adjusted_p(rule.p_value),
+        p=p_number(rule.p_value, rule.p_is_least),
         covered=f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}",
+        whose=sentence(trust_words.held_out(rule)),
+        stands_out=rule.stands_out,
         reading=tuple(short(each, 1500) for each in wording.reading(rule, rules)),
         alerts=tuple(Alert(each.title, short(each.text, 600)) for each in alerts.of_rule(rule, rules)),
         hidden=less.why,
@@ -275,7 +282,7 @@ def _least(rule: RuleResult, noun: str) -> str:
     """Say what is left of the effect after allowing for the search."""
     bound = None if rule.evidence is None else rule.evidence.simultaneous
     if bound is None or bound.bound is None:
-        return f"conservative {noun}: {difference(rule.conservative, rule.is_mean)}"
+        return f"conservative {noun}: {wording.conservative(rule)}" if rule.stands_out else ""
     least = "at most" if rule.decrease else "at least"
     return f"allowing for the search, {least} {difference(bound.bound, rule.is_mean)} ({percent(bound.confidence, 0)})"
 
@@ -315,11 +322,7 @@ def _table(rules: RuleSet) -> str:
 def _headline(rules: RuleSet, lead: int | None) -> tuple[str, str]:
     """Return what stands before and after the rule on the first screen; only the second if no rule stands out."""
     if lead is None:
-        if not rules:
-            return "", "No rule was found"
-        named = rules.stopped == "evaluated" and len(rules) == 1
-        all_of_them = "No rule stands" if rules.optimal else "No rule found so far stands"
-        return "", f"{'The rule does not stand' if named else all_of_them} out from chance"
+        return "", wording.nothing(rules) if rules else "No rule was found"
     return wording.headline(rules[lead], rules)
 
 
@@ -329,10 +332,10 @@ def _warning(rules: RuleSet, lead: int | None) -> str:
         (rule,) = rules
         estimate = with_interval(rule.effect, *rule.interval, rule.is_mean)
         covered = f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}"
-        return f"{short(rule.text, 300)}: {rules.noun} {estimate}, {wording.adjustment_of(rules.question)}; {covered}."
+        adjusted, why = wording.adjustment_of(rules.question), sentence(answers(rule)[0].why)
+        return f"{short(rule.text, 300)}: {rules.noun} {estimate}, {adjusted}; {covered}. {why}"
     said = short(wording.warning(rules) or "", 600)
-    said = said.removeprefix(_headline(rules, lead)[1]).lstrip(": ")
-    return said[:1].upper() + said[1:]
+    return sentence(said.removeprefix(_headline(rules, lead)[1]).lstrip(": "))
 
 
 def _graph(rules: RuleSet) -> dict[str, Any] | None:

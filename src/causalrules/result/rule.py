@@ -300,6 +300,12 @@ class RuleResult:
         return self.conditions if known is None else tuple(self.conditions[place] for place in known.kept)
 
     @property
+    def p_is_least(self) -> bool:
+        """Whether `p_value` is the least that its permutations allow: no shuffled table was as good."""
+        known = None if self.evidence is None else self.evidence.significance
+        return known is not None and known.exceedances == 0
+
+    @property
     def length(self) -> int:
         """Number of conditions; an interval counts as two."""
         return len(self.conditions)
@@ -412,6 +418,11 @@ class RuleResult:
     def conservative(self) -> float:
         """The conservative effect as it is shown: a difference of probabilities is never beyond −1 and 1."""
         return self.reliable_effect if self.is_mean else float(np.clip(self.reliable_effect, -1.0, 1.0))
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the conservative effect is beyond 0, in the direction that was asked for."""
+        return self.reliable_effect < 0 if self.decrease else self.reliable_effect > 0
 
     @cached_property
     def effect(self) -> float:

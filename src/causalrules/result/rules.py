@@ -242,20 +242,17 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import permutation
         from causalrules.trust.parts import each_part
 
-        def measure(rules: RuleSet, limit: float | None, _: float) -> RuleSet:
-            return permutation.significance(
-                rules,
-                permutations,
-                seed,
-                method=method,
-                level=level,
-                stop_early=stop_early,
-                n_jobs=n_jobs,
-                time_limit=limit,
-                progress=progress,
-            )
-
-        return each_part(self, measure, time_limit, adjust=True)
+        measure = partial(
+            permutation.significance,
+            permutations=permutations,
+            seed=seed,
+            method=method,
+            level=level,
+            stop_early=stop_early,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        return each_part(self, lambda rules, limit, _: measure(rules, time_limit=limit), time_limit, adjust=True)
 
     def simultaneous(
         self,
@@ -303,19 +300,15 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import simultaneous
         from causalrules.trust.parts import each_part
 
-        def measure(rules: RuleSet, limit: float | None, share: float) -> RuleSet:
-            return simultaneous.simultaneous(
-                rules,
-                permutations,
-                seed,
-                confidence=confidence,
-                share=share,
-                n_jobs=n_jobs,
-                time_limit=limit,
-                progress=progress,
-            )
-
-        return each_part(self, measure, time_limit)
+        measure = partial(
+            simultaneous.simultaneous,
+            permutations=permutations,
+            seed=seed,
+            confidence=confidence,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        return each_part(self, lambda rules, limit, share: measure(rules, time_limit=limit, share=share), time_limit)
 
     def cross_fit(
         self,
@@ -355,12 +348,10 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import holdout
         from causalrules.trust.parts import each_part
 
-        def measure(rules: RuleSet, limit: float | None, _: float) -> RuleSet:
-            return holdout.cross_fit(
-                rules, splits, seed, confidence=confidence, n_jobs=n_jobs, time_limit=limit, progress=progress
-            )
-
-        return each_part(self, measure, time_limit)
+        measure = partial(
+            holdout.cross_fit, splits=splits, seed=seed, confidence=confidence, n_jobs=n_jobs, progress=progress
+        )
+        return each_part(self, lambda rules, limit, _: measure(rules, time_limit=limit), time_limit)
 
     def stability(
         self,
@@ -400,19 +391,16 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import stability
         from causalrules.trust.parts import each_part
 
-        def measure(rules: RuleSet, limit: float | None, _: float) -> RuleSet:
-            return stability.stability(
-                rules,
-                replicates,
-                seed,
-                method=method,
-                share=share,
-                n_jobs=n_jobs,
-                time_limit=limit,
-                progress=progress,
-            )
-
-        return each_part(self, measure, time_limit)
+        measure = partial(
+            stability.stability,
+            replicates=replicates,
+            seed=seed,
+            method=method,
+            share=share,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        return each_part(self, lambda rules, limit, _: measure(rules, time_limit=limit), time_limit)
 
     def sensitivity(self, *, confidence: float = 0.95) -> RuleSet:
         """Compute E-values: how strong an unmeasured confounder must be to explain an effect away.
@@ -565,21 +553,19 @@ class RuleSet(Sequence[RuleResult]):
         from causalrules.trust import everything
         from causalrules.trust.parts import each_part
 
-        def measure(rules: RuleSet, limit: float | None, share: float) -> RuleSet:
-            return everything.trust(
-                rules,
-                permutations,
-                replicates,
-                splits,
-                seed,
-                level=level,
-                among=share,
-                n_jobs=n_jobs,
-                time_limit=limit,
-                progress=progress,
-            )
-
-        return each_part(self, measure, time_limit, adjust=True)
+        measure = partial(
+            everything.trust,
+            permutations=permutations,
+            replicates=replicates,
+            splits=splits,
+            seed=seed,
+            level=level,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        return each_part(
+            self, lambda rules, limit, share: measure(rules, time_limit=limit, among=share), time_limit, adjust=True
+        )
 
     def groups(self, similarity: float = 0.5, data: Any = None) -> tuple[Group, ...]:
         """Group near-duplicates under the strongest of them.

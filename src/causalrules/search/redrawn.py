@@ -8,24 +8,67 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from causalrules._core import ffi, lib
 from causalrules.question import Question
-from causalrules.search.core import Batch, PackedTable, Redrawn
+from causalrules.search.border import estimation_of, failure, pointer
+from causalrules.search.core import Batch, PackedTable
 from causalrules.search.problem import Problem
 from causalrules.search.run import min_rows
 
-MOST = Redrawn.MOST
+
+class Redrawn:
+    """The largest effect over margin in each of many tables that differ only in an outcome that happens or not.
+
+    The outcomes are the last `n_outcomes` propositions of `table`, whose rows are all of level 0; they happen equally
+    often in each stratum. Ratios below `least` do not matter.
+    """
+
+    MOST = 64
+    """How many tables there can be."""
+
+    def __init__(
+        self,
+        table: PackedTable,
+        n_outcomes: int,
+        *,
+        beta: float | ArrayLike,
+        max_length: int,
+        min_rows: int,
+        least: float,
+    ) -> None:
+        estimation, kept = estimation_of("pooled", beta, 1.0, table.levels)
+        found = lib.cr_redrawn_new(table._handle, n_outcomes, estimation, max_length, min_rows, least)
+        del kept
+        if not found:
+            raise failure()
+        self._handle, self._n_outcomes = ffi.gc(found, lib.cr_redrawn_free), n_outcomes
+
+    def step(self, seconds: float) -> bool:
+        """Go on for about this long; return whether all is done."""
+        done = lib.cr_redrawn_step(self._handle, seconds)
+        if done < 0:
+            raise failure()
+        return bool(done)
+
+    def ratios(self) -> NDArray[np.float64]:
+        """Return the largest ratio in each table; −inf where none reaches `least`."""
+        ratios = np.zeros(self._n_outcomes)
+        if lib.cr_redrawn_ratios(self._handle, pointer("double *", ratios), len(ratios)):
+            raise failure()
+        return ratios
 
 
 def can_share(problems: Sequence[Problem], question: Question) -> bool:
     """Return whether one walk can serve these tables.
 
-    They have the same rows, an outcome that happens or not, and a margin by length. Without a limit on the length a
+    They have the same rows and an outcome that happens or not, and rules are pooled. Without a limit on the length a
     search of its own finds rules that many conditions describe sooner.
     """
     first = problems[0].rows.local
     return (
-        isinstance(question.beta, tuple)
+        question.estimator == "pooled"
         and question.max_length is not None
         and len(first.comparison.values) == 2
         and first.weights is None
@@ -36,7 +79,10 @@ def can_share(problems: Sequence[Problem], question: Question) -> bool:
 
 
 def begin(problems: Sequence[Problem], question: Question, least: float) -> Redrawn:
-    """Begin the walk for these tables, at most `MOST`; ratios below `least` do not matter."""
+    """Begin the walk for these tables, at most `Redrawn.MOST`; ratios below `least` do not matter.
+
+    The margin is the question's; with β = 1 it is the standard error, and the ratio the smallest β that is enough.
+    """
     rows = problems[0].rows.local
     language, comparison, n_outcomes = rows.language, rows.comparison, len(problems)
     outcomes = [comparison.codes(each.outcome).astype(np.int32) for each in problems]
@@ -52,10 +98,11 @@ def begin(problems: Sequence[Problem], question: Question, least: float) -> Redr
         missing=comparison.missing,
     )
     assert question.max_length is not None
+    assert question.beta is not None, "β is known once a search begins"
     return Redrawn(
         table,
         n_outcomes,
-        beta=np.asarray(question.beta),
+        beta=question.beta,
         max_length=question.max_length,
         min_rows=min_rows(question.min_coverage, rows.n_rows),
         least=max(least, 0.0),

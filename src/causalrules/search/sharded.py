@@ -31,7 +31,8 @@ from causalrules.language.language import Language
 from causalrules.language.outcome import Outcome
 from causalrules.language.strata import Strata
 from causalrules.search import merging
-from causalrules.search.core import Batch, Part, RemoteTable, put_together
+from causalrules.search.core import Batch
+from causalrules.search.remote import Part, RemoteTable, put_together
 from causalrules.search.rows import Comparison, RemoteRows, packed, runs
 
 # Threads of the search, each waiting for an answer: as many queries are sent together.

@@ -52,12 +52,14 @@ def claim_of(workspace: Workspace, verdict: Admissibility | None) -> Answer:
     if verdict is None:
         return _unchecked(workspace)
     if verdict.status == "unknown" and verdict.identified is not True:
-        return replace(claimed("unchecked"), why="the graph leaves open whether a rule is an effect")
+        return replace(claimed("unchecked"), why="the causal graph leaves open whether it is causal")
     return claimed("identified" if verdict or verdict.identified else "not identified")
 
 
 def _unchecked(workspace: Workspace) -> Answer:
-    return replace(claimed("unchecked"), why=f"an association; {_answered(workspace)}")
+    answer = claimed("unchecked")
+    answered = _answered(workspace)
+    return replace(answer, why=f"an association; {answered}") if answered else answer
 
 
 def questions(workspace: Workspace) -> list[dict[str, str]]:
@@ -85,14 +87,14 @@ def questions(workspace: Workspace) -> list[dict[str, str]]:
 
 
 def _answered(workspace: Workspace) -> str:
-    """Say what the answers to the five questions allow; they are assumptions, not a check."""
+    """Say what the answers to the questions allow, which are assumptions, not a check; empty if some are missing."""
     asked = questions(workspace)
     denied = [each["letter"] for each in asked if each["answer"] == "no"]
     if denied:
-        return f"not an effect, by your answer to ({denied[0]})"
+        return f"not causal, by your answer to ({denied[0]})"
     if asked and all(each["answer"] == "yes" for each in asked):
-        return "an effect if your answers are right, which nothing has checked"
-    return "acting on it assumes no hidden common cause"
+        return "causal if your answers are right, which nothing has checked"
+    return ""
 
 
 def of_rules(rules: RuleSet, lead: int | None) -> list[str]:
@@ -100,11 +102,9 @@ def of_rules(rules: RuleSet, lead: int | None) -> list[str]:
     if lead is None:
         said, _, more = (wording.warning(rules) or "No rule stands out from chance.").partition(": ")
         return [sentence(said), *([sentence(more)] if more else [])]
-    before, after = wording.headline(rules[lead], rules)
-    conditions = " and ".join(" ".join(each) for each in wording.conditions(rules[lead]))
     unfinished = not rules.optimal and rules.stopped != "evaluated"
     return [
-        f"{before} {conditions}, {after}.",
+        wording.in_a_sentence(rules[lead], rules),
         *(["The search was not finished: a better rule may exist."] * unfinished),
     ]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -137,8 +138,21 @@ def _smallest(
     n_kept = n_largest(confidence, permutations)
     largest = [0.0] * n_kept  # a heap: its first is the smallest β that can still be the answer
 
-    def work(searcher: repeat.Searcher, place: int) -> float | None:
-        table = shuffle(repeat.generator(seed, "calibration", place))
+    # With β = 1 the ratio of effect and margin is the β at which a rule's value is 0.
+    unit = replace(one, beta=1.0)
+
+    def shuffled(place: int) -> Problem:
+        return shuffle(repeat.generator(seed, "calibration", place))
+
+    def work(searcher: repeat.Searcher, places: range) -> Sequence[float | None]:
+        tables = [shuffled(place) for place in places]
+        try:
+            shared = searcher.shared_ratios(tables, unit, largest[0])
+        except repeat.CutShortError:
+            return [None] * len(places)
+        return [alone(searcher, table) for table in tables] if shared is None else shared
+
+    def alone(searcher: repeat.Searcher, table: Problem) -> float | None:
         beta = largest[0]
         try:
             while found := searcher(table, replace(one, beta=beta), 0.0).rules:
@@ -151,7 +165,8 @@ def _smallest(
         return beta
 
     begun = cut_short = 0
-    for beta in repeat.in_order(work, permutations, one.n_jobs, "calibrating β", progress, deadline):
+    size = repeat.together(shuffled(0), unit, permutations, one.n_jobs, deadline)
+    for beta in repeat.in_blocks(work, permutations, size, one.n_jobs, "calibrating β", progress, deadline):
         begun += 1
         if beta is None:
             cut_short += 1

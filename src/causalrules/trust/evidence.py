@@ -177,6 +177,12 @@ class Sensitivity:
     gamma: float | None = None
     gamma_limit: float | None = None
 
+    @property
+    def includes_zero(self) -> bool:
+        """Whether the interval includes 0 without any confounder, so that there is nothing to explain away."""
+        limits = [limit for limit in (self.gamma_limit, self.e_value_limit) if limit is not None]
+        return bool(limits) and max(limits) <= 1
+
 
 @dataclass(frozen=True)
 class Overlap:

@@ -80,9 +80,14 @@ class Searcher:
 
     def best_ratios(self, problems: Sequence[Problem], question: Question, least: float) -> list[float]:
         """Return the largest effect over margin in each of some tables, −inf where it does not reach `least`."""
+        shared = self.shared_ratios(problems, question, least - CLOSE)
+        return [self.best_ratio(each, question, least) for each in problems] if shared is None else shared
+
+    def shared_ratios(self, problems: Sequence[Problem], question: Question, least: float) -> list[float] | None:
+        """Return the same where one walk can serve all tables; else None."""
         if not redrawn.can_share(problems, question):
-            return [self.best_ratio(each, question, least) for each in problems]
-        walk = redrawn.begin(problems, question, least - CLOSE)
+            return None
+        walk = redrawn.begin(problems, question, least)
         while not walk.step(_STEP):
             if self.stopped.is_set():
                 raise _StoppedError
@@ -148,7 +153,7 @@ def in_blocks(
     progress: bool | Watcher | None,
     deadline: Deadline,
 ) -> Iterator[T]:
-    """Yield what `in_order` does, where `work` does up to `size` repetitions at once; fewer at first, to be heard soon."""
+    """Yield what `in_order` does, where `work` does up to `size` at once; fewer at first, to be heard soon."""
     searcher = Searcher(deadline)
     threads = search.threads(Threads()("n_jobs", n_jobs))
     executor = ThreadPoolExecutor(threads)
@@ -188,9 +193,11 @@ def _growing(times: int, size: int) -> Iterator[range]:
         start, length = start + length, min(size, 2 * length)
 
 
-def together(times: int, n_jobs: int, deadline: Deadline) -> int:
-    """Return how many tables to search at once: fewer where a time limit may cut them all short."""
-    most = redrawn.MOST if deadline.left() is None else _FEW
+def together(table: Problem, question: Question, times: int, n_jobs: int, deadline: Deadline) -> int:
+    """Return how many tables like this one to search at once: fewer where a time limit may cut them all short."""
+    if not redrawn.can_share([table], question):
+        return 1
+    most = redrawn.Redrawn.MOST if deadline.left() is None else _FEW
     return max(1, min(most, -(-times // search.threads(Threads()("n_jobs", n_jobs)))))
 
 

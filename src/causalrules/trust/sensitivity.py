@@ -209,15 +209,16 @@ def _outcomes(rule: RuleResult, rules: RuleSet, held_out: bool) -> Outcomes | No
 
 def _sentence(found: Sensitivity) -> str:
     said = []
-    if found.gamma is not None and found.gamma_limit is not None:
-        if found.gamma_limit > 1:
-            said.append(
-                f"A hidden confounder must change the odds of the rule {_times(found.gamma_limit)}, given the "
-                f"controls, for the interval to reach 0 (Γ), and {_times(found.gamma)} for the estimate"
-            )
-        else:
-            said.append("The interval includes 0 without a hidden confounder (Γ = 1)")
-    if found.e_value is not None and found.e_value_limit is not None:
+    if found.includes_zero:
+        said.append("The interval includes 0: there is nothing for a hidden confounder to explain away")
+    elif found.gamma is not None and found.gamma_limit is not None:
+        said.append(
+            f"A hidden confounder must change the odds of the rule {_times(found.gamma_limit)}, given the "
+            f"controls, for the interval to reach 0 (Γ), and {_times(found.gamma)} for the estimate"
+            if found.gamma_limit > 1
+            else "The interval includes 0 without a hidden confounder (Γ = 1)"
+        )
+    if found.e_value is not None and found.e_value_limit is not None and not found.includes_zero:
         said.append(
             f"By risk ratios, it must have {found.e_value:.2f} with both the rule and the outcome (E-value; "
             f"{_to_include_zero(found.e_value_limit)})"

@@ -26,6 +26,7 @@ from causalrules.exceptions import OptionError
 from causalrules.options import Share, Whole
 from causalrules.search.deadline import Deadline
 from causalrules.search.margins import betas
+from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.calibration import fewest, n_largest
 from causalrules.trust.evidence import Simultaneous, with_evidence
@@ -66,15 +67,17 @@ def simultaneous(
     shuffle = shuffling(base)
     largest = [0.0] * n_largest(own, permutations)
 
+    def shuffled(place: int) -> Problem:
+        return shuffle(repeat.generator(seed, "simultaneous", place))
+
     def work(searcher: repeat.Searcher, places: range) -> Sequence[float | None]:
-        tables = [shuffle(repeat.generator(seed, "simultaneous", place)) for place in places]
         try:
-            return searcher.best_ratios(tables, question, largest[0])
+            return searcher.best_ratios([shuffled(place) for place in places], question, largest[0])
         except repeat.CutShortError:
             return [None] * len(places)
 
     begun = cut_short = 0
-    size = repeat.together(permutations, n_jobs, deadline)
+    size = repeat.together(shuffled(0), question, permutations, n_jobs, deadline)
     for ratio in repeat.in_blocks(work, permutations, size, n_jobs, "simultaneous bounds", progress, deadline):
         begun += 1
         cut_short += ratio is None

@@ -14,7 +14,7 @@ import numpy as np
 
 from causalrules import estimators
 from causalrules.text import adjusted_p, counted, listed, percent, with_interval
-from causalrules.trust.evidence import RuleEvidence
+from causalrules.trust.evidence import HonestEffect, RuleEvidence
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -99,6 +99,11 @@ class Verdict:
     robustness: float | None = None
 
     @property
+    def found(self) -> bool:
+        """Whether the difference is more than chance does, doubts or not."""
+        return self.evidence in (SUPPORTED, SUGGESTIVE)
+
+    @property
     def strong(self) -> bool:
         """Whether both answers allow to speak of strong causal evidence."""
         return self.evidence == SUPPORTED and self.claim in (BY_DESIGN, IDENTIFIED)
@@ -158,9 +163,10 @@ def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[st
     inside = estimators.comparable(covered, failing)
     if rule.overlap < MOST_ROWS:
         share = percent(1 - rule.overlap, 0)
-        return CANNOT_TELL, "overlap", [], [f"{share} of the rows have no comparison group"]
+        words = f"{share} of the rows have no comparison group, at most {percent(1 - MOST_ROWS, 0)} may lack one"
+        return CANNOT_TELL, "overlap", [], [words]
     n_fewest = int(min(covered.n[inside].sum(), failing.n[inside].sum()))
-    few = [f"one side of the comparison has {counted(n_fewest, 'row')}"] if n_fewest < FEW else []
+    few = [f"one side of the comparison has {counted(n_fewest, 'row')}, {FEW} needed"] if n_fewest < FEW else []
     found, basis, tested = _tested(rule, known)
     if not found:
         if basis == "nothing" or few:
@@ -177,7 +183,8 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
     """Return whether the rule is more than chance does, what that rests on, and the words for it."""
     beyond = known.guaranteed and rule.value > 0
     if rule.p_value is not None and (rule.p_value <= known.level or not beyond):
-        words = f"p = {rule.p_value:.3g}, adjusted for the number of rules" if known.fixed else adjusted_p(rule.p_value)
+        words = adjusted_p(rule.p_value, rule.p_is_least, "number of rules" if known.fixed else "search")
+        words += f" (at most {known.level:g} needed)"
         other = "lower" if _lowers(rule) else "raise"
         if _lowers(rule) != rule.decrease and not known.fixed:
             words += f"; the search was not for rules that {other} it"
@@ -191,7 +198,8 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
         return False, "margin", [f"{conservative} not beyond 0; permutations are sharper than its margin"]
     honest = None if rule.evidence is None else rule.evidence.honest
     if honest is not None and honest.p_value is not None:
-        words = f"p = {honest.p_value:.3g} on held-out rows, adjusted for the number of rules"
+        words = f"{adjusted_p(honest.p_value, adjusted_for='number of rules')}, on held-out rows"
+        words += f" (at most {known.level:g} needed)"
         return honest.p_value <= known.level, "held-out rows", [words]
     return False, "nothing", ["not tested: significance() compares it with shuffled outcomes"]
 
@@ -207,17 +215,29 @@ def _repeated(rule: RuleResult, known: Circumstances) -> tuple[list[str], list[s
             doubts.append(f"no {known.noun} could be measured on held-out rows")
         else:
             measured = with_interval(honest.effect, honest.low, honest.high, rule.is_mean)
-            words = f"{known.noun} on held-out rows: {measured}"
             near, far = (-honest.high, -honest.low) if _lowers(rule) else (honest.low, honest.high)
+            includes = "" if near > 0 or far < 0 else ", with 0 in the interval"
+            words = f"{known.noun} on held-out rows{whose(honest)}: {measured}{includes}"
             (reasons if near > 0 else against if far < 0 else doubts).append(words)
         if honest.overlap < MOST_ROWS:
-            doubts.append(f"only {percent(honest.overlap, 0)} of the held-out rows have a comparison group")
+            compared = percent(honest.overlap, 0)
+            doubts.append(f"{compared} of the held-out rows have a comparison group, {percent(MOST_ROWS, 0)} needed")
     _weigh_models(rule, evidence, known, reasons, doubts, against)
     if evidence.stability is not None:
         share = evidence.stability.nearly
-        words = f"it or nearly the same rule reappears in {percent(share, 0)} of subsamples"
+        words = (
+            f"it or nearly the same rule reappears in {percent(share, 0)} of subsamples "
+            f"(at least {percent(MOST_ROWS, 0)} needed)"
+        )
         (reasons if share >= MOST_ROWS else doubts).append(words)
     return reasons, doubts, against
+
+
+def whose(honest: HonestEffect) -> str:
+    """Say whose effect was measured where searches of other rows did not always find this same rule; else nothing."""
+    if honest.found == honest.splits:
+        return ""
+    return f", of the rules found in its place (this one in {honest.found} of {honest.splits} blocks)"
 
 
 def _weigh_models(

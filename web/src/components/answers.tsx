@@ -1,14 +1,15 @@
+import { unbroken } from "../format";
 import type { Alert, Answer } from "../types";
 
 /** One answer as a chip: its question, its word, and why. */
-export function Chip({ label, answer, why = true }: { label: string; answer: Answer; why?: boolean }) {
+export function Chip({ answer }: { answer: Answer }) {
   return (
     <div class={`chip tone-${answer.tone}`}>
-      <dt>{label}</dt>
+      <dt>{answer.asks}</dt>
       <dd>{answer.word}</dd>
-      {why && answer.why && (
+      {answer.why && (
         <dd class="why">
-          <bdi>{answer.why}</bdi>
+          <bdi>{unbroken(answer.why)}</bdi>
         </dd>
       )}
     </div>
@@ -18,8 +19,8 @@ export function Chip({ label, answer, why = true }: { label: string; answer: Ans
 export function Chips({ evidence, claim }: { evidence: Answer; claim: Answer }) {
   return (
     <dl class="chips">
-      <Chip label="Evidence" answer={evidence} />
-      <Chip label="Claim" answer={claim} />
+      <Chip answer={evidence} />
+      <Chip answer={claim} />
     </dl>
   );
 }

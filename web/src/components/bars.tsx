@@ -1,5 +1,5 @@
 import { known } from "../format";
-import type { Maybe } from "../types";
+import type { Maybe, Rule, RuleView, View } from "../types";
 
 interface Bar {
   name: string;
@@ -9,29 +9,24 @@ interface Bar {
 }
 
 interface Props {
-  holds: Maybe;
-  fails: Maybe;
-  holdsText: string;
-  failsText: string;
-  isMean: boolean;
-  coverage: number;
-  covered: string;
-  isAdjusted: boolean;
+  rule: Rule;
+  said: RuleView;
+  view: View;
 }
 
 const HEIGHT = 26;
 const THIN = 10;
 
 /** Two levels as bars from 0, of shares up to 100 %, of means up to the larger one; and how many rows are meant. */
-export function TwoBars(props: Props) {
-  const adjusted = props.isAdjusted ? ", adjusted" : "";
+export function TwoBars({ rule, said, view }: Props) {
+  const adjusted = view.is_adjusted ? ", adjusted" : "";
   const bars: Bar[] = [
-    { name: `where the rule holds${adjusted}`, value: props.holds, text: props.holdsText, kind: "holds" },
-    { name: `where it does not${adjusted}`, value: props.fails, text: props.failsText, kind: "fails" },
+    { name: `where the rule holds${adjusted}`, value: rule.p_do_rule, text: said.holds, kind: "holds" },
+    { name: `where it does not${adjusted}`, value: rule.p_do_not_rule, text: said.fails, kind: "fails" },
   ];
   const values = bars.map((bar) => bar.value).filter(known);
   const low = Math.min(0, ...values);
-  const high = props.isMean ? Math.max(0, ...values) : 1;
+  const high = view.is_mean ? Math.max(0, ...values) : 1;
   const share = (value: number): number => (100 * (value - low)) / (high - low || 1);
   return (
     <dl class="bars">
@@ -57,11 +52,11 @@ export function TwoBars(props: Props) {
       ))}
       <div class="bar covered">
         <dt>rows it covers</dt>
-        <dd>{props.covered}</dd>
+        <dd>{said.covered}</dd>
         <dd class="picture thin" aria-hidden="true">
           <svg width="100%" height={THIN}>
             <rect class="track" width="100%" height={THIN} rx="3" />
-            <rect class="fill" width={`${100 * props.coverage}%`} height={THIN} rx="3" />
+            <rect class="fill" width={`${100 * rule.coverage}%`} height={THIN} rx="3" />
           </svg>
         </dd>
       </div>

@@ -1,14 +1,12 @@
 import type { ComponentChildren } from "preact";
 import type { Graph as Drawing, Rule, RuleView, View } from "../types";
 import { Alerts, Chips } from "./answers";
-import { Balance } from "./balance";
 import { TwoBars } from "./bars";
 import { Languages } from "./code";
 import { Dumbbells } from "./dumbbells";
+import { Evidence } from "./evidence";
 import { Estimates } from "./forest";
 import { Graph, RuleKey } from "./graph";
-import { Words } from "./sections";
-import { Strengths } from "./strengths";
 
 interface Props {
   children?: ComponentChildren;
@@ -24,8 +22,6 @@ const smallGraph = (drawing: Drawing | null): drawing is Drawing => drawing !== 
 
 /** Everything about one rule, in the order in which one asks; what a page adds comes after the verdict. */
 export function Card({ rule, said, view, controlled, children }: Props) {
-  const sensitivity = rule.evidence?.sensitivity;
-  const balance = rule.evidence?.balance ?? [];
   return (
     <div class="card">
       {said.reading.map((sentence) => (
@@ -37,33 +33,16 @@ export function Card({ rule, said, view, controlled, children }: Props) {
       <div class="pair">
         <div>
           <h3>Levels</h3>
-          <TwoBars
-            holds={rule.p_do_rule}
-            fails={rule.p_do_not_rule}
-            holdsText={said.holds}
-            failsText={said.fails}
-            isMean={view.is_mean}
-            coverage={rule.coverage}
-            covered={said.covered}
-            isAdjusted={view.is_adjusted}
-          />
+          <TwoBars rule={rule} said={said} view={view} />
         </div>
         <div>
           <h3>Estimates</h3>
-          <Estimates rule={rule} estimate={view.estimate} controlled={controlled} isMean={view.is_mean} />
+          <Estimates rule={rule} said={said} estimate={view.estimate} controlled={controlled} isMean={view.is_mean} />
         </div>
       </div>
       <Chips evidence={said.evidence} claim={said.claim} />
       {children}
-      {said.sections.map((section) => (
-        <section key={section.title}>
-          <h3>{section.title}</h3>
-          <Words section={section} table={section.about !== "balance"}>
-            {section.about === "confounding" && sensitivity && <Strengths found={sensitivity} />}
-            {section.about === "balance" && balance.length > 0 && <Balance found={balance} />}
-          </Words>
-        </section>
-      ))}
+      <Evidence rule={rule} said={said} />
       {rule.strata.length > 1 && (
         <section>
           <h3>By stratum</h3>

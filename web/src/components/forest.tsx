@@ -1,7 +1,8 @@
+import type { ComponentChildren } from "preact";
 import { difference, interval, known } from "../format";
 import type { Scale } from "../scale";
 import { scale } from "../scale";
-import type { Maybe, Rule } from "../types";
+import type { Maybe, Measured, Rule, RuleView } from "../types";
 
 interface Marks {
   effect: Maybe;
@@ -46,8 +47,8 @@ export function ForestAxis({ on, isMean }: { on: Scale; isMean: boolean }) {
   );
 }
 
-export function ForestKey(props: { estimate: string; controlled: boolean; p: string }) {
-  const { estimate, controlled, p } = props;
+export function ForestKey(props: { estimate: string; controlled: boolean; p: string; children?: ComponentChildren }) {
+  const { estimate, controlled, p, children } = props;
   return (
     <p class="key">
       <span>
@@ -61,7 +62,7 @@ export function ForestKey(props: { estimate: string; controlled: boolean; p: str
         <svg width="10" height="12" aria-hidden="true">
           <line class="conservative" x1="5" x2="5" y1="0" y2="12" />
         </svg>
-        conservative: less a margin for chance
+        conservative: less a margin for chance (none: nothing is left)
       </span>
       {controlled && (
         <span>
@@ -72,51 +73,59 @@ export function ForestKey(props: { estimate: string; controlled: boolean; p: str
         </span>
       )}
       {p && <span>{p}</span>}
+      {children}
     </p>
   );
 }
 
-export const marksOf = (rule: Rule, controlled: boolean): Marks => ({
+/** What is drawn of a rule; no conservative effect where the margin leaves none. */
+export const marksOf = (rule: Rule, said: RuleView | undefined, controlled: boolean): Marks => ({
   effect: rule.effect,
   low: rule.interval[0],
   high: rule.interval[1],
-  conservative: rule.reliable_effect,
+  conservative: said?.stands_out ? rule.reliable_effect : null,
   unadjusted: controlled ? rule.marginal_effect : null,
 });
 
-export const forestScale = (rules: Rule[], controlled: boolean, isMean: boolean): Scale => {
+export const forestScale = (rules: Rule[], views: RuleView[], controlled: boolean, isMean: boolean): Scale => {
   const inside = (value: Maybe): Maybe => (isMean || !known(value) ? value : Math.min(Math.max(value, -1), 1));
-  return scale(rules.flatMap((rule) => Object.values(marksOf(rule, controlled)).map(inside)), [0], 4);
+  const marks = rules.flatMap((rule, place) => Object.values(marksOf(rule, views[place], controlled)));
+  return scale(marks.map(inside), [0], 4);
 };
 
 /** All estimates of one rule below each other: on searched rows, on held-out rows, by other methods. */
-export function Estimates(props: { rule: Rule; estimate: string; controlled: boolean; isMean: boolean }) {
-  const { rule, estimate, controlled, isMean } = props;
-  const rows: [string, Marks][] = [[estimate, { ...marksOf(rule, false), conservative: null }]];
+export function Estimates(props: { rule: Rule; said: RuleView; estimate: string; controlled: boolean; isMean: boolean }) {
+  const { rule, said, estimate, controlled, isMean } = props;
+  const { conservative, ...marks } = marksOf(rule, said, false);
+  const rows: [string, Marks][] = [[estimate, marks]];
   const { honest, doubly_robust: robust } = rule.evidence ?? {};
-  if (honest) rows.push(["on held-out rows", honest]);
-  if (robust) rows.push(["doubly robust", robust]);
+  const measured = ({ effect, low, high }: Measured): Marks => ({ effect, low, high });
+  if (honest) rows.push(["on held-out rows", measured(honest)]);
+  if (robust) rows.push(["doubly robust", measured(robust)]);
   if (controlled) rows.push(["unadjusted", { effect: null, unadjusted: rule.marginal_effect }]);
-  rows.push(["conservative", { effect: null, conservative: rule.reliable_effect }]);
+  rows.push(["conservative", { effect: null, conservative }]);
   const on = scale(rows.flatMap(([, marks]) => Object.values(marks).filter(known)));
   return (
-    <table class="estimates">
-      <caption class="hidden-text">All estimates of this rule</caption>
-      <tbody>
-        {rows.map(([name, marks]) => {
-          const shown = { ...marks, effect: marks.effect ?? marks.unadjusted ?? marks.conservative };
-          const text = interval(shown, isMean);
-          return (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td class="picture">
-                <ForestRow marks={marks} on={on} label={`${name}: ${text}`} />
-              </td>
-              <td>{text}</td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+    <>
+      <table class="estimates">
+        <caption class="hidden-text">All estimates of this rule</caption>
+        <tbody>
+          {rows.map(([name, marks]) => {
+            const shown = { ...marks, effect: marks.effect ?? marks.unadjusted ?? marks.conservative };
+            const text = name === "conservative" ? said.conservative : interval(shown, isMean);
+            return (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td class="picture">
+                  <ForestRow marks={marks} on={on} label={`${name}: ${text}`} />
+                </td>
+                <td>{text}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {said.whose && <p class="key">{said.whose}</p>}
+    </>
   );
 }

@@ -1,3 +1,4 @@
+import { unbroken } from "../format";
 import type { Rule, View } from "../types";
 import { Alerts, Chips } from "./answers";
 import { TwoBars } from "./bars";
@@ -22,25 +23,15 @@ export function Hero({ view, rules }: { view: View; rules: Rule[] }) {
             {view.headline[0]} <RuleWords conditions={said.conditions} />
           </h1>
           <p class="levels">
-            <bdi>{view.headline[1]}</bdi>
+            <bdi>{unbroken(view.headline[1])}</bdi>
           </p>
-          <TwoBars
-            holds={rule.p_do_rule}
-            fails={rule.p_do_not_rule}
-            holdsText={said.holds}
-            failsText={said.fails}
-            isMean={view.is_mean}
-            coverage={rule.coverage}
-            covered={said.covered}
-            isAdjusted={view.is_adjusted}
-          />
+          <TwoBars rule={rule} said={said} view={view} />
           <p class="measured">
             {view.noun[0]?.toUpperCase()}
-            {view.noun.slice(1)} <b>{said.estimate}</b>, {view.adjusted}; {said.least}.{" "}
-            {said.p && !said.evidence.why.includes(said.p) && `${said.p}.`}
+            {view.noun.slice(1)} <b>{said.estimate}</b>, {view.adjusted}
+            {said.least && `; ${unbroken(said.least)}`}.
           </p>
           <Chips evidence={said.evidence} claim={said.claim} />
-          <Alerts alerts={view.alerts} />
         </>
       ) : (
         <>
@@ -48,6 +39,7 @@ export function Hero({ view, rules }: { view: View; rules: Rule[] }) {
           {view.warning && <p class="measured">{view.warning}</p>}
         </>
       )}
+      <Alerts alerts={view.alerts} />
     </header>
   );
 }

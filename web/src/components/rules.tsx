@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { known, number, percent } from "../format";
+import { known, percent } from "../format";
 import type { Page, Rule, RuleView } from "../types";
 import { Tag } from "./answers";
 import { Card } from "./card";
@@ -11,6 +11,8 @@ import { RuleWords, sharedConditions } from "./words";
 type Key = "place" | "rule" | "evidence" | "effect" | "conservative" | "p" | "coverage";
 type Order = "ascending" | "descending";
 
+// From this many rules on, a list can be filtered.
+const MANY = 5;
 const TONES = ["good", "caution", "bad", "none"];
 const FIRST: Record<Key, Order> = {
   place: "ascending",
@@ -66,7 +68,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
   const [kept, keep] = useState<Record<string, boolean>>({});
   const [[key, order], sort] = useState<[Key, Order]>(["place", "ascending"]);
   const [active, activate] = useState<number | null>(null);
-  const on = useMemo(() => forestScale(result.rules, controlled, view.is_mean), []);
+  const on = useMemo(() => forestScale(result.rules, view.rules, controlled, view.is_mean), []);
   const shared = useMemo(() => sharedConditions(view.rules.filter((rule) => !rule.hidden)), []);
   const tested = result.rules.some((rule) => known(rule.p_value));
   const places = view.rules
@@ -122,14 +124,16 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
   return (
     <>
       <div class="tools">
-        <input
-          type="search"
-          id="filter"
-          placeholder="Filter rules"
-          aria-label="Filter rules"
-          value={wanted}
-          onInput={(event) => want(event.currentTarget.value)}
-        />
+        {view.rules.length >= MANY && (
+          <input
+            type="search"
+            id="filter"
+            placeholder="Filter rules"
+            aria-label="Filter rules"
+            value={wanted}
+            onInput={(event) => want(event.currentTarget.value)}
+          />
+        )}
         {groups
           .filter((group) => group.n > 0)
           .map(({ why, label, n }) => (
@@ -142,11 +146,19 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
               {label} ({n})
             </label>
           ))}
-        <span id="shown" class="muted" aria-live="polite">
-          {places.length} of {view.rules.length} shown
-        </span>
+        {(view.rules.length >= MANY || places.length < view.rules.length) && (
+          <span id="shown" class="muted" aria-live="polite">
+            {places.length} of {view.rules.length} shown
+          </span>
+        )}
       </div>
-      <ForestKey estimate={view.estimate} controlled={controlled} p={tested ? view.p : ""} />
+      <ForestKey estimate={view.estimate} controlled={controlled} p={tested ? view.p : ""}>
+        {shared.size > 0 && (
+          <span>
+            <span class="shared">grey words</span> are in every rule
+          </span>
+        )}
+      </ForestKey>
       <table class="rules" onKeyDown={step}>
         <thead>
           <tr>
@@ -199,7 +211,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
                 </td>
                 <td class="picture">
                   <ForestRow
-                    marks={marksOf(rule, controlled)}
+                    marks={marksOf(rule, said, controlled)}
                     on={on}
                     label={`${said.estimate}; conservative ${said.conservative}`}
                   />
@@ -208,7 +220,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
                   <Estimate text={said.estimate} />
                 </td>
                 <td data-label="conservative">{said.conservative}</td>
-                {tested && <td data-label="p">{known(rule.p_value) ? number(rule.p_value, 3) : "–"}</td>}
+                {tested && <td data-label="p">{said.p}</td>}
                 <td data-label="coverage">{percent(rule.coverage)}</td>
               </tr>
               {(isOpen || printing) && (

@@ -1,4 +1,6 @@
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { difference, known, percent } from "../format";
+import { beside } from "../labels";
 import { scale } from "../scale";
 import type { Rule, RuleView } from "../types";
 
@@ -14,6 +16,10 @@ interface Props {
 }
 
 const HEIGHT = 280;
+const RADIUS = 4.5;
+// The size of a label, and the width of the plot before it is measured.
+const LABEL = { width: 20, height: 14 };
+const WIDTH = 640;
 
 /** Effect against coverage, one numbered point per rule; linked to the list of rules. */
 export function Scatter({ rules, views, shown, noun, isMean, active, onActive, onOpen }: Props) {
@@ -22,10 +28,22 @@ export function Scatter({ rules, views, shown, noun, isMean, active, onActive, o
   const y = scale(points.map((place) => rules[place]?.effect), [0], 4);
   const down = (value: number): number => HEIGHT - 8 - ((HEIGHT - 24) * (value - y.low)) / (y.high - y.low);
   const said = active === null ? undefined : views[active];
+  const plot = useRef<SVGSVGElement>(null);
+  const [width, measure] = useState(WIDTH);
+  useLayoutEffect(() => {
+    const found = plot.current;
+    if (!found) return undefined;
+    const watch = new ResizeObserver(() => measure(found.getBoundingClientRect().width || WIDTH));
+    watch.observe(found);
+    return () => watch.disconnect();
+  }, []);
+  const across = (place: number): number => (width * Number.parseFloat(x.at(rules[place]?.coverage ?? 0))) / 100;
+  const spots = points.map((place) => ({ x: across(place), y: down(rules[place]?.effect ?? 0) }));
+  const labels = beside(spots, LABEL, RADIUS, { width, height: HEIGHT });
   return (
     <figure class="scatter">
       <div class="plot">
-        <svg width="100%" height={HEIGHT} role="group" aria-label={`${noun} and coverage of each rule`}>
+        <svg ref={plot} width="100%" height={HEIGHT} role="group" aria-label={`${noun} and coverage of each rule`}>
           {y.ticks.map((tick) => (
             <g key={tick} aria-hidden="true">
               <line class={tick === 0 ? "zero" : "grid"} x1="0" x2="100%" y1={down(tick)} y2={down(tick)} />
@@ -39,7 +57,8 @@ export function Scatter({ rules, views, shown, noun, isMean, active, onActive, o
               {percent(tick, x.high < 0.05 ? 1 : 0)}
             </text>
           ))}
-          {points.map((place) => {
+          {points.map((place, number) => {
+            const label = labels[number];
             const rule = rules[place];
             const view = views[place];
             if (!rule || !view || !known(rule.effect)) return null;
@@ -57,10 +76,16 @@ export function Scatter({ rules, views, shown, noun, isMean, active, onActive, o
                 onMouseEnter={() => onActive(place)}
                 onMouseLeave={() => onActive(null)}
               >
-                <circle cx={at} cy={down(rule.effect)} r="10" />
-                <text x={at} y={down(rule.effect) + 4} text-anchor="middle">
-                  {place + 1}
-                </text>
+                <circle class="reach" cx={at} cy={down(rule.effect)} r="12" />
+                <circle cx={at} cy={down(rule.effect)} r={RADIUS} />
+                {label && (
+                  <svg x={at} y={down(rule.effect)} width="1" height="1" overflow="visible">
+                    {label.far && <line class="leader" x1={label.x * 0.3} y1={label.y * 0.3} x2={label.x * 0.75} y2={label.y * 0.75} />}
+                    <text x={label.x} y={label.y + 4} text-anchor="middle">
+                      {place + 1}
+                    </text>
+                  </svg>
+                )}
               </a>
             );
           })}

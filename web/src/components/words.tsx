@@ -10,7 +10,7 @@ export function RuleWords({ conditions, shared }: { conditions: Condition[]; sha
           <b>
             <bdi>{condition[0]}</bdi>
           </b>{" "}
-          {condition[1]}{" "}
+          {condition[1]}{"\u00a0"}
           <b>
             <bdi>{condition[2]}</bdi>
           </b>

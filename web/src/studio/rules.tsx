@@ -152,16 +152,7 @@ function RuleEditor({ rule, original }: { rule: Rule; original: string }) {
               <bdi>{said.text}</bdi>
             </b>
           </p>
-          <TwoBars
-            holds={number.p_do_rule}
-            fails={number.p_do_not_rule}
-            holdsText={said.holds}
-            failsText={said.fails}
-            isMean={measured.view.is_mean}
-            coverage={number.coverage}
-            covered={said.covered}
-            isAdjusted={measured.view.is_adjusted}
-          />
+          <TwoBars rule={number} said={said} view={measured.view} />
           <p>
             <b>{said.estimate}</b>
             {known(number.effect) && `; conservative ${said.conservative}`} <Tag answer={said.evidence} />

@@ -2,7 +2,7 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Chip } from "../components/answers";
 import { Code } from "../components/code";
-import { count } from "../format";
+import { count, unbroken } from "../format";
 import { Act } from "./acting";
 import { TakeAway } from "./away";
 import { Data } from "./data";
@@ -62,7 +62,7 @@ function standing(step: Step, state: State): [mark: "done" | "now" | "open" | "a
     case "trust":
       if (job.kind === "check") return ["now", "checking…"];
       if (!rules.page) return ["open", ""];
-      return rules.checked.length > 0 ? ["done", `${rules.checked.length} checks`] : ["open", "not checked yet"];
+      return rules.checked.length > 0 ? ["done", `${rules.checked.length} check${rules.checked.length > 1 ? "s" : ""}`] : ["open", "not checked yet"];
     case "take-away":
       return ["open", ""];
   }
@@ -119,14 +119,14 @@ function Beside({ state, code }: { state: State; code: boolean }) {
         <div aria-live="polite" id="sentence">
           {said.sentences.map((sentence, place) => (
             <p key={place} class={place === 0 ? "strongest" : undefined}>
-              <bdi>{sentence.replaceAll(" %", "\u00a0%")}</bdi>
+              <bdi>{unbroken(sentence)}</bdi>
             </p>
           ))}
         </div>
         {claim && (
           <dl class="chips">
-            {evidence && <Chip label="Evidence" answer={evidence} />}
-            <Chip label="Claim" answer={claim} />
+            {evidence && <Chip answer={evidence} />}
+            <Chip answer={claim} />
           </dl>
         )}
       </section>

@@ -1,8 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { Chips } from "../components/answers";
-import { Balance } from "../components/balance";
-import { Words } from "../components/sections";
-import { Strengths } from "../components/strengths";
+import { Evidence } from "../components/evidence";
 import { RuleWords } from "../components/words";
 import { known, number } from "../format";
 import { useSend } from "./acting";
@@ -180,8 +178,6 @@ export function Trust({ state }: { state: State }) {
   const chosen = Math.min(place, page.result.rules.length - 1);
   const [rule, said] = [page.result.rules[chosen], page.view.rules[chosen]];
   if (!rule || !said) return null;
-  const sensitivity = rule.evidence?.sensitivity;
-  const balance = rule.evidence?.balance ?? [];
   return (
     <div class="step">
       <h1>Trust</h1>
@@ -205,15 +201,7 @@ export function Trust({ state }: { state: State }) {
         <Chips evidence={said.evidence} claim={said.claim} />
       </section>
       <Slider place={chosen} version={`${said.text}${said.estimate}`} noun={page.view.noun} />
-      {said.sections.map((section) => (
-        <section key={section.title}>
-          <h3>{section.title}</h3>
-          <Words section={section} table={section.about !== "balance"}>
-            {section.about === "confounding" && sensitivity && <Strengths found={sensitivity} />}
-            {section.about === "balance" && balance.length > 0 && <Balance found={balance} />}
-          </Words>
-        </section>
-      ))}
+      <Evidence rule={rule} said={said} />
     </div>
   );
 }

@@ -1,0 +1,222 @@
+"""Packed rows that live elsewhere, in parts: what each part answers, and a search that asks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from causalrules._core import ffi, lib
+from causalrules.exceptions import CausalRulesError
+from causalrules.search.border import BINARY, as_array, checked_levels, failure, is_unknown, pointer
+from causalrules.search.core import NativeSearch, Packed, PackedTable, Status
+from causalrules.waiting import interruptible
+
+
+class Part:
+    """Packed rows that are one part of many; no two parts have the same salt."""
+
+    def __init__(self, table: PackedTable, salt: int) -> None:
+        part = lib.cr_part_new(table._handle, salt)
+        if not part:
+            raise failure()
+        self._handle = ffi.gc(part, lib.cr_part_free)
+
+    def answer(self, question: NDArray[np.uint32], length: int) -> NDArray[np.uint64]:
+        """What these rows have to say."""
+        answer = np.zeros(length, np.uint64)
+        asked = as_array(question, np.uint32)
+        if lib.cr_part_answer(
+            self._handle, pointer("uint32_t *", asked), len(asked), pointer("uint64_t *", answer), length
+        ):
+            raise failure()
+        return answer
+
+
+Ask: TypeAlias = "Callable[[NDArray[np.uint32], int], NDArray[np.uint64]]"
+_COUNTS, _REFERENCE = 1, 8
+
+
+class RemoteTable(Packed):
+    """Packed rows that live elsewhere: `ask` takes a question and the length of its answer, from any thread.
+
+    `hurry` is called when the user wants the search to end. `levels`, `missing` and `reference` are those of the parts.
+    """
+
+    def __init__(
+        self,
+        ask: Ask,
+        column_index: ArrayLike,
+        low: ArrayLike,
+        high: ArrayLike,
+        n_strata: int,
+        threads: int,
+        hurry: Callable[[], None] = lambda: None,
+        *,
+        levels: ArrayLike = BINARY,
+        missing: str = "false",
+        reference: bool = False,
+    ) -> None:
+        self.n_strata, self.threads, self.hurry = n_strata, threads, hurry
+        self.levels = checked_levels(levels)
+        self.sides = 2 if reference else int(is_unknown(missing))
+        self.propositions = as_array(column_index, np.uint32), as_array(low, np.int32), as_array(high, np.int32)
+        self.failure: BaseException | None = None
+        self._all: NDArray[np.int64] | None = None
+        self._reference: NDArray[np.int64] | None = None
+        self._ask = ask
+        # Kept here, because the core calls it as long as there is a search.
+        self.callback = ffi.callback("int32_t(void *, const uint32_t *, size_t, uint64_t *, size_t)", self._answer)
+
+    def _answer(self, context: Any, question: Any, n: int, answer: Any, length: int) -> int:
+        try:
+            asked = np.frombuffer(ffi.buffer(question, 4 * n), np.uint32).copy()
+            found = self._checked(self._ask(asked, length), length)
+            ffi.memmove(answer, found, 8 * length)
+        except BaseException as error:  # nothing may be raised into the core
+            self.failure = error
+            return -1
+        return 0
+
+    @staticmethod
+    def _checked(answer: Any, length: int) -> NDArray[np.uint64]:
+        numbers = _numbers(answer)
+        if len(numbers) != length:
+            raise CausalRulesError(f"an answer has {len(numbers)} numbers, not {length}")
+        return numbers
+
+    def all_rows(self) -> NDArray[np.int64]:
+        """All rows, by stratum and level."""
+        if self._all is None:
+            self._all = self._counted(())[: self.n_cells].reshape(self.n_strata, -1)
+        return self._all
+
+    def reference_rows(self) -> NDArray[np.int64] | None:
+        """The reference rows, by stratum and level, if rules are compared with these."""
+        if self.sides != 2:
+            return None
+        if self._reference is not None:
+            return self._reference
+        answer = self._checked(self._ask(np.array([_REFERENCE], np.uint32), self.n_cells), self.n_cells)
+        self._reference = answer.astype(np.int64).reshape(self.n_strata, -1)
+        return self._reference
+
+    def _counted(self, conditions: Sequence[int]) -> NDArray[np.int64]:
+        """Rows that satisfy all the conditions, and, where missing values are unknown, those that possibly do.
+
+        With reference rows, whether the conditions leave them in, as a number above 0.
+        """
+        length = self.n_cells * (2 if self.sides == 1 else 1) + (self.sides == 2)
+        question = np.array([_COUNTS, len(conditions), *conditions], np.uint32)
+        return self._checked(self._ask(question, length), length).astype(np.int64)
+
+    def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows that satisfy all the conditions, and rows on which they fail, by stratum and level."""
+        counted = self._counted(conditions)
+        covered = counted[: self.n_cells].reshape(self.n_strata, -1)
+        reference = self.reference_rows()
+        if reference is None:
+            return covered, self.all_rows() - counted[-self.n_cells :].reshape(self.n_strata, -1)
+        return covered, reference * (counted[-1] == 0)
+
+    def search(self, **options: Any) -> NativeSearch:
+        """A search over these rows, with the options of `NativeSearch`."""
+        return RemoteSearch(self, **options)
+
+
+def _numbers(answer: Any) -> NDArray[np.uint64]:
+    """A list of numbers from a worker, which may have sent anything."""
+    numbers = np.asarray(answer)
+    if numbers.dtype != np.uint64 or numbers.ndim != 1:
+        raise CausalRulesError(f"an answer is no list of unsigned numbers, but {numbers.dtype} {numbers.shape}")
+    return as_array(numbers, np.uint64)
+
+
+def put_together(question: NDArray[np.uint32], answers: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """The answer of all rows, from those of their parts."""
+    parts = [_numbers(answer) for answer in answers]
+    if not parts or not len(question):
+        raise CausalRulesError("no part has answered" if len(question) else "an empty question")
+    if len(lengths := {len(part) for part in parts}) != 1:
+        raise CausalRulesError(f"the parts' answers have {', '.join(map(str, sorted(lengths)))} numbers")
+    total = parts[0].copy()
+    for more in parts[1:]:
+        if lib.cr_put_together(int(question[0]), pointer("uint64_t *", total), pointer("uint64_t *", more), len(total)):
+            raise failure()
+    return total
+
+
+class RemoteSearch(NativeSearch):
+    """A search whose rows live elsewhere.
+
+    Its calls wait for answers in threads of their own, so that the caller's can be interrupted.
+    """
+
+    patience = 2.0
+
+    def _begin(self, table: Packed, estimation: Any, options: Any) -> Any:
+        if not isinstance(table, RemoteTable):
+            raise TypeError(f"{type(table).__name__} is not elsewhere")
+        self._table, self._calling = table, threading.Lock()
+        every = as_array(table.all_rows().ravel(), np.uint64)
+        found = table.reference_rows()
+        reference = None if found is None else as_array(found.ravel(), np.uint64)
+        columns, low, high = table.propositions
+        return self._away(
+            lambda: (
+                lib.cr_search_new_remote(
+                    table.n_cells,
+                    pointer("uint64_t *", every),
+                    table.sides,
+                    pointer("uint64_t *", reference),
+                    len(columns),
+                    pointer("uint32_t *", columns),
+                    pointer("int32_t *", low),
+                    pointer("int32_t *", high),
+                    table.callback,
+                    ffi.NULL,
+                    estimation,
+                    options,
+                )
+                or self._fail()
+            )
+        )
+
+    @staticmethod
+    def _fail() -> Any:
+        raise failure()
+
+    def _away(self, call: Callable[[], Any]) -> Any:
+        """The result of the call, made in another thread; an interrupt is raised when it is over."""
+
+        def alone() -> Any:
+            # One that the caller waits for no longer may still be under way.
+            with self._calling:
+                return call()
+
+        try:
+            return interruptible(alone, self._table.hurry)
+        except BaseException as error:
+            raise self._table.failure or error from None
+
+    def step(self, seconds: float, threads: int) -> Status:
+        """Go on for about this long. The threads wait for answers, so they are those that the rows need."""
+        status: Status = self._away(lambda: super(RemoteSearch, self).step(seconds, self._table.threads))
+        return status
+
+    def save(self) -> NDArray[np.uint64]:
+        """What is needed to go on later, between steps."""
+        numbers: NDArray[np.uint64] = self._away(super().save)
+        return numbers
+
+    def restore(self, numbers: NDArray[np.uint64]) -> None:
+        """Go back to what a search of the same rows with the same options has saved, before the first step."""
+        self._away(lambda: super(RemoteSearch, self).restore(numbers))
+
+    def rules(self) -> list[tuple[float, tuple[int, ...]]]:
+        """The best rules so far, best first: value and conditions."""
+        rules: list[tuple[float, tuple[int, ...]]] = self._away(super().rules)
+        return rules
