@@ -25,6 +25,7 @@ import causalrules as cr
 from causalrules.data.reading import read as read_table
 from causalrules.language import learning
 from causalrules.language.features import Features
+from causalrules.trust import doubly_robust
 
 RESULTS = Path(__file__).parent / "results" / "controls.json"
 # The planted effect, and the effect of a column that has none.
@@ -124,7 +125,7 @@ def models(asked: argparse.Namespace) -> Iterator[Result]:
     """What trees, the regression and their mean leave of confounding, from the true propensity and outcome.
 
     Models are fitted to four fifths of the rows, as each fold's are, and compared with the truth on 5,000 others, so
-    that no noise hides the bias of the doubly robust effect: the mean product of the errors of both models.
+    that no noise hides the bias of the doubly robust effect, with its overlap and clipped weights.
     """
     usual = learning._TREES
     cells = [(5_000, 20, shape, share) for shape in ("linear", "bent", "steps") for share in (1.0, 0.0, usual)]
@@ -141,9 +142,17 @@ def models(asked: argparse.Namespace) -> Iterator[Result]:
             "rows": n,
             "weight of trees": share,
             "repeats": asked.repeats,
+            "unadjusted": _unadjusted(n_controls, shape),
             "bias": float(np.mean(found)),
             "error of the bias": float(np.std(found) / math.sqrt(asked.repeats)),
         }
+
+
+def _unadjusted(n_controls: int, shape: str) -> float:
+    """Return the unadjusted difference of the column without effect, from many rows."""
+    columns = confounded(300_000, n_controls, shape, np.random.default_rng(0))
+    y, covered = columns["y"], columns["null"]
+    return float(y[covered].mean() - y[~covered].mean())
 
 
 def _left(n: int, n_controls: int, shape: str, share: float, rng: np.random.Generator) -> float:
@@ -162,14 +171,22 @@ def _left(n: int, n_controls: int, shape: str, share: float, rng: np.random.Gene
         return fitted[0](others[:, order])
 
     covered = columns["null"]
-    propensity = np.clip(predicted(covered, np.ones(len(covered), bool)), 0.02, 0.98)
+    first = predicted(covered, np.ones(len(covered), bool))
     means = [predicted(columns["y"], side) for side in (covered, ~covered)]
     learning._TREES = usual
     risk = risk_of(others, shape)
     truth = 1 / (1 + np.exp(-risk))
     chance = (1 - EFFECT) / (1 + np.exp(-1.2 * risk)) + EFFECT / 2
-    off = truth - propensity
-    return float(np.mean((chance - means[0]) * off / propensity + (chance - means[1]) * off / (1 - propensity)))
+    total, inside = 0.0, np.ones(len(others), bool)
+    for sign, mean, real, fitted, share in (
+        (1, means[0], truth, first, covered.mean()),
+        (-1, means[1], 1 - truth, 1 - first, 1 - covered.mean()),
+    ):
+        relative = share / fitted
+        inside &= relative <= doubly_robust._FARTHEST
+        weight = np.minimum(relative, doubly_robust._CLIPPED) / share
+        total = total + sign * (chance - mean) * (real * weight - 1)
+    return float(np.mean(total[inside]))
 
 
 def noise(asked: argparse.Namespace) -> Iterator[Result]:
