@@ -55,7 +55,7 @@ def test_steps_categories_missing_values_and_huge_numbers_go_in_as_they_are() ->
     number = rng.normal(size=N)
     truth = 0.1 + 0.4 * (place == 2) + 0.4 * (number > 0.7)
     y = (rng.random(N) < truth).astype(float)
-    town = np.where(rng.random(N) < 0.05, None, np.array(["a", "b", "c", "d"], object)[place])
+    town = [None if rng.random() < 0.05 else "abcd"[number] for number in place]
     data = {"town": town, "number": np.where(rng.random(N) < 0.1, np.nan, 1e60 * number), "same": np.ones(N)}
     found, _ = learnt(data, y, True)
     assert np.mean((found - truth) ** 2) < 0.25 * np.var(truth)
