@@ -1,8 +1,9 @@
 """Many controls: what is found, how biased it is, and whether intervals cover (docs/controls.md).
 
-Run `python -m benchmarks.controls` with the names of parts (simulation, noise, lalonde, ihdp, time) and `--repeats N`;
-results are added to benchmarks/results/controls.json. LaLonde and IHDP need their files, in the folder `causal` of
-CAUSALRULES_DATA, by default ../shared/data. `--rows N` chooses the cells of the simulation with so many rows.
+Run `python -m benchmarks.controls` with the names of parts (simulation, models, noise, lalonde, ihdp, time) and
+`--repeats N`; each result is written to benchmarks/results/controls.json as soon as it is there. LaLonde and IHDP need
+their files, in the folder `causal` of CAUSALRULES_DATA, by default ../shared/data. `--rows N` and `--controls N` choose
+the cells of the simulation with so many rows and controls.
 """
 
 from __future__ import annotations
@@ -14,29 +15,49 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import causalrules as cr
+from causalrules.data.reading import read as read_table
+from causalrules.language import learning
+from causalrules.language.features import Features
+from causalrules.trust import doubly_robust
 
 RESULTS = Path(__file__).parent / "results" / "controls.json"
 # The planted effect, and the effect of a column that has none.
 EFFECT = 0.12
+# Rows and controls of the simulated tables.
+SIZES, NUMBERS = (2_000, 5_000, 20_000), (8, 20, 50)
+# Tables of a cell that are searched; the others are measured only.
+SEARCHED = 20
+# What tells results apart.
+KEYS = ("part", "shape", "controls", "rows", "weight of trees", "compared with", "target", "replication")
 Columns = dict[str, Any]
+Result = dict[str, Any]
+
+
+def risk_of(controls: Any, shape: str) -> Any:
+    """Log-odds that controls of variance 1 decide: in a straight line, bent with a product, or in steps of several."""
+    n_controls = controls.shape[1]
+    weights = np.ones(n_controls) / math.sqrt(n_controls)
+    if shape == "linear":
+        return controls @ weights
+    if shape == "bent":
+        bent = np.abs(controls) - math.sqrt(2 / math.pi)
+        return 0.7 * (controls @ weights) + bent @ weights + 0.3 * controls[:, 0] * controls[:, 1]
+    a, b, c, d, e, f, g, *_ = controls.T
+    box = (c > 0.3) & (d < 0.5) & (e > -1)
+    return 1.2 * ((a > 0.3) & (b > -0.3)) - 1.2 * box + 0.8 * (f > 1) - 0.8 * (np.abs(g) < 0.3)
 
 
 def confounded(n: int, n_controls: int, shape: str, rng: np.random.Generator, effect: float = EFFECT) -> Columns:
     """Controls that decide both the outcome and "null"; "cause" and two columns of noise are independent of them."""
     controls = rng.normal(size=(n, n_controls))
-    weights = np.ones(n_controls) / math.sqrt(n_controls)
-    if shape == "linear":
-        risk = controls @ weights
-    else:
-        bent = np.abs(controls) - math.sqrt(2 / math.pi)
-        risk = 0.7 * (controls @ weights) + bent @ weights + 0.3 * controls[:, 0] * controls[:, 1]
+    risk = risk_of(controls, shape)
     columns: Columns = {f"z{number}": controls[:, number] for number in range(n_controls)}
     columns["null"] = rng.random(n) < 1 / (1 + np.exp(-risk))
     for name in ("cause", "noise1", "noise2"):
@@ -56,87 +77,155 @@ def regression(columns: Columns, name: str) -> float:
     return float(np.linalg.lstsq(design.astype(float), columns["y"].astype(float), rcond=None)[0][1])
 
 
-def simulation(repeats: int, sizes: tuple[int, ...] = (2_000, 5_000, 20_000)) -> list[dict[str, Any]]:
-    rows = []
-    for n in sizes:
-        for n_controls in (8, 20, 50):
+def simulation(asked: argparse.Namespace) -> Iterator[Result]:
+    for n in SIZES:
+        for n_controls in NUMBERS:
             for shape in ("linear", "bent"):
-                rows.append(_cell(shape, n_controls, n, repeats))
-                print(rows[-1], flush=True)
-    return rows
+                if asked.rows in (None, n) and asked.controls in (None, n_controls):
+                    yield _cell(shape, n_controls, n, asked.repeats)
 
 
-def _cell(shape: str, n_controls: int, n: int, repeats: int) -> dict[str, Any]:
+def _cell(shape: str, n_controls: int, n: int, repeats: int) -> Result:
+    """Whether the planted rule is first, and what is measured of the column without effect."""
     first: dict[str, list[bool]] = {"none": [], "strata": [], "auto": []}
     bias: dict[str, list[float]] = {"none": [], "prognostic": [], "regression": [], "doubly robust": []}
-    covered = []
+    covered, errors = [], []
     for repeat in range(repeats):
         columns = confounded(n, n_controls, shape, np.random.default_rng([n, n_controls, repeat]))
         asked: dict[str, Any] = {"actionable": ["null", "cause", "noise1", "noise2"], "k": 1, "max_length": 2}
-        for how in first:
+        for how in first if repeat < SEARCHED else ():
             options = {} if how == "none" else {"control": names(columns), "adjust": how}
             found = cr.discover(columns, "y", **asked, **options, progress=False)
             first[how].append(bool(found) and found[0].text == "cause = True")
-        rules = cr.evaluate(
-            columns, ["null = True", "cause = True"], "y", control=names(columns), adjust="prognostic"
-        ).doubly_robust(progress=False)
+        rules = cr.evaluate(columns, "null = True", "y", control=names(columns), adjust="prognostic")
+        measured = rules.doubly_robust(progress=False)[0].evidence.doubly_robust
         bias["none"].append(rules[0].marginal_effect)
         bias["prognostic"].append(rules[0].effect)
         bias["regression"].append(regression(columns, "null"))
-        for rule, truth in zip(rules, (0.0, EFFECT), strict=True):
-            found_effect = rule.evidence.doubly_robust
-            covered.append(found_effect.low <= truth <= found_effect.high)
-        bias["doubly robust"].append(rules[0].evidence.doubly_robust.effect)
+        bias["doubly robust"].append(measured.effect)
+        errors.append(measured.standard_error)
+        covered.append(measured.low <= 0 <= measured.high)
     return {
         "part": "simulation",
         "shape": shape,
         "controls": n_controls,
         "rows": n,
-        "repeats": repeats,
-        "planted first": {how: float(np.mean(each)) for how, each in first.items()},
+        "searched": len(first["auto"]),
+        "planted first": {how: sum(each) for how, each in first.items()},
+        "measured": repeats,
         "bias": {how: float(np.mean(each)) for how, each in bias.items()},
-        "coverage": float(np.mean(covered)),
-        "intervals": len(covered),
+        "error of the bias, doubly robust": float(np.std(bias["doubly robust"]) / math.sqrt(repeats)),
+        "standard deviation, doubly robust": float(np.std(bias["doubly robust"])),
+        "mean standard error": float(np.mean(errors)),
+        "intervals with the truth": sum(covered),
     }
 
 
-def noise(repeats: int) -> list[dict[str, Any]]:
+def models(asked: argparse.Namespace) -> Iterator[Result]:
+    """What trees, the regression and their mean leave of confounding, from the true propensity and outcome.
+
+    Models are fitted to four fifths of the rows, as each fold's are, and compared with the truth on 5,000 others, so
+    that no noise hides the bias of the doubly robust effect, with its overlap and clipped weights.
+    """
+    usual = learning._TREES
+    cells = [(5_000, 20, shape, share) for shape in ("linear", "bent", "steps") for share in (1.0, 0.0, usual)]
+    cells += [
+        (n, k, shape, usual) for n in SIZES for k in NUMBERS for shape in ("linear", "bent") if (n, k) != (5_000, 20)
+    ]
+    for n, n_controls, shape, share in cells:
+        tables = [np.random.default_rng([3, n, n_controls, repeat]) for repeat in range(asked.repeats)]
+        found = [_left(n, n_controls, shape, share, rng) for rng in tables]
+        yield {
+            "part": "models",
+            "shape": shape,
+            "controls": n_controls,
+            "rows": n,
+            "weight of trees": share,
+            "repeats": asked.repeats,
+            "unadjusted": _unadjusted(n_controls, shape),
+            "bias": float(np.mean(found)),
+            "error of the bias": float(np.std(found) / math.sqrt(asked.repeats)),
+        }
+
+
+def _unadjusted(n_controls: int, shape: str) -> float:
+    """Return the unadjusted difference of the column without effect, from many rows."""
+    columns = confounded(300_000, n_controls, shape, np.random.default_rng(0))
+    y, covered = columns["y"], columns["null"]
+    return float(y[covered].mean() - y[~covered].mean())
+
+
+def _left(n: int, n_controls: int, shape: str, share: float, rng: np.random.Generator) -> float:
+    """Return the bias of the doubly robust effect of a column without effect, with so much weight on the trees."""
+    columns, others = confounded(n * 4 // 5, n_controls, shape, rng), rng.normal(size=(5_000, n_controls))
+    table = read_table({name: columns[name] for name in names(columns)})
+    features = Features.of(table, names(columns))
+    matrix = features.matrix(table)
+    order = [int(name[1:]) for name in features.columns]
+    usual, learning._TREES = learning._TREES, share
+
+    def predicted(target: Any, chosen: Any) -> Any:
+        rows, fold = matrix[chosen], np.ones(int(chosen.sum()), np.intp)
+        learner = learning.Learner(features, True)
+        fitted = learning.cross_fit(learner, rows, target[chosen].astype(float), np.ones(len(rows)), fold, n_folds=1)
+        return fitted[0](others[:, order])
+
+    covered = columns["null"]
+    first = predicted(covered, np.ones(len(covered), bool))
+    means = [predicted(columns["y"], side) for side in (covered, ~covered)]
+    learning._TREES = usual
+    risk = risk_of(others, shape)
+    truth = 1 / (1 + np.exp(-risk))
+    chance = (1 - EFFECT) / (1 + np.exp(-1.2 * risk)) + EFFECT / 2
+    total, inside = 0.0, np.ones(len(others), bool)
+    for sign, mean, real, fitted, share in (
+        (1, means[0], truth, first, covered.mean()),
+        (-1, means[1], 1 - truth, 1 - first, 1 - covered.mean()),
+    ):
+        relative = share / fitted
+        inside &= relative <= doubly_robust._FARTHEST
+        weight = np.minimum(relative, doubly_robust._CLIPPED) / share
+        total = total + sign * (chance - mean) * (real * weight - 1)
+    return float(np.mean(total[inside]))
+
+
+def noise(asked: argparse.Namespace) -> Iterator[Result]:
     """False findings under strong confounding by ten controls: no column has an effect, and all are confounded."""
-    rows = []
+    counted = (
+        "conservative effect above 0",
+        "supported",
+        "interval above 0, searched rows",
+        "interval above 0, held-out rows",
+    )
     for n in (2_000, 5_000):
-        beyond = supported = nominal = 0
-        for repeat in range(repeats):
+        found = dict.fromkeys(counted, 0)
+        for repeat in range(asked.repeats):
             rng = np.random.default_rng([7, n, repeat])
             columns = confounded(n, 10, "bent", rng, effect=0.0)
             risk = sum(columns[name] for name in names(columns)) / math.sqrt(10)
             for place in range(5):
                 columns[f"x{place}"] = rng.random(n) < 1 / (1 + np.exp(-risk + 0.5 * rng.normal(size=n)))
-            rules = cr.discover(
-                columns,
-                "y",
-                control=names(columns),
-                actionable=["null", "cause", "noise1", *(f"x{place}" for place in range(5))],
-                k=1,
-                max_length=2,
-                progress=False,
-            )
-            beyond += bool(rules) and rules[0].value > 0
-            judged = rules.doubly_robust(progress=False)
-            supported += bool(judged) and judged[0].verdict.evidence == "supported"
-            found = judged[0].evidence.doubly_robust
-            nominal += found.low > 0
-        rows.append(
-            {
-                "part": "noise",
-                "rows": n,
-                "repeats": repeats,
-                "conservative effect above 0": beyond,
-                "doubly robust interval above 0": nominal,
-                "supported": supported,
+            options: dict[str, Any] = {
+                "control": names(columns),
+                "actionable": ["null", "cause", "noise1", *(f"x{place}" for place in range(5))],
+                "k": 1,
+                "max_length": 2,
+                "progress": False,
             }
-        )
-        print(rows[-1], flush=True)
-    return rows
+            best = cr.discover(columns, "y", **options).doubly_robust(progress=False)[0]
+            held = cr.discover(columns, "y", holdout=0.5, **options).doubly_robust(progress=False)[0]
+            above = (best.value > 0, best.verdict.evidence == "supported", _low(best) > 0, _low(held) > 0)
+            for name, each in zip(counted, above, strict=True):
+                found[name] += bool(each)
+        yield {"part": "noise", "rows": n, "repeats": asked.repeats, **found}
+
+
+def _low(rule: cr.RuleResult) -> float:
+    """Return the lower end of the doubly robust interval."""
+    assert rule.evidence is not None
+    assert rule.evidence.doubly_robust is not None
+    low = rule.evidence.doubly_robust.low
+    return -math.inf if low is None else low
 
 
 def folder() -> Path | None:
@@ -154,11 +243,10 @@ def read(path: Path) -> dict[str, list[str]]:
     return {name: [row[name] for row in table] for name in table[0]}
 
 
-def lalonde(repeats: int) -> list[dict[str, Any]]:
+def lalonde(asked: argparse.Namespace) -> Iterator[Result]:
     if (place := folder()) is None:
-        return []
+        return
     experiment = read(place / "lalonde_nsw_dw.csv")
-    rows = []
     for others in ("psid_controls", "cps_controls.csv.gz", "psid_controls3", "cps_controls3"):
         path = place / (f"lalonde_{others}" if others.endswith("gz") else f"lalonde_{others}.csv")
         table = read(path)
@@ -186,35 +274,30 @@ def lalonde(repeats: int) -> list[dict[str, Any]]:
                 adjust="prognostic",
             ).doubly_robust(progress=False)
             found = rule.evidence.doubly_robust
-            rows.append(
-                {
-                    "part": "lalonde",
-                    "compared with": others.split(".")[0],
-                    "target": target,
-                    "experiment": truth,
-                    "unadjusted": rule.marginal_effect,
-                    "prognostic": rule.effect,
-                    "doubly robust": found.effect,
-                    "low": found.low,
-                    "high": found.high,
-                    "on the treated": found.own_effect,
-                    "on the treated, low": found.own_low,
-                    "on the treated, high": found.own_high,
-                    "overlap": found.overlap,
-                    "clipped": found.clipped,
-                    "balance": rule.balance(),
-                }
-            )
-            print({name: value for name, value in rows[-1].items() if name != "balance"}, flush=True)
-    return rows
+            yield {
+                "part": "lalonde",
+                "compared with": others.split(".")[0],
+                "target": target,
+                "experiment": truth,
+                "unadjusted": rule.marginal_effect,
+                "prognostic": rule.effect,
+                "doubly robust": found.effect,
+                "low": found.low,
+                "high": found.high,
+                "on the treated": found.own_effect,
+                "on the treated, low": found.own_low,
+                "on the treated, high": found.own_high,
+                "overlap": found.overlap,
+                "clipped": found.clipped,
+                "balance": rule.balance(),
+            }
 
 
-def ihdp(repeats: int) -> list[dict[str, Any]]:
+def ihdp(asked: argparse.Namespace) -> Iterator[Result]:
     if (place := folder()) is None:
-        return []
+        return
     table = read(place / "ihdp_npci_1-10.csv.gz")
     number = {name: np.array(values, float) for name, values in table.items()}
-    rows = []
     for replication in sorted(set(number["replication"].tolist())):
         chosen = number["replication"] == replication
         columns: Columns = {name: values[chosen] for name, values in number.items()}
@@ -228,33 +311,29 @@ def ihdp(repeats: int) -> list[dict[str, Any]]:
         found = rule.evidence.doubly_robust
         design = np.column_stack([np.ones(chosen.sum()), data["treatment"], *(data[name] for name in controls)])
         linear = float(np.linalg.lstsq(design, data["y"], rcond=None)[0][1])
-        rows.append(
-            {
-                "part": "ihdp",
-                "replication": replication,
-                "truth": truth,
-                "unadjusted": rule.marginal_effect,
-                "regression": linear,
-                "prognostic": rule.effect,
-                "doubly robust": found.effect,
-                "low": found.low,
-                "high": found.high,
-            }
-        )
-        print(rows[-1], flush=True)
-    return rows
+        yield {
+            "part": "ihdp",
+            "replication": replication,
+            "truth": truth,
+            "unadjusted": rule.marginal_effect,
+            "regression": linear,
+            "prognostic": rule.effect,
+            "doubly robust": found.effect,
+            "low": found.low,
+            "high": found.high,
+        }
 
 
-def timing(repeats: int) -> list[dict[str, Any]]:
+def timing(asked: argparse.Namespace) -> Iterator[Result]:
     """Fitting 50,000 rows of 20 controls, and the search beside one in as many given strata."""
     columns = confounded(50_000, 20, "linear", np.random.default_rng(0))
-    asked: dict[str, Any] = {"actionable": ["null", "cause", "noise1", "noise2"], "progress": False}
+    options: dict[str, Any] = {"actionable": ["null", "cause", "noise1", "noise2"], "progress": False}
     start, processor = time.perf_counter(), time.process_time()
-    rules = cr.discover(columns, "y", control=names(columns), **asked)
+    rules = cr.discover(columns, "y", control=names(columns), **options)
     whole, spent = time.perf_counter() - start, time.process_time() - processor
     given = {**columns, "stratum": np.arange(50_000) % rules.n_strata}
-    other = cr.discover(given, "y", control="stratum", categorical=["stratum"], **asked)
-    found = {
+    other = cr.discover(given, "y", control="stratum", categorical=["stratum"], **options)
+    yield {
         "part": "time",
         "rows": 50_000,
         "controls": 20,
@@ -264,12 +343,11 @@ def timing(repeats: int) -> list[dict[str, Any]]:
         "search": rules.seconds,
         "search in given strata": other.seconds,
     }
-    print(found, flush=True)
-    return [found]
 
 
-PARTS: dict[str, Callable[[int], list[dict[str, Any]]]] = {
+PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Result]]] = {
     "simulation": simulation,
+    "models": models,
     "noise": noise,
     "lalonde": lalonde,
     "ihdp": ihdp,
@@ -282,17 +360,14 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"of {list(PARTS)}")
     parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--rows", type=int, help="of the simulation")
+    parser.add_argument("--controls", type=int, help="of the simulation")
     asked = parser.parse_args()
-    known = json.loads(RESULTS.read_text()) if RESULTS.is_file() else []
-    for part in asked.parts or PARTS:
-        if part == "simulation" and asked.rows:
-            found = simulation(asked.repeats, (asked.rows,))
-        else:
-            found = PARTS[part](asked.repeats)
-        if found:
-            chosen = {row.get("rows") for row in found}
-            known = [row for row in known if row["part"] != part or row.get("rows") not in chosen] + found
-            RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+    for part in asked.parts:
+        for result in PARTS[part](asked):
+            print({name: value for name, value in result.items() if name != "balance"}, flush=True)
+            known = json.loads(RESULTS.read_text()) if RESULTS.is_file() else []
+            others = [each for each in known if any(each.get(key) != result.get(key) for key in KEYS)]
+            RESULTS.write_text(json.dumps([*others, result], indent=1) + "\n")
 
 
 if __name__ == "__main__":

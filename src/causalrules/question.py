@@ -230,7 +230,7 @@ class Question:
         None,
         Kind(),
         "Classifier or regressor of scikit-learn that predicts the outcome from the controls; by default the mean of "
-        "gradient-boosted trees and a smooth additive model.",
+        "a smooth regression and gradient-boosted trees.",
         kept=False,
         fitted=False,
     )

@@ -1,17 +1,17 @@
 """Cross-fitted predictions from the controls: no model predicts a row that it was trained on.
 
-The default model is the mean, on the scale of log-odds for probabilities, of three: gradient-boosted trees, a smooth
-additive model (linear splines, ridge penalty), and the same with the products of all pairs of controls, where they are
-few. Trees alone approximate smooth functions in steps, and what they miss is left of the confounding; the additive
-model alone misses interactions.
+The default model is a weighted mean, on the scale of log-odds for probabilities: three quarters a smooth regression,
+one quarter gradient-boosted trees. The regression is additive (linear splines, ridge penalty), with the products of
+those pairs of controls that stand out in its residuals. Trees alone approximate smooth functions in steps, and what
+they miss is left of the confounding; a regression alone misses steps and interactions of many controls.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,16 +24,23 @@ Vector = NDArray[np.float64]
 
 # Parts of the rows; each is predicted by the models of the others.
 FOLDS = 5
-# Penalties of the smooth models, as scikit-learn's C, and whether they have products.
-_RIDGES = ((0.1, False), (0.01, True))
-# Products of more columns than this are too many.
-_MOST_MULTIPLIED = 25
-# From so many rows on, trees are larger.
-_LARGE = 10_000
+# Weight of the trees in the mean; the regression has the rest.
+_TREES = 1 / 4
+# Penalty of the regression. A weaker one than predicts best: what it takes from the models of the target and of the
+# propensity alike is left as bias, and what it lets in by chance is not.
+_RIDGE = 10.0
+# Products of controls: the share of fits that take one by chance, how much smaller than other columns they are (the
+# penalty of their coefficients is the square of that), and how many there are at most.
+_BY_CHANCE, _SMALLER, _MOST_PRODUCTS = 0.01, 2.0, 100
+# Leaves of a tree, and the rows from which on it has so many.
+_LEAVES = ((16, 10_000), (8, 1_000), (4, 0))
+# Rows whose products are summed at a time.
+_SLICE = 20_000
 # Log-odds are cut off here.
 _FARTHEST = 10.0
-# From so many rows on, more than one thread is worth its while.
-_MANY = 20_000
+# From so many rows on, more than one thread is worth its while. For 50,000 two save a tenth of the time on an idle
+# machine, and take ten times as long on a busy one, where they wait for each other.
+_MANY = 100_000
 INSTALL = 'pip install "causalrules[ml]"'
 
 
@@ -142,13 +149,15 @@ def cross_fit(
     require_models("a model of the controls")
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+    # Limits apply to the libraries that are loaded when they are set.
+    importlib.import_module("sklearn.ensemble")
     order = np.lexsort((weights, y, row_hash(matrix)))
     matrix, y, weights, fold = matrix[order], y[order], weights[order], fold[order]
 
     fitted = []
-    # Threads that wait for one another are slow on a busy machine, and few rows need none. The folds come one after the
-    # other, for scikit-learn changes the filters of warnings while it fits.
-    with threadpool_limits(n_threads if len(y) >= _MANY else 1):
+    # Regressions never need threads. The folds come one after the other, for scikit-learn changes the filters of
+    # warnings while it fits.
+    with threadpool_limits({"openmp": n_threads if len(y) >= _MANY else 1, "blas": 1}):
         for place in range(n_folds):
             chosen = (fold != place) & (weights > 0)
             fitted.append(learner.fit(matrix[chosen], y[chosen], weights[chosen]))
@@ -221,7 +230,7 @@ class _Given:
 
 @dataclass
 class _Blend:
-    """The mean of gradient-boosted trees, of an additive model and of one with products."""
+    """The weighted mean of gradient-boosted trees and of a smooth regression."""
 
     features: Features
     binary: bool
@@ -229,69 +238,126 @@ class _Blend:
 
     def fit(self, matrix: Matrix, y: Vector, weights: Vector) -> _Blend:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-        from sklearn.linear_model import LogisticRegression, Ridge
 
         kind = HistGradientBoostingClassifier if self.binary else HistGradientBoostingRegressor
         mask = self.features.categorical
         trees = kind(
-            max_leaf_nodes=4 if len(y) < _LARGE else 16,
+            max_leaf_nodes=next(leaves for leaves, least in _LEAVES if len(y) >= least),
             early_stopping=False,
             categorical_features=mask if mask.any() else None,
             random_state=self.seed,
         )
         self._trees = trees.fit(matrix, y, **_counted(weights))
-        self._smooth = []
-        for ridge, products in _RIDGES:
-            basis = _Basis(self.features, matrix, products)
-            if products and not basis.has_products:
-                continue
-            model: Any = LogisticRegression(C=ridge, max_iter=200) if self.binary else Ridge(alpha=1 / ridge)
-            self._smooth.append((basis, model.fit(basis(matrix), y, **_counted(weights))))
+        self._regression = _Regression(self.features, self.binary).fit(matrix, y, weights)
         return self
 
     def __call__(self, matrix: Matrix) -> Vector:
         if not self.binary:
-            means = [self._trees.predict(matrix), *(model.predict(basis(matrix)) for basis, model in self._smooth)]
-            return np.asarray(np.mean(means, axis=0))
-        odds = [model.decision_function(basis(matrix)) for basis, model in self._smooth]
-        odds.append(self._trees.decision_function(matrix))
-        mean = np.mean([np.clip(each, -_FARTHEST, _FARTHEST) for each in odds], axis=0)
-        return np.asarray(1 / (1 + np.exp(-mean)))
+            return np.asarray(_TREES * self._trees.predict(matrix) + (1 - _TREES) * self._regression.scores(matrix))
+        steps, smooth = self._trees.decision_function(matrix), self._regression.scores(matrix)
+        odds = [np.clip(each, -_FARTHEST, _FARTHEST) for each in (steps, smooth)]
+        return np.asarray(_expit(_TREES * odds[0] + (1 - _TREES) * odds[1]))
+
+
+@dataclass
+class _Regression:
+    """A ridge regression on splines of the controls, and on the products that its residuals call for."""
+
+    features: Features
+    binary: bool
+
+    def fit(self, matrix: Matrix, y: Vector, weights: Vector) -> _Regression:
+        self._basis = _Basis(self.features, matrix)
+        self._fit(matrix, y, weights)
+        scores = self.scores(matrix)
+        residual = y - (_expit(scores) if self.binary else scores)
+        if self._basis.add_products(matrix, residual, weights):
+            self._fit(matrix, y, weights)
+        return self
+
+    def scores(self, matrix: Matrix) -> Vector:
+        """Return log-odds, or means."""
+        predicted = self._model.decision_function if self.binary else self._model.predict
+        return np.asarray(predicted(self._basis(matrix)))
+
+    def _fit(self, matrix: Matrix, y: Vector, weights: Vector) -> None:
+        from sklearn.linear_model import LogisticRegression, Ridge
+
+        model: Any = LogisticRegression(C=1 / _RIDGE, max_iter=200) if self.binary else Ridge(alpha=_RIDGE)
+        self._model = model.fit(self._basis(matrix), y, **_counted(weights))
 
 
 class _Basis:
     """Linear splines with knots at the quartiles, indicators of categories and of missing values, standardised.
 
-    With `products`, those of all pairs of columns as well, if they are few.
+    Products of pairs of columns are added where they are called for.
     """
 
-    def __init__(self, features: Features, matrix: Matrix, products: bool = False) -> None:
+    def __init__(self, features: Features, matrix: Matrix) -> None:
         self._features = features
         columns, _ = features.indicators(matrix)
         with np.errstate(invalid="ignore"):
             present = [column[~np.isnan(column)] for column in columns.T]
         self._ends = [np.quantile(each, [0.01, 0.5, 0.99]) if len(each) else np.zeros(3) for each in present]
+        self._spread = [(np.ptp(each) if len(each) else 0.0) or 1.0 for each in present]
         self._knots = [
             np.unique(np.quantile(each, [0.25, 0.5, 0.75])) if len(np.unique(each[:1000])) > 4 else np.empty(0)
             for each in present
         ]
-        self.has_products = products and 1 < len(present) <= _MOST_MULTIPLIED
-        basis = self._raw(columns)
-        self._mean, deviation = basis.mean(axis=0), basis.std(axis=0)
-        self._scale = np.where(deviation > 0, deviation, 1.0)
+        self._pairs = np.empty((2, 0), np.intp)
+        self._standardise(matrix)
 
     def __call__(self, matrix: Matrix) -> Matrix:
-        return np.asarray((self._raw(self._features.indicators(matrix)[0]) - self._mean) / self._scale)
+        return np.asarray((self._raw(matrix)[:, self._varies] - self._mean) / self._scale)
 
-    def _raw(self, columns: Matrix) -> Matrix:
+    def add_products(self, matrix: Matrix, residual: Vector, weights: Vector) -> bool:
+        """Add the products of two columns whose covariance with the residuals is beyond chance; whether there are any.
+
+        The chance counts all pairs (Bonferroni).
+        """
+        left, right = np.triu_indices(len(self._ends), 1)
+        if not len(left):
+            return False
+        sums = squares = np.zeros((len(self._ends),) * 2)
+        for start in range(0, len(matrix), _SLICE):
+            part = slice(start, start + _SLICE)
+            _, plain = self._columns(matrix[part])
+            sums = sums + plain.T @ (plain * (weights * residual)[part, None])
+            squares = squares + (plain**2).T @ (plain**2 * (weights * residual**2)[part, None])
+        strength = np.abs(sums / np.sqrt(np.maximum(squares, np.finfo(float).tiny)))[left, right]
+        strongest = np.argsort(-strength, kind="stable")[:_MOST_PRODUCTS]
+        least = NormalDist().inv_cdf(1 - _BY_CHANCE / (2 * len(left)))
+        chosen = np.sort(strongest[strength[strongest] > least])
+        self._pairs = np.stack([left[chosen], right[chosen]])
+        self._standardise(matrix)
+        return len(chosen) > 0
+
+    def _standardise(self, matrix: Matrix) -> None:
+        basis = self._raw(matrix)
+        deviation = basis.std(axis=0)
+        self._varies = deviation > 0
+        deviation[len(deviation) - self._pairs.shape[1] :] *= _SMALLER
+        self._mean, self._scale = basis[:, self._varies].mean(axis=0), deviation[self._varies]
+
+    def _raw(self, matrix: Matrix) -> Matrix:
+        parts, plain = self._columns(matrix)
+        left, right = self._pairs
+        return np.column_stack([*parts, plain[:, left] * plain[:, right]])
+
+    def _columns(self, matrix: Matrix) -> tuple[list[Vector], Matrix]:
+        """Return the columns of the basis, and the controls themselves around their medians."""
         parts, plain = [], []
-        for column, (low, middle, high), knots in zip(columns.T, self._ends, self._knots, strict=True):
+        columns, _ = self._features.indicators(matrix)
+        learnt = zip(columns.T, self._ends, self._knots, self._spread, strict=True)
+        for column, (low, middle, high), knots, spread in learnt:
             missing = np.isnan(column)
             inside = np.where(missing, middle, column)
             if len(knots):
                 inside = np.clip(inside, low, high)
-            plain.append(inside - middle)
+            plain.append((inside - middle) / spread)
             parts += [inside, *(np.maximum(inside - knot, 0.0) for knot in knots), missing.astype(np.float64)]
-        if self.has_products:
-            parts += [one * other for one, other in itertools.combinations(plain, 2)]
-        return np.column_stack(parts)
+        return parts, np.column_stack(plain)
+
+
+def _expit(odds: Vector) -> Vector:
+    return np.asarray(1 / (1 + np.exp(-odds)))

@@ -49,7 +49,7 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     if evidence.sensitivity is not None:
         found.append(_confounding(rule, evidence.sensitivity, rules.noun))
     if evidence.doubly_robust is not None or evidence.balance:
-        found.append(_adjusted(evidence, rules.noun, rule.is_mean))
+        found.append(_adjusted(evidence, rules, rule.is_mean))
     if evidence.overlap is not None and evidence.overlap.n_strata:
         lacking = _lacking(evidence.overlap, rules.noun, rule.is_mean)
         found.append(Section("Rows without a comparison group", (lacking,)))
@@ -123,17 +123,19 @@ def _confounding(rule: RuleResult, found: Sensitivity, noun: str) -> Section:
     return Section(title, (found.sentence,), headings if rows else (), rows, "confounding")
 
 
-def _adjusted(evidence: RuleEvidence, noun: str, is_mean: bool) -> Section:
+def _adjusted(evidence: RuleEvidence, rules: RuleSet, is_mean: bool) -> Section:
     """Return what models of the controls say, and how the controls differ on both sides."""
     sentences = []
     if (found := evidence.doubly_robust) is not None:
         said = with_interval(found.effect, found.low, found.high, is_mean)
         sentences.append(
-            f"Doubly robust {noun} on {found.source}: {said}, for the {percent(found.overlap, 0)} of rows with rows "
-            f"like them on both sides; {percent(found.clipped, 1)} of propensities clipped."
+            f"Doubly robust {rules.noun} on {found.source}: {said}, for the {percent(found.overlap, 0)} of rows with "
+            f"rows like them on both sides; {percent(found.clipped, 1)} of propensities clipped."
         )
+        if found.source == "searched rows" and rules.stopped != "evaluated":
+            sentences.append("This interval ignores the search.")
         if not found.agrees:
-            sentences.append(f"That in the strata, {difference(found.strata, is_mean)}, is outside this interval.")
+            sentences.append(f"That in the strata, {difference(found.strata, is_mean)}, is outside the interval.")
     rows = tuple(
         (
             each.control,

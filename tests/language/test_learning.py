@@ -1,0 +1,98 @@
+"""The default model of the controls: it learns products, and takes what tables hold."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from causalrules.data.reading import read
+from causalrules.language.features import Features, Matrix
+from causalrules.language.learning import Learner, Vector, cross_fit, fold_of, predict
+
+N = 1500
+
+
+def learnt(data: dict[str, Any], y: Vector, binary: bool, weights: Vector | None = None) -> tuple[Vector, Matrix]:
+    """What the default model predicts, cross-fitted, and the matrix of the rows."""
+    table = read(data)
+    features = Features.of(table, list(data))
+    matrix = features.matrix(table)
+    fold = fold_of(matrix)
+    models = cross_fit(Learner(features, binary), matrix, y, np.ones(len(y)) if weights is None else weights, fold)
+    return predict(models, matrix, fold), matrix
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_a_product_of_two_controls_is_learnt(binary: bool) -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(N, 6))
+    odds = 1.2 * z[:, 0] * z[:, 3]
+    truth = 1 / (1 + np.exp(-odds)) if binary else 5 * odds
+    y = (rng.random(N) < truth).astype(float) if binary else truth + rng.normal(size=N)
+    found, _ = learnt({f"z{place}": column for place, column in enumerate(z.T)}, y, binary)
+    assert np.mean((found - truth) ** 2) < 0.15 * np.var(truth)
+
+
+def test_products_that_stand_out_by_chance_alone_are_not_taken() -> None:
+    from causalrules.language.learning import _Regression
+
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(N, 12))
+    table = read({f"z{place}": column for place, column in enumerate(z.T)})
+    features = Features.of(table, [f"z{place}" for place in range(12)])
+    y = (rng.random(N) < 1 / (1 + np.exp(-z[:, 0] - np.abs(z[:, 1])))).astype(float)
+    assert _Regression(features, True).fit(features.matrix(table), y, np.ones(N))._basis._pairs.shape[1] == 0
+
+
+def test_steps_categories_missing_values_and_huge_numbers_go_in_as_they_are() -> None:
+    rng = np.random.default_rng(2)
+    place = rng.integers(0, 4, N)
+    number = rng.normal(size=N)
+    truth = 0.1 + 0.4 * (place == 2) + 0.4 * (number > 0.7)
+    y = (rng.random(N) < truth).astype(float)
+    town = [None if rng.random() < 0.05 else "abcd"[number] for number in place]
+    data = {"town": town, "number": np.where(rng.random(N) < 0.1, np.nan, 1e60 * number), "same": np.ones(N)}
+    found, _ = learnt(data, y, True)
+    assert np.mean((found - truth) ** 2) < 0.25 * np.var(truth)
+    assert 0 < found.min() < found.max() < 1
+
+
+def test_a_row_that_counts_twice_pulls_as_two() -> None:
+    rng = np.random.default_rng(3)
+    z = rng.integers(0, 2, 400)
+    y = (rng.random(400) < 0.5).astype(float)
+    often = np.where(y == 1, 3.0, 1.0)
+    found, matrix = learnt({"z": z}, y, True, often)
+    for value in (0, 1):
+        chosen = matrix[:, 0] == value
+        assert found[chosen].mean() == pytest.approx(np.average(y[chosen], weights=often[chosen]), abs=0.02)
+
+
+def test_threads_are_limited_from_the_first_model_on() -> None:
+    # In a process of its own: the limits are set before scikit-learn, whose threads they are about, was needed.
+    code = """
+import numpy as np
+from threadpoolctl import threadpool_info
+from causalrules.data.reading import read
+from causalrules.language import learning
+from causalrules.language.features import Features
+
+table = read({"z": np.arange(50.0)})
+features = Features.of(table, ["z"])
+matrix = features.matrix(table)
+fit, seen = learning._Regression.fit, set()
+def watched(self, *rows):
+    seen.update(each["num_threads"] for each in threadpool_info() if each["user_api"] == "openmp")
+    return fit(self, *rows)
+learning._Regression.fit = watched
+learning.cross_fit(learning.Learner(features, False), matrix, matrix[:, 0], np.ones(50), learning.fold_of(matrix))
+print(seen)
+"""
+    asked = {**os.environ, "OMP_NUM_THREADS": "3"}
+    done = subprocess.run([sys.executable, "-c", code], env=asked, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{1}"
