@@ -81,24 +81,35 @@ def sentence(words: str) -> str:
     return begun + "." * bool(words and not words.endswith("."))
 
 
-def p_number(p_value: float | None, least: bool = False) -> str:
-    """Format a p-value; where it is the least that its permutations allow, as a bound.
+def p_number(p_value: float | None, sign: str = "=") -> str:
+    """Format a p-value: ≤ where it is the least that its permutations allow, ≈ where they were stopped early.
 
-    >>> p_number(0.263), p_number(0.005, least=True), p_number(None)
-    ('0.263', '≤ 0.005', '–')
+    >>> p_number(0.263), p_number(0.005, "≤"), p_number(0.263, "≈"), p_number(None)
+    ('0.263', '≤ 0.005', '≈ 0.26', '–')
     """
-    return "–" if p_value is None else f"{'≤ ' * least}{p_value:.3g}"
+    if p_value is None:
+        return "–"
+    return f"≈ {p_value:.2g}" if sign == "≈" else f"{sign.strip('=')} {p_value:.3g}".strip()
 
 
-def adjusted_p(p_value: float, least: bool = False, adjusted_for: str = "search") -> str:
+def p_needed(sign: str, level: float) -> str:
+    """Say what a p-value must be, or that permutations were stopped because it cannot be that any more.
+
+    >>> p_needed("=", 0.05), p_needed("≈", 0.05)
+    ('(at most 0.05 needed)', '(stopped early: already above 0.05)')
+    """
+    return f"(stopped early: already above {level:g})" if sign == "≈" else f"(at most {level:g} needed)"
+
+
+def adjusted_p(p_value: float, sign: str = "=", adjusted_for: str = "search") -> str:
     """Name a p-value and what it is adjusted for.
 
     >>> adjusted_p(0.263)
     'p = 0.263, adjusted for the search'
-    >>> adjusted_p(0.005, least=True, adjusted_for="number of rules")
+    >>> adjusted_p(0.005, "≤", adjusted_for="number of rules")
     'p ≤ 0.005, adjusted for the number of rules'
     """
-    return f"p {'' if least else '= '}{p_number(p_value, least)}, adjusted for the {adjusted_for}"
+    return f"p {'= ' * (sign == '=')}{p_number(p_value, sign)}, adjusted for the {adjusted_for}"
 
 
 def number(value: float | None, places: int = 4) -> str:

@@ -93,7 +93,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 def shown(page: Any) -> list[int]:
     """The places of the rules that can be seen, from top to bottom."""
     heads = "Array.from(document.querySelectorAll('tr.head')).filter(head => head.checkVisibility())"
-    places: list[int] = page.evaluate(f"{heads}.map(head => Number(head.querySelector('td.place').textContent))")
+    places: list[int] = page.evaluate(f"{heads}.map(head => Number(head.querySelector('td.place').textContent || 1))")
     return places
 
 
@@ -138,11 +138,14 @@ def test_the_first_screen_says_what_was_found_for_whom_how_sure_and_what_it_may_
         page = opened(TITANIC, width)
         hero = page.locator("#finding")
         said = " ".join(hero.inner_text().split())
-        assert "Where class is at most 2 and sex is female" in said
-        assert "survived = 1 in 94.7 % instead of 25.1 %" in said
-        assert "is it causal? unchecked an association; causal only if there is no hidden common cause" in said.replace(
-            "CLAIM: IS IT CAUSAL?", "is it causal?"
+        assert "Where class ≤ 2 and sex = female" in said
+        assert "the share with survived = 1 is 94.7 % instead of 25.1 %" in said
+        assert (
+            "CAUSAL? unchecked an association, adjusted for nothing (no causal graph): causal only if nothing" in said
         )
+        assert "outcome: survived = 1 (38.4 % of rows)" in said
+        assert "where it holds, 170 rows" in said
+        assert "where it does not, 721 rows" in said
         assert "170 of 891 rows" in said
         for chip in hero.locator(".chip").all():
             assert chip.bounding_box()["y"] + chip.bounding_box()["height"] <= 800
@@ -164,7 +167,9 @@ def test_noise_reads_as_noise(opened: Callable[..., Any]) -> None:
 
     for each in (page, still):
         words = each.locator("body").inner_text()
-        assert "nothing found" in words
+        assert "Closest candidates, not findings" in words
+        assert "Searched completely, no finding" in words
+        assert words.count("ignoring the search") == len(NOISE)
         assert "optimal" not in words
 
 
@@ -188,7 +193,7 @@ def test_only_a_long_list_can_be_filtered_and_its_grey_words_are_explained(opene
     long, short = opened(RULES), opened(TITANIC)
     assert long.get_by_role("searchbox").count() == 1
     assert short.get_by_role("searchbox").count() == 0
-    assert short.locator("tr.head .shared").all_inner_texts() == [" and sex is\xa0female"] * 3
+    assert short.locator("tr.head .shared").all_inner_texts() == [" and sex =\xa0female"] * 3
     assert "grey words are in every rule" in " ".join(short.locator(".key").first.inner_text().split())
     assert long.locator("tr.head .shared").count() == 0
     assert "grey words" not in long.locator("main").inner_text()
@@ -536,7 +541,7 @@ def test_the_headline_follows_the_evidence() -> None:
     none = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1, **RELIABLE).significance(19)
     assert none[0].p_value is not None
     (headline, *_) = wording.reading(none[0], none)
-    p = f"p = {none[0].p_value:.3g}, adjusted for the search (at most 0.05 needed)"
+    p = f"p ≈ {none[0].p_value:.2g}, adjusted for the search (stopped early: already above 0.05)"
     assert headline.startswith(f"Not supported: {p}. Where")
     assert headline.endswith("no conservative estimate beyond 0 (β = 2).")
     judged = none.trust(19, 2, 2)
@@ -572,21 +577,23 @@ def test_nothing_is_said_of_a_search_where_rules_were_named() -> None:
 def test_the_first_screen_says_what_is_left_after_allowing_for_the_search() -> None:
     rules = cr.discover(PASSENGERS, "survived", actionable="class", control="sex", k=1)
     untested, bounded = view.view(rules), view.view(rules.simultaneous(19, n_jobs=1))
-    assert untested.rules[0].least == f"conservative difference: {untested.rules[0].conservative}"
+    estimate = f"best estimate {untested.rules[0].estimate[:-1]}, ignoring the search), adjusted for sex."
+    assert untested.rules[0].measured == f"Difference: conservative {untested.rules[0].conservative}; {estimate}"
     evidence = rules.simultaneous(19, n_jobs=1)[0].evidence
     assert evidence is not None
     assert evidence.simultaneous is not None
     assert evidence.simultaneous.bound is not None
-    assert f"at least {100 * evidence.simultaneous.bound:.1f} points (95 %)" in bounded.rules[0].least
-    assert bounded.is_adjusted
-    assert not view.view(cr.discover(PASSENGERS, "survived", actionable="class", k=1)).is_adjusted
+    least = f"at least {100 * evidence.simultaneous.bound:.1f} points (95 %, allowing for the search)"
+    assert bounded.rules[0].measured == f"Difference: {least}; {estimate}"
+    assert bounded.rules[0].mix == "both adjusted to the same mix of sex"
+    assert view.view(cr.discover(PASSENGERS, "survived", actionable="class", k=1)).rules[0].mix == ""
 
 
 def test_the_report_says_once_what_its_intervals_are_good_for_and_adjusts_for_nothing_without_controls() -> None:
     page = plain(cr.discover(PASSENGERS, "survived", k=2).to_html())
     assert page.count("Intervals ignore the search.") == 1
     assert "the numbers are differences, unadjusted, and not effects" in page
-    said = page.replace("not adjusted for the search", "").replace('class="adjusted"', "").replace("unadjusted", "")
+    said = page.replace("not adjusted for the search", "").replace("adjusted for nothing", "").replace("unadjusted", "")
     style = re.search(r"<style>.*?</style>", said, re.DOTALL)
     assert style is not None
     for found in re.findall(r".{30}[^_]adjusted.{20}", said.replace(style[0], "")):

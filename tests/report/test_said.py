@@ -175,7 +175,7 @@ def test_a_conservative_number_that_is_not_beyond_0_is_not_shown() -> None:
         noise(0),
     )
     assert lowers[0].reliable_effect < lowers[0].effect < 0
-    assert result_words.conservative(lowers[0]) == "–"
+    assert result_words.conservative(lowers[0]) == "none"
     shown = view.view(lowers).rules[0]
     assert not shown.stands_out
     assert amount(lowers[0].reliable_effect) not in seen(lowers, "html") + seen(lowers, "terminal")
@@ -192,10 +192,13 @@ def test_a_conservative_number_that_is_not_beyond_0_is_not_shown() -> None:
 def test_the_search_of_noise_is_complete_and_not_optimal(form: str) -> None:
     rules = cr.discover(noise(0), "y", control="z", k=2).significance(19, n_jobs=1)
     said = seen(rules, form)
-    assert "search complete, nothing found" in said.lower()
+    assert "searched completely, no finding" in said.lower()
     assert "proven optimal" not in said.lower()
     p = min(rule.p_value for rule in rules if rule.p_value is not None)
-    assert f"is {'at least ' * (len(rules) > 1)}{p:.3g} (at most 0.05 needed)" in said
+    assert f"is {'at least ' * (len(rules) > 1)}≈ {p:.2g} (stopped early: already above 0.05)" in said
+    full = seen(rules.significance(19, stop_early=False, n_jobs=1), form)
+    assert "stopped early" not in full
+    assert "≈" not in full
     found = cr.discover(earnings(), "earned", control="sex", k=1)
     assert "proven optimal" in seen(found, form).lower()
 
@@ -253,9 +256,9 @@ def test_a_headline_is_a_sentence() -> None:
     (rule, *_) = rules = cr.discover(columns, "y", actionable=actionable, graph=graph, k=1)
     said = result_words.in_a_sentence(rule, rules)
     fails, holds = percent(rule.p_do_not_rule), percent(rule.p_do_rule)
-    assert said == f"Ensuring that dose is at least −2 and on is true raises y = 1 from {fails} to {holds}."
+    assert said == f"Ensuring that dose ≥ -2 and on = True raises the share with y = 1 from {fails} to {holds}."
     (rule, *_) = rules = cr.discover(columns, "y", actionable=actionable, k=1)
     said = result_words.in_a_sentence(rule, rules)
-    assert said == f"Where dose is at least −2 and on is true, y = 1 in {holds} instead of {fails}."
+    assert said == f"Where dose ≥ -2 and on = True, the share with y = 1 is {holds} instead of {fails}."
     (rule, *_) = rules = cr.discover(columns, "y", actionable=actionable, graph=graph, k=1, direction="decrease")
-    assert " lowers y = 1 from " in result_words.in_a_sentence(rule, rules)
+    assert " lowers the share with y = 1 from " in result_words.in_a_sentence(rule, rules)

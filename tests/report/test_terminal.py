@@ -122,11 +122,11 @@ def test_a_notebook_shows_small_forests_and_a_rule_as_a_card() -> None:
     rules = cr.discover(TITANIC, "survived", actionable=["class", "sex"], k=2, similarity=None)
     assert rules._repr_html_().count("<svg") == len(rules)
     card = rules[0]._repr_html_()
-    assert "<b><bdi>class</bdi></b> is at most <b><bdi>2</bdi></b>" in card
+    assert "<b><bdi>class</bdi></b> ≤ <b><bdi>2</bdi></b>" in card
     assert "94.7 %" in card
     assert "25.1 %" in card
     assert "supported" in card
-    assert "causal only if there is no hidden common cause" in card
+    assert "adjusted for nothing (no causal graph): causal only if nothing affects both" in card
 
 
 def progress(**changes: Any) -> Progress:

@@ -195,7 +195,7 @@ def test_noise_is_not_supported() -> None:
     rules = cr.discover(planted(200, effect=0), "y", control="z", k=1, max_length=2).trust(99, 10, 3)
     verdict = rules[0].verdict
     assert (verdict.evidence, verdict.basis) == ("not supported", "permutations")
-    assert verdict.doubts[0].startswith("p = ")
+    assert verdict.doubts[0].startswith("p ≈ ")
 
 
 @pytest.mark.parametrize("control", [(), ("z",)])

@@ -90,7 +90,7 @@ export interface Section {
   about: string;
 }
 
-export type Condition = [column: string, verb: string, value: string];
+export type Condition = [column: string, sign: string, value: string];
 
 export interface RuleView {
   text: string;
@@ -101,7 +101,10 @@ export interface RuleView {
   fails: string;
   estimate: string;
   conservative: string;
-  least: string;
+  measured: string;
+  ignoring: string;
+  sides: [holds: string, fails: string];
+  mix: string;
   p: string;
   covered: string;
   whose: string;
@@ -151,8 +154,6 @@ export interface View {
   estimate: string;
   p: string;
   list: string;
-  adjusted: string;
-  is_adjusted: boolean;
   is_mean: boolean;
   tone: Tone;
   lead: number | null;

@@ -124,7 +124,12 @@ class Proposition:
     @property
     def text(self) -> str:
         """The condition as text, such as 'age ≤ 30'."""
-        return f"{format_column(self.column)} {_SIGNS[self.operator]} {self.written}"
+        return f"{format_column(self.column)} {self.sign} {self.written}"
+
+    @property
+    def sign(self) -> str:
+        """The operator as printed: =, ≤ or ≥."""
+        return _SIGNS[self.operator]
 
     @property
     def written(self) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from causalrules.report.result_words import adjustment
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -16,8 +19,8 @@ _CLAIM = {"by design": "good", "identified": "good", "unchecked": "caution", "no
 _MEANING = {
     "by design": "causal: its columns are assigned at random, given the controls",
     "identified": "causal if the causal graph is right",
-    "unchecked": "an association; causal only if there is no hidden common cause and no reverse effect "
-    "(no causal graph was given)",
+    "unchecked": "an association, {adjusted} (no causal graph): causal only if {nothing} affects both rule and "
+    "outcome, and the outcome does not affect the rule",
     "not identified": "not causal by the causal graph: an association",
 }
 
@@ -40,13 +43,15 @@ def answers(rule: RuleResult) -> tuple[Answer, Answer]:
         passed, _, _ = verdict.reasons[0].partition(":")
         why = f"{passed}, but {why}"
     return Answer(verdict.evidence, _EVIDENCE[verdict.evidence], why, "Evidence: more than chance?"), claimed(
-        verdict.claim
+        verdict.claim, rule.control
     )
 
 
-def claimed(word: str) -> Answer:
-    """Return a claim as an answer, with what it lets one say."""
-    return Answer(word, _CLAIM[word], _MEANING[word], "Claim: is it causal?")
+def claimed(word: str, control: Sequence[str] = ()) -> Answer:
+    """Return a claim as an answer, with what it lets one say of rules that are adjusted for these columns."""
+    adjusted = f"{adjustment(control)} only" if control else "adjusted for nothing"
+    why = _MEANING[word].format(adjusted=adjusted, nothing="nothing else" if control else "nothing")
+    return Answer(word, _CLAIM[word], why, "Claim: is it causal?")
 
 
 def weakest(*given: Answer) -> str:

@@ -52,9 +52,8 @@ def card(rule: RuleResult) -> str:
     largest = max(abs(rule.p_do_rule), abs(rule.p_do_not_rule), 0.0) if rule.is_mean else 1.0
     bars = "".join(
         f"<tr><td>{name}</td><td>{_bar(value, largest, colour)}</td><td><b>{level(value)}</b></td></tr>"
-        for name, value, colour in (
-            ("where the rule holds", rule.p_do_rule, _BLUE),
-            ("where it does not", rule.p_do_not_rule, _GREY),
+        for name, value, colour in zip(
+            wording.sides(rule), (rule.p_do_rule, rule.p_do_not_rule), (_BLUE, _GREY), strict=True
         )
     )
     judged = "".join(f"<p>{answer.asks} {_chip(answer)} {_text(answer.why)}</p>" for answer in answers(rule))

@@ -7,15 +7,25 @@ between the rows where the rule holds and the others.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import AND, describe
-from causalrules.text import adjusted_p, amount, counted, difference, listed, number, percent, plain, with_interval
+from causalrules.text import (
+    adjusted_p,
+    amount,
+    counted,
+    difference,
+    listed,
+    number,
+    p_needed,
+    p_number,
+    percent,
+    plain,
+    with_interval,
+)
 
 if TYPE_CHECKING:
-    from causalrules.language.propositions import Proposition
     from causalrules.question import Question
     from causalrules.result.rule import RuleResult, Variant
     from causalrules.result.rules import RuleSet
@@ -26,6 +36,8 @@ _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupt
 MARK = "*"
 # Smaller changes by adjusting are not mentioned.
 _CHANGED = 0.005
+# What intervals are worth that do not allow for the search.
+IGNORING = "ignoring the search"
 _NO_GRAPH = "No causal graph given: these are associations; what acting assumes: cr.assumptions(…), or --explain"
 _NO_GRAPH_FOR_OTHERS = "No causal graph given: the others are associations"
 
@@ -244,7 +256,7 @@ def proof(rules: RuleSet) -> str:
     if rules.stopped == "evaluated":
         return f"{counted(len(rules), 'rule')} measured as given, not searched for"
     if rules.optimal and nothing_found(rules):
-        return f"search complete, nothing found: {effort}"
+        return f"searched completely, no finding: {effort}"
     if rules.optimal:
         return f"proven optimal, {effort}{_why_short(rules)}"
     why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
@@ -267,6 +279,47 @@ def _why_short(rules: RuleSet) -> str:
     return (
         f"; the list ends here: any other rule is at or below 0, or shares {share} or more of its rows with one above"
     )
+
+
+def outcome_level(rules: RuleSet) -> str:
+    """Name the outcome, and how often it occurs or its mean, where all rows are counted with the rules."""
+    outcome: str = rules.question.outcome
+    everything = rules[0].sides[2] if rules else None
+    if everything is None or everything.n.sum() != rules.n_rows:
+        return outcome
+    level = float(everything.total.sum() / everything.n.sum())
+    return f"{outcome} ({amount(level)} over all rows)" if is_mean(rules) else f"{outcome} ({percent(level)} of rows)"
+
+
+def measured(rule: RuleResult, rules: RuleSet) -> str:
+    """Say the effect, first what is left of it after allowing for the search."""
+    named = rules.stopped == "evaluated"
+    estimate = with_interval(rule.effect, *rule.interval, rule.is_mean)
+    if not named and estimate.endswith(")"):
+        estimate = f"{estimate[:-1]}, {IGNORING})"
+    bound = None if rule.evidence is None else rule.evidence.simultaneous
+    least = ""
+    if bound is not None and bound.bound is not None:
+        side = "at most" if rule.decrease else "at least"
+        share, allowed = percent(bound.confidence, 0), "number of rules" if named else "search"
+        least = f"{side} {difference(bound.bound, rule.is_mean)} ({share}, allowing for the {allowed})"
+    elif rule.stands_out:
+        least = f"conservative {conservative(rule)}"
+    said = f"{least}; best estimate {estimate}" if least else estimate
+    return f"{rules.noun.capitalize()}: {said}, {adjustment(control_of(rule, rules))}."
+
+
+def sides(rule: RuleResult) -> tuple[str, str]:
+    """Name the two levels that are compared, with their rows."""
+    return (
+        f"where it holds, {counted(rule.n_covered, 'row')}",
+        f"where it does not, {counted(rule.n_failing, 'row')}",
+    )
+
+
+def same_mix(control: Sequence[str]) -> str:
+    """Say for which mix of the controls the two levels are; empty without controls."""
+    return adjustment(control).replace("adjusted for", "both adjusted to the same mix of") if control else ""
 
 
 def family(rule: RuleResult) -> str | None:
@@ -301,15 +354,16 @@ def warning(rules: RuleSet) -> str | None:
         )
     if found:
         return None
-    p_values = [rule.p_value for rule in rules if rule.p_value is not None]
+    p_values = [(rule.p_value, rule.p_sign) for rule in rules if rule.p_value is not None]
     named = rules.stopped == "evaluated"
     if p_values and (named or rules.stopped == "optimal"):
         if (passed := _passed(rules)) is not None:
             return f"{nothing(rules)}: {passed.verdict.doubts[0]}."
         nearest = "" if best.value > 0 or named else " The list has what came nearest."
+        least, sign = min(p_values)
         return (
             f"{nothing(rules)}: p, adjusted for the {'number of rules' if named else 'search'}, is "
-            f"{'at least ' * (len(rules) > 1)}{min(p_values):.3g} (at most {_level(rules):g} needed).{nearest}"
+            f"{'at least ' * (len(rules) > 1)}{p_number(least, sign)} {p_needed(sign, _level(rules))}.{nearest}"
         )
     if best.value > 0:
         return None
@@ -405,19 +459,16 @@ def _conservative(rule: RuleResult, rules: RuleSet) -> str:
     if rule.value <= 0 and rule.verdict.basis != "permutations":
         return f"{said}, so it may be due to chance"
     if rule.p_value is not None:
-        return f"{said}; {adjusted_p(rule.p_value, rule.p_is_least)}"
+        return f"{said}; {adjusted_p(rule.p_value, rule.p_sign)}"
     return said if promise else f"{said}, not adjusted for the search"
 
 
 def conservative(rule: RuleResult) -> str:
-    """Return what is left of the effect after its margin for chance; "none" where the margin is larger.
+    """Return what is left of the effect after its margin for chance; "none" where nothing is, in the asked direction.
 
-    A number on the other side of 0 would look like the opposite effect. Of an effect in the direction that was not
-    asked for, nothing is left to say: "–".
+    A number on the other side of 0 would look like the opposite effect.
     """
-    if rule.stands_out:
-        return difference(rule.conservative, rule.is_mean)
-    return "–" if (rule.effect > 0 if rule.decrease else rule.effect < 0) else "none"
+    return difference(rule.conservative, rule.is_mean) if rule.stands_out else "none"
 
 
 def calibrated(calibration: Calibration) -> str:
@@ -435,46 +486,32 @@ def adjustment(control: Sequence[str], most: int = 5) -> str:
 
 
 def conditions(rule: RuleResult) -> list[tuple[str, str, str]]:
-    """Return each condition as a column, a verb and a value, an interval as one."""
-    by_column: dict[str, dict[str, str]] = {}
-    for condition in rule.conditions:
-        by_column.setdefault(condition.column, {})[condition.operator] = _in_words(condition)
-    said = []
-    for column, found in sorted(by_column.items()):
-        low, high = found.pop(">=", None), found.pop("<=", None)
-        if low is not None and high is not None:
-            said.append((column, "is", low) if low == high else (column, "is between", f"{low} and {high}"))
-        elif low is not None or high is not None:
-            said.append((column, "is at least" if high is None else "is at most", low or high or ""))
-        said += [(column, "is", value) for value in found.values()]
-    return said
-
-
-def _in_words(condition: Proposition) -> str:
-    """Return the value of a condition for a sentence: with a real minus sign, and booleans in lower case."""
-    if isinstance(condition.value, bool):
-        return condition.written.lower()
-    return condition.written if isinstance(condition.value, str) else re.sub("^-", "−", condition.written)
+    """Return each condition as a column, a sign and a value, in the notation of the rule's text; an interval as two."""
+    said: dict[tuple[str, str, str], None] = {}
+    for each in sorted(rule.conditions, key=lambda condition: (condition.column, condition.operator != ">=")):
+        found = [other.written for other in rule.conditions if other.column == each.column and other.operator != "="]
+        is_one_value = len(found) == 2 and found[0] == found[1]
+        said[each.column, "=" if is_one_value else each.sign, each.written] = None
+    return list(said)
 
 
 def headline(rule: RuleResult, rules: RuleSet) -> tuple[str, str]:
     """Return what stands before and after the rule in the sentence of the first screen."""
     level = amount if rule.is_mean else percent
     holds, fails, outcome = level(rule.p_do_rule), level(rule.p_do_not_rule), rules.question.outcome
+    of_what = f"the {outcome}" if rule.is_mean else f"the share with {outcome}"
     told = rule.verdict.evidence != "cannot tell"
     if told and rule.verdict.claim in ("by design", "identified") and rules.claim != "association":
         sure = rule.verdict.evidence == "supported"
         verb = ("raises" if sure else "may raise") if rule.effect > 0 else "lowers" if sure else "may lower"
-        return "Ensuring that", f"{verb} {f'the {outcome}' if rule.is_mean else outcome} from {fails} to {holds}"
-    before = "Where" if told else "Cannot tell: where"
-    return before, f"{outcome}{':' if rule.is_mean else ' in'} {holds} instead of {fails}"
+        return "Ensuring that", f"{verb} {of_what} from {fails} to {holds}"
+    return "Where" if told else "Cannot tell: where", f"{of_what} is {holds} instead of {fails}"
 
 
 def in_a_sentence(rule: RuleResult, rules: RuleSet) -> str:
     """Say the headline and the rule in one sentence."""
     before, after = headline(rule, rules)
-    said = " and ".join(" ".join(each) for each in conditions(rule))
-    return f"{before} {said}{'' if before.startswith('Ensuring') else ','} {after}."
+    return f"{before} {rule.text.replace(AND, ' and ')}{'' if before.startswith('Ensuring') else ','} {after}."
 
 
 def stratum_name(labels: Mapping[str, str]) -> str:

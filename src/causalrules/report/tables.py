@@ -68,7 +68,7 @@ def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     reliable, effect, unadjusted = map(figure, (rule.conservative, rule.effect, rule.marginal_effect))
     coverage, rows = percent(rule.coverage), f"{rule.n_covered:,}"
     value = [figure(rule.value)] if wording.ranking(rules) else []
-    tested = [p_number(rule.p_value, rule.p_is_least)] if _tested(rules) else []
+    tested = [p_number(rule.p_value, rule.p_sign)] if _tested(rules) else []
     first = (str(place), describe(rule.conditions), *value)
     return (*first, reliable, effect, between, unadjusted, coverage, rows, rule.verdict.evidence, *tested)
 

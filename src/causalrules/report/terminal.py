@@ -84,7 +84,7 @@ def cells(rule: RuleResult, rules: RuleSet) -> list[str]:
         shown(rule.effect) if rule.effect != rule.effect else f"{shown(rule.effect)} ({shown(low)} to {shown(high)})"
     )
     conservative = wording.conservative(rule).removesuffix(" points")
-    known = {"value": shown(rule.value), "p": p_number(rule.p_value, rule.p_is_least), "conservative": conservative}
+    known = {"value": shown(rule.value), "p": p_number(rule.p_value, rule.p_sign), "conservative": conservative}
     known |= {"coverage": percent(rule.coverage), "evidence": rule.verdict.evidence}
     return [known.get(name, effect) for name in headings(rules)]
 
@@ -94,7 +94,7 @@ def _points(value: float) -> str:
 
 
 def _title(rules: RuleSet) -> str:
-    found = counted(len(rules), "rule")
+    found = counted(len(rules), "candidate" if rules and wording.nothing_found(rules) else "rule")
     proof = wording.proof(rules)
     if rules.stopped == "evaluated":
         return f"{proof}, in {counted(rules.n_rows, 'row')}"

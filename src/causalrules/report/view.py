@@ -18,7 +18,7 @@ from causalrules.report.alerts import Alert
 from causalrules.report.answers import Answer, answers, weakest
 from causalrules.report.sections import Section
 from causalrules.result import similarity as grouping
-from causalrules.text import amount, counted, difference, p_number, percent, printable, sentence, with_interval
+from causalrules.text import amount, counted, p_number, percent, printable, sentence, with_interval
 
 if TYPE_CHECKING:
     from causalrules.question import Question
@@ -50,9 +50,12 @@ class RuleView:
         The two levels that are compared, formatted.
     estimate
         The effect with its interval, formatted.
-    least
-        What is left of the effect after allowing for the search: the bound for all rules at once, or the conservative
-        effect; empty if that is nothing.
+    measured
+        The effect in a sentence, first what is left of it after allowing for the search.
+    ignoring
+        What the interval of a rule that is no finding ignores; empty of a finding.
+    sides, mix
+        The names of the two levels, with their rows, and for which mix of the controls they are.
     p
         The adjusted p-value, formatted.
     whose
@@ -75,7 +78,10 @@ class RuleView:
     fails: str
     estimate: str
     conservative: str
-    least: str
+    measured: str
+    ignoring: str
+    sides: tuple[str, str]
+    mix: str
     p: str
     covered: str
     whose: str
@@ -116,8 +122,6 @@ class View:
     estimate: str
     p: str
     list: str
-    adjusted: str
-    is_adjusted: bool
     is_mean: bool
     tone: str
     lead: int | None
@@ -145,23 +149,20 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
     less = hidden(rules)
     shown = tuple(_rule(rule, rules, place) for rule, place in zip(rules, less, strict=True))
     lead, named = lead_of(rules), rules.stopped == "evaluated"
-    alone = named and len(rules) == 1
     return View(
         title=short(f"{rules.question.outcome} – rules", 90),
         outcome=short(rules.question.outcome, 300),
         source=short(rules.source or "", 200),
-        table=_table(rules) if lead is not None else f"{short(rules.question.outcome, 100)} in {_table(rules)}",
+        table=_table(rules),
         noun=rules.noun,
         estimate=f"adjusted {rules.noun}" if rules.question.adjusts else rules.noun,
         p=f"p: adjusted for the {'number of rules' if named else 'search'}",
-        list="Rules" if named or lead is not None else "Nearest to standing out",
-        adjusted=wording.adjustment_of(rules.question),
-        is_adjusted=rules.question.adjusts,
+        list="Rules" if named or lead is not None else "Closest candidates, not findings",
         is_mean=wording.is_mean(rules),
         tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
         lead=lead,
         headline=_headline(rules, lead),
-        alerts=shown[0].alerts if alone else () if lead is None else shown[lead].alerts,
+        alerts=_alerts(shown, lead),
         meaning=short(sentence(wording.meaning(rules)), 1500) + ("" if named else " Intervals ignore the search."),
         proof=short(sentence(wording.proof(rules)), 1500),
         warning=_warning(rules, lead),
@@ -178,6 +179,16 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
         call=reproduce.call(rules),
         versions=", ".join(f"{short(name, 40)} {short(text, 40)}" for name, text in sorted(rules.versions.items())),
     )
+
+
+def _alerts(shown: Sequence[RuleView], lead: int | None) -> tuple[Alert, ...]:
+    """Return the alerts of the first screen: of its rule, or of the only one, named, where it is no finding."""
+    if lead is not None:
+        return shown[lead].alerts
+    if len(shown) != 1:
+        return ()
+    (only,) = shown
+    return tuple(replace(alert, text=f"{only.text}: {alert.text}") for alert in only.alerts)
 
 
 def short(text: str, most: int) -> str:
@@ -251,8 +262,11 @@ def _rule(rule: RuleResult, rules: RuleSet, less: Less) -> RuleView:
         fails=level(rule.p_do_not_rule),
         estimate=with_interval(rule.effect, *rule.interval, rule.is_mean),
         conservative=wording.conservative(rule),
-        least=_least(rule, rules.noun),
-        p=p_number(rule.p_value, rule.p_is_least),
+        measured=short(wording.measured(rule, rules), 600),
+        ignoring="" if rule.verdict.found or rules.stopped == "evaluated" else wording.IGNORING,
+        sides=wording.sides(rule),
+        mix=short(wording.same_mix(wording.control_of(rule, rules)), 300),
+        p=p_number(rule.p_value, rule.p_sign),
         covered=f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}",
         whose=sentence(trust_words.held_out(rule)),
         stands_out=rule.stands_out,
@@ -276,15 +290,6 @@ def _edges(paths: Sequence[Sequence[str]]) -> tuple[tuple[str, str, str], ...]:
         for a, arrow, b in zip(path[::2], path[1::2], path[2::2], strict=False):
             found[(b, "->", a) if arrow == "<-" else (a, arrow, b)] = None
     return tuple(found)
-
-
-def _least(rule: RuleResult, noun: str) -> str:
-    """Say what is left of the effect after allowing for the search."""
-    bound = None if rule.evidence is None else rule.evidence.simultaneous
-    if bound is None or bound.bound is None:
-        return f"conservative {noun}: {wording.conservative(rule)}" if rule.stands_out else ""
-    least = "at most" if rule.decrease else "at least"
-    return f"allowing for the search, {least} {difference(bound.bound, rule.is_mean)} ({percent(bound.confidence, 0)})"
 
 
 def _left(n_strata: int, n_rows: int) -> str:
@@ -316,7 +321,9 @@ def _code(rule: RuleResult) -> tuple[tuple[str, str], ...]:
 def _table(rules: RuleSet) -> str:
     left_out = f", {rules.n_dropped:,} more without a target" if rules.n_dropped else ""
     strata = f", {rules.n_strata:,} strata" if rules.n_strata > 1 else ""
-    return f"{counted(rules.n_rows, 'row')}{left_out}{strata}, {counted(rules.n_propositions, 'condition')}"
+    conditions = counted(rules.n_propositions, "condition")
+    outcome = short(wording.outcome_level(rules), 120)
+    return f"{counted(rules.n_rows, 'row')}{left_out}{strata}, {conditions}; outcome: {outcome}"
 
 
 def _headline(rules: RuleSet, lead: int | None) -> tuple[str, str]:

@@ -300,10 +300,15 @@ class RuleResult:
         return self.conditions if known is None else tuple(self.conditions[place] for place in known.kept)
 
     @property
-    def p_is_least(self) -> bool:
-        """Whether `p_value` is the least that its permutations allow: no shuffled table was as good."""
+    def p_sign(self) -> str:
+        """How `p_value` is known: "≤" if no shuffled table was as good, "≈" if they were stopped early, else "="."""
         known = None if self.evidence is None else self.evidence.significance
-        return known is not None and known.exceedances == 0
+        if known is None or self.circumstances is None:
+            return "="
+        asked, most = self.circumstances.permutations, self.circumstances.level * self.circumstances.permutations
+        return (
+            "≤" if known.exceedances == 0 else "≈" if known.permutations < asked and known.exceedances > most else "="
+        )
 
     @property
     def length(self) -> int:

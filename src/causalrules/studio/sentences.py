@@ -57,7 +57,7 @@ def claim_of(workspace: Workspace, verdict: Admissibility | None) -> Answer:
 
 
 def _unchecked(workspace: Workspace) -> Answer:
-    answer = claimed("unchecked")
+    answer = claimed("unchecked", workspace.control)
     answered = _answered(workspace)
     return replace(answer, why=f"an association; {answered}") if answered else answer
 

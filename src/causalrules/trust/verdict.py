@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from causalrules import estimators
-from causalrules.text import adjusted_p, counted, listed, percent, with_interval
+from causalrules.text import adjusted_p, counted, listed, p_needed, percent, with_interval
 from causalrules.trust.evidence import HonestEffect, RuleEvidence
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class Circumstances:
         Columns that were assigned at random, given the controls.
     graph
         Status of the roles by the causal graph; None without one.
+    permutations
+        How many shuffled tables were asked for at most; 0 if none, or all.
     """
 
     level: float = 0.05
@@ -63,6 +65,7 @@ class Circumstances:
     noun: str = "difference"
     randomised: tuple[str, ...] = ()
     graph: str | None = None
+    permutations: int = 0
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ def circumstances(rules: RuleSet) -> Circumstances:
         noun=rules.noun,
         randomised=question.randomised if isinstance(question.randomised, tuple) else (),
         graph=None if rules.admissibility is None else rules.admissibility.status,
+        permutations=0 if run is None or run.exact else run.asked,
     )
 
 
@@ -183,8 +187,8 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
     """Return whether the rule is more than chance does, what that rests on, and the words for it."""
     beyond = known.guaranteed and rule.value > 0
     if rule.p_value is not None and (rule.p_value <= known.level or not beyond):
-        words = adjusted_p(rule.p_value, rule.p_is_least, "number of rules" if known.fixed else "search")
-        words += f" (at most {known.level:g} needed)"
+        words = adjusted_p(rule.p_value, rule.p_sign, "number of rules" if known.fixed else "search")
+        words += f" {p_needed(rule.p_sign, known.level)}"
         other = "lower" if _lowers(rule) else "raise"
         if _lowers(rule) != rule.decrease and not known.fixed:
             words += f"; the search was not for rules that {other} it"

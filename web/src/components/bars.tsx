@@ -15,14 +15,13 @@ interface Props {
 }
 
 const HEIGHT = 26;
-const THIN = 10;
 
 /** Two levels as bars from 0, of shares up to 100 %, of means up to the larger one; and how many rows are meant. */
 export function TwoBars({ rule, said, view }: Props) {
-  const adjusted = view.is_adjusted ? ", adjusted" : "";
+  const [holds, fails] = said.sides;
   const bars: Bar[] = [
-    { name: `where the rule holds${adjusted}`, value: rule.p_do_rule, text: said.holds, kind: "holds" },
-    { name: `where it does not${adjusted}`, value: rule.p_do_not_rule, text: said.fails, kind: "fails" },
+    { name: holds, value: rule.p_do_rule, text: said.holds, kind: "holds" },
+    { name: fails, value: rule.p_do_not_rule, text: said.fails, kind: "fails" },
   ];
   const values = bars.map((bar) => bar.value).filter(known);
   const low = Math.min(0, ...values);
@@ -50,14 +49,13 @@ export function TwoBars({ rule, said, view }: Props) {
           </dd>
         </div>
       ))}
-      <div class="bar covered">
-        <dt>rows it covers</dt>
-        <dd>{said.covered}</dd>
-        <dd class="picture thin" aria-hidden="true">
-          <svg width="100%" height={THIN}>
-            <rect class="track" width="100%" height={THIN} rx="3" />
-            <rect class="fill" width={`${100 * rule.coverage}%`} height={THIN} rx="3" />
-          </svg>
+      <div class="covered">
+        <dt>covers</dt>
+        <dd>
+          <bdi>
+            {said.covered}
+            {said.mix && `; ${said.mix}`}
+          </bdi>
         </dd>
       </div>
     </dl>

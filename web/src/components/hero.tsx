@@ -27,9 +27,7 @@ export function Hero({ view, rules }: { view: View; rules: Rule[] }) {
           </p>
           <TwoBars rule={rule} said={said} view={view} />
           <p class="measured">
-            {view.noun[0]?.toUpperCase()}
-            {view.noun.slice(1)} <b>{said.estimate}</b>, {view.adjusted}
-            {said.least && `; ${unbroken(said.least)}`}.
+            <bdi>{unbroken(said.measured)}</bdi>
           </p>
           <Chips evidence={said.evidence} claim={said.claim} />
         </>

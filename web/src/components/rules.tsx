@@ -162,7 +162,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
       <table class="rules" onKeyDown={step}>
         <thead>
           <tr>
-            {heading("place", "#")}
+            {view.rules.length > 1 ? heading("place", "#") : <td />}
             {heading("rule", "rule", "words")}
             {heading("evidence", "evidence", "words")}
             <td class="picture">
@@ -179,7 +179,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
           if (!rule || !said) return null;
           const isOpen = open.has(place);
           return (
-            <tbody key={place} id={`rule-${place + 1}`} class={active === place ? "active" : undefined}>
+            <tbody key={place} id={`rule-${place + 1}`} class={`${active === place ? "active" : ""}${said.ignoring ? " unfound" : ""}`}>
               <tr
                 class="head"
                 onMouseEnter={() => activate(place)}
@@ -188,7 +188,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
                   if (!String(window.getSelection())) onToggle(place);
                 }}
               >
-                <td class="place">{place + 1}</td>
+                <td class="place">{view.rules.length > 1 && place + 1}</td>
                 <th scope="row" class="words">
                   <button
                     type="button"
@@ -216,8 +216,8 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
                     label={`${said.estimate}; conservative ${said.conservative}`}
                   />
                 </td>
-                <td class="effect" data-label={view.estimate}>
-                  <Estimate text={said.estimate} />
+                <td class={said.ignoring ? "effect muted" : "effect"} data-label={view.estimate}>
+                  <Estimate text={said.estimate} /> {said.ignoring && <span>{said.ignoring}</span>}
                 </td>
                 <td data-label="conservative">{said.conservative}</td>
                 {tested && <td data-label="p">{said.p}</td>}
