@@ -8,7 +8,7 @@ import pytest
 
 import causalrules as cr
 from causalrules.language.propositions import Proposition
-from causalrules.report import alerts
+from causalrules.report import alerts, view
 from causalrules.result.rule import RuleResult
 from rulesets import rule_set
 
@@ -36,6 +36,12 @@ def titles(*strata: Table, **changes: object) -> list[str]:
 )
 def test_strata_raise_their_alerts(strata: list[Table], title: str | None) -> None:
     assert titles(*strata) == ([] if title is None else [title])
+
+
+def test_the_first_screen_has_the_alerts_of_the_only_candidate_and_names_it() -> None:
+    (alert,) = view.view(cr.discover(cr.datasets.kidney_stones(), "success", control="size")).alerts
+    assert alert.title == "Adjusting reverses the sign"
+    assert alert.text.startswith("treatment = A: Unadjusted the difference is −4.6 points, adjusted 5.4 points")
 
 
 def test_small_strata_of_chance_do_not_disagree() -> None:

@@ -147,6 +147,7 @@ def test_the_first_screen_says_what_was_found_for_whom_how_sure_and_what_it_may_
         assert "where it holds, 170 rows" in said
         assert "where it does not, 721 rows" in said
         assert "170 of 891 rows" in said
+        assert page.locator(".rules > thead").is_visible() == (width > 375)
         for chip in hero.locator(".chip").all():
             assert chip.bounding_box()["y"] + chip.bounding_box()["height"] <= 800
         holds, fails = (bar.bounding_box()["width"] for bar in hero.locator(".bar:not(.covered) .fill").all())
