@@ -112,7 +112,7 @@ def significance(
             return [None] * len(places)
 
     cut_short = 0
-    size = repeat.together(shuffled(0), question, times, n_jobs, deadline) if rules and by_length else 1
+    size = repeat.together(problem, question, times, n_jobs, deadline) if rules and by_length else 1
     for as_good in repeat.in_blocks(work, times if rules else 0, size, n_jobs, "permutations", progress, deadline):
         cut_short += as_good is None
         tally.add(np.ones_like(tally.counting) if as_good is None else as_good)

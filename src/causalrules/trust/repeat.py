@@ -196,7 +196,7 @@ def _growing(times: int, size: int) -> Iterator[range]:
 
 
 def together(table: Problem, question: Question, times: int, n_jobs: int, deadline: Deadline) -> int:
-    """Return how many tables like this one to search at once.
+    """Return how many tables with the rows of this one to search at once.
 
     Fewer where a time limit may cut them all short, or where their outcomes would take much memory.
     """
