@@ -63,9 +63,10 @@ struct Branch {
     place: Arc<Place>,
     /// The rows of the rule without its last condition.
     parent: Arc<Vec<u64>>,
-    last: Option<u32>,
+    /// Its last condition is this one of the family; those after it may follow. All of them at the root.
+    last: Option<usize>,
+    family: Arc<Vec<Candidate>>,
     length: usize,
-    candidates: Vec<Candidate>,
 }
 
 /// A condition, by its number in the place, and the tables in which it may be of use.
@@ -79,7 +80,8 @@ struct Candidate {
 pub fn layout(table: &Table, n_outcomes: usize) -> Result<Layout, String> {
     let rows = &table.layout;
     let is_stratum = |cells: &[u64]| cells.len() == 2 && cells[1] == 0;
-    if matches!(rows.sides, Sides::Reference(_)) || !rows.all.chunks(2).all(is_stratum) {
+    let are_strata = !rows.all.is_empty() && rows.all.chunks(2).all(is_stratum);
+    if matches!(rows.sides, Sides::Reference(_)) || !are_strata {
         return Err(
             "the rows of many tables are all of level 0, and compared with all others".to_string(),
         );
@@ -128,23 +130,44 @@ impl Place {
 }
 
 impl Branch {
-    /// Its place, with the rows of the rule, and the candidates there. Where they are few, they are put together.
-    fn open(mut self) -> (Arc<Place>, Arc<Vec<u64>>, Vec<Candidate>) {
+    /// The conditions that may follow.
+    fn candidates(&self) -> Vec<Candidate> {
+        let Some(last) = self.last else {
+            return self.family.to_vec();
+        };
+        let propositions = &self.place.table.propositions;
+        let this = &propositions[self.family[last].condition as usize];
+        let after = self.family[last + 1..].iter().filter_map(|other| {
+            let that = &propositions[other.condition as usize];
+            let is_needless = that.excludes(this) || that.implies(this) || this.implies(that);
+            let active = self.family[last].active & other.active;
+            (!is_needless && active != 0).then_some(Candidate { active, ..*other })
+        });
+        after.collect()
+    }
+
+    /// The rows of the rule and the conditions that may follow, in their place. Where rows are few, they are put together.
+    fn open(self) -> Option<(Arc<Place>, Vec<u64>, Vec<Candidate>)> {
+        let mut candidates = self.candidates();
+        if candidates.is_empty() {
+            return None;
+        }
         let table = &self.place.table;
         let mut rows = Vec::clone(&self.parent);
         if let Some(last) = self.last {
+            let last = self.family[last].condition;
             bitset::intersect(&mut rows, table.proposition(last as usize));
         }
         let is_sparse = bitset::size(&rows) < 16 * table.words as u64;
-        if is_sparse && table.words > FEW_WORDS && self.candidates.len() >= LANES {
-            let place = self.place.project(&rows, &self.candidates);
-            for (number, candidate) in self.candidates.iter_mut().enumerate() {
-                candidate.condition = number as u32;
-            }
-            let rows = place.table.all.clone();
-            return (Arc::new(place), Arc::new(rows), self.candidates);
+        if !(is_sparse && table.words > FEW_WORDS && candidates.len() >= LANES) {
+            return Some((self.place, rows, candidates));
         }
-        (self.place, Arc::new(rows), self.candidates)
+        let place = self.place.project(&rows, &candidates);
+        for (number, candidate) in candidates.iter_mut().enumerate() {
+            candidate.condition = number as u32;
+        }
+        let rows = place.table.all.clone();
+        Some((Arc::new(place), rows, candidates))
     }
 }
 
@@ -158,10 +181,12 @@ impl Redrawn {
         let root = Branch {
             parent: Arc::new(table.all.clone()),
             last: None,
+            family: Arc::new(
+                usable
+                    .map(|condition| Candidate { condition, active })
+                    .collect(),
+            ),
             length: 0,
-            candidates: usable
-                .map(|condition| Candidate { condition, active })
-                .collect(),
             place: Arc::new(Place::new(table.clone(), n_conditions)),
         };
         Redrawn {
@@ -177,10 +202,10 @@ impl Redrawn {
 
     /// Goes on for about this long. Is all done?
     pub fn step(&mut self, time: Duration) -> bool {
-        let end = Instant::now() + time;
+        let end = Instant::now().checked_add(time);
         while let Some(branch) = self.branches.pop() {
             self.expand(branch);
-            if Instant::now() >= end {
+            if end.is_some_and(|end| Instant::now() >= end) {
                 break;
             }
         }
@@ -195,7 +220,10 @@ impl Redrawn {
 
     fn expand(&mut self, branch: Branch) {
         let length = branch.length + 1;
-        let (place, rows, candidates) = branch.open();
+        let Some((place, rows, candidates)) = branch.open() else {
+            return;
+        };
+        let rows = Arc::new(rows);
         let table = &place.table;
         let width = self.layout.width();
         let [mut own, mut counts] = [vec![0; width], vec![0; width]];
@@ -218,25 +246,14 @@ impl Redrawn {
                 open.push(Candidate { condition, active });
             }
         }
-        for (number, &Candidate { condition, active }) in open.iter().enumerate() {
-            let this = &table.propositions[condition as usize];
-            let candidates = open[number + 1..].iter().filter_map(|other| {
-                let that = &table.propositions[other.condition as usize];
-                let is_needless = that.excludes(this) || that.implies(this) || this.implies(that);
-                let active = active & other.active;
-                (!is_needless && active != 0).then_some(Candidate { active, ..*other })
-            });
-            let candidates: Vec<Candidate> = candidates.collect();
-            if !candidates.is_empty() {
-                self.branches.push(Branch {
-                    place: place.clone(),
-                    parent: rows.clone(),
-                    last: Some(condition),
-                    length,
-                    candidates,
-                });
-            }
-        }
+        let family = Arc::new(open);
+        self.branches.extend((0..family.len()).map(|last| Branch {
+            place: place.clone(),
+            parent: rows.clone(),
+            last: Some(last),
+            family: family.clone(),
+            length,
+        }));
     }
 
     /// Takes note of what a rule is worth in the active tables; in which of them can a rule of more conditions be worth
@@ -273,11 +290,11 @@ impl Redrawn {
         if room < 2 {
             return open;
         }
-        self.open(place, rows, counts, outcomes, length + 1, open)
+        self.can_reach(place, rows, counts, outcomes, length + 1, open)
     }
 
     /// In which of these tables can a rule below one with these counts be worth enough?
-    fn open(
+    fn can_reach(
         &self,
         place: &Place,
         rows: &[u64],
@@ -299,12 +316,12 @@ impl Redrawn {
             let segments = &place.table.segments;
             vectorised(Counting::one(rows, block, segments, outcomes));
             let mut scales = [0.0; LANES];
-            for (place, &lane) in lanes.iter().enumerate() {
-                scales[place] = self.goals[first + lane];
+            for (number, &lane) in lanes.iter().enumerate() {
+                scales[number] = self.goals[first + lane];
                 for cell in (0..counts.len()).step_by(2) {
                     let positive = outcomes[cell][lane];
-                    high[place][cell] = counts[cell] - positive;
-                    high[place][cell + 1] = positive;
+                    high[number][cell] = counts[cell] - positive;
+                    high[number][cell + 1] = positive;
                 }
             }
             let limits = high.iter().take(lanes.len());

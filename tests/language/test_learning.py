@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import causalrules as cr
 from causalrules.data.reading import read
 from causalrules.language.features import Features, Matrix
 from causalrules.language.learning import Learner, Vector, cross_fit, fold_of, predict
@@ -49,6 +50,38 @@ def test_products_that_stand_out_by_chance_alone_are_not_taken() -> None:
     assert _Regression(features, True).fit(features.matrix(table), y, np.ones(N))._basis._pairs.shape[1] == 0
 
 
+@pytest.mark.parametrize("share", [0.005, 0.02, 0.3])
+def test_products_of_rare_values_are_not_taken_because_a_rare_outcome_never_happens_there(share: float) -> None:
+    from causalrules.language.learning import _Regression
+
+    rng = np.random.default_rng(2)
+    names = [f"z{place}" for place in range(8)]
+    table = read({name: (rng.random(N) < 0.2).astype(int) for name in names})
+    features = Features.of(table, names)
+    y = (rng.random(N) < share).astype(float)
+    assert _Regression(features, True).fit(features.matrix(table), y, np.ones(N))._basis._pairs.shape[1] == 0
+
+
+def test_few_values_that_come_in_order_are_bent_too() -> None:
+    rng = np.random.default_rng(3)
+    age = rng.integers(20, 70, 20_000)
+    truth = np.abs(age - 45) / 25
+    predicted, _ = learnt({"age": age}, truth + 0.1 * rng.normal(size=len(age)), binary=False)
+    assert np.abs(predicted - truth).mean() < 0.05
+
+
+def test_controls_that_do_not_vary_where_a_model_is_fitted() -> None:
+    rng = np.random.default_rng(4)
+    x, alone = rng.integers(0, 2, 400), np.zeros(400, int)
+    alone[7] = 1
+    columns = {"x": x, "z": alone, "y": (rng.random(400) < 0.4 + 0.2 * x).astype(int)}
+    found = cr.evaluate(columns, "x = 1", "y", 1, control="z", adjust="prognostic").doubly_robust()[0].evidence
+    assert found is not None
+    assert found.doubly_robust is not None
+    y = columns["y"]
+    assert found.doubly_robust.effect == pytest.approx(y[x == 1].mean() - y[x == 0].mean(), abs=0.01)
+
+
 def test_steps_categories_missing_values_and_huge_numbers_go_in_as_they_are() -> None:
     rng = np.random.default_rng(2)
     place = rng.integers(0, 4, N)
@@ -78,6 +111,7 @@ def test_threads_are_limited_from_the_first_model_on() -> None:
     code = """
 import numpy as np
 from threadpoolctl import threadpool_info
+import causalrules as cr
 from causalrules.data.reading import read
 from causalrules.language import learning
 from causalrules.language.features import Features

@@ -155,7 +155,7 @@ def test_a_cut_calibration_keeps_its_promise(
 ) -> None:
     problem = cr.discover(noise(4), "y", control="z", k=1, max_length=2).problem
     assert problem is not None
-    options = Question("y", beta=2.0, max_length=2, n_jobs=1)
+    options = Question("y", beta=2.0, max_length=2, n_jobs=1, estimator="reliable")
     # Of ten, the sixth smallest at 50 %; if one counts as the largest, that is the sixth of the nine others.
     sixth = calibrate(problem, options, confidence=0.6, permutations=9)
     done = 0

@@ -81,7 +81,7 @@ def test_the_largest_ratio_of_each_table(seed: int) -> None:
         by_length = sorted(random.choice([0.1, 0.5, 1.0, 2.0]) for _ in range(random.randint(1, 4)))
         beta: float | list[float] = 1.0 if random.random() < 0.3 else by_length
         max_length, min_rows = random.choice([1, 2, 3, 9]), random.choice([0, 0, 3])
-        tables = [table, *(shuffled(table, random) for _ in range(random.choice([0, 1, 7, 9, 20])))]
+        tables = [table, *(shuffled(table, random) for _ in range(random.choice([0, 1, 7, 9, 15, 20])))]
         expected = [ratio(each, n_strata, beta, max_length, min_rows) for each in tables]
         least = random.choice([0.0, 0.0, np.median(expected)])
         least = max(0.0, float(least)) if math.isfinite(least) else 0.0
@@ -94,16 +94,18 @@ def test_the_largest_ratio_of_each_table(seed: int) -> None:
 
 
 @pytest.mark.parametrize("direction", ["increase", "decrease"])
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-def test_shuffled_tables_have_the_ratios_of_searches_of_their_own(direction: str, missing: float) -> None:
-    rng, n = np.random.default_rng(3), 400
+@pytest.mark.parametrize(("missing", "n_tables"), [(0.0, 64), (0.1, 16)])
+def test_shuffled_tables_have_the_ratios_of_searches_of_their_own(
+    direction: str, missing: float, n_tables: int
+) -> None:
+    rng, n = np.random.default_rng(3), 2000
     columns = {f"x{i}": rng.integers(0, 4, n).astype(float) for i in range(4)} | {"z": rng.integers(0, 3, n)}
     columns["x0"][rng.random(n) < missing] = np.nan
     columns["y"] = rng.random(n) < 0.3 + 0.1 * columns["z"]
     rules = cr.discover(columns, "y", control="z", direction=direction, max_length=3, min_coverage=0.02)
     problem, question = rules.problem, repeat.exact(rules.question)
     assert problem is not None
-    drawn = [permuted(problem, rng) for _ in range(20)]
+    drawn = [permuted(problem, rng) for _ in range(n_tables)]
     assert can_share(drawn, question)
     searcher = repeat.Searcher()
     assert searcher.best_ratios(drawn, question, 0.0) == pytest.approx(
@@ -130,3 +132,6 @@ def test_what_cannot_be_walked_together_is_refused() -> None:
     )
     with pytest.raises(CausalRulesError, match="level 0"):
         Redrawn(of_two_levels, 1, **options)  # type: ignore[arg-type]
+    of_other_levels = PackedTable([0], [1], [1], 1, 1, [Batch(0 * codes, 0 * codes, None, [codes])], levels=[0.0, 0.5])
+    with pytest.raises(CausalRulesError, match="not 0 and 1"):
+        Redrawn(of_other_levels, 1, **options)  # type: ignore[arg-type]

@@ -111,6 +111,17 @@ def test_p_is_that_of_every_sign(mean: bool) -> None:
     assert min(expected) < 1
 
 
+def test_an_outcome_of_one_half_has_residuals_of_one_size() -> None:
+    rng, n = np.random.default_rng(5), 160
+    columns = {"x": rng.integers(0, 3, n), "y": rng.permutation(np.tile([0, 1], n // 2)), "g": np.arange(n) // 4}
+    rules = cr.discover(columns, "y", 1, actionable=["x"], groups="g", max_length=2)
+    p_value = rules.significance(39)[0].p_value
+    assert p_value is not None
+    assert p_value > 0.02
+    assert rules.simultaneous(39)[0].evidence is not None
+    assert cr.discover(columns, "y", 1, actionable=["x"], groups="g", max_length=2, beta="calibrated")[0].value < 0.2
+
+
 def test_the_standard_error_adds_up_scores_within_groups() -> None:
     columns = clustered(3)
     for condition in ("a = 1", "c = 1"):

@@ -38,7 +38,11 @@ impl Estimation {
 
     /// The pooled estimator of tables with these rows, whose last propositions are outcomes.
     pub(super) unsafe fn pooled(&self, table: &Table, n_outcomes: usize) -> Result<Pooled, String> {
-        estimator::pooled(&self.settings()?, redrawn::layout(table, n_outcomes)?)
+        let settings = self.settings()?;
+        if settings.levels != [0.0, 1.0] {
+            return Err(format!("levels {:?}, not 0 and 1", settings.levels));
+        }
+        estimator::pooled(&settings, redrawn::layout(table, n_outcomes)?)
     }
 }
 

@@ -270,8 +270,9 @@ class _Regression:
         self._basis = _Basis(self.features, matrix)
         self._fit(matrix, y, weights)
         scores = self.scores(matrix)
-        residual = y - (_expit(scores) if self.binary else scores)
-        if self._basis.add_products(matrix, residual, weights):
+        expected = _expit(scores) if self.binary else scores
+        spread = expected * (1 - expected) if self.binary else np.zeros_like(expected)
+        if self._basis.add_products(matrix, y - expected, spread, weights):
             self._fit(matrix, y, weights)
         return self
 
@@ -301,43 +302,48 @@ class _Basis:
         self._ends = [np.quantile(each, [0.01, 0.5, 0.99]) if len(each) else np.zeros(3) for each in present]
         self._spread = [(np.ptp(each) if len(each) else 0.0) or 1.0 for each in present]
         self._knots = [
-            np.unique(np.quantile(each, [0.25, 0.5, 0.75])) if len(np.unique(each[:1000])) > 4 else np.empty(0)
+            np.unique(np.quantile(each, [0.25, 0.5, 0.75])) if len(np.unique(each)) > 4 else np.empty(0)
             for each in present
         ]
         self._pairs = np.empty((2, 0), np.intp)
         self._standardise(matrix)
 
     def __call__(self, matrix: Matrix) -> Matrix:
-        return np.asarray((self._raw(matrix)[:, self._varies] - self._mean) / self._scale)
+        return np.asarray((self._raw(matrix) - self._mean) / self._scale)
 
-    def add_products(self, matrix: Matrix, residual: Vector, weights: Vector) -> bool:
+    def add_products(self, matrix: Matrix, residual: Vector, spread: Vector, weights: Vector) -> bool:
         """Add the products of two columns whose covariance with the residuals is beyond chance; whether there are any.
 
-        The chance counts all pairs (Bonferroni).
+        The chance counts all pairs (Bonferroni). `spread` is the variance of the residuals by the model: where a rare
+        outcome happens in none of the rows with both, their own squares say too little.
         """
         left, right = np.triu_indices(len(self._ends), 1)
         if not len(left):
             return False
-        sums = squares = np.zeros((len(self._ends),) * 2)
+        sums = squares = expected = np.zeros((len(self._ends),) * 2)
         for start in range(0, len(matrix), _SLICE):
             part = slice(start, start + _SLICE)
             _, plain = self._columns(matrix[part])
             sums = sums + plain.T @ (plain * (weights * residual)[part, None])
             squares = squares + (plain**2).T @ (plain**2 * (weights * residual**2)[part, None])
-        strength = np.abs(sums / np.sqrt(np.maximum(squares, np.finfo(float).tiny)))[left, right]
+            expected = expected + (plain**2).T @ (plain**2 * (weights * spread)[part, None])
+        variance = np.maximum(np.maximum(squares, expected), np.finfo(float).tiny)
+        strength = np.abs(sums / np.sqrt(variance))[left, right]
         strongest = np.argsort(-strength, kind="stable")[:_MOST_PRODUCTS]
         least = NormalDist().inv_cdf(1 - _BY_CHANCE / (2 * len(left)))
         chosen = np.sort(strongest[strength[strongest] > least])
+        if not len(chosen):
+            return False
         self._pairs = np.stack([left[chosen], right[chosen]])
         self._standardise(matrix)
-        return len(chosen) > 0
+        return True
 
     def _standardise(self, matrix: Matrix) -> None:
         basis = self._raw(matrix)
         deviation = basis.std(axis=0)
-        self._varies = deviation > 0
+        deviation[deviation == 0] = 1.0
         deviation[len(deviation) - self._pairs.shape[1] :] *= _SMALLER
-        self._mean, self._scale = basis[:, self._varies].mean(axis=0), deviation[self._varies]
+        self._mean, self._scale = basis.mean(axis=0), deviation
 
     def _raw(self, matrix: Matrix) -> Matrix:
         parts, plain = self._columns(matrix)
@@ -360,4 +366,4 @@ class _Basis:
 
 
 def _expit(odds: Vector) -> Vector:
-    return np.asarray(1 / (1 + np.exp(-odds)))
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -_FARTHEST, _FARTHEST))))

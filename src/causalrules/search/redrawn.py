@@ -63,7 +63,8 @@ class Redrawn:
 def can_share(problems: Sequence[Problem], question: Question) -> bool:
     """Return whether one walk can serve these tables.
 
-    They have the same rows and an outcome that happens or not, and rules are pooled. Without a limit on the length a
+    They have the same rows and an outcome that happens or not, equally often in each stratum (where the signs of whole
+    groups are flipped it does not), and rules are pooled. Without a limit on the length a
     search of its own finds rules that many conditions describe sooner.
     """
     first = problems[0].rows.local
@@ -72,6 +73,7 @@ def can_share(problems: Sequence[Problem], question: Question) -> bool:
         and question.max_length is not None
         and len(first.comparison.values) == 2
         and first.weights is None
+        and first.group is None
         and first.reference is None
         and first.language.offered_numbers is None
         and all(each.columns is first.columns and each.stratum is first.stratum for each in problems)

@@ -134,7 +134,8 @@ def _smallest(
     progress: bool | repeat.Watcher | None,
 ) -> tuple[float, int, int]:
     """Return β for one set of controls, the permutations that were begun, and those that were cut short."""
-    shuffle = shuffling(exchangeable(problem))
+    base = exchangeable(problem)
+    shuffle = shuffling(base)
     n_kept = n_largest(confidence, permutations)
     largest = [0.0] * n_kept  # a heap: its first is the smallest β that can still be the answer
 
@@ -165,7 +166,7 @@ def _smallest(
         return beta
 
     begun = cut_short = 0
-    size = repeat.together(shuffled(0), unit, permutations, one.n_jobs, deadline)
+    size = repeat.together(base, unit, permutations, one.n_jobs, deadline)
     for beta in repeat.in_blocks(work, permutations, size, one.n_jobs, "calibrating β", progress, deadline):
         begun += 1
         if beta is None:

@@ -61,7 +61,8 @@ def significance(
     `permutations`, all of them are tried and p is exact.
 
     After `time_limit` seconds, p = (1 + as good)/(1 + m) over the m permutations that were started. Those that were cut
-    short count as as good, since slow searches may be the ones with good rules.
+    short, with the others that were searched together with them, count as as good, since slow searches may be the ones
+    with good rules.
     """
     deadline = Deadline.after(time_limit)
     permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
@@ -111,7 +112,7 @@ def significance(
             return [None] * len(places)
 
     cut_short = 0
-    size = repeat.together(shuffled(0), question, times, n_jobs, deadline) if rules and by_length else 1
+    size = repeat.together(problem, question, times, n_jobs, deadline) if rules and by_length else 1
     for as_good in repeat.in_blocks(work, times if rules else 0, size, n_jobs, "permutations", progress, deadline):
         cut_short += as_good is None
         tally.add(np.ones_like(tally.counting) if as_good is None else as_good)
@@ -179,7 +180,7 @@ class _Comparison:
         best = [-math.inf] * len(places)
         if counting.any():
             tables = [self.shuffled(place) for place in places]
-            best = searcher.best_ratios(tables, self.question, float(self.values[counting].min()))
+            best = searcher.best_ratios(tables, self.question, float(self.values[counting].min()) - _TIED_RATIOS)
         # Shuffled tables are searched for effects above 0: a rule without one is never better than chance.
         as_good = [(each >= self.values - _TIED_RATIOS) | (self.values <= 0) for each in best]
         return [np.stack([each, each]) for each in as_good]

@@ -35,6 +35,8 @@ _AHEAD = 4
 _STEP = 0.1
 # Tables searched at once at first, and where a time limit may cut them short.
 _FEW = 8
+# Rows of all tables that are searched at once.
+_MOST_OUTCOMES = 20_000_000
 
 
 class OutOfTimeError(OptionError):
@@ -84,7 +86,7 @@ class Searcher:
         return [self.best_ratio(each, question, least) for each in problems] if shared is None else shared
 
     def shared_ratios(self, problems: Sequence[Problem], question: Question, least: float) -> list[float] | None:
-        """Return the same where one walk can serve all tables; else None."""
+        """Return the largest effect over margin in each table where one walk can serve them all; else None."""
         if not redrawn.can_share(problems, question):
             return None
         walk = redrawn.begin(problems, question, least)
@@ -194,11 +196,15 @@ def _growing(times: int, size: int) -> Iterator[range]:
 
 
 def together(table: Problem, question: Question, times: int, n_jobs: int, deadline: Deadline) -> int:
-    """Return how many tables like this one to search at once: fewer where a time limit may cut them all short."""
+    """Return how many tables with the rows of this one to search at once.
+
+    Fewer where a time limit may cut them all short, or where their outcomes would take much memory.
+    """
     if not redrawn.can_share([table], question):
         return 1
     most = redrawn.Redrawn.MOST if deadline.left() is None else _FEW
-    return max(1, min(most, -(-times // search.threads(Threads()("n_jobs", n_jobs)))))
+    each = -(-times // search.threads(Threads()("n_jobs", n_jobs)))
+    return max(1, min(most, each, _MOST_OUTCOMES // table.n_rows))
 
 
 _PURPOSES = ("permutation", "calibration", "split", "sample", "simultaneous")

@@ -77,7 +77,7 @@ def simultaneous(
             return [None] * len(places)
 
     begun = cut_short = 0
-    size = repeat.together(shuffled(0), question, permutations, n_jobs, deadline)
+    size = repeat.together(base, question, permutations, n_jobs, deadline)
     for ratio in repeat.in_blocks(work, permutations, size, n_jobs, "simultaneous bounds", progress, deadline):
         begun += 1
         cut_short += ratio is None

@@ -1,6 +1,6 @@
 //! Bounds of one box at a time, where the rows that a rule covers and those that it fails on are counted apart.
 
-use super::{range, Null, Pooled, Stratum, KAPPA};
+use super::{range, share, Null, Pooled, Stratum, KAPPA};
 use crate::estimator::Score;
 use crate::layout::Sides;
 
@@ -57,7 +57,6 @@ impl Pooled {
     #[inline]
     fn shares(&self, stratum: &Stratum, cells: &Cells) -> [f64; 2] {
         let (covered, failing) = (cells.covered, cells.failing);
-        let share = |k: f64, f: f64| 1.0 / (k + KAPPA) + 1.0 / (f + KAPPA);
         let most = stratum.n.min(covered[1] + failing[1]);
         let middle = (most / 2.0).clamp(most - failing[1], covered[1]);
         [share(middle, most - middle), share(covered[0], failing[0])]

@@ -68,6 +68,12 @@ pub use redrawn::Known;
 /// Pseudo-rows on each side.
 const KAPPA: f64 = 2.0;
 
+/// q
+#[inline]
+fn share(covered: f64, failing: f64) -> f64 {
+    1.0 / (covered + KAPPA) + 1.0 / (failing + KAPPA)
+}
+
 /// Several sums, so that no addition waits for the one before.
 const PARTS: usize = 4;
 

@@ -3,7 +3,7 @@
 //! All rows are of level 0 in the counts of a rule; those with the outcome are counted for each table.
 
 use super::eight::{Boxes, Numbers};
-use super::{Pooled, KAPPA};
+use super::{share, Pooled};
 use crate::estimator::Limits;
 use crate::lanes::{Lanes, LANES};
 
@@ -12,7 +12,7 @@ pub enum Known {
     /// It is compared with all other rows.
     Line(Line),
     /// For each stratum, the rows that it covers and fails on.
-    Sides(Vec<Sides>, usize),
+    Sides(Vec<Compared>, usize),
 }
 
 /// The effect is a constant, and for each outcome a slope of its stratum. The margin is always the same, for the outcomes
@@ -32,7 +32,7 @@ impl Known {
     }
 }
 
-pub struct Sides {
+pub struct Compared {
     covered: f64,
     failing: f64,
     /// q
@@ -41,7 +41,6 @@ pub struct Sides {
 
 impl Pooled {
     pub fn known(&self, counts: &[u64], length: usize) -> Known {
-        let share = |k: f64, f: f64| 1.0 / (k + KAPPA) + 1.0 / (f + KAPPA);
         if !self.layout.is_complement() {
             let possible = counts[self.layout.n_cells()..].iter().step_by(2);
             let each = self
@@ -51,7 +50,7 @@ impl Pooled {
                 .zip(possible);
             let sides = each.map(|((stratum, &covered), &possible)| {
                 let (covered, failing) = (covered as f64, stratum.n - possible as f64);
-                Sides {
+                Compared {
                     covered,
                     failing,
                     share: share(covered, failing),
@@ -64,12 +63,12 @@ impl Pooled {
         let slopes = each.map(|(stratum, &covered)| {
             let covered = covered as i64 as f64;
             let failing = stratum.n - covered;
-            let share = share(covered, failing);
-            variance += stratum.weight * stratum.null.spread * share;
+            let q = share(covered, failing);
+            variance += stratum.weight * stratum.null.spread * q;
             if covered > 0.0 && failing > 0.0 {
-                reach = reach.max(stratum.null.reach * share);
-                constant -= stratum.weight * share * covered * stratum.null.mean;
-                stratum.weight * share
+                reach = reach.max(stratum.null.reach * q);
+                constant -= stratum.weight * q * covered * stratum.null.mean;
+                stratum.weight * q
             } else {
                 0.0
             }
@@ -87,7 +86,8 @@ impl Pooled {
         let Known::Line(line) = known else {
             return f64::INFINITY;
         };
-        let mut effect = line.constant + 4.0 * self.slack;
+        // The constant and the rest cancel where few rows fail.
+        let mut effect = line.constant + 4.0 * self.slack * (1.0 + line.constant.abs());
         let each = self.strata.iter().zip(counts.iter().step_by(2));
         for ((stratum, &covered), slope) in each.zip(&line.slopes) {
             effect += slope * stratum.sum.min(covered as i64 as f64);
@@ -152,7 +152,7 @@ impl Pooled {
         let gains = self.strata.iter().map(|stratum| {
             let gain = |covered: u64| {
                 let covered = covered as f64;
-                let share = 1.0 / (covered + KAPPA) + 1.0 / (stratum.n - covered + KAPPA);
+                let share = share(covered, stratum.n - covered);
                 stratum.weight * share * covered * (1.0 - stratum.null.mean)
             };
             (0..=stratum.sum as u64).map(gain).collect()
@@ -184,7 +184,7 @@ impl Pooled {
         let (mut variance, mut reach) = (0.0, 0.0);
         for (stratum, &covered) in self.strata.iter().zip(counts.iter().step_by(2)) {
             let middle = (covered as f64).min(stratum.n / 2.0);
-            let share = 1.0 / (middle + KAPPA) + 1.0 / (stratum.n - middle + KAPPA);
+            let share = share(middle, stratum.n - middle);
             variance += stratum.weight * stratum.null.spread * share;
             // Of several strata, each may be without rows on one side.
             reach = stratum.null.reach * share;
