@@ -205,8 +205,8 @@ def test_the_chain_of_the_paper_keeps_identified_rules_apart() -> None:
     assert numbers == {"identified on its own": others, "not identified": alone}
     assert "(the spurious path X1 <- X2 -> Y is open)" in str(rules)
     page = rules.to_html()
-    assert page.count(" Claim: not identified (") == len(alone)
-    assert page.count(" Claim: identified (") == len(others)
+    assert page.count("Claim: is it causal? Not identified: ") == len(alone)
+    assert page.count("Claim: is it causal? Identified: ") == len(others)
     assert "the spurious path X1 &lt;- X2 -&gt; Y is open" in page
 
 
