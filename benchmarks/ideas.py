@@ -1,8 +1,8 @@
 """Ten different rules on the paper's tables, every outcome of at least 100 rows, without a limit on their length.
 
-    python -m benchmarks.ideas --data FOLDER_OF_KEEL_FILES
+    python -m benchmarks.ideas --data FOLDER_OF_KEEL_FILES [--table NAME …]
 
-The result is `benchmarks/results/ideas.json`.
+The result of each table is added to `benchmarks/results/ideas.json`.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--table", action="append")
     given = parser.parse_args()
-    rows = []
+    known = json.loads(RESULT.read_text()) if RESULT.is_file() else []
     for experiment in EXPERIMENTS:
         if not given.table or experiment.name in given.table:
-            rows += one_table(experiment.name, given.data)
-    if not given.table:
-        RESULT.write_text(json.dumps(rows, indent=1) + "\n")
+            others = [row for row in known if row["table"] != experiment.name]
+            known = others + one_table(experiment.name, given.data)
+            RESULT.write_text(json.dumps(known, indent=1) + "\n")
 
 
 if __name__ == "__main__":
