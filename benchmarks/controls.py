@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ EFFECT = 0.12
 SIZES, NUMBERS = (2_000, 5_000, 20_000), (8, 20, 50)
 # Tables of a cell that are searched; the others are measured only.
 SEARCHED = 20
+# Standard errors from the middle of an interval of 95 % to its ends.
+WIDTH = NormalDist().inv_cdf(0.975)
 # What tells results apart.
 KEYS = ("part", "shape", "controls", "rows", "weight of trees", "compared with", "target", "replication")
 Columns = dict[str, Any]
@@ -86,25 +89,40 @@ def simulation(asked: argparse.Namespace) -> Iterator[Result]:
 
 
 def _cell(shape: str, n_controls: int, n: int, repeats: int) -> Result:
-    """Whether the planted rule is first, and what is measured of the column without effect."""
+    """Whether the planted rule is first, and what is measured of the column without effect.
+
+    Beside it stands what is measured of the same rows with the true propensities and outcomes, for tables of chance.
+    """
     first: dict[str, list[bool]] = {"none": [], "strata": [], "auto": []}
-    bias: dict[str, list[float]] = {"none": [], "prognostic": [], "regression": [], "doubly robust": []}
-    covered, errors = [], []
+    bias: dict[str, list[float]] = {
+        "none": [],
+        "prognostic": [],
+        "regression": [],
+        "doubly robust": [],
+        "true models": [],
+    }
+    errors: dict[str, list[float]] = {"doubly robust": [], "true models": []}
     for repeat in range(repeats):
         columns = confounded(n, n_controls, shape, np.random.default_rng([n, n_controls, repeat]))
         asked: dict[str, Any] = {"actionable": ["null", "cause", "noise1", "noise2"], "k": 1, "max_length": 2}
-        for how in first if repeat < SEARCHED else ():
-            options = {} if how == "none" else {"control": names(columns), "adjust": how}
-            found = cr.discover(columns, "y", **asked, **options, progress=False)
-            first[how].append(bool(found) and found[0].text == "cause = True")
-        rules = cr.evaluate(columns, "null = True", "y", control=names(columns), adjust="prognostic")
+        controls = names(columns)
+        if repeat < SEARCHED:
+            for how in first:
+                options = {} if how == "none" else {"control": controls, "adjust": how}
+                found = cr.discover(columns, "y", **asked, **options, progress=False)
+                first[how].append(bool(found) and found[0].text == "cause = True")
+            scored = cr.evaluate(columns, "null = True", "y", control=controls, adjust="prognostic")
+            bias["prognostic"].append(scored[0].effect)
+        rules = cr.evaluate(columns, "null = True", "y", control=controls, adjust="strata")
         measured = rules.doubly_robust(progress=False)[0].evidence.doubly_robust
+        best, best_error = _with_truth(columns, shape)
         bias["none"].append(rules[0].marginal_effect)
-        bias["prognostic"].append(rules[0].effect)
         bias["regression"].append(regression(columns, "null"))
         bias["doubly robust"].append(measured.effect)
-        errors.append(measured.standard_error)
-        covered.append(measured.low <= 0 <= measured.high)
+        bias["true models"].append(best)
+        errors["doubly robust"].append(measured.standard_error)
+        errors["true models"].append(best_error)
+    beyond = np.array(bias["doubly robust"]) - np.array(bias["true models"])
     return {
         "part": "simulation",
         "shape": shape,
@@ -114,11 +132,22 @@ def _cell(shape: str, n_controls: int, n: int, repeats: int) -> Result:
         "planted first": {how: sum(each) for how, each in first.items()},
         "measured": repeats,
         "bias": {how: float(np.mean(each)) for how, each in bias.items()},
-        "error of the bias, doubly robust": float(np.std(bias["doubly robust"]) / math.sqrt(repeats)),
-        "standard deviation, doubly robust": float(np.std(bias["doubly robust"])),
-        "mean standard error": float(np.mean(errors)),
-        "intervals with the truth": sum(covered),
+        "standard deviation": {how: float(np.std(bias[how], ddof=1)) for how in errors},
+        "mean standard error": {how: float(np.mean(each)) for how, each in errors.items()},
+        "beyond the true models": {"mean": float(beyond.mean()), "standard deviation": float(np.std(beyond, ddof=1))},
+        "intervals with the truth": {
+            how: int(np.sum(np.abs(bias[how]) <= WIDTH * np.array(each))) for how, each in errors.items()
+        },
     }
+
+
+def _with_truth(columns: Columns, shape: str) -> tuple[float, float]:
+    """Return the doubly robust effect of the column without effect by the true models, and its standard error."""
+    risk = risk_of(np.column_stack([columns[name] for name in names(columns)]), shape)
+    chance = 1 / (1 + np.exp(-risk))
+    rest = columns["y"] - (1 - EFFECT) / (1 + np.exp(-1.2 * risk)) - EFFECT / 2
+    influence = np.where(columns["null"], rest / chance, -rest / (1 - chance))
+    return float(influence.mean()), float(influence.std() / math.sqrt(len(influence)))
 
 
 def models(asked: argparse.Namespace) -> Iterator[Result]:

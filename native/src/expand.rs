@@ -358,23 +358,34 @@ impl Step<'_> {
         self.length + 2
     }
 
+    /// What a branch must promise to be one of its own.
     fn goal(&self) -> Score {
         let better = self.best.filter(|_| self.book.irredundant);
         let better = better.map_or(Score::MIN, |best| best.saturating_add(1));
-        self.judge.goal().max(better)
+        self.judge.keeps_from().max(better)
     }
 
-    /// Is a child of this bound to be entered? What is put off is noted.
-    fn enters(&mut self, bound: Score) -> bool {
-        if self.book.is_useless(bound, self.best) {
-            return false;
+    /// The children that are branches of their own, by bounds that are new: they are entered now or later. Of others that
+    /// may be wanted later it is noted that there are some.
+    fn sift(&mut self, children: Vec<Child>, bounds: Vec<Option<Score>>) -> Vec<Child> {
+        let mut kept = Vec::with_capacity(children.len());
+        let keeps_from = self.judge.keeps_from();
+        for (mut child, bound) in children.into_iter().zip(bounds) {
+            let Some(bound) = bound.map(|bound| bound.min(child.bound)) else {
+                continue;
+            };
+            if self.book.is_useless(bound, self.best) {
+                continue;
+            }
+            child.bound = bound;
+            match self.judge.verdict(bound, self.below()) {
+                Verdict::Enter => kept.push(child),
+                Verdict::Later if bound >= keeps_from => kept.push(child),
+                Verdict::Later => self.rest.further = self.rest.further.max(Some(bound)),
+                Verdict::Never => {}
+            }
         }
-        match self.judge.verdict(bound, self.below()) {
-            Verdict::Enter => return true,
-            Verdict::Later => self.rest.further = self.rest.further.max(Some(bound)),
-            Verdict::Never => {}
-        }
-        false
+        kept
     }
 
     /// Offers the children, and returns those that may lead further, by their own rows alone; and those of them that are
@@ -418,21 +429,17 @@ impl Step<'_> {
         if self.is_few {
             return (children, opened);
         }
-        let goal = self.goal();
         let bounds = self.bounds(&children, &vec![0; counts.width]);
-        let mut bounds = bounds.into_iter();
-        children.retain_mut(|child| {
-            let Some(bound) = bounds.next().flatten() else {
-                return false;
-            };
-            child.bound = child.bound.min(bound);
-            if !offers_first && child.bound >= goal {
-                let counts = counts.of(child.slot);
-                self.offer_child(child.proposition, counts, total(counts));
+        if !offers_first {
+            let goal = self.goal();
+            for (child, bound) in children.iter().zip(&bounds) {
+                if (*bound).min(Some(child.bound)) >= Some(goal) {
+                    let counts = counts.of(child.slot);
+                    self.offer_child(child.proposition, counts, total(counts));
+                }
             }
-            self.enters(child.bound)
-        });
-        (children, opened)
+        }
+        (self.sift(children, bounds), opened)
     }
 
     /// The bounds of the children if all rules below them cover the rows of a core.
@@ -476,13 +483,8 @@ impl Step<'_> {
             let Some(core) = self.place.common_core(&candidates) else {
                 return false;
             };
-            let mut bounds = self.bounds(children, &core).into_iter();
-            children.retain_mut(|child| {
-                bounds.next().flatten().is_some_and(|bound| {
-                    child.bound = child.bound.min(bound);
-                    self.enters(child.bound)
-                })
-            });
+            let bounds = self.bounds(children, &core);
+            *children = self.sift(std::mem::take(children), bounds);
             if children.len() == n_children {
                 return true;
             }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 pub const REMEMBERED: usize = 200_000;
 /// How many rules are compared with the leaders at once.
 const TOGETHER: usize = 64;
-/// How many rules are looked at for the rest of a list that was stopped early.
-const LOOKED_AT: usize = 1_000;
+/// How many rules are looked at for the rest of a list.
+const LOOKED_AT: usize = 4_000;
 
 /// A rule that was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,18 +254,52 @@ impl Ideas {
         let mut listed: Vec<_> = found
             .map(|(value, rule)| (*value, rule.clone(), counted(rule)))
             .collect();
-        let mut leaders = self.leaders.to_vec();
+        for rule in self.next(&self.sorted(), k, least, rows, is_redundant) {
+            let description = self.describe(rule, rows, usable);
+            listed.push((rule.value, description, counted(&rule.conditions)));
+        }
+        listed
+    }
+
+    /// What the last rule of the list is worth, by what was seen; `None` if that says nothing.
+    pub fn last_value(&self, k: usize, rows: &dyn Rows) -> Option<Score> {
+        let seen = self.sorted();
+        let next = self.next(&seen, k, Score::MIN, rows, &|_, _| false);
+        let last = match self.found.len() + next.len() >= k {
+            true => next.last().copied(),
+            // If so many resemble the leaders, the list leads further down.
+            false => seen.get(LOOKED_AT).copied(),
+        };
+        last.map(|rule| rule.value)
+    }
+
+    /// The rules that are known and not settled, best first.
+    fn sorted(&self) -> Vec<&Candidate> {
         let mut seen: Vec<&Candidate> = self.seen().collect();
         seen.sort_by(|x, y| y.cmp(x));
-        for rule in seen.into_iter().take(LOOKED_AT) {
-            if listed.len() >= k || (rule.value < least && !listed.is_empty()) {
+        seen
+    }
+
+    /// The rules seen that may follow those that are settled, up to k of all, of which only the first is below `least`.
+    fn next<'a>(
+        &self,
+        seen: &[&'a Candidate],
+        k: usize,
+        least: Score,
+        rows: &dyn Rows,
+        is_redundant: &dyn Fn(&Candidate, &[u64]) -> bool,
+    ) -> Vec<&'a Candidate> {
+        let mut leaders = self.leaders.to_vec();
+        let mut next = Vec::new();
+        for &rule in seen.iter().take(LOOKED_AT) {
+            let n_listed = self.found.len() + next.len();
+            if n_listed >= k || (rule.value < least && n_listed > 0) {
                 break;
             }
             if self.wanted.refuses(rows, &leaders, &[rule.rows()]) == [true] {
                 continue;
             }
-            let counts = counted(&rule.conditions);
-            if is_redundant(rule, &counts) {
+            if is_redundant(rule, &rows.counts(std::slice::from_ref(&rule.conditions))) {
                 continue;
             }
             leaders.push(Leader {
@@ -273,9 +307,9 @@ impl Ideas {
                 n_covered: rule.n_covered,
                 is_left_out: false,
             });
-            listed.push((rule.value, self.describe(rule, rows, usable), counts));
+            next.push(rule);
         }
-        listed
+        next
     }
 }
 

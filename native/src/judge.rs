@@ -20,6 +20,11 @@ pub trait Judge {
     fn verdict(&self, bound: Score, length: usize) -> Verdict;
     /// A branch whose bound is below this is not entered.
     fn goal(&self) -> Score;
+    /// Branches whose bound is not below this are kept one by one if they are put off; of others only the rule that they
+    /// come from is kept, which is expanded again when they are wanted.
+    fn keeps_from(&self) -> Score {
+        self.goal()
+    }
     /// Is the best that a branch can reach a tie with a rule that is known already, and is that rule the only one in the
     /// branch that reaches it?
     fn is_known(&self, branch: &Branch) -> bool;

@@ -65,6 +65,7 @@ impl<'a> Keeper<'a> {
             ideas.remember(rule);
         }
         search.n_waiting.store(ideas.len(), Relaxed);
+        search.expects_more(&ideas);
     }
 }
 
@@ -75,6 +76,13 @@ impl Judge for Keeper<'_> {
 
     fn goal(&self) -> Score {
         self.search.goal.threshold.load(Relaxed)
+    }
+
+    fn keeps_from(&self) -> Score {
+        match self.search.has_room_to_keep() {
+            true => self.goal().min(self.search.last_value.load(Relaxed)),
+            false => self.goal(),
+        }
     }
 
     fn offers_from(&self) -> Score {

@@ -17,6 +17,7 @@
 //! - *Cell*: a stratum of the controls and a level of the target; the counts of a rule are its rows in each cell.
 
 mod ahead;
+mod apart;
 pub mod bitset;
 mod branch;
 mod checkpoint;

@@ -1,15 +1,23 @@
 //! Rows in the memory of this process.
 
+use crate::bitset::Question;
 use crate::facts::{complements, demand, fingerprints, is_minimal};
 use crate::layout::Layout;
 use crate::place::{LocalPlace, View};
-use crate::rows::{Place, Rows};
+use crate::rows::{Place, Rows, With};
+use crate::search::lock;
 use crate::table::{Proposition, Table};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// How many conjunctions that others are compared with are kept at hand.
+const AT_HAND: usize = 256;
 
 pub struct Local {
     whole: Arc<View>,
     complements: Arc<Vec<Option<u32>>>,
+    /// The rows of conjunctions that others are compared with: they are always the same few.
+    at_hand: Mutex<HashMap<Vec<u32>, Arc<Vec<u64>>>>,
 }
 
 impl Local {
@@ -17,7 +25,21 @@ impl Local {
         Local {
             complements: Arc::new(complements(&table)),
             whole: Arc::new(View::whole(table)),
+            at_hand: Mutex::default(),
         }
+    }
+
+    fn at_hand(&self, conditions: &[u32]) -> Arc<Vec<u64>> {
+        let mut at_hand = lock(&self.at_hand);
+        if let Some(rows) = at_hand.get(conditions) {
+            return rows.clone();
+        }
+        if at_hand.len() >= AT_HAND {
+            at_hand.clear();
+        }
+        let rows = Arc::new(self.table().extension(conditions));
+        at_hand.insert(conditions.to_vec(), rows.clone());
+        rows
     }
 
     fn table(&self) -> &Table {
@@ -44,6 +66,30 @@ impl Rows for Local {
         for (conditions, counts) in conjunctions.iter().zip(counts.chunks_mut(width)) {
             let rows = self.table().extension(conditions);
             self.table().count(&rows, &rows, counts);
+        }
+        counts
+    }
+
+    fn counts_with(&self, asked: &[With]) -> Vec<u64> {
+        let width = self.layout().width();
+        let n_counts = |with: &With| width * (1 + with.others.len());
+        let mut counts = vec![0; asked.iter().map(n_counts).sum()];
+        let mut left = &mut counts[..];
+        for with in asked {
+            let (here, after) = left.split_at_mut(n_counts(with));
+            left = after;
+            let rows = self.table().extension(&with.conditions);
+            let others: Vec<Arc<Vec<u64>>> = with
+                .others
+                .iter()
+                .map(|other| self.at_hand(other))
+                .collect();
+            let each = std::iter::once(&rows).chain(others.iter().map(|other| &**other));
+            let mut questions: Vec<Question> = each
+                .map(Vec::as_slice)
+                .zip(here.chunks_mut(width))
+                .collect();
+            self.table().count_each(&rows, &mut questions);
         }
         counts
     }

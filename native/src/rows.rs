@@ -24,6 +24,20 @@ pub trait Rows: Send + Sync {
     /// The counts of several conjunctions, one after the other.
     fn counts(&self, conjunctions: &[Vec<u32>]) -> Vec<u64>;
 
+    /// For each conjunction its counts, then those of the rows that it shares with each of some others.
+    fn counts_with(&self, asked: &[With]) -> Vec<u64> {
+        let each = asked.iter().flat_map(|with| {
+            let shared = with.others.iter();
+            let shared = shared.map(|other| [&with.conditions[..], other].concat());
+            std::iter::once(with.conditions.clone()).chain(shared)
+        });
+        let conjunctions: Vec<Vec<u32>> = each.collect();
+        match conjunctions.is_empty() {
+            true => Vec::new(),
+            false => self.counts(&conjunctions),
+        }
+    }
+
     /// Of the rows that satisfy `chosen` but not all of `implied`, one that as few as possible of `implied` exclude:
     /// those that do, as bits. Which row it is does not depend on the order of the rows.
     fn demand(&self, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>>;
@@ -34,6 +48,12 @@ pub trait Rows: Send + Sync {
 
     /// The place of a rule, from scratch.
     fn place(&self, conditions: &[u32]) -> Arc<dyn Place>;
+}
+
+/// A conjunction and others that it is compared with.
+pub struct With<'a> {
+    pub conditions: Vec<u32>,
+    pub others: Vec<&'a [u32]>,
 }
 
 /// The rows that a rule covers.

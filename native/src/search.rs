@@ -100,6 +100,10 @@ pub struct Search {
     pub n_waiting: AtomicUsize,
     /// The fewest rows that a rule must cover because of the leaders.
     pub least_rows: AtomicU64,
+    /// What the last rule of a list may be worth, by what has been seen so far.
+    pub last_value: AtomicI64,
+    /// How much had been seen by then.
+    expected: AtomicUsize,
     /// The highest bound of a branch that only alpha left out.
     left_out: Mutex<Option<Score>>,
     pub nodes: AtomicU64,
@@ -140,6 +144,10 @@ const ALONE: Duration = Duration::from_millis(2);
 /// With more open branches than this (some 100 MB with their lists of candidates), workers go down depth-first and return
 /// nothing to the queue but for workers that wait.
 const BUDGET: usize = 1 << 16;
+/// With more open branches than this, what is put off is kept together with the rule that it comes from.
+const KEPT: usize = 1 << 19;
+/// From so many rules on, what was seen says something of the rest of a list.
+const WORTH_EXPECTING: usize = 1_000;
 /// With fewer open branches than this, it does not matter how many of them are of no use any more.
 const WORTH_SWEEPING: usize = 1 << 12;
 
@@ -199,6 +207,8 @@ impl Search {
                 ties: AtomicBool::new(false),
                 tie_length: AtomicUsize::new(0),
             },
+            last_value: AtomicI64::new(Score::MAX),
+            expected: AtomicUsize::new(0),
             left_out: Mutex::new(None),
             nodes: AtomicU64::new(0),
             n_open: AtomicUsize::new(0),
@@ -351,6 +361,11 @@ impl Search {
         self.n_open.load(Relaxed) < BUDGET
     }
 
+    /// May branches be put off one by one?
+    pub fn has_room_to_keep(&self) -> bool {
+        self.n_open.load(Relaxed) < KEPT
+    }
+
     /// What is needed to go on later, between steps, if there is room for so many numbers; else how many there are. They
     /// are kept then, so that asking again does not take the same time again.
     pub fn save(&self, capacity: usize) -> Result<Vec<u64>, usize> {
@@ -436,10 +451,29 @@ impl Search {
         ideas.choose(least, rows, usable, &|rule, counts| {
             self.is_redundant(rule.value, counts, &rule.conditions)
         });
+        self.expects(ideas);
         self.goal.threshold.store(least, Relaxed);
         self.goal.has_incumbent.store(false, Relaxed);
         self.goal.ties.store(false, Relaxed);
         self.raises(ideas);
+    }
+
+    /// Makes it known how far down the list may lead, so that branches which are wanted then are not looked for again.
+    fn expects(&self, ideas: &Ideas) {
+        let last = match self.options.wanted {
+            Wanted::Different(_) => ideas.last_value(self.options.k, &*self.book.rows),
+            Wanted::Wider => Some(self.options.least()),
+            _ => None,
+        };
+        self.last_value.store(last.unwrap_or(Score::MAX), Relaxed);
+        self.expected.store(ideas.len(), Relaxed);
+    }
+
+    /// The same again when twice as much has been seen.
+    pub fn expects_more(&self, ideas: &Ideas) {
+        if ideas.len() > 2 * self.expected.load(Relaxed).max(WORTH_EXPECTING) {
+            self.expects(ideas);
+        }
     }
 
     /// Makes it known what there is to beat.
@@ -530,6 +564,7 @@ impl Search {
             judge.flush(&leaders);
             if !goes_on {
                 *ahead = None;
+                self.expects(&lock(&self.ideas));
             }
         }
         true

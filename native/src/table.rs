@@ -78,7 +78,12 @@ impl Table {
 
     /// The rows that satisfy all of the conditions.
     pub fn extension(&self, conditions: &[u32]) -> Vec<u64> {
-        let mut rows = self.all.clone();
+        self.within(&self.all, conditions)
+    }
+
+    /// Those of some rows that satisfy all of the conditions.
+    pub fn within(&self, rows: &[u64], conditions: &[u32]) -> Vec<u64> {
+        let mut rows = rows.to_vec();
         for &condition in conditions {
             crate::bitset::intersect(&mut rows, self.proposition(condition as usize));
         }

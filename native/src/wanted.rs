@@ -3,7 +3,10 @@
 //! Every rule of a branch covers the rows of its core and only rows of its own. So its share of rows with a leader
 //! (Jaccard) is bounded from both sides, and whole branches of near-duplicates are left out.
 
-use crate::rows::Rows;
+use crate::apart;
+use crate::estimator::Score;
+use crate::rows::{Rows, With};
+use crate::rulebook::Rulebook;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wanted {
@@ -29,11 +32,17 @@ pub struct Leader {
 
 impl Leader {
     /// What a rule must share with it to resemble it.
-    fn share(&self, similarity: f64) -> f64 {
+    pub fn share(&self, similarity: f64) -> f64 {
         match self.is_left_out {
             true => 1.0,
             false => similarity,
         }
+    }
+
+    /// Does a rule of so many rows, of which so many are the leader's, resemble it?
+    pub fn is_resembled(&self, shared: u64, n_covered: u64, similarity: f64) -> bool {
+        let either = (n_covered - shared).saturating_add(self.n_covered);
+        share(shared, either) >= self.share(similarity)
     }
 }
 
@@ -44,6 +53,8 @@ pub struct Reach<'a> {
     /// The fewest and the most rows that a rule of the branch covers.
     pub least: u64,
     pub most: u64,
+    /// The fewest conditions of a rule of the branch.
+    pub length: usize,
 }
 
 /// The Jaccard similarity, from the rows of both and of either.
@@ -100,20 +111,34 @@ impl Wanted {
         }
     }
 
-    /// For each branch, is none of its rules to be listed? The branches are counted at once.
-    pub fn cuts(self, rows: &dyn Rows, leaders: &[Leader], branches: &[Reach]) -> Vec<bool> {
+    /// For each branch, at least the value of every rule of it that may be listed; `None` if there is none. The branches
+    /// are counted at once.
+    pub fn bounds(
+        self,
+        book: &Rulebook,
+        leaders: &[Leader],
+        branches: &[Reach],
+        goal: Score,
+    ) -> Vec<Option<Score>> {
+        let unless = |cut: bool, bound| (!cut).then_some(bound);
         match self {
-            Wanted::Any => vec![false; branches.len()],
+            Wanted::Any => vec![Some(Score::MAX); branches.len()],
             Wanted::Wider => {
                 let least = self.min_rows(leaders);
-                branches.iter().map(|branch| branch.most < least).collect()
+                let each = branches.iter();
+                each.map(|branch| unless(branch.most < least, Score::MAX))
+                    .collect()
             }
-            Wanted::Different(similarity) => are_similar(rows, leaders, branches, similarity),
+            Wanted::Different(similarity) => {
+                apart::bounds(book, leaders, branches, similarity, goal)
+            }
             Wanted::Near(similarity) => {
                 let (center, others) = leaders.split_at(1);
-                let far = are_far(rows, &center[0], branches, similarity);
-                let cut = are_similar(rows, others, branches, similarity);
-                far.into_iter().zip(cut).map(|(x, y)| x || y).collect()
+                let far = are_far(&*book.rows, &center[0], branches, similarity);
+                let bounds = apart::bounds(book, others, branches, similarity, goal);
+                let each = far.into_iter().zip(bounds);
+                each.map(|(far, bound)| bound.and_then(|bound| unless(far, bound)))
+                    .collect()
             }
         }
     }
@@ -126,59 +151,53 @@ fn shares(
     rules: &[(u64, &[u32])],
     similarity: f64,
 ) -> Vec<Vec<f64>> {
-    let mut pairs = Vec::new();
-    for (index, &(n, _)) in rules.iter().enumerate() {
-        for leader in leaders {
-            // Sets of very different sizes are never similar.
+    // Sets of very different sizes are never similar.
+    let may_be_similar = |n: u64| {
+        let is_near = move |leader: &&Leader| {
             let (small, large) = (n.min(leader.n_covered), n.max(leader.n_covered));
-            if share(small, large) >= leader.share(similarity) {
-                pairs.push((index, leader));
-            }
-        }
-    }
-    let asked = pairs
-        .iter()
-        .map(|(index, leader)| both(&leader.conditions, rules[*index].1));
-    let shared = covered(rows, asked.collect());
-    let mut shares = vec![Vec::new(); rules.len()];
-    for ((index, leader), shared) in pairs.into_iter().zip(shared) {
-        let share = share(shared, rules[index].0 + leader.n_covered - shared);
-        if share >= leader.share(similarity) {
-            shares[index].push(share);
-        }
-    }
-    shares
+            share(small, large) >= leader.share(similarity)
+        };
+        leaders.iter().filter(is_near).collect::<Vec<&Leader>>()
+    };
+    let beside: Vec<Vec<&Leader>> = rules.iter().map(|&(n, _)| may_be_similar(n)).collect();
+    let asked = rules.iter().map(|(_, conditions)| conditions.to_vec());
+    let shared = shared(rows, asked, &beside);
+    let layout = rows.layout();
+    let each = rules.iter().zip(beside).zip(shared);
+    each.map(|((&(n, _), leaders), counts)| {
+        let with = leaders.into_iter().zip(counts.iter().skip(1));
+        with.filter_map(|(leader, counts)| {
+            let shared = layout.n_covered(counts);
+            let share = share(shared, n + leader.n_covered - shared);
+            (share >= leader.share(similarity)).then_some(share)
+        })
+        .collect()
+    })
+    .collect()
 }
 
-/// For each branch, is there a leader that all of its rules resemble?
-fn are_similar(
+/// For each conjunction that is compared with leaders its counts, then those of the rows that it shares with each of them.
+pub fn shared(
     rows: &dyn Rows,
-    leaders: &[Leader],
-    branches: &[Reach],
-    similarity: f64,
-) -> Vec<bool> {
-    let mut pairs = Vec::new();
-    let mut asked = Vec::new();
-    for (index, branch) in branches.iter().enumerate() {
-        for leader in leaders {
-            let (n, similarity) = (leader.n_covered, leader.share(similarity));
-            if share(branch.least.min(n), branch.most.max(n)) >= similarity {
-                pairs.push((index, n, similarity));
-                let own = both(&leader.conditions, branch.conditions);
-                asked.push(both(&own, branch.candidates));
-                asked.push(own);
-            }
-        }
-    }
-    let shared = covered(rows, asked);
-    let mut similar = vec![false; branches.len()];
-    for ((index, n, similarity), shared) in pairs.into_iter().zip(shared.chunks(2)) {
-        // At least the core's rows are shared, and all but those that the leader does not have.
-        let outside = branches[index].most - shared[1];
-        let least = shared[0].max(branches[index].least.saturating_sub(outside));
-        similar[index] |= share(least, n + outside) >= similarity;
-    }
-    similar
+    conjunctions: impl Iterator<Item = Vec<u32>>,
+    beside: &[Vec<&Leader>],
+) -> Vec<Vec<Vec<u64>>> {
+    let compared = conjunctions.zip(beside);
+    let compared = compared.filter(|(_, leaders)| !leaders.is_empty());
+    let asked = compared.map(|(conditions, leaders)| With {
+        conditions,
+        others: leaders
+            .iter()
+            .map(|leader| &leader.conditions[..])
+            .collect(),
+    });
+    let counts = rows.counts_with(&asked.collect::<Vec<With>>());
+    let mut counts = counts.chunks(rows.layout().width()).map(<[u64]>::to_vec);
+    let each = beside.iter().map(|leaders| match leaders.len() {
+        0 => Vec::new(),
+        n => counts.by_ref().take(n + 1).collect(),
+    });
+    each.collect()
 }
 
 /// For each branch, does none of its rules resemble the leader?

@@ -152,9 +152,9 @@ impl<'a> Worker<'a> {
             self.finish(node, &*parent);
             return;
         }
-        if self.cuts(&[&node]) == [true] {
+        let Some(node) = self.apart(vec![node]).pop() else {
             return;
-        }
+        };
         let mut judge = Keeper::new(self.search);
         let book = &self.search.book;
         self.search.nodes.fetch_add(1, Relaxed);
@@ -184,11 +184,11 @@ impl<'a> Worker<'a> {
         false
     }
 
-    /// For each node, is there no rule below it that may be listed?
-    fn cuts(&self, nodes: &[&Node]) -> Vec<bool> {
+    /// The nodes that are worth entering now, for rules that may stand beside the leaders. What is put off is noted.
+    fn apart(&mut self, nodes: Vec<Node>) -> Vec<Node> {
         let wanted = self.search.options.wanted;
         if wanted == Wanted::Any || self.leaders.is_empty() {
-            return vec![false; nodes.len()];
+            return nodes;
         }
         let conditions: Vec<Vec<u32>> = nodes.iter().map(|node| node.conditions()).collect();
         let reaches = nodes.iter().zip(&conditions);
@@ -198,9 +198,23 @@ impl<'a> Worker<'a> {
                 candidates: node.candidates(),
                 least: node.least,
                 most: node.most,
+                length: node.n_conditions() + 1,
             })
             .collect();
-        wanted.cuts(&*self.search.book.rows, &self.leaders, &reaches)
+        let (book, goal) = (&self.search.book, self.search.goal.threshold.load(Relaxed));
+        let bounds = wanted.bounds(book, &self.leaders, &reaches, goal);
+        let bounded = nodes.into_iter().zip(bounds);
+        let bounded = bounded.filter_map(|(node, bound)| {
+            Some(Node {
+                bound: node.bound.min(bound?),
+                ..node
+            })
+        });
+        let bounded: Vec<Node> = bounded.collect();
+        bounded
+            .into_iter()
+            .filter(|node| self.enters(node))
+            .collect()
     }
 
     /// Finishes a node whose children may take no further condition, together with its siblings on the stack.
@@ -217,12 +231,8 @@ impl<'a> Worker<'a> {
                 None => break,
             }
         }
+        let together = self.apart(together);
         let nodes: Vec<&Node> = together.iter().collect();
-        let mut cut = self.cuts(&nodes).into_iter();
-        let nodes: Vec<&Node> = nodes
-            .into_iter()
-            .filter(|_| cut.next() == Some(false))
-            .collect();
         self.search.nodes.fetch_add(nodes.len() as u64, Relaxed);
         let mut judge = Keeper::new(self.search);
         let put_off = finish(&self.search.book, &nodes, parent, &mut judge);
