@@ -1,8 +1,8 @@
 """Ten different rules on the paper's tables, every outcome of at least 100 rows, without a limit on their length.
 
-    python -m benchmarks.ideas --data FOLDER_OF_KEEL_FILES [--table NAME …]
+    python -m benchmarks.ideas --data FOLDER_OF_KEEL_FILES [--table NAME …] [--outcome NAME …]
 
-The result of each table is added to `benchmarks/results/ideas.json`.
+Each result is added to `benchmarks/results/ideas.json` as soon as it is there.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from causalrules.search import run as search
 from causalrules.search.margins import betas
 
 RESULT = Path(__file__).parent / "results" / "ideas.json"
+KEYS = ("table", "outcome", "score")
 FEWEST_ROWS, K, TIME_LIMIT = 100, 10, 60.0
 SCORES: dict[str, dict[str, Any]] = {
     "reliable": {"estimator": "reliable", "beta": 2.0},
@@ -30,14 +32,13 @@ SCORES: dict[str, dict[str, Any]] = {
 }
 
 
-def one_table(name: str, folder: Path) -> list[dict[str, Any]]:
+def one_table(name: str, folder: Path, wanted: list[str] | None) -> Iterator[dict[str, Any]]:
     """Search for ten ideas with each score and each outcome of a table."""
     experiment = next(each for each in EXPERIMENTS if each.name == name)
     loaded = load(experiment, folder)
     table = source(loaded)
-    rows = []
     for outcome, n_outcome in outcomes(loaded[experiment.target].to_pylist()):
-        if n_outcome < FEWEST_ROWS:
+        if n_outcome < FEWEST_ROWS or (wanted and str(outcome) not in wanted):
             continue
         problem = problem_of(table, experiment.target, outcome, [experiment.control])
         packed = problem.pack()
@@ -47,32 +48,31 @@ def one_table(name: str, folder: Path) -> list[dict[str, Any]]:
                 question = replace(question, beta=betas(problem.language, None, question.error_rate))
             start = time.perf_counter()
             found = search.run(packed, question, problem.n_rows)
-            rows.append(
-                {
-                    "table": name,
-                    "outcome": str(outcome),
-                    "score": score,
-                    "seconds": round(time.perf_counter() - start, 3),
-                    "nodes": found.progress.nodes,
-                    "ideas": len(found.rules),
-                    "proven": found.optimal,
-                }
-            )
-            print(*rows[-1].values(), flush=True)
-    return rows
+            yield {
+                "table": name,
+                "outcome": str(outcome),
+                "score": score,
+                "seconds": round(time.perf_counter() - start, 3),
+                "nodes": found.progress.nodes,
+                "ideas": len(found.rules),
+                "proven": found.optimal,
+            }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--table", action="append")
+    parser.add_argument("--outcome", action="append")
     given = parser.parse_args()
-    known = json.loads(RESULT.read_text()) if RESULT.is_file() else []
     for experiment in EXPERIMENTS:
-        if not given.table or experiment.name in given.table:
-            others = [row for row in known if row["table"] != experiment.name]
-            known = others + one_table(experiment.name, given.data)
-            RESULT.write_text(json.dumps(known, indent=1) + "\n")
+        if given.table and experiment.name not in given.table:
+            continue
+        for row in one_table(experiment.name, given.data, given.outcome):
+            print(*row.values(), flush=True)
+            known = json.loads(RESULT.read_text()) if RESULT.is_file() else []
+            others = [each for each in known if any(each[key] != row[key] for key in KEYS)]
+            RESULT.write_text(json.dumps([*others, row], indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@
 //! short enough to win a tie, so that the answer does not depend on the order in which things were found.
 //!
 //! A list of different rules is made rule by rule, in one go. The search looks for the best rule that may follow the
-//! leaders. Branches that promise less are put off too: they stay in the queue, some 60 bytes each. When no other is left,
-//! the rule is settled and becomes a leader, and the search goes on with what was put off.
+//! leaders. Branches that promise less are put off too: they stay in the queue, some 60 bytes each, if they promise as much
+//! as the last rule of the list may be worth; of others the rule that they come from stays, and is expanded again. When no
+//! other is left, the rule is settled and becomes a leader, and the search goes on with what was put off.
 
 use crate::ahead::Beam;
 use crate::checkpoint::State;

@@ -1,7 +1,7 @@
-//! Which rules may stand in a list beside its leaders, and which branches hold none of them.
+//! Which rules may stand in a list beside its leaders, and what branches can still give it.
 //!
 //! Every rule of a branch covers the rows of its core and only rows of its own. So its share of rows with a leader
-//! (Jaccard) is bounded from both sides, and whole branches of near-duplicates are left out.
+//! (Jaccard) is bounded from both sides: branches that hold none of the rules are left out, and others promise less.
 
 use crate::apart;
 use crate::estimator::Score;

@@ -1,0 +1,184 @@
+//! Properties of the parts that the search rests on, over random inputs from a fixed seed. The search itself is
+//! checked against a brute force that shares no code with it, from Python.
+
+mod apart;
+mod boxes;
+mod kernels;
+mod searches;
+mod tables;
+
+use crate::bitset::{Kernel, Question, Segment, NO_CELL};
+use crate::cpu::fastest;
+use crate::describe::shortest;
+use crate::estimator::{to_number, Estimator, Margin, Score, Settings};
+use crate::lanes::LANES;
+use crate::layout::{Layout, Sides};
+use crate::local::Local;
+use crate::remote::{put_together, Messenger, Part, Remote};
+use crate::rows::Rows;
+use crate::search::{Options, Search};
+use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
+use crate::wanted::Wanted;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A small generator of its own (splitmix64): std has none.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    fn words(&mut self, n: usize) -> Vec<u64> {
+        // Every third word empty, so that thin sets are among them.
+        (0..n)
+            .map(|_| {
+                if self.below(3) == 0 {
+                    0
+                } else {
+                    self.next() & self.next()
+                }
+            })
+            .collect()
+    }
+}
+
+/// A table of random rows over a few columns, with weights.
+struct Sample {
+    strata: Vec<i32>,
+    outcomes: Vec<u16>,
+    weights: Vec<u64>,
+    columns: Vec<Vec<i32>>,
+}
+
+const N_STRATA: usize = 3;
+
+fn random_rows(random: &mut Random, n: usize) -> Sample {
+    let mut column =
+        |size: u64| -> Vec<i32> { (0..n).map(|_| random.below(size) as i32 - 1).collect() };
+    let columns = vec![column(4), column(3), column(5)];
+    Sample {
+        strata: (0..n)
+            .map(|_| random.below(N_STRATA as u64) as i32)
+            .collect(),
+        outcomes: (0..n).map(|_| random.below(2) as u16).collect(),
+        weights: (0..n).map(|_| random.below(7)).collect(),
+        columns,
+    }
+}
+
+fn propositions() -> Vec<Proposition> {
+    let intervals = [
+        (0, 0, 0),
+        (0, 1, 2),
+        (1, 0, 0),
+        (1, 1, 1),
+        (2, 0, 1),
+        (2, 2, 3),
+        (2, 0, 2),
+    ];
+    let propositions =
+        intervals
+            .iter()
+            .map(|&(column, low, high)| Proposition { column, low, high });
+    propositions.collect()
+}
+
+fn build(rows: &Sample, weighted: bool, parts: usize) -> Table {
+    build_with(rows, weighted, parts, Missing::False)
+}
+
+fn build_with(rows: &Sample, weighted: bool, parts: usize, missing: Missing) -> Table {
+    let plan = Plan {
+        propositions: propositions(),
+        n_columns: 3,
+        n_strata: N_STRATA,
+        n_levels: 2,
+        weight_bits: 3,
+        missing,
+        reference: None,
+    };
+    let mut builder = Builder::new(fastest(), plan);
+    let n = rows.strata.len();
+    let size = n.div_ceil(parts).max(1);
+    for fill in [false, true] {
+        for start in (0..n).step_by(size) {
+            let part = start..(start + size).min(n);
+            let batch = Batch {
+                strata: &rows.strata[part.clone()],
+                outcomes: &rows.outcomes[part.clone()],
+                weights: weighted.then_some(&rows.weights[part.clone()]),
+                reference: None,
+                columns: rows
+                    .columns
+                    .iter()
+                    .map(|column| &column[part.clone()])
+                    .collect(),
+            };
+            let result = if fill {
+                builder.fill(&batch)
+            } else {
+                builder.size(&batch)
+            };
+            result.unwrap();
+        }
+    }
+    builder.finish().unwrap()
+}
+
+fn expand(rows: &Sample) -> Sample {
+    let times: Vec<usize> = (0..rows.strata.len())
+        .flat_map(|row| std::iter::repeat_n(row, rows.weights[row] as usize))
+        .collect();
+    Sample {
+        strata: times.iter().map(|&row| rows.strata[row]).collect(),
+        outcomes: times.iter().map(|&row| rows.outcomes[row]).collect(),
+        weights: vec![1; times.len()],
+        columns: rows
+            .columns
+            .iter()
+            .map(|column| times.iter().map(|&row| column[row]).collect())
+            .collect(),
+    }
+}
+
+fn counts_of(table: &Table, conditions: &[u32]) -> Vec<u64> {
+    let rows = table.extension(conditions);
+    let mut counts = vec![0; table.layout.width()];
+    table.count(&rows, &rows, &mut counts);
+    counts
+}
+
+/// An estimator of an outcome that happens or not, by its number.
+fn create(kind: u32, beta: f64, layout: &Layout) -> Box<dyn Estimator> {
+    let settings = Settings {
+        kind,
+        margin: Margin::Number(beta),
+        margin_scale: 1.0,
+        levels: vec![0.0, 1.0],
+    };
+    crate::estimator::create(&settings, layout).unwrap()
+}
+
+/// The reliable estimator, or the pooled one with a β that grows with the length.
+fn estimator(kind: u32, layout: &Layout) -> Arc<dyn Estimator> {
+    let settings = Settings {
+        kind,
+        margin: match kind {
+            0 => Margin::Number(1.0),
+            _ => Margin::ByLength(vec![0.0, 0.4, 0.5, 0.6]),
+        },
+        margin_scale: 1.0,
+        levels: vec![0.0, 1.0],
+    };
+    Arc::from(crate::estimator::create(&settings, layout).unwrap())
+}

@@ -1,0 +1,153 @@
+//! Counting rows, and describing them.
+
+use super::*;
+
+#[test]
+fn weighted_rows_count_as_often_as_their_weight_says() {
+    let mut random = Random(4);
+    for _ in 0..200 {
+        let n = random.below(200) as usize;
+        let rows = random_rows(&mut random, n);
+        let weighted = build(&rows, true, 1 + random.below(3) as usize);
+        let expanded = build(&expand(&rows), false, 1);
+        assert_eq!(weighted.layout, expanded.layout);
+        for conditions in [&[][..], &[1], &[1, 3], &[4, 2, 0], &[6]] {
+            assert_eq!(
+                counts_of(&weighted, conditions),
+                counts_of(&expanded, conditions)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_projection_counts_like_the_whole() {
+    let mut random = Random(5);
+    for round in 0..200 {
+        let table = {
+            let n = random.below(300) as usize;
+            let missing = [Missing::False, Missing::Unknown][round % 2];
+            build_with(&random_rows(&mut random, n), true, 1, missing)
+        };
+        let part = table.project(&table.extension(&[1]), &[2, 4, 6]);
+        for (whole, local) in [
+            (vec![1, 2], vec![0]),
+            (vec![1, 4, 6], vec![1, 2]),
+            (vec![1], vec![]),
+        ] {
+            assert_eq!(counts_of(&table, &whole), counts_of(&part, &local));
+        }
+    }
+}
+
+#[test]
+fn a_place_counts_like_the_table_however_long_it_is() {
+    // Short sets of rows are counted plainly, longer ones by complements, very long ones by blocks.
+    let mut random = Random(12);
+    for (n, missing) in [
+        (100, Missing::False),
+        (9_000, Missing::Unknown),
+        (1_200_000, Missing::Unknown),
+        (1_200_000, Missing::False),
+    ] {
+        let mut rows = random_rows(&mut random, n);
+        // Without missing values the first two propositions are complements of each other.
+        rows.columns[0]
+            .iter_mut()
+            .for_each(|code| *code = (*code).max(0));
+        let table = Arc::new(build_with(&rows, false, 3, missing));
+        let place = Local::new(table.clone()).place(&[6]);
+        let candidates = vec![vec![1, 0, 2, 4], vec![0, 1], vec![5, 2, 1, 0]];
+        let children = [3, 4, 2];
+        let mut taken = Vec::new();
+        place.counts_of_children(&children, &candidates, &mut |index, found| {
+            let rule = [6, children[index]];
+            let mut expected = counts_of(&table, &rule);
+            for &candidate in &candidates[index] {
+                expected.extend(counts_of(&table, &[rule[0], rule[1], candidate]));
+            }
+            assert_eq!(expected, found);
+            taken.push(index);
+        });
+        assert_eq!(taken, [0, 1, 2]);
+        let mut plain = Vec::new();
+        place.counts(&[0, 1, 4], &mut plain);
+        let each = [vec![6], vec![6, 0], vec![6, 1], vec![6, 4]];
+        let expected: Vec<u64> = each
+            .iter()
+            .flat_map(|rule| counts_of(&table, rule))
+            .collect();
+        assert_eq!(expected, plain);
+    }
+}
+
+#[test]
+fn descriptions_are_right_and_none_is_shorter() {
+    let mut random = Random(6);
+    for _ in 0..300 {
+        let n = 1 + random.below(60) as usize;
+        let table = Arc::new(build(&random_rows(&mut random, n), false, 1));
+        let usable: Vec<u32> = (0..table.propositions.len() as u32).collect();
+        let some: Vec<u32> = usable
+            .iter()
+            .copied()
+            .filter(|_| random.below(2) == 0)
+            .collect();
+        let rows = table.extension(&some);
+        let found = shortest(&Local::new(table.clone()), &usable, &some);
+        let subsets = (0u32..1 << usable.len()).map(|bits| -> Vec<u32> {
+            usable
+                .iter()
+                .copied()
+                .filter(|p| bits >> p & 1 == 1)
+                .collect()
+        });
+        let right = subsets.filter(|subset| table.extension(subset) == rows);
+        assert_eq!(
+            found,
+            right
+                .min_by_key(|subset| (subset.len(), subset.clone()))
+                .unwrap()
+        );
+    }
+}
+
+#[test]
+fn eight_at_a_time_are_counted_and_valued_as_one_at_a_time() {
+    let mut random = Random(12);
+    for round in 0..40 {
+        let missing = [Missing::False, Missing::Unknown][round % 2];
+        let sample = random_rows(&mut random, [30, 400, 3000][round % 3]);
+        let table = Arc::new(build_with(&sample, round % 5 == 0, 2, missing));
+        let rows = Local::new(table.clone());
+        let width = table.layout.width();
+        let order: Vec<u32> = (0..table.propositions.len() as u32).rev().collect();
+        let children: Vec<usize> = (0..order.len()).step_by(3).collect();
+        let parent = rows.place(&[1]);
+        let estimators = [0, 4].map(|kind| estimator(kind, &table.layout));
+        let mut n_seen = 0;
+        let asked = parent.counts_in_lanes(&order, &children, &mut |child, own, blocks, places| {
+            assert_eq!(own, rows.counts(&[vec![1, order[child]]]));
+            for (block, places) in blocks.chunks(width).zip(places.chunks(LANES)) {
+                let values = estimators
+                    .each_ref()
+                    .map(|estimator| estimator.values(block, 2));
+                for (lane, [place, complement]) in places.iter().enumerate() {
+                    let counts: Vec<u64> = block.iter().map(|lanes| lanes[lane]).collect();
+                    let condition = order[place.unwrap() as usize];
+                    assert_eq!(counts, rows.counts(&[vec![1, order[child], condition]]));
+                    if let Some(other) = complement {
+                        let left: Vec<u64> = own.iter().zip(&counts).map(|(x, y)| x - y).collect();
+                        let other = order[*other as usize];
+                        assert_eq!(left, rows.counts(&[vec![1, order[child], other]]));
+                    }
+                    for (estimator, values) in estimators.iter().zip(values) {
+                        assert_eq!(values[lane], estimator.value(&counts, 2));
+                    }
+                    n_seen += 1;
+                }
+            }
+        });
+        assert!(asked && n_seen > 0);
+    }
+}
