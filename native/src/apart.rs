@@ -12,7 +12,7 @@ use crate::lanes::LANES;
 use crate::rulebook::Rulebook;
 use crate::wanted::{shared, Leader, Reach};
 
-/// How often a range of others is parted into as many as are bounded at once.
+/// How often a range of others is parted for the bound of a branch.
 const PARTED: usize = 2;
 
 /// For each branch, at least the value of every rule of it that resembles no leader; `None` if there is none.
@@ -56,6 +56,7 @@ pub fn bounds(
                 low: &low[index][0],
                 inside_high,
                 inside_low: &low[index][place + 1],
+                parted: PARTED,
             }
             .bound()
         });
@@ -65,20 +66,22 @@ pub fn bounds(
 }
 
 /// A branch beside a leader: the fewest and the most rows of each cell, of all and of those of the leader.
-struct Beside<'a> {
-    book: &'a Rulebook,
-    leader: &'a Leader,
-    similarity: f64,
-    length: usize,
-    goal: Score,
-    high: &'a [u64],
-    low: &'a [u64],
-    inside_high: &'a [u64],
-    inside_low: &'a [u64],
+pub struct Beside<'a> {
+    pub book: &'a Rulebook,
+    pub leader: &'a Leader,
+    pub similarity: f64,
+    pub length: usize,
+    pub goal: Score,
+    pub high: &'a [u64],
+    pub low: &'a [u64],
+    pub inside_high: &'a [u64],
+    pub inside_low: &'a [u64],
+    /// How often a range of others is parted into as many as are bounded at once.
+    pub parted: usize,
 }
 
 impl Beside<'_> {
-    fn bound(&self) -> Option<Score> {
+    pub fn bound(&self) -> Option<Score> {
         let n = |counts: &[u64]| self.book.layout().n_covered(counts);
         let (inside_low, inside_high) = (n(self.inside_low), n(self.inside_high));
         let most = n(self.high) - inside_high;
@@ -95,7 +98,7 @@ impl Beside<'_> {
         if with_all >= Some(self.goal) || free == least {
             return with_all.max(self.highest(&[(least, most)], 0));
         }
-        with_all.max(self.highest(&[(least, most.min(free - 1))], PARTED))
+        with_all.max(self.highest(&[(least, most.min(free - 1))], self.parted))
     }
 
     /// At least the value of every rule with so many rows that are not the leader's. Ranges whose bound reaches the goal

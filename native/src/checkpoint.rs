@@ -6,7 +6,7 @@
 use crate::estimator::Score;
 use crate::ideas::Candidate;
 use crate::layout::Layout;
-use crate::node::{Again, Family, Node};
+use crate::node::{Again, Cap, Family, Node};
 use crate::rulebook::TIED;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl State {
         out.number(self.open.len() as u64);
         for node in &self.open {
             family(&mut out, &node.family);
-            out.score(node.bound);
+            out.score(node.capped());
             out.number(node.child.map_or(0, |child| u64::from(child) + 1));
             out.number(node.least);
             // The root's is the largest number there is.
@@ -95,6 +95,8 @@ impl State {
                     conditions: input.list()?,
                     order: input.list()?,
                     best: input.optional()?,
+                    parent: None,
+                    cap: Cap::default(),
                 }));
             }
             Ok(families.get(place).ok_or(BROKEN)?.clone())

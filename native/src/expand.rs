@@ -19,7 +19,7 @@ use crate::branch::Branch;
 use crate::estimator::{Limits, Score};
 use crate::judge::{Judge, Verdict};
 use crate::lanes::{Lanes, LANES};
-use crate::node::{Again, Family, Node};
+use crate::node::{Again, Cap, Family, Node};
 use crate::rows::Place;
 use crate::rulebook::{Rulebook, TIED};
 use std::sync::Arc;
@@ -316,6 +316,8 @@ impl Expander {
             order: children.iter().map(|child| child.proposition).collect(),
             conditions: step.conditions.clone(),
             best: step.best,
+            parent: (!node.is_root()).then(|| node.family.clone()),
+            cap: Cap::default(),
         });
         if !step.is_few {
             place.cores(&family.order, &mut self.cores);

@@ -1,6 +1,7 @@
 //! Rows in the memory of this process.
 
-use crate::bitset::Question;
+use crate::bitset::{size, Question};
+use crate::classes::Classes;
 use crate::facts::{complements, demand, fingerprints, is_minimal};
 use crate::layout::Layout;
 use crate::place::{LocalPlace, View};
@@ -9,9 +10,13 @@ use crate::search::lock;
 use crate::table::{Proposition, Table};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// How many conjunctions that others are compared with are kept at hand.
 const AT_HAND: usize = 256;
+/// About what it takes to put a row into its class, with 100 candidates; and the most rows for which that is done.
+const OF_A_ROW: Duration = Duration::from_nanos(300);
+const MOST_IN_CLASSES: u64 = 1 << 18;
 
 pub struct Local {
     whole: Arc<View>,
@@ -101,6 +106,22 @@ impl Rows for Local {
     fn are_minimal(&self, conditions: &[u32], children: &[u32]) -> Vec<bool> {
         let minimal = |&child| is_minimal(self.table(), conditions, child, conditions.len());
         children.iter().map(minimal).collect()
+    }
+
+    fn classes(
+        &self,
+        conditions: &[u32],
+        candidates: &[u32],
+        others: &[&[u32]],
+        time: Duration,
+    ) -> Option<Classes> {
+        let rows = self.table().extension(conditions);
+        let cost = OF_A_ROW * size(&rows) as u32 * (100 + candidates.len() as u32) / 100;
+        if size(&rows) > MOST_IN_CLASSES || cost > time {
+            return None;
+        }
+        let others: Vec<Arc<Vec<u64>>> = others.iter().map(|other| self.at_hand(other)).collect();
+        Some(Classes::of(self.table(), &rows, candidates, &others))
     }
 
     fn place(&self, conditions: &[u32]) -> Arc<dyn Place> {

@@ -2,6 +2,8 @@
 
 use crate::estimator::Score;
 use std::cmp::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 use std::sync::Arc;
 
 /// The children of one rule, in the order that decides which of them may still take which conditions:
@@ -11,6 +13,48 @@ pub struct Family {
     pub order: Vec<u32>,
     /// The best value among the rule itself and its ancestors, where that matters.
     pub best: Option<Score>,
+    /// The family that the rule is a child of, if that is known.
+    pub parent: Option<Arc<Family>>,
+    pub cap: Cap,
+}
+
+/// What was found out about a whole family: no rule of it that is not known is worth more.
+pub struct Cap {
+    bound: AtomicI64,
+    /// How many rules were expanded below it, and for which rule of a list.
+    expanded: AtomicU64,
+    place: AtomicUsize,
+}
+
+impl Default for Cap {
+    fn default() -> Cap {
+        Cap {
+            bound: AtomicI64::new(Score::MAX),
+            expanded: AtomicU64::new(0),
+            place: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Cap {
+    pub fn lower(&self, bound: Score) {
+        self.bound.fetch_min(bound, Relaxed);
+    }
+
+    /// Counts one more rule that is expanded, for the rule at this place of a list, and returns how many there are.
+    pub fn expands(&self, place: usize) -> u64 {
+        if self.place.swap(place, Relaxed) != place {
+            self.expanded.store(0, Relaxed);
+        }
+        self.expanded.fetch_add(1, Relaxed) + 1
+    }
+}
+
+impl Family {
+    /// The family and those that it comes from.
+    pub fn line(&self) -> impl Iterator<Item = &Family> {
+        std::iter::successors(Some(self), |family| family.parent.as_deref())
+    }
 }
 
 /// A rule that is still to be expanded: one child of a family, or the rule of the family itself.
@@ -45,6 +89,8 @@ impl Node {
                 conditions: Vec::new(),
                 order: usable.to_vec(),
                 best: None,
+                parent: None,
+                cap: Cap::default(),
             }),
             child: None,
             least: 0,
@@ -52,6 +98,15 @@ impl Node {
             length: 1,
             again: None,
         }
+    }
+
+    /// Its bound, with what has been found out about its families since.
+    pub fn capped(&self) -> Score {
+        let caps = self
+            .family
+            .line()
+            .map(|family| family.cap.bound.load(Relaxed));
+        caps.fold(self.bound, Score::min)
     }
 
     /// The same rule with what is left of it: nothing that is worth more than `bound`.

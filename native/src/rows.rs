@@ -3,10 +3,12 @@
 //! [`Rows`] is what the search needs to know about a table; [`Place`] is one rule's rows in it. `local` answers from
 //! the bits of this process, `remote` asks whoever holds the rows.
 
+use crate::classes::Classes;
 use crate::lanes::Lanes;
 use crate::layout::Layout;
 use crate::table::Proposition;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Takes the place of a child, its own counts, the counts of blocks of conditions, cell by cell, and for each lane of them
 /// the places of its condition and of that one's complement.
@@ -45,6 +47,18 @@ pub trait Rows: Send + Sync {
     /// For each child, does every condition of the rule still matter when the child's is added? (Could none of them be
     /// left out without covering more rows?)
     fn are_minimal(&self, conditions: &[u32], children: &[u32]) -> Vec<bool>;
+
+    /// The rows of a rule by the candidates that they fail, with the counts of those that each class shares with others.
+    /// `None` where rows are elsewhere, or so many that it takes longer than the given time.
+    fn classes(
+        &self,
+        _conditions: &[u32],
+        _candidates: &[u32],
+        _others: &[&[u32]],
+        _time: Duration,
+    ) -> Option<Classes> {
+        None
+    }
 
     /// The place of a rule, from scratch.
     fn place(&self, conditions: &[u32]) -> Arc<dyn Place>;

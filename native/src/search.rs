@@ -21,6 +21,7 @@ use crate::judge::Verdict;
 use crate::keeper::Keeper;
 use crate::node::Node;
 use crate::offered::{Columns, Offered};
+use crate::patience::Patience;
 use crate::redundancy::is_redundant;
 use crate::rows::Rows;
 use crate::rulebook::{Rulebook, TIED};
@@ -88,6 +89,18 @@ pub struct Goal {
     tie_length: AtomicUsize,
 }
 
+impl Goal {
+    /// The least value that is wanted now.
+    pub fn least(&self) -> Score {
+        let threshold = self.threshold.load(Relaxed);
+        let ties_count = self.ties.load(Relaxed) || !self.has_incumbent.load(Relaxed);
+        match ties_count {
+            true => threshold,
+            false => threshold.saturating_add(TIED),
+        }
+    }
+}
+
 pub struct Search {
     pub book: Rulebook,
     /// The same without regard to redundancy: for looking for rules that make another one redundant.
@@ -108,6 +121,7 @@ pub struct Search {
     /// The highest bound of a branch that only alpha left out.
     left_out: Mutex<Option<Score>>,
     pub nodes: AtomicU64,
+    pub patience: Patience,
     /// How many nodes the queue had when it was last looked at.
     n_open: AtomicUsize,
     ahead: Mutex<Option<Beam>>,
@@ -212,6 +226,7 @@ impl Search {
             expected: AtomicUsize::new(0),
             left_out: Mutex::new(None),
             nodes: AtomicU64::new(0),
+            patience: Patience::default(),
             n_open: AtomicUsize::new(0),
             // With a floor there is something to beat already, and few rules are looked at all.
             ahead: Mutex::new((options.floor == Score::MIN && !is_small).then(Beam::default)),
@@ -310,6 +325,13 @@ impl Search {
     /// The next branch to go into, if there is one now.
     pub fn next_open(&self, queue: &mut Queue) -> Option<Node> {
         while let Some(node) = queue.open.peek() {
+            let bound = node.capped();
+            if bound < node.bound {
+                let node = queue.open.pop().map(|node| Node { bound, ..node });
+                let is_of_use = |node: &Node| self.verdict(bound, node.length) != Verdict::Never;
+                queue.open.extend(node.filter(is_of_use));
+                continue;
+            }
             match self.verdict(node.bound, node.length) {
                 Verdict::Enter => return queue.open.pop(),
                 Verdict::Later => return None,
@@ -350,7 +372,8 @@ impl Search {
     /// Throws away branches that are of no use any more, where they may be many.
     pub fn sweeps(&self, queue: &mut Queue) {
         if queue.open.len() > WORTH_SWEEPING.max(2 * queue.swept) {
-            let is_of_use = |node: &Node| self.verdict(node.bound, node.length) != Verdict::Never;
+            let is_of_use =
+                |node: &Node| self.verdict(node.capped(), node.length) != Verdict::Never;
             queue.open.retain(is_of_use);
             queue.swept = queue.open.len();
         }
@@ -502,7 +525,7 @@ impl Search {
         let queue = lock(&self.queue);
         let top = lock(&self.top);
         let threshold = self.goal.threshold.load(Relaxed);
-        let open = queue.nodes().map(|node| node.bound).max();
+        let open = queue.nodes().map(Node::capped).max();
         let open = open.filter(|&bound| bound >= threshold);
         let done = self.is_done(&queue);
         let (n_rules, best, kth) = if self.is_one_by_one() {

@@ -3,7 +3,7 @@
 //! Every rule of a branch covers the rows of its core and only rows of its own. So its share of rows with a leader
 //! (Jaccard) is bounded from both sides: branches that hold none of the rules are left out, and others promise less.
 
-use crate::apart;
+use crate::apart::{self, Beside};
 use crate::estimator::Score;
 use crate::rows::{Rows, With};
 use crate::rulebook::Rulebook;
@@ -141,6 +141,71 @@ impl Wanted {
                     .collect()
             }
         }
+    }
+}
+
+/// Boxes of counts, of all rows and of those of each leader.
+impl Wanted {
+    /// The leaders that rules are compared with row by row.
+    pub fn compared(self, leaders: &[Leader]) -> &[Leader] {
+        match self {
+            Wanted::Any | Wanted::Wider => &[],
+            Wanted::Different(_) | Wanted::Near(_) => leaders,
+        }
+    }
+
+    /// At least the value of every rule in the box that may be listed; `None` if there is none. The counts of all rows are
+    /// followed by those of the rows shared with each leader that is compared.
+    pub fn bound_of_box(
+        self,
+        book: &Rulebook,
+        leaders: &[Leader],
+        low: &[u64],
+        high: &[u64],
+        length: usize,
+        goal: Score,
+    ) -> Option<Score> {
+        let layout = book.layout();
+        let (low, inside_low) = low.split_at(layout.width());
+        let (high, inside_high) = high.split_at(layout.width());
+        if layout.n_covered(high) < book.min_rows.max(self.min_rows(leaders)) {
+            return None;
+        }
+        let mut bound = book.bound(low, high, length, goal)?;
+        let similarity = match self {
+            Wanted::Any | Wanted::Wider => return Some(bound),
+            Wanted::Different(similarity) | Wanted::Near(similarity) => similarity,
+        };
+        let inside = inside_low
+            .chunks(layout.width())
+            .zip(inside_high.chunks(layout.width()));
+        for (place, (leader, (inside_low, inside_high))) in leaders.iter().zip(inside).enumerate() {
+            if bound < goal {
+                break;
+            }
+            if place == 0 && matches!(self, Wanted::Near(_)) {
+                let shared = layout.n_covered(inside_high);
+                let either = leader.n_covered + layout.n_covered(low).saturating_sub(shared);
+                if share(shared, either) < similarity {
+                    return None;
+                }
+                continue;
+            }
+            let beside = Beside {
+                book,
+                leader,
+                similarity,
+                length,
+                goal,
+                high,
+                low,
+                inside_high,
+                inside_low,
+                parted: 2,
+            };
+            bound = bound.min(beside.bound()?);
+        }
+        Some(bound)
     }
 }
 

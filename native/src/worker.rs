@@ -1,9 +1,12 @@
 //! A worker goes down from a branch depth-first for a while, and returns what is left of it to the queue.
 
+use crate::classes::Deciding;
+use crate::describe::shortest;
+use crate::estimator::Score;
 use crate::expand::{finish, Expander};
-use crate::judge::Verdict;
+use crate::judge::{Judge, Verdict};
 use crate::keeper::Keeper;
-use crate::node::Node;
+use crate::node::{Family, Node};
 use crate::rows::Place;
 use crate::search::{lock, Search};
 use crate::wanted::{Leader, Reach, Wanted};
@@ -13,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// How many rules a worker expands depth-first before it looks again for the best branch of all.
 const DIVE: usize = 200;
+/// After so many rules below a family, and twice, four times as many and so on, it is looked at by rows.
+const FIRST_LOOK: u64 = 128;
 
 /// A node on its way down, with the place of its parent.
 pub struct Entry {
@@ -145,9 +150,9 @@ impl<'a> Worker<'a> {
 
     fn expand(&mut self, entry: Entry) {
         let Entry { node, parent } = entry;
-        if !self.enters(&node) {
+        let Some(node) = self.entered(node) else {
             return;
-        }
+        };
         if self.is_finished_by_children(&node) {
             self.finish(node, &*parent);
             return;
@@ -155,6 +160,11 @@ impl<'a> Worker<'a> {
         let Some(node) = self.apart(vec![node]).pop() else {
             return;
         };
+        self.looks_by_rows(&node.family);
+        let Some(node) = self.entered(node) else {
+            return;
+        };
+        let start = Instant::now();
         let mut judge = Keeper::new(self.search);
         let book = &self.search.book;
         self.search.nodes.fetch_add(1, Relaxed);
@@ -172,16 +182,77 @@ impl<'a> Worker<'a> {
             node,
             parent: place.clone(),
         }));
+        self.search.patience.expanded(start.elapsed());
     }
 
-    /// Is the node worth entering now? What is put off is noted.
-    fn enters(&mut self, node: &Node) -> bool {
+    /// The node, if it is worth entering now. What is put off is noted.
+    fn entered(&mut self, mut node: Node) -> Option<Node> {
+        node.bound = node.capped();
         match self.search.verdict(node.bound, node.length) {
-            Verdict::Enter => return true,
-            Verdict::Later => self.put_off.push(node.clone()),
+            Verdict::Enter => return Some(node),
+            Verdict::Later => self.put_off.push(node),
             Verdict::Never => {}
         }
-        false
+        None
+    }
+
+    /// Counts a rule that is expanded, and looks by rows at those families below which many have been.
+    fn looks_by_rows(&self, family: &Family) {
+        let place = self.leaders.len();
+        for family in family.line() {
+            let expanded = family.cap.expands(place);
+            if expanded.is_power_of_two() && expanded >= FIRST_LOOK {
+                self.search
+                    .patience
+                    .looks(expanded, |time| self.looks_at(family, time));
+            }
+        }
+    }
+
+    /// Looks for the best rules of a family by its rows. Did it come to an end? Then no other is worth entering now.
+    fn looks_at(&self, family: &Family, time: Duration) -> bool {
+        let search = self.search;
+        let (book, wanted) = (&search.book, search.options.wanted);
+        if book.offered.is_some() {
+            return false; // sets of rows say nothing of columns
+        }
+        let others = wanted.compared(&self.leaders).iter();
+        let others: Vec<&[u32]> = others.map(|leader| &leader.conditions[..]).collect();
+        let rows = book
+            .rows
+            .classes(&family.conditions, &family.order, &others, time);
+        let Some(classes) = rows else { return false };
+        let deciding = Deciding {
+            book,
+            wanted,
+            leaders: &self.leaders,
+            length: family.conditions.len() + 1,
+            goal: search.goal.least(),
+            deadline: Instant::now() + time,
+        };
+        let looked = deciding.look(classes, &mut |members| {
+            let members = members.into_iter().map(|place| family.order[place]);
+            let conditions: Vec<u32> = family.conditions.iter().copied().chain(members).collect();
+            self.found(&conditions);
+            search.goal.least()
+        });
+        match looked {
+            Ok(bound) => family.cap.lower(bound.unwrap_or(Score::MIN)),
+            Err(()) => return false,
+        }
+        true
+    }
+
+    /// Offers a set of rows by its shortest description.
+    fn found(&self, conditions: &[u32]) {
+        let book = &self.search.book;
+        let rule = shortest(&*book.rows, &book.usable, conditions);
+        let counts = book.rows.counts(std::slice::from_ref(&rule));
+        if rule.len() <= book.max_length.unwrap_or(usize::MAX) && book.is_rule(&counts) {
+            let mut judge = Keeper::new(self.search);
+            judge.offer(book.value(&counts, rule.len()), &counts, &rule);
+            judge.flush(&self.leaders);
+        }
     }
 
     /// The nodes that are worth entering now, for rules that may stand beside the leaders. What is put off is noted.
@@ -211,10 +282,8 @@ impl<'a> Worker<'a> {
             })
         });
         let bounded: Vec<Node> = bounded.collect();
-        bounded
-            .into_iter()
-            .filter(|node| self.enters(node))
-            .collect()
+        let entered = bounded.into_iter().filter_map(|node| self.entered(node));
+        entered.collect()
     }
 
     /// Finishes a node whose children may take no further condition, together with its siblings on the stack.
@@ -226,8 +295,7 @@ impl<'a> Worker<'a> {
                 .stack
                 .pop_if(|entry| Arc::ptr_eq(&entry.node.family, family))
             {
-                Some(entry) if self.enters(&entry.node) => together.push(entry.node),
-                Some(_) => {}
+                Some(entry) => together.extend(self.entered(entry.node)),
                 None => break,
             }
         }

@@ -3,6 +3,7 @@
 
 mod apart;
 mod boxes;
+mod classes;
 mod kernels;
 mod searches;
 mod tables;

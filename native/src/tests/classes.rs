@@ -1,0 +1,98 @@
+//! Rules that are looked for by rows.
+
+use super::apart::Scene;
+use super::*;
+use crate::classes::{Classes, Deciding};
+use std::time::Instant;
+
+#[test]
+fn all_rules_that_reach_the_goal_are_found_and_others_do_not_exceed_the_bound() {
+    let mut random = Random(17);
+    let (mut n_found, mut n_left) = (0, 0);
+    for round in 0..6000 {
+        let scene = Scene::draw(&mut random, round);
+        let similar = Wanted::Different(scene.similarity);
+        let wanted = [
+            Wanted::Any,
+            similar,
+            Wanted::Wider,
+            Wanted::Near(scene.similarity),
+        ];
+        let wanted = wanted[random.below(4) as usize];
+        let (leaders, conditions) = (&scene.leaders, &scene.conditions);
+        let others = wanted.compared(leaders).iter();
+        let others: Vec<&[u32]> = others.map(|leader| &leader.conditions[..]).collect();
+        let time = Duration::from_secs(100);
+        let classes = scene
+            .rows
+            .classes(conditions, &scene.candidates, &others, time);
+        let deciding = Deciding {
+            book: &scene.book,
+            wanted,
+            leaders,
+            length: conditions.len() + 1,
+            goal: scene.goal,
+            deadline: Instant::now() + time,
+        };
+        let mut found = Vec::new();
+        let bound = deciding.look(classes.unwrap(), &mut |places| {
+            let members = places.into_iter().map(|place| scene.candidates[place]);
+            let rule: Vec<u32> = conditions.iter().copied().chain(members).collect();
+            found.push(rule);
+            scene.goal
+        });
+        let bound = bound.unwrap();
+        assert!(bound < Some(scene.goal));
+        let own = scene.counts(conditions);
+        for rule in scene.rules(wanted) {
+            let (counts, value) = {
+                let counts = scene.counts(&rule);
+                let value = scene.book.value(&counts, rule.len());
+                (counts, value)
+            };
+            if counts == own {
+                continue; // none of its candidates excludes a row
+            }
+            if value < scene.goal {
+                n_left += 1;
+                assert!(bound >= Some(value), "{bound:?} < {value}, {rule:?}");
+                continue;
+            }
+            let is_same = |other: &Vec<u32>| {
+                let both = [&rule[..], other].concat();
+                scene.counts(other) == counts && scene.counts(&both) == counts
+            };
+            assert!(found.iter().any(is_same), "{rule:?} is not in {found:?}");
+            n_found += 1;
+        }
+    }
+    assert!(
+        n_found > 3000 && n_left > 3000,
+        "{n_found} found, {n_left} left"
+    );
+}
+
+#[test]
+fn classes_are_the_rows_by_what_they_fail() {
+    let mut random = Random(19);
+    for round in 0..300 {
+        let sample = random_rows(&mut random, [12, 200][round % 2]);
+        let table = build(&sample, round % 3 == 0, 1);
+        let candidates: Vec<u32> = (0..propositions().len() as u32).collect();
+        let classes = Classes::of(&table, &table.all, &candidates, &[]);
+        // Every conjunction covers the classes that fail none of its conditions.
+        for subset in 0..1u32 << candidates.len() {
+            let rule = candidates.iter().filter(|&&c| subset >> c & 1 == 1);
+            let rule: Vec<u32> = rule.copied().collect();
+            let mut counts = vec![0; table.layout.width()];
+            for (fails, class) in classes.each() {
+                if fails[0] & u64::from(subset) == 0 {
+                    for (sum, count) in counts.iter_mut().zip(class) {
+                        *sum += count;
+                    }
+                }
+            }
+            assert_eq!(counts, counts_of(&table, &rule));
+        }
+    }
+}
