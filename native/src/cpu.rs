@@ -3,7 +3,7 @@
 //!
 //! A task is compiled once for each kind of machine, all of what it inlines included, and runs as the best of them.
 
-use crate::bitset::Kernel;
+use crate::bitset::{count_eights, Kernel, HELD};
 use crate::lanes::{Lanes, LANES};
 
 /// Something that is worth vector instructions. `run` must be `#[inline(always)]`, and so what it calls.
@@ -20,6 +20,16 @@ pub trait Vector: Copy {
     /// Adds to each number the bits that a word has in common with one of eight.
     fn add_common(self, sum: Self::Wide, word: u64, words: &Lanes) -> Self::Wide;
     fn lanes(self, wide: Self::Wide) -> Lanes;
+
+    /// For each of eight sets whose words stand side by side, how many bits it has in common with another.
+    #[inline(always)]
+    fn count_common(self, words: &[u64], block: &[Lanes]) -> Lanes {
+        let mut ones = self.zero();
+        for (word, lanes) in words.iter().zip(block) {
+            ones = self.add_common(ones, *word, lanes);
+        }
+        self.lanes(ones)
+    }
 }
 
 /// Runs the task with the widest instructions that this machine has.
@@ -76,6 +86,30 @@ impl Vector for Plain {
     #[inline(always)]
     fn lanes(self, wide: Lanes) -> Lanes {
         wide
+    }
+
+    #[inline(always)]
+    fn count_common(self, words: &[u64], block: &[Lanes]) -> Lanes {
+        let (eights, rest) = words.as_chunks::<8>();
+        let (blocks, block_rest) = block.as_chunks::<8>();
+        let mut counts = [0; LANES];
+        for (word, lanes) in rest.iter().zip(block_rest) {
+            counts = self.add_common(counts, *word, lanes);
+        }
+        if eights.is_empty() {
+            return counts;
+        }
+        let halves = counts.as_chunks_mut::<HELD>().0;
+        for (half, counts) in halves.iter_mut().enumerate() {
+            let more = count_eights(eights.len(), |number| {
+                let (words, block) = (&eights[number], &blocks[number]);
+                move |i: usize| block[i].as_chunks::<HELD>().0[half].map(|lane| lane & words[i])
+            });
+            for (count, more) in counts.iter_mut().zip(more) {
+                *count += more;
+            }
+        }
+        counts
     }
 }
 
