@@ -3,6 +3,8 @@
 //! The hot loops are compiled twice, plainly and for the vector units of recent CPUs; which of the two
 //! runs is found out when the program starts, so one build serves every machine.
 
+use crate::cpu::{Task, Vector};
+
 /// A run of whole words that hold rows of one cell (a stratum and a level of the target), each row counting
 /// `multiplier` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +179,33 @@ fn count_each_long(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
     }
 }
 
+/// The same by a vector unit that counts bits itself.
+pub struct CountingEach<'a, 'b> {
+    pub x: &'a [u64],
+    pub asked: &'a mut [Question<'b>],
+    pub segments: &'a [Segment],
+}
+
+impl Task for CountingEach<'_, '_> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self, vector: impl Vector) {
+        for one in self.asked {
+            let one = std::array::from_mut(one);
+            count_together::<1, true>(self.x, one, self.segments, |x, [y]| {
+                let ((x, x_rest), (y, y_rest)) = (x.as_chunks(), y.as_chunks());
+                let mut ones = vector.zero();
+                for (x, y) in x.iter().zip(y) {
+                    ones = vector.add_pairs(ones, x, y);
+                }
+                let rest = count_words(x_rest, [y_rest])[0];
+                [vector.lanes(ones).iter().sum::<u64>() + rest]
+            });
+        }
+    }
+}
+
 /// The bits of `word` at the places where `mask` has ones, moved together at the low end.
 fn compress_plain(word: u64, mut mask: u64) -> u64 {
     let (mut result, mut place) = (0, 0);
@@ -240,11 +269,15 @@ pub mod vector {
     /// In segments with fewer words than this on average, starting and ending the vector units costs more than they save.
     const SHORT: usize = 48;
 
+    pub fn are_short(x: &[u64], segments: &[Segment]) -> bool {
+        x.len() < SHORT * segments.len()
+    }
+
     /// # Safety
     /// The CPU has AVX2, POPCNT, BMI1 and BMI2.
     #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
     pub fn count_each(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
-        if x.len() < SHORT * segments.len() {
+        if are_short(x, segments) {
             count_each_short(x, asked, segments);
         } else {
             count_each_long(x, asked, segments);

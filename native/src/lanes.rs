@@ -6,6 +6,7 @@
 
 use crate::bitset::Segment;
 use crate::cpu::{Task, Vector};
+use std::ops::Range;
 
 pub const LANES: usize = 8;
 pub type Lanes = [u64; LANES];
@@ -70,42 +71,76 @@ impl Eights {
     }
 }
 
-/// The counts of a set of rows, and of those that it has in common with each lane of some blocks, cell by cell.
+/// Counts of several sets of rows, and of what each has in common with the lanes of as many blocks as it needs.
 pub struct Counted {
-    pub own: Vec<u64>,
-    pub in_lanes: Vec<Lanes>,
+    width: usize,
+    own: Vec<u64>,
+    /// Block by block, cell by cell, one set after the other.
+    in_lanes: Vec<Lanes>,
+    /// Where those of each set end.
+    ends: Vec<usize>,
 }
 
 impl Counted {
-    pub fn new(width: usize, n_blocks: usize) -> Counted {
+    pub fn new(width: usize) -> Counted {
         Counted {
-            own: vec![0; width],
-            in_lanes: vec![[0; LANES]; n_blocks * width],
+            width,
+            own: Vec::new(),
+            in_lanes: Vec::new(),
+            ends: Vec::new(),
         }
     }
 
-    /// The counts of what another set of rows leaves of this one, in as many blocks.
-    pub fn without(&self, other: &Counted, n_blocks: usize) -> Counted {
-        let n_lanes = n_blocks * self.own.len();
-        let own = self.own.iter().zip(&other.own).map(|(x, y)| x - y);
-        let lanes = self.in_lanes[..n_lanes].iter().zip(&other.in_lanes);
-        Counted {
-            own: own.collect(),
-            in_lanes: lanes
-                .map(|(x, y)| std::array::from_fn(|lane| x[lane] - y[lane]))
-                .collect(),
+    /// Takes up one more set, without any rows; returns its number.
+    pub fn push(&mut self, n_blocks: usize) -> usize {
+        let (set, end) = (self.ends.len(), self.in_lanes.len() + n_blocks * self.width);
+        self.own.resize((set + 1) * self.width, 0);
+        self.in_lanes.resize(end, [0; LANES]);
+        self.ends.push(end);
+        set
+    }
+
+    pub fn own(&self, set: usize) -> &[u64] {
+        &self.own[set * self.width..(set + 1) * self.width]
+    }
+
+    pub fn own_mut(&mut self, set: usize) -> &mut [u64] {
+        &mut self.own[set * self.width..(set + 1) * self.width]
+    }
+
+    fn range(&self, set: usize) -> Range<usize> {
+        let start = set.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[set]
+    }
+
+    pub fn in_lanes(&self, set: usize) -> &[Lanes] {
+        &self.in_lanes[self.range(set)]
+    }
+
+    /// Takes up what one set leaves of another; returns its number.
+    pub fn push_rest(&mut self, whole: usize, part: usize, n_blocks: usize) -> usize {
+        let rest = self.push(n_blocks);
+        for cell in 0..self.width {
+            let [whole, part] = [whole, part].map(|set| self.own(set)[cell]);
+            self.own_mut(rest)[cell] = whole - part;
         }
+        let [whole, part] = [whole, part].map(|set| self.range(set).start);
+        for (place, rest) in self.range(rest).enumerate() {
+            let [whole, part] = [whole, part].map(|start| self.in_lanes[start + place]);
+            self.in_lanes[rest] = std::array::from_fn(|lane| whole[lane] - part[lane]);
+        }
+        rest
     }
 }
 
-/// Counts sets of rows, one after the other in `rows`, with all blocks that each of them has counts for. A block is used for
-/// all of them while it is at hand.
+/// Counts the first sets of rows, one after the other in `rows`, with all blocks that each of them needs. A block is used
+/// for all of them while it is at hand.
 pub struct CountingAll<'a> {
     pub rows: &'a [u64],
     pub n_words: usize,
     pub blocks: &'a [Lanes],
     pub segments: &'a [Segment],
-    pub counts: &'a mut [Counted],
+    pub counts: &'a mut Counted,
 }
 
 impl Task for CountingAll<'_> {
@@ -113,13 +148,16 @@ impl Task for CountingAll<'_> {
 
     #[inline(always)]
     fn run(self, vector: impl Vector) {
+        let counts = self.counts;
+        let width = counts.width;
         let blocks = self.blocks.chunks_exact(self.n_words.max(1));
         for (number, block) in blocks.enumerate() {
             let sets = self.rows.chunks_exact(self.n_words.max(1));
-            for (rows, counts) in sets.zip(self.counts.iter_mut()) {
-                let width = counts.own.len();
-                let here = number * width..(number + 1) * width;
-                if let Some(counts) = counts.in_lanes.get_mut(here) {
+            for (set, rows) in sets.enumerate() {
+                let needed = counts.range(set);
+                let start = needed.start + number * width;
+                if start < needed.end {
+                    let counts = &mut counts.in_lanes[start..start + width];
                     add_counts(vector, rows, block, self.segments, counts);
                 }
             }

@@ -153,18 +153,18 @@ impl LocalPlace {
         }
         let twin = |child: usize| eights.complements[child].filter(|&twin| twin < child);
         let counted_twin = |child| twin(child).and_then(|twin| index_of[twin]);
-        // First the rule itself, where it is needed; then the children.
+        // First the rule itself, where it is needed; then the children that are counted; then the others.
         let left = children
             .iter()
             .filter(|&&child| counted_twin(child).is_some());
         let n_left = left.map(|&child| eights.n_blocks(child)).max();
-        let mut counted = vec![Counted::new(width, n_left.unwrap_or(0))];
+        let mut counted = Counted::new(width);
+        counted.push(n_left.unwrap_or(0));
         let mut conditions = vec![None];
-        let mut slot_of = vec![0; children.len()];
-        for (index, &child) in children.iter().enumerate() {
+        let mut set_of = vec![0; children.len()];
+        for (set, &child) in set_of.iter_mut().zip(children) {
             if counted_twin(child).is_none() {
-                slot_of[index] = counted.len();
-                counted.push(Counted::new(width, eights.n_blocks(child)));
+                *set = counted.push(eights.n_blocks(child));
                 conditions.push(Some(self.view.proposition(order[child])));
             }
         }
@@ -172,7 +172,7 @@ impl LocalPlace {
         let parts = parts(&table.segments, self.rows.len());
         for (part, segments) in &parts {
             rows.clear();
-            for (condition, counted) in conditions.iter().zip(&mut counted) {
+            for (set, condition) in conditions.iter().enumerate() {
                 let start = rows.len();
                 rows.extend_from_slice(&self.rows[part.clone()]);
                 if let Some(condition) = condition {
@@ -180,7 +180,7 @@ impl LocalPlace {
                 }
                 let rows = &rows[start..];
                 (table.kernel.count_each)(rows, &mut [(rows, &mut own)], segments);
-                for (sum, own) in counted.own.iter_mut().zip(&own) {
+                for (sum, own) in counted.own_mut(set).iter_mut().zip(&own) {
                     *sum += own;
                 }
             }
@@ -198,16 +198,16 @@ impl LocalPlace {
             });
         }
         for (index, &child) in children.iter().enumerate() {
-            match counted_twin(child) {
-                Some(twin) => {
-                    let left = counted[0].without(&counted[slot_of[twin]], eights.n_blocks(child));
-                    take(child, &left.own, &left.in_lanes, &eights.places);
-                }
-                None => {
-                    let counted = &counted[slot_of[index]];
-                    take(child, &counted.own, &counted.in_lanes, &eights.places);
-                }
-            }
+            let set = match counted_twin(child) {
+                Some(twin) => counted.push_rest(0, set_of[twin], eights.n_blocks(child)),
+                None => set_of[index],
+            };
+            take(
+                child,
+                counted.own(set),
+                counted.in_lanes(set),
+                &eights.places,
+            );
         }
     }
 }
