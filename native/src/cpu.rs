@@ -26,12 +26,17 @@ pub trait Vector: Copy {
     /// For each of eight sets whose words stand side by side, how many bits it has in common with another.
     #[inline(always)]
     fn count_common(self, words: &[u64], block: &[Lanes]) -> Lanes {
-        let mut ones = self.zero();
-        for (word, lanes) in words.iter().zip(block) {
-            ones = self.add_common(ones, *word, lanes);
-        }
-        self.lanes(ones)
+        count_by_words(self, words, block)
     }
+}
+
+#[inline(always)]
+fn count_by_words<V: Vector>(vector: V, words: &[u64], block: &[Lanes]) -> Lanes {
+    let mut ones = vector.zero();
+    for (word, lanes) in words.iter().zip(block) {
+        ones = vector.add_common(ones, *word, lanes);
+    }
+    vector.lanes(ones)
 }
 
 /// Runs the task with the widest instructions that this machine has.
@@ -117,20 +122,12 @@ impl Vector for Plain {
 
     #[inline(always)]
     fn count_common(self, words: &[u64], block: &[Lanes]) -> Lanes {
-        let mut counts = [0; LANES];
-        let n_long = if words.len() < SHORT {
-            0
-        } else {
-            words.len() / 8 * 8
-        };
-        let ((words, rest), (block, block_rest)) = (words.split_at(n_long), block.split_at(n_long));
-        for (word, lanes) in rest.iter().zip(block_rest) {
-            counts = self.add_common(counts, *word, lanes);
+        if words.len() < SHORT {
+            return count_by_words(self, words, block);
         }
-        if n_long == 0 {
-            return counts;
-        }
-        let (eights, blocks) = (words.as_chunks::<8>().0, block.as_chunks::<8>().0);
+        let ((eights, rest), (blocks, block_rest)) =
+            (words.as_chunks::<8>(), block.as_chunks::<8>());
+        let mut counts = count_by_words(self, rest, block_rest);
         let halves = counts.as_chunks_mut::<HELD>().0;
         for (half, counts) in halves.iter_mut().enumerate() {
             let more = count_eights(eights.len(), |number| {

@@ -13,17 +13,26 @@ const THIN: f64 = 0.7;
 /// … and has at least this many conditions to try on them.
 const WORTH_PACKING: usize = 8;
 
-/// Sets of rows are gone through in parts of so many words: eight conditions' words of a part stay in the fastest cache.
+/// Long sets of rows are gone through in parts of so many words: eight conditions' words of a part stay in the fastest cache.
 const PART: usize = 256;
+/// Others have too little in a segment for that, and are gone through in few parts.
+const LARGE_PART: usize = 1 << 14;
 
-/// Counts of so many eights of conditions are kept at a time, cell by cell: 8 MB.
+/// Counts of so many eights of conditions are kept at a time, cell by cell: 8 MB for sets of rows in several parts, and for
+/// others what stays in the fastest cache.
 const KEPT: usize = 1 << 17;
+const KEPT_OF_ONE_PART: usize = 1 << 9;
+/// At least so many children are counted together where there are several parts, each of which has to be prepared.
+const FEWEST: usize = 8;
 
 /// So many words of children are asked for at once, so that a step of the search does not take long.
 const WORDS_TOGETHER: usize = 1 << 25;
 
 /// How many sets of rows are asked about at a time: a list that is quickly made.
 const ASKED: usize = 16;
+
+/// In segments with fewer words than this on average, rows are counted sooner than what others leave is found.
+const WORTH_LEAVING: usize = 8;
 
 /// Below this many words, counting is cheaper than finding out what need not be counted.
 const WORTH_SPLITTING: usize = 16;
@@ -134,6 +143,19 @@ impl LocalPlace {
         fill_complements(split, width, counts);
     }
 
+    fn is_long(&self) -> bool {
+        self.rows.len() >= WORTH_LEAVING * self.view.table.segments.len()
+    }
+
+    /// In parts of how many words the rows are gone through.
+    fn part(&self) -> usize {
+        if self.is_long() {
+            PART
+        } else {
+            LARGE_PART
+        }
+    }
+
     /// Counts some children of a family with all conditions after each of them, part by part of the rows. Of a child and
     /// its complement only the one that comes first in the order is counted, and for the other what it leaves of the
     /// rule's own rows.
@@ -151,16 +173,24 @@ impl LocalPlace {
         for (index, &child) in children.iter().enumerate() {
             index_of[child] = Some(index);
         }
-        let twin = |child: usize| eights.complements[child].filter(|&twin| twin < child);
-        let counted_twin = |child| twin(child).and_then(|twin| index_of[twin]);
+        let is_long = self.is_long();
+        let twin = |child: usize| eights.complements[child].filter(|&twin| is_long && twin < child);
+        let is_counted = |child| twin(child).is_none_or(|twin| index_of[twin].is_none());
+        let counted_twin = |child| {
+            let twin = twin(child).filter(|&twin| is_counted(twin));
+            twin.and_then(|twin| index_of[twin])
+        };
         // First the rule itself, where it is needed; then the children that are counted; then the others.
         let left = children
             .iter()
             .filter(|&&child| counted_twin(child).is_some());
         let n_left = left.map(|&child| eights.n_blocks(child)).max();
         let mut counted = Counted::new(width);
-        counted.push(n_left.unwrap_or(0));
-        let mut conditions = vec![None];
+        let mut conditions = Vec::with_capacity(children.len() + 1);
+        if let Some(n_blocks) = n_left {
+            counted.push(n_blocks);
+            conditions.push(None);
+        }
         let mut set_of = vec![0; children.len()];
         for (set, &child) in set_of.iter_mut().zip(children) {
             if counted_twin(child).is_none() {
@@ -169,7 +199,7 @@ impl LocalPlace {
             }
         }
         let (mut rows, mut own) = (Vec::new(), vec![0; width]);
-        let parts = parts(&table.segments, self.rows.len());
+        let parts = parts(&table.segments, self.rows.len(), self.part());
         for (part, segments) in &parts {
             rows.clear();
             for (set, condition) in conditions.iter().enumerate() {
@@ -213,11 +243,11 @@ impl LocalPlace {
 }
 
 /// The words in parts, each with its segments, which begin with the part.
-fn parts(segments: &[Segment], n_words: usize) -> Vec<(Range<usize>, Vec<Segment>)> {
+fn parts(segments: &[Segment], n_words: usize, part: usize) -> Vec<(Range<usize>, Vec<Segment>)> {
     let mut parts = Vec::new();
     let mut first = 0;
-    for start in (0..n_words).step_by(PART) {
-        let end = n_words.min(start + PART);
+    for start in (0..n_words).step_by(part) {
+        let end = n_words.min(start + part);
         while segments[first..].first().is_some_and(|s| s.end <= start) {
             first += 1;
         }
@@ -291,9 +321,13 @@ impl Place for LocalPlace {
         let eights = Eights::new(order.iter().map(complement).collect());
         let n_blocks = children.iter().map(|&child| eights.n_blocks(child)).max();
         let n_blocks = n_blocks.unwrap_or(0);
-        let n_kept = KEPT / (self.view.table.layout.width() * n_blocks).max(1);
+        let each = (self.view.table.layout.width() * n_blocks).max(1);
+        let n_kept = match self.rows.len() <= self.part() && !self.is_long() {
+            true => (KEPT_OF_ONE_PART / each).max(1),
+            false => (KEPT / each).max(FEWEST),
+        };
         let mut blocks = Vec::new();
-        for children in children.chunks(n_kept.max(1)) {
+        for children in children.chunks(n_kept) {
             self.count_in_lanes(order, &eights, children, &mut blocks, take);
         }
         true
