@@ -306,7 +306,7 @@ class NativeSearch:
             raise failure()
         self._handle = ffi.gc(search, lib.cr_search_free)
         if isinstance(table, PackedTable):
-            # Threads wait for each other at the end of a step, and what a thread cannot leave takes longer with more rows.
+            # Threads wait for each other at the end of a step, the longer the more rows there are.
             self.patience = min(max(self.patience, table.n_records / 1e7), 2.0)
 
     def _begin(self, table: Packed, estimation: Any, options: Any) -> Any:
