@@ -3,6 +3,8 @@
 //! The hot loops are compiled twice, plainly and for the vector units of recent CPUs; which of the two
 //! runs is found out when the program starts, so one build serves every machine.
 
+use crate::cpu::{Task, Vector};
+
 /// A run of whole words that hold rows of one cell (a stratum and a level of the target), each row counting
 /// `multiplier` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,50 +123,86 @@ fn count_each_by_words_and<const TWICE: bool>(
 }
 
 /// What a vector unit holds.
-const LANES: usize = 4;
-type Lanes = [u64; LANES];
+pub const HELD: usize = 4;
+pub type Held = [u64; HELD];
 
 /// The sum of three bits in each place, as two bits: carries and sums.
 #[inline(always)]
-fn add_bits(x: Lanes, y: Lanes, z: Lanes) -> (Lanes, Lanes) {
+fn add_bits(x: Held, y: Held, z: Held) -> (Held, Held) {
     let carry = std::array::from_fn(|i| (x[i] & y[i]) | ((x[i] ^ y[i]) & z[i]));
     let sum = std::array::from_fn(|i| x[i] ^ y[i] ^ z[i]);
     (carry, sum)
 }
 
-/// Adds up bits as in a counter, so that only each eighth word has to be counted (Harley and Seal).
+/// Counts the bits of each lane of a vector unit, eight vectors at a time. Bits are added up as in a counter, so that only
+/// each eighth vector has to be counted (Harley and Seal).
 #[inline(always)]
-fn count_long(x: &[u64], [y]: [&[u64]; 1]) -> [u64; 1] {
-    const TOGETHER: usize = 8 * LANES;
-    let count =
-        |lanes: Lanes| -> u64 { lanes.iter().map(|word| u64::from(word.count_ones())).sum() };
-    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<TOGETHER>(), y.as_chunks::<TOGETHER>());
-    let (mut ones, mut twos, mut fours) = ([0; LANES], [0; LANES], [0; LANES]);
-    let mut eights: Lanes = [0; LANES];
-    for (x, y) in x.iter().zip(y) {
-        let both = |place: usize| -> Lanes {
-            std::array::from_fn(|i| x[place * LANES + i] & y[place * LANES + i])
-        };
-        let (twos_a, sum) = add_bits(ones, both(0), both(1));
-        let (twos_b, sum) = add_bits(sum, both(2), both(3));
+pub fn count_eights<V: Fn(usize) -> Held>(n: usize, eight: impl Fn(usize) -> V) -> Held {
+    let (mut ones, mut twos, mut fours) = ([0; HELD], [0; HELD], [0; HELD]);
+    let mut counted: Held = [0; HELD];
+    for number in 0..n {
+        let vector = eight(number);
+        let (twos_a, sum) = add_bits(ones, vector(0), vector(1));
+        let (twos_b, sum) = add_bits(sum, vector(2), vector(3));
         let (fours_a, pairs) = add_bits(twos, twos_a, twos_b);
-        let (twos_a, sum) = add_bits(sum, both(4), both(5));
-        let (twos_b, sum) = add_bits(sum, both(6), both(7));
+        let (twos_a, sum) = add_bits(sum, vector(4), vector(5));
+        let (twos_b, sum) = add_bits(sum, vector(6), vector(7));
         let (fours_b, pairs) = add_bits(pairs, twos_a, twos_b);
         let (carry, quads) = add_bits(fours, fours_a, fours_b);
-        for (eights, carry) in eights.iter_mut().zip(carry) {
-            *eights += u64::from(carry.count_ones());
+        for (counted, carry) in counted.iter_mut().zip(carry) {
+            *counted += u64::from(carry.count_ones());
         }
         (ones, twos, fours) = (sum, pairs, quads);
     }
-    let rest = count_words(x_rest, [y_rest])[0];
-    [8 * eights.iter().sum::<u64>() + 4 * count(fours) + 2 * count(twos) + count(ones) + rest]
+    let count = |word: u64| u64::from(word.count_ones());
+    std::array::from_fn(|i| {
+        8 * counted[i] + 4 * count(fours[i]) + 2 * count(twos[i]) + count(ones[i])
+    })
+}
+
+#[inline(always)]
+fn count_long(x: &[u64], [y]: [&[u64]; 1]) -> [u64; 1] {
+    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<HELD>(), y.as_chunks::<HELD>());
+    let ((x, x_few), (y, y_few)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
+    let both = count_eights(x.len(), |number| {
+        let (x, y) = (&x[number], &y[number]);
+        move |i: usize| std::array::from_fn(|lane| x[i][lane] & y[i][lane])
+    });
+    let few = count_words(x_few.as_flattened(), [y_few.as_flattened()])[0];
+    [both.iter().sum::<u64>() + few + count_words(x_rest, [y_rest])[0]]
 }
 
 #[inline(always)]
 fn count_each_long(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
     for one in asked {
         count_together::<1, true>(x, std::array::from_mut(one), segments, count_long);
+    }
+}
+
+/// The same by a vector unit that counts bits itself.
+pub struct CountingEach<'a, 'b> {
+    pub x: &'a [u64],
+    pub asked: &'a mut [Question<'b>],
+    pub segments: &'a [Segment],
+}
+
+impl Task for CountingEach<'_, '_> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self, vector: impl Vector) {
+        for one in self.asked {
+            let one = std::array::from_mut(one);
+            count_together::<1, true>(self.x, one, self.segments, |x, [y]| {
+                let ((x, x_rest), (y, y_rest)) = (x.as_chunks(), y.as_chunks());
+                let mut ones = vector.zero();
+                for (x, y) in x.iter().zip(y) {
+                    ones = vector.add_pairs(ones, x, y);
+                }
+                let rest = count_words(x_rest, [y_rest])[0];
+                [vector.lanes(ones).iter().sum::<u64>() + rest]
+            });
+        }
     }
 }
 
@@ -231,11 +269,15 @@ pub mod vector {
     /// In segments with fewer words than this on average, starting and ending the vector units costs more than they save.
     const SHORT: usize = 48;
 
+    pub fn are_short(x: &[u64], segments: &[Segment]) -> bool {
+        x.len() < SHORT * segments.len()
+    }
+
     /// # Safety
     /// The CPU has AVX2, POPCNT, BMI1 and BMI2.
     #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
     pub fn count_each(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
-        if x.len() < SHORT * segments.len() {
+        if are_short(x, segments) {
             count_each_short(x, asked, segments);
         } else {
             count_each_long(x, asked, segments);

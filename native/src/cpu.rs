@@ -3,7 +3,7 @@
 //!
 //! A task is compiled once for each kind of machine, all of what it inlines included, and runs as the best of them.
 
-use crate::bitset::Kernel;
+use crate::bitset::{count_eights, Kernel, HELD};
 use crate::lanes::{Lanes, LANES};
 
 /// Something that is worth vector instructions. `run` must be `#[inline(always)]`, and so what it calls.
@@ -20,6 +20,23 @@ pub trait Vector: Copy {
     /// Adds to each number the bits that a word has in common with one of eight.
     fn add_common(self, sum: Self::Wide, word: u64, words: &Lanes) -> Self::Wide;
     fn lanes(self, wide: Self::Wide) -> Lanes;
+    /// Adds the bits that words have in common with as many others, in eight sums.
+    fn add_pairs(self, sum: Self::Wide, words: &Lanes, others: &Lanes) -> Self::Wide;
+
+    /// For each of eight sets whose words stand side by side, how many bits it has in common with another.
+    #[inline(always)]
+    fn count_common(self, words: &[u64], block: &[Lanes]) -> Lanes {
+        count_by_words(self, words, block)
+    }
+}
+
+#[inline(always)]
+fn count_by_words<V: Vector>(vector: V, words: &[u64], block: &[Lanes]) -> Lanes {
+    let mut ones = vector.zero();
+    for (word, lanes) in words.iter().zip(block) {
+        ones = vector.add_common(ones, *word, lanes);
+    }
+    vector.lanes(ones)
 }
 
 /// Runs the task with the widest instructions that this machine has.
@@ -42,6 +59,20 @@ pub fn vectorised<T: Task>(task: T) -> T::Answer {
 /// The fastest kernel this machine can run.
 pub fn fastest() -> Kernel {
     #[cfg(target_arch = "x86_64")]
+    if x86::has_avx512() {
+        use crate::bitset::{vector, CountingEach};
+        // SAFETY: the instructions that these functions are compiled for have just been found.
+        return Kernel {
+            count_each: |x, asked, segments| unsafe {
+                match vector::are_short(x, segments) {
+                    true => vector::count_each(x, asked, segments),
+                    false => x86::with_avx512(CountingEach { x, asked, segments }),
+                }
+            },
+            gather: |words, mask, out| unsafe { vector::gather(words, mask, out) },
+        };
+    }
+    #[cfg(target_arch = "x86_64")]
     if x86::has_avx2() {
         use crate::bitset::vector;
         // SAFETY: the instructions that these functions are compiled for have just been found.
@@ -52,6 +83,9 @@ pub fn fastest() -> Kernel {
     }
     Kernel::PLAIN
 }
+
+/// In fewer words than this, a counter of bits costs more than it saves.
+const SHORT: usize = 16;
 
 /// What every machine can do.
 #[derive(Clone, Copy)]
@@ -76,6 +110,35 @@ impl Vector for Plain {
     #[inline(always)]
     fn lanes(self, wide: Lanes) -> Lanes {
         wide
+    }
+
+    #[inline(always)]
+    fn add_pairs(self, mut sum: Lanes, words: &Lanes, others: &Lanes) -> Lanes {
+        for (sum, (word, other)) in sum.iter_mut().zip(words.iter().zip(others)) {
+            *sum += u64::from((word & other).count_ones());
+        }
+        sum
+    }
+
+    #[inline(always)]
+    fn count_common(self, words: &[u64], block: &[Lanes]) -> Lanes {
+        if words.len() < SHORT {
+            return count_by_words(self, words, block);
+        }
+        let ((eights, rest), (blocks, block_rest)) =
+            (words.as_chunks::<8>(), block.as_chunks::<8>());
+        let mut counts = count_by_words(self, rest, block_rest);
+        let halves = counts.as_chunks_mut::<HELD>().0;
+        for (half, counts) in halves.iter_mut().enumerate() {
+            let more = count_eights(eights.len(), |number| {
+                let (words, block) = (&eights[number], &blocks[number]);
+                move |i: usize| block[i].as_chunks::<HELD>().0[half].map(|lane| lane & words[i])
+            });
+            for (count, more) in counts.iter_mut().zip(more) {
+                *count += more;
+            }
+        }
+        counts
     }
 }
 
@@ -135,6 +198,17 @@ mod x86 {
             unsafe {
                 let words = _mm512_loadu_si512(words.as_ptr().cast());
                 let common = _mm512_and_si512(_mm512_set1_epi64(word as i64), words);
+                _mm512_add_epi64(sum, _mm512_popcnt_epi64(common))
+            }
+        }
+
+        #[inline(always)]
+        fn add_pairs(self, sum: __m512i, words: &Lanes, others: &Lanes) -> __m512i {
+            // SAFETY: as above; the references are to eight numbers each.
+            unsafe {
+                let words = _mm512_loadu_si512(words.as_ptr().cast());
+                let others = _mm512_loadu_si512(others.as_ptr().cast());
+                let common = _mm512_and_si512(words, others);
                 _mm512_add_epi64(sum, _mm512_popcnt_epi64(common))
             }
         }

@@ -5,37 +5,31 @@
 //! the same way.
 
 use crate::bitset::Segment;
-use crate::cpu::{vectorised, Task, Vector};
+use crate::cpu::{Task, Vector};
+use std::ops::Range;
 
 pub const LANES: usize = 8;
 pub type Lanes = [u64; LANES];
 
-/// Some conditions, in an order, packed eight by eight from the last one to the first: the conditions after any place of
-/// the order are in the first blocks.
-pub struct Packed {
-    words: usize,
-    blocks: Vec<Lanes>,
+/// Some conditions, in an order, eight by eight from the last one to the first: the conditions after any place of the order
+/// are in the first blocks.
+pub struct Eights {
     /// For each lane of each block, the place in the order of its condition and of that one's complement.
     pub places: Vec<[Option<u32>; 2]>,
+    /// The place in the order of each condition's complement, if it is there.
+    pub complements: Vec<Option<usize>>,
     /// For each place in the order, how many lanes the conditions after it take.
     lanes_after: Vec<usize>,
 }
 
-impl Packed {
-    /// `complement` gives the place in the order of a condition's complement, if it is there.
-    pub fn new<'a>(
-        order: &[u32],
-        words: usize,
-        rows_of: impl Fn(u32) -> &'a [u64],
-        complement: impl Fn(u32) -> Option<u32>,
-    ) -> Packed {
+impl Eights {
+    pub fn new(complements: Vec<Option<usize>>) -> Eights {
         let mut places: Vec<[Option<u32>; 2]> = Vec::new();
-        let mut lane_of: Vec<Option<usize>> = vec![None; order.len()];
-        let mut lanes_after = vec![0; order.len()];
-        for (place, &condition) in order.iter().enumerate().rev() {
+        let mut lane_of: Vec<Option<usize>> = vec![None; complements.len()];
+        let mut lanes_after = vec![0; complements.len()];
+        for (place, complement) in complements.iter().enumerate().rev() {
             lanes_after[place] = places.len();
-            let known = complement(condition).and_then(|other| lane_of[other as usize]);
-            match known {
+            match complement.and_then(|other| lane_of[other]) {
                 Some(lane) => places[lane][1] = Some(place as u32),
                 None => {
                     lane_of[place] = Some(places.len());
@@ -43,67 +37,140 @@ impl Packed {
                 }
             }
         }
-        let mut blocks = vec![[0; LANES]; places.len().div_ceil(LANES) * words];
-        for (block, here) in blocks.chunks_mut(words.max(1)).zip(places.chunks(LANES)) {
-            for (lane, [place, _]) in here.iter().enumerate() {
-                let rows = place.map_or(&[][..], |place| rows_of(order[place as usize]));
-                for (word, &rows) in block.iter_mut().zip(rows) {
-                    word[lane] = rows;
-                }
-            }
-        }
-        Packed {
-            words,
-            blocks,
+        Eights {
             places,
+            complements,
             lanes_after,
         }
-    }
-
-    /// Counts the intersections of `rows` with all conditions after a place of the order: for each block, the counts of
-    /// its lanes, cell by cell.
-    pub fn count(&self, rows: &[u64], after: usize, segments: &[Segment], counts: &mut [Lanes]) {
-        let n_blocks = self.lanes_after[after].div_ceil(LANES);
-        vectorised(Counting {
-            rows,
-            blocks: &self.blocks[..n_blocks * self.words],
-            segments,
-            width: counts.len() / n_blocks.max(1),
-            counts,
-        });
     }
 
     /// How many blocks the conditions after a place of the order take.
     pub fn n_blocks(&self, after: usize) -> usize {
         self.lanes_after[after].div_ceil(LANES)
     }
-}
 
-/// Counts the intersections of `rows` with blocks of eight sets, whose words stand side by side, cell by cell.
-pub struct Counting<'a> {
-    rows: &'a [u64],
-    blocks: &'a [Lanes],
-    segments: &'a [Segment],
-    width: usize,
-    counts: &'a mut [Lanes],
-}
-
-impl<'a> Counting<'a> {
-    /// For one block.
-    pub fn one(
-        rows: &'a [u64],
-        block: &'a [Lanes],
-        segments: &'a [Segment],
-        counts: &'a mut [Lanes],
-    ) -> Counting<'a> {
-        Counting {
-            rows,
-            blocks: block,
-            segments,
-            width: counts.len(),
-            counts,
+    /// Puts words of the conditions side by side, block after block; `words_of` gives as many of each condition, by its
+    /// place in the order.
+    pub fn interleave<'a>(
+        &self,
+        n_words: usize,
+        words_of: impl Fn(usize) -> &'a [u64],
+        blocks: &mut Vec<Lanes>,
+    ) {
+        blocks.clear();
+        blocks.resize(self.places.len().div_ceil(LANES) * n_words, [0; LANES]);
+        let each = blocks.chunks_mut(n_words.max(1));
+        for (block, here) in each.zip(self.places.chunks(LANES)) {
+            for (lane, [place, _]) in here.iter().enumerate() {
+                let words = place.map_or(&[][..], |place| words_of(place as usize));
+                for (lanes, &word) in block.iter_mut().zip(words) {
+                    lanes[lane] = word;
+                }
+            }
         }
     }
+}
+
+/// Counts of several sets of rows, and of what each has in common with the lanes of as many blocks as it needs.
+pub struct Counted {
+    width: usize,
+    own: Vec<u64>,
+    /// Block by block, cell by cell, one set after the other.
+    in_lanes: Vec<Lanes>,
+    /// Where those of each set end.
+    ends: Vec<usize>,
+}
+
+impl Counted {
+    pub fn new(width: usize) -> Counted {
+        Counted {
+            width,
+            own: Vec::new(),
+            in_lanes: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    /// Takes up one more set, without any rows; returns its number.
+    pub fn push(&mut self, n_blocks: usize) -> usize {
+        let (set, end) = (self.ends.len(), self.in_lanes.len() + n_blocks * self.width);
+        self.own.resize((set + 1) * self.width, 0);
+        self.in_lanes.resize(end, [0; LANES]);
+        self.ends.push(end);
+        set
+    }
+
+    pub fn own(&self, set: usize) -> &[u64] {
+        &self.own[set * self.width..(set + 1) * self.width]
+    }
+
+    pub fn own_mut(&mut self, set: usize) -> &mut [u64] {
+        &mut self.own[set * self.width..(set + 1) * self.width]
+    }
+
+    fn range(&self, set: usize) -> Range<usize> {
+        let start = set.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[set]
+    }
+
+    pub fn in_lanes(&self, set: usize) -> &[Lanes] {
+        &self.in_lanes[self.range(set)]
+    }
+
+    /// Takes up what one set leaves of another; returns its number.
+    pub fn push_rest(&mut self, whole: usize, part: usize, n_blocks: usize) -> usize {
+        let rest = self.push(n_blocks);
+        for cell in 0..self.width {
+            let [whole, part] = [whole, part].map(|set| self.own(set)[cell]);
+            self.own_mut(rest)[cell] = whole - part;
+        }
+        let [whole, part] = [whole, part].map(|set| self.range(set).start);
+        for (place, rest) in self.range(rest).enumerate() {
+            let [whole, part] = [whole, part].map(|start| self.in_lanes[start + place]);
+            self.in_lanes[rest] = std::array::from_fn(|lane| whole[lane] - part[lane]);
+        }
+        rest
+    }
+}
+
+/// Counts the first sets of rows, one after the other in `rows`, with all blocks that each of them needs. A block is used
+/// for all of them while it is at hand.
+pub struct CountingAll<'a> {
+    pub rows: &'a [u64],
+    pub n_words: usize,
+    pub blocks: &'a [Lanes],
+    pub segments: &'a [Segment],
+    pub counts: &'a mut Counted,
+}
+
+impl Task for CountingAll<'_> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run(self, vector: impl Vector) {
+        let counts = self.counts;
+        let width = counts.width;
+        let blocks = self.blocks.chunks_exact(self.n_words.max(1));
+        for (number, block) in blocks.enumerate() {
+            let sets = self.rows.chunks_exact(self.n_words.max(1));
+            for (set, rows) in sets.enumerate() {
+                let needed = counts.range(set);
+                let start = needed.start + number * width;
+                if start < needed.end {
+                    let counts = &mut counts.in_lanes[start..start + width];
+                    add_counts(vector, rows, block, self.segments, counts);
+                }
+            }
+        }
+    }
+}
+
+/// Counts the intersections of `rows` with eight sets, whose words stand side by side, cell by cell.
+pub struct Counting<'a> {
+    pub rows: &'a [u64],
+    pub block: &'a [Lanes],
+    pub segments: &'a [Segment],
+    pub counts: &'a mut [Lanes],
 }
 
 impl Task for Counting<'_> {
@@ -111,17 +178,22 @@ impl Task for Counting<'_> {
 
     #[inline(always)]
     fn run(self, vector: impl Vector) {
-        let blocks = self.blocks.chunks_exact(self.rows.len().max(1));
-        for (block, counts) in blocks.zip(self.counts.chunks_exact_mut(self.width.max(1))) {
-            counts.fill([0; LANES]);
-            for segment in self.segments {
-                let mut ones = vector.zero();
-                let rows = &self.rows[segment.start..segment.end];
-                for (word, lanes) in rows.iter().zip(&block[segment.start..segment.end]) {
-                    ones = vector.add_common(ones, *word, lanes);
-                }
-                segment.add_lanes(counts, vector.lanes(ones));
-            }
-        }
+        self.counts.fill([0; LANES]);
+        add_counts(vector, self.rows, self.block, self.segments, self.counts);
+    }
+}
+
+#[inline(always)]
+fn add_counts(
+    vector: impl Vector,
+    rows: &[u64],
+    block: &[Lanes],
+    segments: &[Segment],
+    counts: &mut [Lanes],
+) {
+    for segment in segments {
+        let here = segment.start..segment.end;
+        let ones = vector.count_common(&rows[here.clone()], &block[here]);
+        segment.add_lanes(counts, ones);
     }
 }

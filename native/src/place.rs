@@ -1,10 +1,11 @@
 //! One rule's rows in the memory of this process: counted, intersected, and packed together where they have become few.
 
-use crate::bitset::{intersect, is_empty, size, Question, Segment, NO_CELL};
-use crate::lanes::{Packed, LANES};
+use crate::bitset::{intersect, is_empty, size, Segment};
+use crate::cpu::vectorised;
+use crate::lanes::{Counted, CountingAll, Eights, Lanes};
 use crate::rows::{Place, TakeLanes};
 use crate::table::Table;
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows are packed anew when a branch covers less than this share of them …
@@ -12,13 +13,26 @@ const THIN: f64 = 0.7;
 /// … and has at least this many conditions to try on them.
 const WORTH_PACKING: usize = 8;
 
-/// A set of rows longer than this many words does not stay in the cache: it is gone through block by block, and each
-/// block is used for as many questions as there are.
-const LARGE: usize = 1 << 14;
-const BLOCK: usize = 1 << 10;
+/// Long sets of rows are gone through in parts of so many words: eight conditions' words of a part stay in the fastest cache.
+const PART: usize = 256;
+/// Others have too little in a segment for that, and are gone through in few parts.
+const LARGE_PART: usize = 1 << 14;
+
+/// Counts of so many eights of conditions are kept at a time, cell by cell: 8 MB for sets of rows in several parts, and for
+/// others what stays in the fastest cache.
+const KEPT: usize = 1 << 17;
+const KEPT_OF_ONE_PART: usize = 1 << 9;
+/// At least so many children are counted together where there are several parts, each of which has to be prepared.
+const FEWEST: usize = 8;
+
+/// So many words of children are asked for at once, so that a step of the search does not take long.
+const WORDS_TOGETHER: usize = 1 << 25;
 
 /// How many sets of rows are asked about at a time: a list that is quickly made.
 const ASKED: usize = 16;
+
+/// In segments with fewer words than this on average, rows are counted sooner than what others leave is found.
+const WORTH_LEAVING: usize = 8;
 
 /// Below this many words, counting is cheaper than finding out what need not be counted.
 const WORTH_SPLITTING: usize = 16;
@@ -54,18 +68,18 @@ impl View {
     }
 
     /// The view of `rows` alone, with the propositions that are still of interest.
-    fn project(&self, rows: &[u64], propositions: &[u32]) -> View {
-        let n_whole = self
-            .local
-            .as_ref()
-            .map_or(self.table.propositions.len(), Vec::len);
-        let mut local = vec![u32::MAX; n_whole];
+    fn project(&self, rows: &[u64], propositions: &[u32], complements: &[Option<u32>]) -> View {
+        let mut local = vec![u32::MAX; complements.len()];
         for (new, &proposition) in propositions.iter().enumerate() {
             local[proposition as usize] = new as u32;
         }
         let here: Vec<u32> = propositions.iter().map(|&p| self.index(p)).collect();
+        let complement_of = |new: usize| {
+            let other = local[complements[propositions[new] as usize]? as usize] as usize;
+            (other < new).then_some(other)
+        };
         View {
-            table: Arc::new(self.table.project(rows, &here)),
+            table: Arc::new(self.table.project(rows, &here, complement_of)),
             n_rows: size(rows),
             local: Some(local),
         }
@@ -129,59 +143,123 @@ impl LocalPlace {
         fill_complements(split, width, counts);
     }
 
-    /// Counts the children and each child's candidates, block by block: a candidate's block is used for all children
-    /// while it is at hand.
-    fn count_large(&self, children: &[u32], splits: &[Split], counts: &mut [Vec<u64>]) {
-        let table = &self.view.table;
-        let width = table.layout.width();
-        let own: Vec<(usize, usize)> = (0..children.len()).map(|child| (child, 0)).collect();
-        let mut users: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
-        for (child, split) in splits.iter().enumerate() {
-            for (slot, part) in split.iter().enumerate() {
-                if let Ok(candidate) = part {
-                    users.entry(*candidate).or_default().push((child, slot + 1));
-                }
-            }
-        }
-        let mut covered = vec![vec![0; BLOCK]; children.len()];
-        let mut parts = vec![0; children.len()];
-        for segment in &table.segments {
-            for start in (segment.start..segment.end).step_by(BLOCK) {
-                let end = (start + BLOCK).min(segment.end);
-                let here = Segment {
-                    cell: 0,
-                    also: NO_CELL,
-                    multiplier: 1,
-                    start: 0,
-                    end: end - start,
-                };
-                let mut add = |x: &[u64], covered: &[Vec<u64>], users: &[(usize, usize)]| {
-                    let asked = users
-                        .iter()
-                        .map(|&(child, _)| &covered[child][..end - start]);
-                    let mut asked: Vec<Question> = asked.zip(parts.chunks_mut(1)).collect();
-                    (table.kernel.count_each)(x, &mut asked, &[here]);
-                    for (&(child, slot), &ones) in users.iter().zip(&parts) {
-                        segment.add(&mut counts[child][slot * width..], ones);
-                    }
-                };
-                let rows = &self.rows[start..end];
-                for (child, covered) in covered.iter_mut().enumerate() {
-                    let covered = &mut covered[..end - start];
-                    covered.copy_from_slice(rows);
-                    intersect(covered, &self.view.proposition(children[child])[start..end]);
-                }
-                add(rows, &covered, &own);
-                for (&candidate, users) in &users {
-                    add(
-                        &self.view.proposition(candidate)[start..end],
-                        &covered,
-                        users,
-                    );
-                }
-            }
+    fn is_long(&self) -> bool {
+        self.rows.len() >= WORTH_LEAVING * self.view.table.segments.len()
+    }
+
+    /// In parts of how many words the rows are gone through.
+    fn part(&self) -> usize {
+        if self.is_long() {
+            PART
+        } else {
+            LARGE_PART
         }
     }
+
+    /// Counts some children of a family with all conditions after each of them, part by part of the rows. Of a child and
+    /// its complement only the one that comes first in the order is counted, and for the other what it leaves of the
+    /// rule's own rows.
+    fn count_in_lanes(
+        &self,
+        order: &[u32],
+        eights: &Eights,
+        children: &[usize],
+        blocks: &mut Vec<Lanes>,
+        take: &mut TakeLanes,
+    ) {
+        let table = &self.view.table;
+        let width = table.layout.width();
+        let mut index_of = vec![None; order.len()];
+        for (index, &child) in children.iter().enumerate() {
+            index_of[child] = Some(index);
+        }
+        let is_long = self.is_long();
+        let twin = |child: usize| eights.complements[child].filter(|&twin| is_long && twin < child);
+        let is_counted = |child| twin(child).is_none_or(|twin| index_of[twin].is_none());
+        let counted_twin = |child| {
+            let twin = twin(child).filter(|&twin| is_counted(twin));
+            twin.and_then(|twin| index_of[twin])
+        };
+        // First the rule itself, where it is needed; then the children that are counted; then the others.
+        let left = children
+            .iter()
+            .filter(|&&child| counted_twin(child).is_some());
+        let n_left = left.map(|&child| eights.n_blocks(child)).max();
+        let mut counted = Counted::new(width);
+        let mut conditions = Vec::with_capacity(children.len() + 1);
+        if let Some(n_blocks) = n_left {
+            counted.push(n_blocks);
+            conditions.push(None);
+        }
+        let mut set_of = vec![0; children.len()];
+        for (set, &child) in set_of.iter_mut().zip(children) {
+            if counted_twin(child).is_none() {
+                *set = counted.push(eights.n_blocks(child));
+                conditions.push(Some(self.view.proposition(order[child])));
+            }
+        }
+        let (mut rows, mut own) = (Vec::new(), vec![0; width]);
+        let parts = parts(&table.segments, self.rows.len(), self.part());
+        for (part, segments) in &parts {
+            rows.clear();
+            for (set, condition) in conditions.iter().enumerate() {
+                let start = rows.len();
+                rows.extend_from_slice(&self.rows[part.clone()]);
+                if let Some(condition) = condition {
+                    intersect(&mut rows[start..], &condition[part.clone()]);
+                }
+                let rows = &rows[start..];
+                (table.kernel.count_each)(rows, &mut [(rows, &mut own)], segments);
+                for (sum, own) in counted.own_mut(set).iter_mut().zip(&own) {
+                    *sum += own;
+                }
+            }
+            // Short sets of rows stay side by side for all children.
+            if parts.len() > 1 || blocks.is_empty() {
+                let words_of = |place: usize| &self.view.proposition(order[place])[part.clone()];
+                eights.interleave(part.len(), words_of, blocks);
+            }
+            vectorised(CountingAll {
+                rows: &rows,
+                n_words: part.len(),
+                blocks,
+                segments,
+                counts: &mut counted,
+            });
+        }
+        for (index, &child) in children.iter().enumerate() {
+            let set = match counted_twin(child) {
+                Some(twin) => counted.push_rest(0, set_of[twin], eights.n_blocks(child)),
+                None => set_of[index],
+            };
+            take(
+                child,
+                counted.own(set),
+                counted.in_lanes(set),
+                &eights.places,
+            );
+        }
+    }
+}
+
+/// The words in parts, each with its segments, which begin with the part.
+fn parts(segments: &[Segment], n_words: usize, part: usize) -> Vec<(Range<usize>, Vec<Segment>)> {
+    let mut parts = Vec::new();
+    let mut first = 0;
+    for start in (0..n_words).step_by(part) {
+        let end = n_words.min(start + part);
+        while segments[first..].first().is_some_and(|s| s.end <= start) {
+            first += 1;
+        }
+        let here = segments[first..].iter().take_while(|s| s.start < end);
+        let here = here.map(|segment| Segment {
+            start: segment.start.max(start) - start,
+            end: segment.end.min(end) - start,
+            ..*segment
+        });
+        parts.push((start..end, here.collect()));
+    }
+    parts
 }
 
 /// For each candidate: itself, if it is to be counted, or else the place of its complement.
@@ -209,7 +287,7 @@ impl Place for LocalPlace {
         intersect(&mut rows, self.view.proposition(condition));
         let is_thin = || (size(&rows) as f64) < THIN * self.view.n_rows as f64;
         if needed.len() >= WORTH_PACKING && is_thin() {
-            let view = self.view.project(&rows, needed);
+            let view = self.view.project(&rows, needed, &self.complements);
             let rows = view.table.all.clone();
             return Arc::new(LocalPlace {
                 view: Arc::new(view),
@@ -231,73 +309,32 @@ impl Place for LocalPlace {
         self.count_small(&self.rows, &split, counts);
     }
 
-    fn counts_of_children(
-        &self,
-        children: &[u32],
-        candidates: &[Vec<u32>],
-        take: &mut dyn FnMut(usize, &[u64]),
-    ) {
-        let width = self.view.table.layout.width();
-        let mut places = Places::new();
-        let splits = candidates.iter().map(|c| self.split(c, &mut places));
-        if self.rows.len() >= LARGE {
-            let splits: Vec<Split> = splits.collect();
-            let empty = |split: &Split| vec![0; (split.len() + 1) * width];
-            let mut counts: Vec<Vec<u64>> = splits.iter().map(empty).collect();
-            self.count_large(children, &splits, &mut counts);
-            for (index, (split, counts)) in splits.iter().zip(&mut counts).enumerate() {
-                fill_complements(split, width, counts);
-                take(index, counts);
-            }
-            return;
-        }
-        let mut rows = vec![0; self.rows.len()];
-        let mut counts = Vec::new();
-        for (index, (&child, split)) in children.iter().zip(splits).enumerate() {
-            rows.copy_from_slice(&self.rows);
-            intersect(&mut rows, self.view.proposition(child));
-            counts.resize((split.len() + 1) * width, 0);
-            self.count_small(&rows, &split, &mut counts);
-            take(index, &counts);
-        }
-    }
-
     fn counts_in_lanes(&self, order: &[u32], children: &[usize], take: &mut TakeLanes) -> bool {
-        let table = &self.view.table;
-        let words = self.rows.len();
-        if words >= LARGE {
-            return false;
-        }
         let mut place_of = vec![None; self.complements.len()];
         for (place, &condition) in order.iter().enumerate() {
-            place_of[condition as usize] = Some(place as u32);
+            place_of[condition as usize] = Some(place);
         }
-        let complement = |condition: u32| {
+        let complement = |&condition: &u32| {
             let other = self.complements[condition as usize];
             other.and_then(|other| place_of[other as usize])
         };
-        let rows_of = |condition: u32| self.view.proposition(condition);
-        let packed = Packed::new(order, words, rows_of, complement);
-        let width = table.layout.width();
-        let (mut rows, mut own) = (vec![0; words], vec![0; width]);
-        let mut counts = Vec::new();
-        for &child in children {
-            rows.copy_from_slice(&self.rows);
-            intersect(&mut rows, self.view.proposition(order[child]));
-            table.count(&rows, &rows, &mut own);
-            counts.resize(packed.n_blocks(child) * width, [0; LANES]);
-            packed.count(&rows, child, &table.segments, &mut counts);
-            take(child, &own, &counts, &packed.places);
+        let eights = Eights::new(order.iter().map(complement).collect());
+        let n_blocks = children.iter().map(|&child| eights.n_blocks(child)).max();
+        let n_blocks = n_blocks.unwrap_or(0);
+        let each = (self.view.table.layout.width() * n_blocks).max(1);
+        let n_kept = match self.rows.len() <= self.part() && !self.is_long() {
+            true => (KEPT_OF_ONE_PART / each).max(1),
+            false => (KEPT / each).max(FEWEST),
+        };
+        let mut blocks = Vec::new();
+        for children in children.chunks(n_kept) {
+            self.count_in_lanes(order, &eights, children, &mut blocks, take);
         }
         true
     }
 
     fn n_together(&self) -> usize {
-        if self.rows.len() < LARGE {
-            1024
-        } else {
-            32
-        }
+        (WORDS_TOGETHER / self.rows.len().max(1)).clamp(32, 1024)
     }
 
     fn common_core(&self, candidates: &[u32]) -> Option<Vec<u64>> {

@@ -125,7 +125,8 @@ impl Place {
         let outcomes = self.n_conditions as u32..self.table.propositions.len() as u32;
         let conditions = candidates.iter().map(|candidate| candidate.condition);
         let kept: Vec<u32> = conditions.chain(outcomes).collect();
-        Place::new(Arc::new(self.table.project(rows, &kept)), candidates.len())
+        let table = self.table.project(rows, &kept, |_| None);
+        Place::new(Arc::new(table), candidates.len())
     }
 }
 
@@ -314,7 +315,12 @@ impl Redrawn {
                 continue;
             }
             let segments = &place.table.segments;
-            vectorised(Counting::one(rows, block, segments, outcomes));
+            vectorised(Counting {
+                rows,
+                block,
+                segments,
+                counts: &mut *outcomes,
+            });
             let mut scales = [0.0; LANES];
             for (number, &lane) in lanes.iter().enumerate() {
                 scales[number] = self.goals[first + lane];
@@ -403,12 +409,8 @@ impl Task for Look<'_> {
             if let (Some(line), None) = (&line, self.below) {
                 let mut effect = [line.constant; LANES];
                 for segment in &table.segments {
-                    let mut ones = vector.zero();
-                    let rows = &self.rows[segment.start..segment.end];
-                    for (word, lanes) in rows.iter().zip(&block[segment.start..segment.end]) {
-                        ones = vector.add_common(ones, *word, lanes);
-                    }
-                    let ones = vector.lanes(ones);
+                    let here = segment.start..segment.end;
+                    let ones = vector.count_common(&self.rows[here.clone()], &block[here]);
                     let slope = line.slopes[segment.cell as usize / 2] * segment.multiplier as f64;
                     for lane in 0..LANES {
                         effect[lane] += slope * ones[lane] as i64 as f64;
@@ -417,7 +419,12 @@ impl Task for Look<'_> {
                 self.note(first, here, &effect, &[line.margin; LANES]);
                 continue;
             }
-            let counting = Counting::one(self.rows, block, &table.segments, self.outcomes);
+            let counting = Counting {
+                rows: self.rows,
+                block,
+                segments: &table.segments,
+                counts: &mut *self.outcomes,
+            };
             counting.run(vector);
             if let Some(rule) = &rule {
                 let (effect, margin) = self.pooled.in_eight(rule, self.outcomes);

@@ -12,6 +12,7 @@
 
 use crate::bitset::{Kernel, Question, Segment, NO_CELL};
 use crate::layout::{Layout, Sides};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A condition on a column: it holds where the column's code lies in `low..=high`. A missing value is a
@@ -99,8 +100,14 @@ impl Table {
         (self.kernel.count_each)(x, asked, &self.segments);
     }
 
-    /// The table of just the rows in `rows` and the given propositions; `layout` stays that of the whole.
-    pub fn project(&self, rows: &[u64], propositions: &[u32]) -> Table {
+    /// The table of just the rows in `rows` and the given propositions; `layout` stays that of the whole. `complement_of`
+    /// says of which earlier one of them a proposition is the complement, if it is known: that takes less time.
+    pub fn project(
+        &self,
+        rows: &[u64],
+        propositions: &[u32],
+        complement_of: impl Fn(usize) -> Option<usize>,
+    ) -> Table {
         let mut segments = Vec::with_capacity(self.segments.len());
         let mut sources = Vec::with_capacity(self.segments.len());
         let mut all = Vec::new();
@@ -121,7 +128,16 @@ impl Table {
         }
         let words = all.len();
         let mut bits = vec![0; words * propositions.len()];
-        for (out, &index) in bits.chunks_mut(words.max(1)).zip(propositions) {
+        for (new, &index) in propositions.iter().enumerate() {
+            let (before, out) = bits.split_at_mut(new * words);
+            let out = &mut out[..words];
+            if let Some(other) = complement_of(new) {
+                let other = &before[other * words..][..words];
+                for ((out, all), other) in out.iter_mut().zip(&all).zip(other) {
+                    *out = all & !other;
+                }
+                continue;
+            }
             let source = self.proposition(index as usize);
             for (segment, &(start, end)) in segments.iter().zip(&sources) {
                 (self.kernel.gather)(
@@ -187,14 +203,13 @@ struct Filling {
     columns: Vec<Column>,
 }
 
-/// The propositions on one column.
+/// The propositions on one column. Codes from one edge on, up to the next, satisfy the same propositions: a run of codes.
 struct Column {
-    /// Codes from one edge on, up to the next, satisfy the same propositions.
     edges: Vec<i32>,
-    holding: Vec<Vec<u32>>,
-    /// The place of each small code among the edges, so that it need not be looked for.
+    /// The run of each small code and of a missing one, from −1 on, so that it need not be looked for.
     small: Vec<u32>,
-    all: Vec<u32>,
+    /// Each proposition, and before which runs those that it holds for begin and end. Run 0 is that of missing values.
+    holding: Vec<(u32, usize, usize)>,
 }
 
 const SMALL_CODES: i32 = 1 << 16;
@@ -212,34 +227,36 @@ impl Column {
         edges.retain(|&edge| edge >= 0);
         edges.sort_unstable();
         edges.dedup();
-        let mut holding = vec![Vec::new(); edges.len()];
-        for &(index, low, high) in &here {
-            let first = edges.partition_point(|&edge| edge < low);
-            let after = edges.partition_point(|&edge| edge <= high);
-            for holding in holding.iter_mut().take(after).skip(first) {
-                holding.push(index);
-            }
-        }
         let last = edges.last().map_or(0, |&edge| edge.min(SMALL_CODES));
+        let run = |code: i32| edges.partition_point(|&edge| edge <= code);
         Column {
-            holding,
-            small: (0..=last)
-                .map(|code| (edges.partition_point(|&edge| edge <= code) - 1) as u32)
+            small: (-1..=last).map(|code| run(code) as u32).collect(),
+            holding: here
+                .iter()
+                .map(|&(index, low, high)| (index, run(low), run(high).max(run(low) - 1) + 1))
                 .collect(),
-            all: here.iter().map(|p| p.0).collect(),
             edges,
         }
     }
 
-    /// The propositions that hold for a code that is not missing.
-    fn holding(&self, code: i32) -> &[u32] {
-        let place = match self.small.get(code as usize) {
-            Some(&place) => place as usize,
-            None => self.edges.partition_point(|&edge| edge <= code) - 1,
-        };
-        &self.holding[place]
+    fn run(&self, code: i32) -> usize {
+        match self.small.get((code.max(-1) + 1) as usize) {
+            Some(&run) => run as usize,
+            None => self.edges.partition_point(|&edge| edge <= code),
+        }
     }
 }
+
+/// Some rows of a batch in the order in which they stand in the table.
+struct Standing {
+    rows: Vec<u32>,
+    /// For each kind of which there are such rows: where they are among `rows`, the place of the first of them, and how
+    /// many words behind they stand again.
+    kinds: Vec<(Range<usize>, u64, Option<usize>)>,
+}
+
+/// So many rows are brought in order at a time: one column of them stays in the cache.
+const IN_ORDER: usize = 1 << 16;
 
 impl Builder {
     pub fn new(kernel: Kernel, plan: Plan) -> Builder {
@@ -434,56 +451,71 @@ impl Builder {
             None => self.start_filling(),
         };
         let doubled = self.doubled(batch);
-        // Where each row stands, and where it stands again or `NOWHERE`.
-        let mut places: Vec<(u32, u64, u64)> = Vec::with_capacity(batch.strata.len());
-        for (row, &doubled) in doubled.iter().enumerate() {
-            let is_reference =
-                self.plan.reference.is_some() && batch.reference.is_some_and(|r| r[row] != 0);
-            if let (true, Sides::Reference(rows)) = (is_reference, &mut filling.layout.sides) {
-                rows[self.cell(batch, row)?] += self.weight(batch, row)?;
+        let n_rows = batch.strata.len();
+        for start in (0..n_rows).step_by(IN_ORDER) {
+            let rows = start..n_rows.min(start + IN_ORDER);
+            let standing = self.stand(batch, rows, &doubled, &mut filling)?;
+            // Reference rows take a place and satisfy nothing.
+            let left_out = batch.reference.filter(|_| self.plan.reference.is_some());
+            for (codes, column) in batch.columns.iter().zip(&filling.columns) {
+                let code = |row: u32| match left_out {
+                    Some(reference) if reference[row as usize] != 0 => -1,
+                    _ => codes[row as usize],
+                };
+                set_bits(&mut filling.table, column, code, &standing);
+            }
+        }
+        self.filling = Some(filling);
+        Ok(())
+    }
+
+    /// Gives some rows their places.
+    fn stand(
+        &self,
+        batch: &Batch,
+        rows: Range<usize>,
+        doubled: &[bool],
+        filling: &mut Filling,
+    ) -> Result<Standing, String> {
+        let before = filling.next.clone();
+        let mut places: Vec<(u32, u32)> = Vec::with_capacity(rows.len());
+        for row in rows {
+            if let (Some(reference), Sides::Reference(rows)) =
+                (batch.reference, &mut filling.layout.sides)
+            {
+                if reference[row] != 0 {
+                    rows[self.cell(batch, row)?] += self.weight(batch, row)?;
+                }
             }
             let mut full = false;
-            self.places(batch, row, doubled, |segment| {
-                full |= filling.next[segment] >= filling.end[segment];
-                let place = filling.next[segment];
-                filling.next[segment] += 1;
-                if !is_reference {
-                    let again = if doubled {
-                        place + filling.again[segment]
-                    } else {
-                        NOWHERE
-                    };
-                    places.push((row as u32, place, again));
-                }
+            self.places(batch, row, doubled[row], |kind| {
+                full |= filling.next[kind] >= filling.end[kind];
+                filling.next[kind] += 1;
+                places.push((kind as u32, row as u32));
             })?;
             if full {
                 return Err(format!("row {row} was not there in the first pass"));
             }
         }
-        let words = filling.table.words;
-        let bits = &mut filling.table.bits;
-        let mut set = |proposition: u32, place: u64| {
-            bits[proposition as usize * words + (place / 64) as usize] |= 1 << (place % 64);
-        };
-        for (codes, column) in batch.columns.iter().zip(&filling.columns) {
-            for &(row, place, again) in &places {
-                let code = codes[row as usize];
-                if code >= 0 {
-                    for &proposition in column.holding(code) {
-                        set(proposition, place);
-                        if again != NOWHERE {
-                            set(proposition, again);
-                        }
-                    }
-                } else if again != NOWHERE {
-                    for &proposition in &column.all {
-                        set(proposition, again);
-                    }
-                }
+        let mut kinds = Vec::new();
+        let mut end = 0;
+        let mut at = before.clone();
+        for (kind, (&before, &next)) in before.iter().zip(&filling.next).enumerate() {
+            let start = end;
+            end += (next - before) as usize;
+            at[kind] = start as u64;
+            if end > start {
+                let is_doubled = kind / self.plan.weight_bits % 2 == 1;
+                let again = is_doubled.then_some((filling.again[kind] / 64) as usize);
+                kinds.push((start..end, before, again));
             }
         }
-        self.filling = Some(filling);
-        Ok(())
+        let mut rows = vec![0; places.len()];
+        for (kind, row) in places {
+            rows[at[kind as usize] as usize] = row;
+            at[kind as usize] += 1;
+        }
+        Ok(Standing { rows, kinds })
     }
 
     pub fn finish(mut self) -> Result<Table, String> {
@@ -499,4 +531,36 @@ impl Builder {
     }
 }
 
-const NOWHERE: u64 = u64::MAX;
+/// Sets the bits of the propositions on a column, a word at a time: first where each run of codes is, then, for each
+/// proposition, where any of its runs is.
+fn set_bits(table: &mut Table, column: &Column, code: impl Fn(u32) -> i32, standing: &Standing) {
+    // Before the run of this number; all of them after the last one.
+    let mut before = vec![0; column.edges.len() + 2];
+    for (rows, first, again) in &standing.kinds {
+        let (mut rows, mut place) = (&standing.rows[rows.clone()], *first);
+        while !rows.is_empty() {
+            let here;
+            (here, rows) = rows.split_at(rows.len().min(64 - (place % 64) as usize));
+            before.fill(0);
+            for (bit, &row) in (place % 64..).zip(here) {
+                before[column.run(code(row)) + 1] |= 1 << bit;
+            }
+            let missing = std::mem::take(&mut before[1]);
+            let mut all = 0;
+            for rows in &mut before {
+                all |= *rows;
+                *rows = all;
+            }
+            let word = (place / 64) as usize;
+            for &(proposition, from, to) in &column.holding {
+                let holds = before[to] ^ before[from];
+                let words = &mut table.bits[proposition as usize * table.words..][..table.words];
+                words[word] |= holds;
+                if let Some(again) = again {
+                    words[word + again] |= holds | missing;
+                }
+            }
+            place += here.len() as u64;
+        }
+    }
+}

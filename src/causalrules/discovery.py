@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from causalrules.graph.graph import CausalGraph
     from causalrules.language.language import Language
     from causalrules.language.propositions import Proposition
+    from causalrules.search.core import Packed
     from causalrules.search.parts import Parts
     from causalrules.trust.evidence import SearchEvidence
     from causalrules.trust.holdout import HeldOut
@@ -83,8 +84,9 @@ def discover(data: Any, question: Question) -> RuleSet:
     problem = _prepared(table, roles, question, admissibility)
     problem, held_out = _hold_out(table, problem, question)
     question, evidence = _with_beta(problem, question, deadline)
-    found = _search(problem, question, deadline)
-    result = _result(data, problem, question, found)
+    packed = problem.pack()
+    found = _search(problem, packed, question, deadline)
+    result = _result(data, problem, packed, question, found)
     result = replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
     return result if held_out is None else held_out.measure(result)
 
@@ -171,12 +173,12 @@ def _measured(
                 )
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
     found = search.Found(rules, nothing, optimal=True, stopped="evaluated", history=(nothing,))
-    return _result(data, problem, question, found)
+    return _result(data, problem, problem.pack(), question, found)
 
 
-def _result(data: Any, problem: Problem | Parts, question: Question, found: search.Found) -> RuleSet:
+def _result(data: Any, problem: Problem | Parts, packed: Packed, question: Question, found: search.Found) -> RuleSet:
     """Put the rules that were found together with what is proven about them."""
-    rules = rule_results(problem, problem.pack(), question, found)
+    rules = rule_results(problem, packed, question, found)
     end = search.end(found, rules)
     return RuleSet(
         rules=rules,
@@ -341,8 +343,8 @@ def _watched(
     return watching(shown, partial(search_bar, in_words))
 
 
-def _search(problem: Problem | Parts, question: Question, deadline: Deadline) -> search.Found:
-    packed, checkpoint = problem.pack(), None
+def _search(problem: Problem | Parts, packed: Packed, question: Question, deadline: Deadline) -> search.Found:
+    checkpoint = None
     if question.checkpoint is not None:
         from causalrules.search.checkpoint import Checkpoint
 

@@ -77,7 +77,7 @@ def test_streamed_is_in_memory(
 ) -> None:
     sliced.setattr(streaming, "_GROUPED", 0 if sorts else 100_000)
     sliced.setattr(streaming.StreamedTable, "_KEPT_VALUES", 2)
-    sliced.setattr(merging, "pays", lambda batch: merges)
+    sliced.setattr(merging, "pays", lambda *_: merges)
     path = write(small.columns(), tmp_path / "data.parquet")
     with pytest.MonkeyPatch.context() as in_memory:
         in_memory.setattr(reading, "STREAMED_FROM", 10**9)

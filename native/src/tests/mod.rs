@@ -99,6 +99,23 @@ fn build(rows: &Sample, weighted: bool, parts: usize) -> Table {
 }
 
 fn build_with(rows: &Sample, weighted: bool, parts: usize, missing: Missing) -> Table {
+    build_from(rows, weighted, parts, missing, None)
+}
+
+/// What reference rows satisfy, where there are any.
+const REFERENCE: Proposition = Proposition {
+    column: 0,
+    low: 0,
+    high: 0,
+};
+
+fn build_from(
+    rows: &Sample,
+    weighted: bool,
+    parts: usize,
+    missing: Missing,
+    reference: Option<&[u8]>,
+) -> Table {
     let plan = Plan {
         propositions: propositions(),
         n_columns: 3,
@@ -106,7 +123,7 @@ fn build_with(rows: &Sample, weighted: bool, parts: usize, missing: Missing) -> 
         n_levels: 2,
         weight_bits: 3,
         missing,
-        reference: None,
+        reference: reference.map(|_| REFERENCE),
     };
     let mut builder = Builder::new(fastest(), plan);
     let n = rows.strata.len();
@@ -118,7 +135,7 @@ fn build_with(rows: &Sample, weighted: bool, parts: usize, missing: Missing) -> 
                 strata: &rows.strata[part.clone()],
                 outcomes: &rows.outcomes[part.clone()],
                 weights: weighted.then_some(&rows.weights[part.clone()]),
-                reference: None,
+                reference: reference.map(|reference| &reference[part.clone()]),
                 columns: rows
                     .columns
                     .iter()

@@ -24,16 +24,21 @@ fn weighted_rows_count_as_often_as_their_weight_says() {
 fn a_projection_counts_like_the_whole() {
     let mut random = Random(5);
     for round in 0..200 {
-        let table = {
-            let n = random.below(300) as usize;
-            let missing = [Missing::False, Missing::Unknown][round % 2];
-            build_with(&random_rows(&mut random, n), true, 1, missing)
-        };
-        let part = table.project(&table.extension(&[1]), &[2, 4, 6]);
+        let n = random.below(300) as usize;
+        let mut rows = random_rows(&mut random, n);
+        // Without missing values the first two propositions are complements of each other.
+        let codes = rows.columns[0].iter_mut();
+        codes.for_each(|code| *code = (*code).max(0));
+        let missing = [Missing::False, Missing::Unknown][round % 2];
+        let table = build_with(&rows, true, 1, missing);
+        let complement_of = |new: usize| (new == 3).then_some(0);
+        let part = table.project(&table.extension(&[3]), &[1, 4, 6, 0], complement_of);
         for (whole, local) in [
-            (vec![1, 2], vec![0]),
-            (vec![1, 4, 6], vec![1, 2]),
-            (vec![1], vec![]),
+            (vec![3, 1], vec![0]),
+            (vec![3, 4, 6], vec![1, 2]),
+            (vec![3], vec![]),
+            (vec![3, 0], vec![3]),
+            (vec![3, 0, 6], vec![3, 2]),
         ] {
             assert_eq!(counts_of(&table, &whole), counts_of(&part, &local));
         }
@@ -117,12 +122,18 @@ fn eight_at_a_time_are_counted_and_valued_as_one_at_a_time() {
     let mut random = Random(12);
     for round in 0..40 {
         let missing = [Missing::False, Missing::Unknown][round % 2];
-        let sample = random_rows(&mut random, [30, 400, 3000][round % 3]);
+        // In one part or in several; with complements among the children and without.
+        let n = [30, 400, 3000, 40_000][round % 4];
+        let mut sample = random_rows(&mut random, n);
+        if round % 3 != 0 {
+            let codes = sample.columns.iter_mut().flatten();
+            codes.for_each(|code| *code = (*code).max(0));
+        }
         let table = Arc::new(build_with(&sample, round % 5 == 0, 2, missing));
         let rows = Local::new(table.clone());
         let width = table.layout.width();
         let order: Vec<u32> = (0..table.propositions.len() as u32).rev().collect();
-        let children: Vec<usize> = (0..order.len()).step_by(3).collect();
+        let children: Vec<usize> = (0..order.len()).step_by(1 + round % 2).rev().collect();
         let parent = rows.place(&[1]);
         let estimators = [0, 4].map(|kind| estimator(kind, &table.layout));
         let mut n_seen = 0;
@@ -149,5 +160,50 @@ fn eight_at_a_time_are_counted_and_valued_as_one_at_a_time() {
             }
         });
         assert!(asked && n_seen > 0);
+    }
+}
+
+#[test]
+fn bits_are_set_as_row_by_row() {
+    let mut random = Random(21);
+    for round in 0..300 {
+        let n = random.below([3, 200, 1000][round % 3]) as usize;
+        let mut rows = random_rows(&mut random, n);
+        if round % 4 == 0 {
+            rows.columns[2].iter_mut().for_each(|code| *code *= 40_000);
+        }
+        let reference: Option<Vec<u8>> =
+            (round % 5 == 0).then(|| (0..n).map(|_| random.below(2) as u8).collect());
+        let missing = [Missing::False, Missing::Unknown, Missing::UnknownAnywhere][round % 3];
+        let weighted = round % 2 == 0;
+        let table = build_from(
+            &rows,
+            weighted,
+            1 + random.below(3) as usize,
+            missing,
+            reference.as_deref(),
+        );
+        let n_cells = 2 * N_STRATA;
+        for (index, proposition) in table.propositions.iter().enumerate() {
+            let mut expected = vec![0; table.layout.width()];
+            for row in 0..n {
+                let cell = 2 * rows.strata[row] as usize + usize::from(rows.outcomes[row]);
+                let weight = if weighted { rows.weights[row] } else { 1 };
+                let code = rows.columns[proposition.column][row];
+                let holds = proposition.low <= code && code <= proposition.high;
+                if reference.as_deref().is_some_and(|r| r[row] != 0) {
+                    continue;
+                }
+                expected[cell] += if holds { weight } else { 0 };
+                if matches!(table.layout.sides, Sides::Possible) && (holds || code < 0) {
+                    expected[n_cells + cell] += weight;
+                }
+            }
+            if matches!(table.layout.sides, Sides::Reference(_)) {
+                let is_reference = proposition.excludes(&REFERENCE);
+                expected[n_cells] = u64::from(!is_reference);
+            }
+            assert_eq!(counts_of(&table, &[index as u32]), expected);
+        }
     }
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,9 @@ from causalrules.exceptions import DataError
 _GROUPED = 100_000
 _MOST_TEXTS = 1_000_000
 _INTEGERS = {1: "TINYINT", 2: "SMALLINT", 4: "INTEGER"}
+
+# Distinct values, rising, and how often each occurs.
+_Counted = tuple[NDArray[Any], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -162,16 +165,26 @@ class StreamedTable(Table):
             self._histograms[name] = self._texts(name) if is_text else self._quantities(name)
         return self._histograms[name]
 
+    def read_ahead(self, names: Sequence[str]) -> None:
+        """Count the values of several columns: one is sorted while the next is fetched."""
+        ordered = [name for name in names if name not in self._histograms and self._duckdb.fetch(name)[0] != "text"]
+        with ThreadPoolExecutor(1) as sorting:
+            waiting: tuple[str, Future[_Counted]] | None = None
+            for name in [*ordered, None]:
+                fetched = None if name is None else self._fetch(name)
+                if waiting is not None:
+                    self._histograms[waiting[0]] = self._checked(waiting[0], *waiting[1].result())
+                if name is not None and fetched is not None:
+                    waiting = name, sorting.submit(self._counted, *fetched)
+
     def _texts(self, name: str) -> Histogram:
         groups = (
             f"SELECT {self._value(name)} AS value, sum({self._weight}) AS n FROM data "
             f"WHERE {self._condition} AND {self._value(name)} IS NOT NULL GROUP BY value"
         )
-        ((n_values, n_present, most),) = self._duckdb.rows(
-            f"SELECT count(*), coalesce(sum(n), 0), coalesce(max(n), 0) FROM ({groups})"
-        )
-        n_missing = self.n_rows - int(n_present)
-        if n_values > _MOST_TEXTS:
+        found = self._duckdb.rows(f"SELECT * FROM ({groups}) ORDER BY value LIMIT {_MOST_TEXTS + 1}")
+        if len(found) > _MOST_TEXTS:
+            ((n_values, n_present, most),) = self._duckdb.rows(f"SELECT count(*), sum(n), max(n) FROM ({groups})")
             fault = DataError(
                 f"column {name!r} has {n_values:,} distinct texts, too many for a condition on each; "
                 "group them, or name the actionable columns without it"
@@ -180,28 +193,64 @@ class StreamedTable(Table):
                 raise fault
             # An identifier, which is left out: only the number of values is needed.
             one = np.broadcast_to(np.int64(1), n_values)
-            return Histogram(Values(one, _raise(fault)), one, n_missing)
-        found = self._duckdb.rows(f"{groups} ORDER BY value")
+            return Histogram(Values(one, _raise(fault)), one, self.n_rows - int(n_present))
         labels = tuple(value for value, _ in found)
         counts = np.array([n for _, n in found], np.int64)
-        return Histogram(Values(np.arange(n_values, dtype=np.int32), labels.__getitem__), counts, n_missing)
+        values = Values(np.arange(len(labels), dtype=np.int32), labels.__getitem__)
+        return Histogram(values, counts, self.n_rows - int(counts.sum()))
 
     def _quantities(self, name: str) -> Histogram:
+        return self._checked(name, *self._counted(*self._fetch(name)))
+
+    def _fetch(self, name: str) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+        """Return the values of a column and how often each occurs; None if they are those of the rows."""
+        self.require(name)
         value = self._value(name)
         present = f"{self._condition} AND {value} IS NOT NULL"
         first = self._duckdb.slices[0]
         ((n_first,),) = self._duckdb.rows(
-            f"SELECT count(DISTINCT {value}) FROM {first.relation} WHERE {present}", first.parameters
+            f"SELECT approx_count_distinct({value}) FROM {first.relation} WHERE {present}", first.parameters
         )
         if n_first > _GROUPED and self._weight == "1":
-            distinct, counts = self._sorted(name, value, present)
-        else:
-            data, n = self._duckdb.arrays(
-                f"SELECT {value}, sum({self._weight})::BIGINT FROM data WHERE {present} GROUP BY ALL"
-            )
-            distinct, place = np.unique(_canonical(data), return_inverse=True)
+            return self._rows_of(name, value, present), None
+        data, n = self._duckdb.arrays(
+            f"SELECT {value}, sum({self._weight})::BIGINT FROM data WHERE {present} GROUP BY ALL"
+        )
+        return _canonical(data), n
+
+    def _rows_of(self, name: str, value: str, present: str) -> NDArray[Any]:
+        """Return the value of each row that has one."""
+        data: NDArray[Any] | None = None
+        filled = 0
+        for (part,) in self._sliced(f"SELECT {value} FROM", f"WHERE {present}"):
+            part = _canonical(part)
+            data = np.empty(self.n_records, part.dtype) if data is None else data
+            filled += len(part)
+            if filled > len(data):
+                raise DataError(f"column {name!r} changed while it was read; read a file that nobody writes to")
+            data[filled - len(part) : filled] = part
+        return np.zeros(0) if data is None else data[:filled]
+
+    def _counted(self, data: NDArray[Any], n: NDArray[np.int64] | None) -> _Counted:
+        """Sort the values, and count how often each distinct one occurs."""
+        if n is not None:
+            distinct, place = np.unique(data, return_inverse=True)
             counts = np.zeros(len(distinct), np.int64)
             np.add.at(counts, place, n)
+            return distinct, counts
+        data.sort()
+        last = np.flatnonzero(np.append(data[1:] != data[:-1], True))
+        if len(last) == len(data):
+            counts = np.broadcast_to(np.int64(1), len(data))
+        else:
+            data = data[last]
+            counts = np.diff(last, prepend=-1)
+        if len(data) <= self._KEPT_VALUES:
+            return data, counts
+        return _memory_mapped(self._duckdb.folder, data), _memory_mapped(self._duckdb.folder, counts)
+
+    def _checked(self, name: str, distinct: NDArray[Any], counts: NDArray[np.int64]) -> Histogram:
+        value = self._value(name)
         if distinct.dtype.kind == "f" and len(distinct) and not np.isfinite(distinct[[0, -1]]).all():
             ((n_infinite,),) = self._duckdb.rows(f"SELECT count(*) FILTER (isinf({value})) FROM data")
             raise infinite_values(name, n_infinite, self._first(value, f"isinf({value})")[0])
@@ -211,29 +260,6 @@ class StreamedTable(Table):
             ((n_far,),) = self._duckdb.rows(f"SELECT count(*) FILTER ({far}) FROM data")
             raise far_moments(name, n_far, self._first(value, far)[0])
         return Histogram(Values(distinct, self._scalar(name, distinct)), counts, self.n_rows - int(counts.sum()))
-
-    def _sorted(self, name: str, value: str, present: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Sort one column in memory, and count its values."""
-        ((n_present,),) = self._duckdb.rows(f"SELECT count(*) FROM data WHERE {present}")
-        data: NDArray[Any] | None = None
-        filled = 0
-        for (part,) in self._sliced(f"SELECT {value} FROM", f"WHERE {present}"):
-            part = _canonical(part)
-            data = np.empty(n_present, part.dtype) if data is None else data
-            data[filled : filled + len(part)] = part
-            filled += len(part)
-        if data is None or filled != n_present:
-            raise DataError(f"column {name!r} changed while it was read; read a file that nobody writes to")
-        data.sort()
-        last = np.flatnonzero(np.append(data[1:] != data[:-1], True))
-        if len(last) == len(data):
-            counts: NDArray[np.int64] = np.broadcast_to(np.int64(1), len(data))
-        else:
-            data = data[last]
-            counts = np.diff(last, prepend=-1)
-        if len(data) <= self._KEPT_VALUES:
-            return data, counts
-        return _memory_mapped(self._duckdb.folder, data), _memory_mapped(self._duckdb.folder, counts)
 
     def _scalar(self, name: str, distinct: NDArray[Any]) -> Any:
         form = self._duckdb.fetch(name)[0]
@@ -303,6 +329,11 @@ class StreamedTable(Table):
                 if part is not None:
                     waiting = ahead.submit(fetch, part)
                 yield fetched
+
+    def select_first(self, expressions: Sequence[Sql], n_rows: int) -> list[Any]:
+        """Evaluate several expressions on the first rows."""
+        select, parameters = _select(expressions)
+        return self._duckdb.arrays(f"SELECT {select} FROM data WHERE {self._condition} LIMIT {n_rows}", parameters)
 
     def select_batches(self, expressions: Sequence[Sql]) -> Iterator[list[Any]]:
         """Evaluate several expressions slice by slice."""

@@ -75,6 +75,7 @@ def resolve(
     if chosen is None:
         chosen = default_actionable(observed, {target, weights, groups, *controls}, notes)
     else:
+        observed.read_ahead(chosen)
         for name in chosen:
             if reason := _constant(observed, name, missing_counts=not table.kinds[name].ordered):
                 raise RoleError(f"actionable column {name!r} {reason}, so it allows no condition; leave it out")
@@ -191,13 +192,9 @@ def _identifier(table: Table, name: str) -> str | None:
 
 def default_actionable(table: Table, taken: set[str | None], notes: list[str]) -> tuple[str, ...]:
     """Return every column without another role that allows conditions; say in `notes` which are left out."""
-    chosen = []
-    for name in sorted(table.names):
-        if name in taken:
-            continue
-        if not _left_out(name, unusable(table, name), notes):
-            chosen.append(name)
-    return tuple(chosen)
+    others = sorted(name for name in table.names if name not in taken)
+    table.read_ahead(others)
+    return tuple(name for name in others if not _left_out(name, unusable(table, name), notes))
 
 
 def unusable(table: Table, name: str) -> str | None:

@@ -145,6 +145,7 @@ class PackedTable(Packed):
         if not len(columns) == len(low) == len(high):
             raise ValueError("every proposition needs a column, a low and a high code")
         self.n_propositions, self.n_strata, self.levels = len(columns), n_strata, checked_levels(levels)
+        self.n_records = 0
         unknown = is_unknown(missing)
         builder = lib.cr_builder_new(
             len(columns),
@@ -165,6 +166,7 @@ class PackedTable(Packed):
                 self._size(builder, batch, n_columns if unknown and sizes is None else None)
             for batch in batches:
                 self._fill(builder, batch, n_columns, reference is not None)
+                self.n_records += len(batch.strata)
         except BaseException:
             lib.cr_builder_free(builder)
             raise
@@ -303,6 +305,9 @@ class NativeSearch:
         if not search:
             raise failure()
         self._handle = ffi.gc(search, lib.cr_search_free)
+        if isinstance(table, PackedTable):
+            # Threads wait for each other at the end of a step, the longer the more rows there are.
+            self.patience = min(max(self.patience, table.n_records / 1e7), 2.0)
 
     def _begin(self, table: Packed, estimation: Any, options: Any) -> Any:
         if not isinstance(table, PackedTable):

@@ -52,12 +52,15 @@ def places(batch: Batch) -> int:
     return sum(int(np.count_nonzero(batch.weights >> np.uint64(bit) & np.uint64(1))) for bit in bits)
 
 
-def pays(batch: Batch) -> bool:
-    """Estimate from a sample whether enough rows are identical for merging to pay."""
-    n_rows = len(batch.strata)
-    if n_rows <= _SAMPLE:
+def pays(batch: Batch, n_rows: int | None = None) -> bool:
+    """Estimate from a sample whether enough rows are identical for merging to pay.
+
+    The batch may be the first of `n_rows` rows.
+    """
+    n_rows = len(batch.strata) if n_rows is None else n_rows
+    if len(batch.strata) <= _SAMPLE:
         return False
-    sample = np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False)
+    sample = np.random.default_rng(0).choice(len(batch.strata), _SAMPLE, replace=False)
     distinct = len(np.unique(keys(batch, sample)))
     repeated = _SAMPLE - distinct
     # Birthday problem: a sample of m among d equally likely rows has about m² / 2d repetitions if d is large; if d is

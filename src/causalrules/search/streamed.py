@@ -21,6 +21,9 @@ from causalrules.search.core import Batch, PackedTable
 from causalrules.search.memory import require_memory
 from causalrules.search.rows import Comparison, LocalRows, RemoteRows, Rows, runs
 
+# So many rows tell whether many are identical: a row group of the Parquet files that DuckDB writes.
+_SAMPLED = 122_880
+
 
 def stream_rows(table: Table, language: Language, strata: Strata, outcome: Outcome, comparison: Comparison) -> Rows:
     """Code the rows in their files, or as arrays if few of them are distinct."""
@@ -38,7 +41,7 @@ def stream_rows(table: Table, language: Language, strata: Strata, outcome: Outco
         level=outcome.level[ends],
         assigned=assigned,
     )
-    return rows.merged() if assigned is None and merging.pays(rows.sample()) else rows
+    return rows.merged() if assigned is None and merging.pays(rows.sample(), min(table.n_records, SLICE)) else rows
 
 
 def _assigned(table: StreamedTable, strata: Strata) -> NDArray[np.int32] | None:
@@ -98,11 +101,10 @@ class StreamedRows(RemoteRows):
             start += len(arrays[n])
 
     def sample(self) -> Batch:
-        """Return the first slice that has rows."""
-        for batch in self.batches():
-            if len(batch.strata):
-                break
-        return batch
+        """Return the first rows."""
+        n = len(self.kind)
+        arrays = self.table.select_first([*self.kind, self.table.weight, *self.codes], _SAMPLED)
+        return self._batch(arrays[:n], arrays[n], arrays[n + 1 :])
 
     def merged(self) -> LocalRows:
         """Merge identical rows into weighted ones."""
