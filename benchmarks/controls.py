@@ -120,6 +120,7 @@ def cell(shape: str, n_controls: int, n: int, tables: list[Result]) -> Result:
         how: np.array([table["bias"][how] for table in tables if how in table["bias"]]) for how in tables[0]["bias"]
     }
     beyond = bias["doubly robust"] - bias["true models"]
+    contained = {how: np.abs(bias[how]) <= WIDTH * each for how, each in errors.items()}
     return {
         "part": "simulation",
         "shape": shape,
@@ -134,8 +135,10 @@ def cell(shape: str, n_controls: int, n: int, tables: list[Result]) -> Result:
         "standard deviation": {how: float(np.std(bias[how], ddof=1)) for how in errors},
         "mean standard error": {how: float(np.mean(each)) for how, each in errors.items()},
         "beyond the true models": {"mean": float(beyond.mean()), "standard deviation": float(np.std(beyond, ddof=1))},
-        "intervals with the truth": {
-            how: int(np.sum(np.abs(bias[how]) <= WIDTH * each)) for how, each in errors.items()
+        "intervals with the truth": {how: int(each.sum()) for how, each in contained.items()},
+        "intervals of one with the truth, not of the other": {
+            "doubly robust": int(np.sum(contained["doubly robust"] & ~contained["true models"])),
+            "true models": int(np.sum(contained["true models"] & ~contained["doubly robust"])),
         },
     }
 
