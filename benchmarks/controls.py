@@ -1,6 +1,6 @@
 """Many controls: what is found, how biased it is, and whether intervals cover (docs/controls.md).
 
-Run `python -m benchmarks.controls` with the names of parts (simulation, models, noise, lalonde, ihdp, time) and
+Run `python -m benchmarks.controls` with the names of parts (simulation, truth, models, noise, lalonde, ihdp, time) and
 `--repeats N`; each result is written to benchmarks/results/controls.json as soon as it is there. LaLonde and IHDP need
 their files, in the folder `causal` of CAUSALRULES_DATA, by default ../shared/data. `--rows N` and `--controls N` choose
 the cells of the simulation with so many rows and controls.
@@ -150,6 +150,19 @@ def _with_truth(columns: Columns, shape: str) -> tuple[float, float]:
     rest = columns["y"] - (1 - EFFECT) / (1 + np.exp(-1.2 * risk)) - EFFECT / 2
     influence = np.where(columns["null"], rest / chance, -rest / (1 - chance))
     return float(influence.mean()), float(influence.std() / math.sqrt(len(influence)))
+
+
+def truth(asked: argparse.Namespace) -> Iterator[Result]:
+    """How many intervals with the true models contain the truth, in tables other than those of the simulation."""
+    for n in SIZES[:2]:
+        found = []
+        for n_controls in NUMBERS:
+            for shape in ("linear", "bent"):
+                for repeat in range(asked.repeats):
+                    rng = np.random.default_rng([8, n, n_controls, shape == "bent", repeat])
+                    effect, error = _with_truth(confounded(n, n_controls, shape, rng), shape)
+                    found.append(abs(effect) <= WIDTH * error)
+        yield {"part": "truth", "rows": n, "measured": len(found), "intervals with the truth": int(sum(found))}
 
 
 def models(asked: argparse.Namespace) -> Iterator[Result]:
@@ -344,6 +357,7 @@ def timing(asked: argparse.Namespace) -> Iterator[Result]:
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Result]]] = {
     "simulation": simulation,
+    "truth": truth,
     "models": models,
     "noise": noise,
     "lalonde": lalonde,
