@@ -1,6 +1,6 @@
 """Many controls: what is found, how biased it is, and whether intervals cover (docs/controls.md).
 
-Run `python -m benchmarks.controls` with the names of parts (simulation, models, noise, lalonde, ihdp, time) and
+Run `python -m benchmarks.controls` with the names of parts (simulation, truth, models, noise, lalonde, ihdp, time) and
 `--repeats N`; each result is written to benchmarks/results/controls.json as soon as it is there. LaLonde and IHDP need
 their files, in the folder `causal` of CAUSALRULES_DATA, by default ../shared/data. `--rows N` and `--controls N` choose
 the cells of the simulation with so many rows and controls.
@@ -23,18 +23,13 @@ from typing import Any
 import numpy as np
 
 import causalrules as cr
-from causalrules.data.reading import read as read_table
 from causalrules.language import learning
-from causalrules.language.features import Features
-from causalrules.trust import doubly_robust
 
 RESULTS = Path(__file__).parent / "results" / "controls.json"
 # The planted effect, and the effect of a column that has none.
 EFFECT = 0.12
 # Rows and controls of the simulated tables.
 SIZES, NUMBERS = (2_000, 5_000, 20_000), (8, 20, 50)
-# Tables of a cell that are searched; the others are measured only.
-SEARCHED = 20
 # Standard errors from the middle of an interval of 95 % to its ends.
 WIDTH = NormalDist().inv_cdf(0.975)
 # What tells results apart.
@@ -85,58 +80,65 @@ def simulation(asked: argparse.Namespace) -> Iterator[Result]:
         for n_controls in NUMBERS:
             for shape in ("linear", "bent"):
                 if asked.rows in (None, n) and asked.controls in (None, n_controls):
-                    yield _cell(shape, n_controls, n, asked.repeats)
+                    tables = [
+                        measured(shape, n_controls, n, repeat, repeat < asked.searched)
+                        for repeat in range(asked.repeats)
+                    ]
+                    yield cell(shape, n_controls, n, tables)
 
 
-def _cell(shape: str, n_controls: int, n: int, repeats: int) -> Result:
-    """Whether the planted rule is first, and what is measured of the column without effect.
+def measured(shape: str, n_controls: int, n: int, repeat: int, searched: bool) -> Result:
+    """Whether the planted rule is first in one table, and what is measured of the column without effect.
 
     Beside it stands what is measured of the same rows with the true propensities and outcomes, for tables of chance.
     """
-    first: dict[str, list[bool]] = {"none": [], "strata": [], "auto": []}
-    bias: dict[str, list[float]] = {
-        "none": [],
-        "prognostic": [],
-        "regression": [],
-        "doubly robust": [],
-        "true models": [],
+    columns = confounded(n, n_controls, shape, np.random.default_rng([n, n_controls, repeat]))
+    controls = names(columns)
+    asked: dict[str, Any] = {"actionable": ["null", "cause", "noise1", "noise2"], "k": 1, "max_length": 2}
+    first, bias = {}, {}
+    if searched:
+        for how in ("none", "strata", "auto"):
+            options = {} if how == "none" else {"control": controls, "adjust": how}
+            found = cr.discover(columns, "y", **asked, **options, progress=False)
+            first[how] = bool(found) and found[0].text == "cause = True"
+        (scored,) = cr.evaluate(columns, "null = True", "y", control=controls, adjust="prognostic")
+        bias["prognostic"] = scored.effect
+    rules = cr.evaluate(columns, "null = True", "y", control=controls, adjust="strata")
+    robust = rules.doubly_robust(progress=False)[0].evidence.doubly_robust
+    best, best_error = _with_truth(columns, shape)
+    bias |= {"none": rules[0].marginal_effect, "regression": regression(columns, "null")}
+    bias |= {"doubly robust": robust.effect, "true models": best}
+    errors = {"doubly robust": robust.standard_error, "true models": best_error}
+    return {"first": first, "bias": bias, "errors": errors}
+
+
+def cell(shape: str, n_controls: int, n: int, tables: list[Result]) -> Result:
+    """What was found in the tables of one size and shape."""
+    searched = [table for table in tables if table["first"]]
+    errors = {how: np.array([table["errors"][how] for table in tables]) for how in tables[0]["errors"]}
+    bias = {
+        how: np.array([table["bias"][how] for table in tables if how in table["bias"]]) for how in tables[0]["bias"]
     }
-    errors: dict[str, list[float]] = {"doubly robust": [], "true models": []}
-    for repeat in range(repeats):
-        columns = confounded(n, n_controls, shape, np.random.default_rng([n, n_controls, repeat]))
-        asked: dict[str, Any] = {"actionable": ["null", "cause", "noise1", "noise2"], "k": 1, "max_length": 2}
-        controls = names(columns)
-        if repeat < SEARCHED:
-            for how in first:
-                options = {} if how == "none" else {"control": controls, "adjust": how}
-                found = cr.discover(columns, "y", **asked, **options, progress=False)
-                first[how].append(bool(found) and found[0].text == "cause = True")
-            scored = cr.evaluate(columns, "null = True", "y", control=controls, adjust="prognostic")
-            bias["prognostic"].append(scored[0].effect)
-        rules = cr.evaluate(columns, "null = True", "y", control=controls, adjust="strata")
-        measured = rules.doubly_robust(progress=False)[0].evidence.doubly_robust
-        best, best_error = _with_truth(columns, shape)
-        bias["none"].append(rules[0].marginal_effect)
-        bias["regression"].append(regression(columns, "null"))
-        bias["doubly robust"].append(measured.effect)
-        bias["true models"].append(best)
-        errors["doubly robust"].append(measured.standard_error)
-        errors["true models"].append(best_error)
-    beyond = np.array(bias["doubly robust"]) - np.array(bias["true models"])
+    beyond = bias["doubly robust"] - bias["true models"]
+    contained = {how: np.abs(bias[how]) <= WIDTH * each for how, each in errors.items()}
     return {
         "part": "simulation",
         "shape": shape,
         "controls": n_controls,
         "rows": n,
-        "searched": len(first["auto"]),
-        "planted first": {how: sum(each) for how, each in first.items()},
-        "measured": repeats,
+        "searched": len(searched),
+        "planted first": {
+            how: sum(table["first"][how] for table in searched) for how in (searched[0]["first"] if searched else ())
+        },
+        "measured": len(tables),
         "bias": {how: float(np.mean(each)) for how, each in bias.items()},
         "standard deviation": {how: float(np.std(bias[how], ddof=1)) for how in errors},
         "mean standard error": {how: float(np.mean(each)) for how, each in errors.items()},
         "beyond the true models": {"mean": float(beyond.mean()), "standard deviation": float(np.std(beyond, ddof=1))},
-        "intervals with the truth": {
-            how: int(np.sum(np.abs(bias[how]) <= WIDTH * np.array(each))) for how, each in errors.items()
+        "intervals with the truth": {how: int(each.sum()) for how, each in contained.items()},
+        "intervals of one with the truth, not of the other": {
+            "doubly robust": int(np.sum(contained["doubly robust"] & ~contained["true models"])),
+            "true models": int(np.sum(contained["true models"] & ~contained["doubly robust"])),
         },
     }
 
@@ -150,72 +152,51 @@ def _with_truth(columns: Columns, shape: str) -> tuple[float, float]:
     return float(influence.mean()), float(influence.std() / math.sqrt(len(influence)))
 
 
+def truth(asked: argparse.Namespace) -> Iterator[Result]:
+    """How many intervals with the true models contain the truth, in tables other than those of the simulation."""
+    for n in SIZES[:2]:
+        found = []
+        for n_controls in NUMBERS:
+            for shape in ("linear", "bent"):
+                for repeat in range(asked.repeats):
+                    rng = np.random.default_rng([8, n, n_controls, shape == "bent", repeat])
+                    effect, error = _with_truth(confounded(n, n_controls, shape, rng), shape)
+                    found.append(abs(effect) <= WIDTH * error)
+        yield {"part": "truth", "rows": n, "measured": len(found), "intervals with the truth": int(sum(found))}
+
+
 def models(asked: argparse.Namespace) -> Iterator[Result]:
-    """What trees, the regression and their mean leave of confounding, from the true propensity and outcome.
-
-    Models are fitted to four fifths of the rows, as each fold's are, and compared with the truth on 5,000 others, so
-    that no noise hides the bias of the doubly robust effect, with its overlap and clipped weights.
-    """
-    usual = learning._TREES
-    cells = [(5_000, 20, shape, share) for shape in ("linear", "bent", "steps") for share in (1.0, 0.0, usual)]
-    cells += [
-        (n, k, shape, usual) for n in SIZES for k in NUMBERS for shape in ("linear", "bent") if (n, k) != (5_000, 20)
-    ]
-    for n, n_controls, shape, share in cells:
-        tables = [np.random.default_rng([3, n, n_controls, repeat]) for repeat in range(asked.repeats)]
-        found = [_left(n, n_controls, shape, share, rng) for rng in tables]
-        yield {
-            "part": "models",
-            "shape": shape,
-            "controls": n_controls,
-            "rows": n,
-            "weight of trees": share,
-            "repeats": asked.repeats,
-            "unadjusted": _unadjusted(n_controls, shape),
-            "bias": float(np.mean(found)),
-            "error of the bias": float(np.std(found) / math.sqrt(asked.repeats)),
-        }
+    """What trees, the regression and their mean leave of confounding: the bias beyond that of the true models."""
+    usual = learning.best_share
+    for shape in ("linear", "bent", "steps"):
+        tables = [confounded(5_000, 20, shape, np.random.default_rng([3, repeat])) for repeat in range(asked.repeats)]
+        for share in (1.0, 0.0, None):
+            if share is not None:
+                learning.best_share = lambda *_, share=share: share
+            left = [_left(columns, shape) for columns in tables]
+            learning.best_share = usual
+            yield {
+                "part": "models",
+                "shape": shape,
+                "controls": 20,
+                "rows": 5_000,
+                "weight of trees": "learnt" if share is None else share,
+                "repeats": asked.repeats,
+                "unadjusted": float(np.mean([_unadjusted(columns) for columns in tables])),
+                "bias": float(np.mean(left)),
+                "error of the bias": float(np.std(left, ddof=1) / math.sqrt(asked.repeats)),
+            }
 
 
-def _unadjusted(n_controls: int, shape: str) -> float:
-    """Return the unadjusted difference of the column without effect, from many rows."""
-    columns = confounded(300_000, n_controls, shape, np.random.default_rng(0))
+def _unadjusted(columns: Columns) -> float:
     y, covered = columns["y"], columns["null"]
     return float(y[covered].mean() - y[~covered].mean())
 
 
-def _left(n: int, n_controls: int, shape: str, share: float, rng: np.random.Generator) -> float:
-    """Return the bias of the doubly robust effect of a column without effect, with so much weight on the trees."""
-    columns, others = confounded(n * 4 // 5, n_controls, shape, rng), rng.normal(size=(5_000, n_controls))
-    table = read_table({name: columns[name] for name in names(columns)})
-    features = Features.of(table, names(columns))
-    matrix = features.matrix(table)
-    order = [int(name[1:]) for name in features.columns]
-    usual, learning._TREES = learning._TREES, share
-
-    def predicted(target: Any, chosen: Any) -> Any:
-        rows, fold = matrix[chosen], np.ones(int(chosen.sum()), np.intp)
-        learner = learning.Learner(features, True)
-        fitted = learning.cross_fit(learner, rows, target[chosen].astype(float), np.ones(len(rows)), fold, n_folds=1)
-        return fitted[0](others[:, order])
-
-    covered = columns["null"]
-    first = predicted(covered, np.ones(len(covered), bool))
-    means = [predicted(columns["y"], side) for side in (covered, ~covered)]
-    learning._TREES = usual
-    risk = risk_of(others, shape)
-    truth = 1 / (1 + np.exp(-risk))
-    chance = (1 - EFFECT) / (1 + np.exp(-1.2 * risk)) + EFFECT / 2
-    total, inside = 0.0, np.ones(len(others), bool)
-    for sign, mean, real, fitted, share in (
-        (1, means[0], truth, first, covered.mean()),
-        (-1, means[1], 1 - truth, 1 - first, 1 - covered.mean()),
-    ):
-        relative = share / fitted
-        inside &= relative <= doubly_robust._FARTHEST
-        weight = np.minimum(relative, doubly_robust._CLIPPED) / share
-        total = total + sign * (chance - mean) * (real * weight - 1)
-    return float(np.mean(total[inside]))
+def _left(columns: Columns, shape: str) -> float:
+    """Return the doubly robust effect of the column without effect, beyond that by the true models."""
+    rules = cr.evaluate(columns, "null = True", "y", control=names(columns), adjust="strata")
+    return float(rules.doubly_robust(progress=False)[0].evidence.doubly_robust.effect - _with_truth(columns, shape)[0])
 
 
 def noise(asked: argparse.Namespace) -> Iterator[Result]:
@@ -376,6 +357,7 @@ def timing(asked: argparse.Namespace) -> Iterator[Result]:
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Result]]] = {
     "simulation": simulation,
+    "truth": truth,
     "models": models,
     "noise": noise,
     "lalonde": lalonde,
@@ -388,6 +370,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"of {list(PARTS)}")
     parser.add_argument("--repeats", type=int, default=100)
+    parser.add_argument("--searched", type=int, default=20, help="tables of a cell of the simulation that are searched")
     parser.add_argument("--rows", type=int, help="of the simulation")
     parser.add_argument("--controls", type=int, help="of the simulation")
     asked = parser.parse_args()

@@ -13,7 +13,7 @@ import pytest
 import causalrules as cr
 from causalrules.data.reading import read
 from causalrules.language.features import Features, Matrix
-from causalrules.language.learning import Learner, Vector, cross_fit, fold_of, predict
+from causalrules.language.learning import Learner, Vector, _Blend, best_share, cross_fit, fold_of, predict
 
 N = 1500
 
@@ -60,6 +60,52 @@ def test_products_of_rare_values_are_not_taken_because_a_rare_outcome_never_happ
     features = Features.of(table, names)
     y = (rng.random(N) < share).astype(float)
     assert _Regression(features, True).fit(features.matrix(table), y, np.ones(N))._basis._pairs.shape[1] == 0
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_trees_get_the_least_weight_that_is_as_good_as_the_best(binary: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts, truth = rng.integers(1, 4, 300), 2 * rng.normal(size=300)
+    y = (rng.random(300) < 1 / (1 + np.exp(-truth))).astype(float) if binary else truth + rng.normal(size=300)
+    steps, smooth = truth + rng.normal(size=300), truth + 2 * rng.normal(size=300)
+
+    def losses(share: float) -> Vector:
+        score = np.repeat(share * steps + (1 - share) * smooth, counts)
+        target = np.repeat(y, counts)
+        return np.log(1 + np.exp(score)) - target * score if binary else (target - score) ** 2
+
+    best = min((losses(share) for share in np.linspace(0, 1, 21)), key=np.mean)
+    found = best_share(steps, smooth, y, counts.astype(float), binary)
+    assert 0 < found < 1
+    for share, is_as_good in ((found, True), (found - 0.05, False)):
+        more = losses(share) - best
+        assert (more.mean() <= more.std() / np.sqrt(len(more))) == is_as_good
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_trees_count_where_controls_act_in_steps_and_hardly_where_they_act_smoothly(binary: bool) -> None:
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=(N, 6))
+    table = read({f"z{place}": column for place, column in enumerate(z.T)})
+    features = Features.of(table, list(table.names))
+    matrix = features.matrix(table)
+    fold, shares = fold_of(matrix), []
+    for odds in (z.sum(axis=1) / 2, 4.0 * ((z[:, 0] > 0) ^ (z[:, 1] > 0.3)) - 2):
+        y = (rng.random(N) < 1 / (1 + np.exp(-odds))).astype(float) if binary else odds + rng.normal(size=N)
+        models = cross_fit(Learner(features, binary), matrix, y, np.ones(N), fold)
+        found = {model.share for model in models if isinstance(model, _Blend)}
+        assert len(found) == 1
+        shares.append(found.pop())
+    assert shares[0] < 0.25 < 0.75 < shares[1]
+
+
+def test_a_control_has_more_categories_than_trees_tell_numbers_apart() -> None:
+    rng = np.random.default_rng(6)
+    place = rng.integers(0, 120, 3000)
+    y = (rng.random(3000) < np.where(place % 2, 0.8, 0.2)).astype(float)
+    found, _ = learnt({"place": [f"p{each}" for each in place]}, y, binary=True)
+    assert found[place % 2 == 1].mean() - found[place % 2 == 0].mean() > 0.3
 
 
 def test_few_values_that_come_in_order_are_bent_too() -> None:

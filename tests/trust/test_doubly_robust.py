@@ -107,6 +107,25 @@ def test_the_default_models_find_the_effect() -> None:
         assert 0.02 < found.standard_error < 0.08
 
 
+def test_with_many_controls_it_is_near_what_the_true_models_say() -> None:
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(2000, 30))
+    risk = 1 / (1 + np.exp(-z.sum(axis=1) / np.sqrt(30)))
+    data = {f"z{place}": column for place, column in enumerate(z.T)} | {"x": rng.random(2000) < risk}
+    data["y"] = (rng.random(2000) < risk).astype(int)
+    (rule,) = cr.evaluate(data, "x = True", "y", control=[f"z{place}" for place in range(30)]).doubly_robust()
+    assert rule.evidence is not None
+    found = rule.evidence.doubly_robust
+    assert found is not None
+    x, rest = data["x"], data["y"] - risk
+    truth = np.mean(np.where(x, rest / risk, -rest / (1 - risk)))
+    assert data["y"][x].mean() - data["y"][~x].mean() > 0.12
+    assert found.effect == pytest.approx(truth, abs=0.02)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0 < found.high
+
+
 def test_a_mean_and_reference_rows_and_undecided_rows() -> None:
     data = table()
     rng = np.random.default_rng(2)
