@@ -4,7 +4,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// Looking by rows may take this part of the time for expanding rules, besides what it has saved.
+/// So many nanoseconds of expanding rules are no reason to look for another way.
+const SHORT: u64 = 1_000_000_000;
+/// Of the time after that, looking by rows may take this part, besides what it has saved.
 const PART: u64 = 3;
 
 /// Nanoseconds that were spent and saved. Looking at a branch is worth about as long as it has taken so far: it may well
@@ -27,7 +29,7 @@ impl Patience {
     /// may take, and returns whether it came to an end.
     pub fn looks(&self, expanded: u64, look: impl FnOnce(Duration) -> bool) {
         let expanding = self.expanding.load(Relaxed);
-        let allowed = expanding / PART + self.saved.load(Relaxed);
+        let allowed = expanding.saturating_sub(SHORT) / PART + self.saved.load(Relaxed);
         let left = allowed.saturating_sub(self.looking.load(Relaxed));
         let spent = expanding / self.n_expanded.load(Relaxed).max(1) * expanded;
         let start = Instant::now();

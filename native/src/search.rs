@@ -242,7 +242,9 @@ impl Search {
         if !self.looks_ahead(deadline) {
             return self.status();
         }
-        Worker::new(self).work(deadline.min(Instant::now() + ALONE), 1);
+        if self.nodes.load(Relaxed) == 0 {
+            Worker::new(self).work(deadline.min(Instant::now() + ALONE), 1);
+        }
         if !self.is_done(&lock(&self.queue)) && Instant::now() < deadline {
             std::thread::scope(|scope| {
                 // Where no more threads can be started, fewer do.
