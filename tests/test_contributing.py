@@ -37,7 +37,7 @@ def test_every_path_of_the_page_exists() -> None:
     core = PAGE.split("### Everything else", 1)[1].split("## Tests", 1)[0]
     for name in re.findall(r"`(?:native/src/)?(\w+\.rs)`", core):
         assert (ROOT / "native" / "src" / name).is_file(), name
-    listed = set(re.findall(r"(\w+\.rs)`", core)) | {"lib.rs", "tests.rs"}
+    listed = set(re.findall(r"(\w+\.rs)`", core)) | {"lib.rs"}
     assert listed == {path.name for path in (ROOT / "native" / "src").glob("*.rs")}
 
 

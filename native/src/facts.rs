@@ -91,20 +91,24 @@ pub fn demand(table: &Table, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>
     Some(demand)
 }
 
-/// Does each of the first `n_first` conditions still matter when the child's is added? See [`Rows::are_minimal`].
-/// Mostly the first few words show a row for each condition.
-pub fn is_minimal(table: &Table, conditions: &[u32], child: u32, n_first: usize) -> bool {
-    let holds = table.proposition(child as usize);
-    conditions[..n_first].iter().all(|&left_out| {
-        let without = table.proposition(left_out as usize);
-        let others: Vec<&[u64]> = conditions
-            .iter()
-            .filter(|&&condition| condition != left_out)
-            .map(|&condition| table.proposition(condition as usize))
-            .collect();
-        (0..table.words).any(|word| {
-            let rows = holds[word] & !without[word] & table.all[word];
-            others.iter().fold(rows, |rows, other| rows & other[word]) != 0
-        })
-    })
+/// For each condition, the rows that it alone excludes: it matters beside the others, and beside a child's condition if that
+/// holds on one of these rows. See [`Rows::are_minimal`].
+pub fn excluded_by_one(table: &Table, conditions: &[u32]) -> Vec<Vec<u64>> {
+    let holds = |condition: &u32| table.proposition(*condition as usize);
+    let (mut once, mut twice) = (vec![0; table.words], vec![0; table.words]);
+    for condition in conditions {
+        let words = once.iter_mut().zip(&mut twice).zip(holds(condition));
+        for ((once, twice), holds) in words {
+            *twice |= *once & !holds;
+            *once |= !holds;
+        }
+    }
+    let by_one = |condition: &u32| -> Vec<u64> {
+        let words = once.iter().zip(&twice).zip(&table.all);
+        words
+            .zip(holds(condition))
+            .map(|(((once, twice), all), holds)| once & !twice & all & !holds)
+            .collect()
+    };
+    conditions.iter().map(by_one).collect()
 }

@@ -1,8 +1,8 @@
 //! Rows in the memory of this process.
 
-use crate::bitset::{size, Question};
+use crate::bitset::{are_disjoint, size, Question};
 use crate::classes::Classes;
-use crate::facts::{complements, demand, fingerprints, is_minimal};
+use crate::facts::{complements, demand, excluded_by_one, fingerprints};
 use crate::layout::Layout;
 use crate::place::{LocalPlace, View};
 use crate::rows::{Place, Rows, With};
@@ -104,8 +104,12 @@ impl Rows for Local {
     }
 
     fn are_minimal(&self, conditions: &[u32], children: &[u32]) -> Vec<bool> {
-        let minimal = |&child| is_minimal(self.table(), conditions, child, conditions.len());
-        children.iter().map(minimal).collect()
+        let excluded = excluded_by_one(self.table(), conditions);
+        let is_minimal = |&child: &u32| {
+            let holds = self.table().proposition(child as usize);
+            excluded.iter().all(|rows| !are_disjoint(rows, holds))
+        };
+        children.iter().map(is_minimal).collect()
     }
 
     fn classes(

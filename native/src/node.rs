@@ -21,16 +21,21 @@ pub struct Family {
 /// What was found out about a whole family: no rule of it that is not known is worth more.
 pub struct Cap {
     bound: AtomicI64,
-    /// How many rules were expanded below it, and for which rule of a list.
+    /// How many rules were expanded below it for the rule at a place of the list, and how many when it was looked at.
     expanded: AtomicU64,
+    looked: AtomicU64,
     place: AtomicUsize,
 }
+
+/// After so many rules below a family it is looked at by rows, and again after twice as many.
+const FIRST_LOOK: u64 = 128;
 
 impl Default for Cap {
     fn default() -> Cap {
         Cap {
             bound: AtomicI64::new(Score::MAX),
             expanded: AtomicU64::new(0),
+            looked: AtomicU64::new(0),
             place: AtomicUsize::new(0),
         }
     }
@@ -41,12 +46,19 @@ impl Cap {
         self.bound.fetch_min(bound, Relaxed);
     }
 
-    /// Counts one more rule that is expanded, for the rule at this place of a list, and returns how many there are.
-    pub fn expands(&self, place: usize) -> u64 {
+    /// Counts one more rule that is expanded, for the rule at this place of a list. Returns how many there are, if that is
+    /// twice as many as when it was last looked at.
+    pub fn expands(&self, place: usize) -> Option<u64> {
         if self.place.swap(place, Relaxed) != place {
             self.expanded.store(0, Relaxed);
+            self.looked.store(0, Relaxed);
         }
-        self.expanded.fetch_add(1, Relaxed) + 1
+        let expanded = self.expanded.fetch_add(1, Relaxed) + 1;
+        (expanded >= FIRST_LOOK.max(2 * self.looked.load(Relaxed))).then_some(expanded)
+    }
+
+    pub fn looked(&self, expanded: u64) {
+        self.looked.store(expanded, Relaxed);
     }
 }
 
@@ -102,11 +114,14 @@ impl Node {
 
     /// Its bound, with what has been found out about its families since.
     pub fn capped(&self) -> Score {
-        let caps = self
-            .family
-            .line()
-            .map(|family| family.cap.bound.load(Relaxed));
-        caps.fold(self.bound, Score::min)
+        self.bound.min(self.lowest_cap().0)
+    }
+
+    /// The lowest cap of its families, and how many conditions that family has.
+    pub fn lowest_cap(&self) -> (Score, usize) {
+        let each = self.family.line();
+        let caps = each.map(|family| (family.cap.bound.load(Relaxed), family.conditions.len()));
+        caps.min().unwrap_or((Score::MAX, 0))
     }
 
     /// The same rule with what is left of it: nothing that is worth more than `bound`.

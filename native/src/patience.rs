@@ -1,22 +1,31 @@
 //! How long to look at a branch by rows before it is left to be expanded.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
 /// So many nanoseconds of expanding rules are no reason to look for another way.
-const SHORT: u64 = 1_000_000_000;
-/// Of the time after that, looking by rows may take this part, besides what it has saved.
-const PART: u64 = 3;
+const SHORT: u64 = 500_000_000;
+/// Looking at branches of no condition may take as long as that after it, of one condition half as much, and so on,
+/// besides what it has saved; branches of more conditions are left alone.
+const LEVELS: usize = 3;
+const PART: u64 = 1;
+/// Less than this part of the time that a branch has taken is not worth looking at it.
+const WORTH_LOOKING: u64 = 8;
 
-/// Nanoseconds that were spent and saved. Looking at a branch is worth about as long as it has taken so far: it may well
-/// take as long again.
+/// Nanoseconds that were spent and saved.
 #[derive(Default)]
 pub struct Patience {
     n_expanded: AtomicU64,
     expanding: AtomicU64,
+    is_at_an_end: AtomicBool,
+    levels: [Level; LEVELS],
+}
+
+#[derive(Default)]
+struct Level {
     looking: AtomicU64,
-    saved: AtomicU64,
+    n_saved: AtomicU64,
 }
 
 impl Patience {
@@ -25,19 +34,39 @@ impl Patience {
         self.expanding.fetch_add(time.as_nanos() as u64, Relaxed);
     }
 
-    /// Looks at a branch in which so many rules have been expanded, if that is likely to pay; `look` takes the time that it
-    /// may take, and returns whether it came to an end.
-    pub fn looks(&self, expanded: u64, look: impl FnOnce(Duration) -> bool) {
-        let expanding = self.expanding.load(Relaxed);
-        let allowed = expanding.saturating_sub(SHORT) / PART + self.saved.load(Relaxed);
-        let left = allowed.saturating_sub(self.looking.load(Relaxed));
-        let spent = expanding / self.n_expanded.load(Relaxed).max(1) * expanded;
-        let start = Instant::now();
-        let is_done = look(Duration::from_nanos(spent.min(left)));
-        self.looking
-            .fetch_add(start.elapsed().as_nanos() as u64, Relaxed);
-        if is_done {
-            self.saved.fetch_add(2 * spent, Relaxed);
+    /// A rule need not be expanded, because of what was found out about a branch of so many conditions.
+    pub fn saved(&self, n_conditions: usize) {
+        if let Some(level) = self.levels.get(n_conditions) {
+            level.n_saved.fetch_add(1, Relaxed);
         }
+    }
+
+    /// It is no use to look by rows in this table.
+    pub fn end(&self) {
+        self.is_at_an_end.store(true, Relaxed);
+    }
+
+    /// Looks at a branch of so many conditions in which so many rules have been expanded, for as long as that took: it may
+    /// well take as long again. `look` takes the time that it may take. Was there enough?
+    pub fn looks(&self, n_conditions: usize, expanded: u64, look: impl FnOnce(Duration)) -> bool {
+        let level = self.levels.get(n_conditions);
+        let Some(level) = level.filter(|_| !self.is_at_an_end.load(Relaxed)) else {
+            return false;
+        };
+        let expanding = self.expanding.load(Relaxed);
+        let of_one = expanding / self.n_expanded.load(Relaxed).max(1);
+        let saved = level.n_saved.load(Relaxed) * of_one;
+        let part = expanding.saturating_sub(SHORT) / (PART << n_conditions);
+        let left = (part + saved).saturating_sub(level.looking.load(Relaxed));
+        let spent = expanded * of_one;
+        let time = left.min(spent);
+        if time < spent / WORTH_LOOKING {
+            return false;
+        }
+        let start = Instant::now();
+        look(Duration::from_nanos(time));
+        let took = start.elapsed().as_nanos() as u64;
+        level.looking.fetch_add(took, Relaxed);
+        true
     }
 }

@@ -4,7 +4,8 @@
 //! A question is a list of u32: its kind, then lists, each preceded by its length. An answer is a list of u64. For all
 //! kinds but one the answers of the parts add up; of several [`DEMAND`]s the smallest is the answer.
 
-use crate::facts::{demand, fingerprints, is_minimal};
+use crate::bitset::are_disjoint;
+use crate::facts::{demand, excluded_by_one, fingerprints};
 use crate::layout::{Layout, Sides};
 use crate::local::Local;
 use crate::rows::{Place, Rows};
@@ -191,14 +192,15 @@ fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
             .cores_without(lists.get(1).copied().unwrap_or(&[]), &mut counts),
         MINIMAL => {
             // A condition matters if it does in some part.
-            let conditions = one()?;
+            let excluded = excluded_by_one(table, one()?);
             let mut matters = Vec::new();
             for &child in lists.get(1).copied().unwrap_or(&[]) {
-                for index in 0..conditions.len() {
-                    let mut turned = conditions.to_vec();
-                    turned.swap(0, index);
-                    matters.push(u64::from(is_minimal(table, &turned, child, 1)));
-                }
+                let holds = table.proposition(child as usize);
+                matters.extend(
+                    excluded
+                        .iter()
+                        .map(|rows| u64::from(!are_disjoint(rows, holds))),
+                );
             }
             return Ok(matters);
         }

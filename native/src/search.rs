@@ -293,6 +293,18 @@ impl Search {
         }
     }
 
+    /// What becomes of a node, by what has been found out about its families since.
+    pub fn verdict_of(&self, node: &mut Node) -> Verdict {
+        let bound = node.bound;
+        let (cap, n_conditions) = node.lowest_cap();
+        node.bound = bound.min(cap);
+        let verdict = self.verdict(node.bound, node.length);
+        if verdict != Verdict::Enter && self.verdict(bound, node.length) == Verdict::Enter {
+            self.patience.saved(n_conditions);
+        }
+        verdict
+    }
+
     /// Notes the bound of a branch that only alpha left out.
     fn leaves_out(&self, bound: Option<Score>) {
         if bound.is_some() {
@@ -327,11 +339,11 @@ impl Search {
     /// The next branch to go into, if there is one now.
     pub fn next_open(&self, queue: &mut Queue) -> Option<Node> {
         while let Some(node) = queue.open.peek() {
-            let bound = node.capped();
-            if bound < node.bound {
-                let node = queue.open.pop().map(|node| Node { bound, ..node });
-                let is_of_use = |node: &Node| self.verdict(bound, node.length) != Verdict::Never;
-                queue.open.extend(node.filter(is_of_use));
+            if node.capped() < node.bound {
+                let mut node = queue.open.pop().expect("the node that was seen");
+                if self.verdict_of(&mut node) != Verdict::Never {
+                    queue.open.push(node);
+                }
                 continue;
             }
             match self.verdict(node.bound, node.length) {

@@ -16,9 +16,6 @@ use std::time::{Duration, Instant};
 
 /// How many rules a worker expands depth-first before it looks again for the best branch of all.
 const DIVE: usize = 200;
-/// After so many rules below a family, and twice, four times as many and so on, it is looked at by rows.
-const FIRST_LOOK: u64 = 128;
-
 /// A node on its way down, with the place of its parent.
 pub struct Entry {
     pub node: Node,
@@ -187,8 +184,7 @@ impl<'a> Worker<'a> {
 
     /// The node, if it is worth entering now. What is put off is noted.
     fn entered(&mut self, mut node: Node) -> Option<Node> {
-        node.bound = node.capped();
-        match self.search.verdict(node.bound, node.length) {
+        match self.search.verdict_of(&mut node) {
             Verdict::Enter => return Some(node),
             Verdict::Later => self.put_off.push(node),
             Verdict::Never => {}
@@ -200,28 +196,36 @@ impl<'a> Worker<'a> {
     fn looks_by_rows(&self, family: &Family) {
         let place = self.leaders.len();
         for family in family.line() {
-            let expanded = family.cap.expands(place);
-            if expanded.is_power_of_two() && expanded >= FIRST_LOOK {
-                self.search
-                    .patience
-                    .looks(expanded, |time| self.looks_at(family, time));
+            let Some(expanded) = family.cap.expands(place) else {
+                continue;
+            };
+            let look = |time| self.looks_at(family, time);
+            let patience = &self.search.patience;
+            if patience.looks(family.conditions.len(), expanded, look) {
+                family.cap.looked(expanded);
             }
         }
     }
 
-    /// Looks for the best rules of a family by its rows. Did it come to an end? Then no other is worth entering now.
-    fn looks_at(&self, family: &Family, time: Duration) -> bool {
+    /// Looks for the best rules of a family by its rows. If that comes to an end, no other is worth entering now.
+    fn looks_at(&self, family: &Family, time: Duration) {
         let search = self.search;
         let (book, wanted) = (&search.book, search.options.wanted);
         if book.offered.is_some() {
-            return false; // sets of rows say nothing of columns
+            return search.patience.end(); // sets of rows say nothing of columns
         }
         let others = wanted.compared(&self.leaders).iter();
         let others: Vec<&[u32]> = others.map(|leader| &leader.conditions[..]).collect();
         let rows = book
             .rows
             .classes(&family.conditions, &family.order, &others, time);
-        let Some(classes) = rows else { return false };
+        let Some(classes) = rows else { return };
+        if !classes.is_uneven {
+            if family.conditions.is_empty() {
+                search.patience.end();
+            }
+            return;
+        }
         let deciding = Deciding {
             book,
             wanted,
@@ -236,11 +240,9 @@ impl<'a> Worker<'a> {
             self.found(&conditions);
             search.goal.least()
         });
-        match looked {
-            Ok(bound) => family.cap.lower(bound.unwrap_or(Score::MIN)),
-            Err(()) => return false,
+        if let Ok(bound) = looked {
+            family.cap.lower(bound.unwrap_or(Score::MIN));
         }
-        true
     }
 
     /// Offers a set of rows by its shortest description.
