@@ -13,6 +13,9 @@ const PART: u64 = 1;
 /// Less than this part of the time that a branch has taken is not worth looking at it.
 const WORTH_LOOKING: u64 = 8;
 
+/// No look takes longer: whoever stops the search waits for it.
+const LONGEST: u64 = 1_000_000_000;
+
 /// Nanoseconds that were spent and saved.
 #[derive(Default)]
 pub struct Patience {
@@ -64,7 +67,7 @@ impl Patience {
             return false;
         }
         let start = Instant::now();
-        look(Duration::from_nanos(time));
+        look(Duration::from_nanos(time.min(LONGEST)));
         let took = start.elapsed().as_nanos() as u64;
         level.looking.fetch_add(took, Relaxed);
         true
