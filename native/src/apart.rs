@@ -12,7 +12,7 @@ use crate::lanes::LANES;
 use crate::rulebook::Rulebook;
 use crate::wanted::{shared, Leader, Reach};
 
-/// How often a range of others is parted for the bound of a branch.
+/// How often a range of others is parted into as many as are bounded at once.
 const PARTED: usize = 2;
 
 /// For each branch, at least the value of every rule of it that resembles no leader; `None` if there is none.
@@ -56,7 +56,6 @@ pub fn bounds(
                 low: &low[index][0],
                 inside_high,
                 inside_low: &low[index][place + 1],
-                parted: PARTED,
             }
             .bound()
         });
@@ -76,8 +75,6 @@ pub struct Beside<'a> {
     pub low: &'a [u64],
     pub inside_high: &'a [u64],
     pub inside_low: &'a [u64],
-    /// How often a range of others is parted into as many as are bounded at once.
-    pub parted: usize,
 }
 
 impl Beside<'_> {
@@ -98,7 +95,7 @@ impl Beside<'_> {
         if with_all >= Some(self.goal) || free == least {
             return with_all.max(self.highest(&[(least, most)], 0));
         }
-        with_all.max(self.highest(&[(least, most.min(free - 1))], self.parted))
+        with_all.max(self.highest(&[(least, most.min(free - 1))], PARTED))
     }
 
     /// At least the value of every rule with so many rows that are not the leader's. Ranges whose bound reaches the goal

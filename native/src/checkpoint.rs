@@ -44,7 +44,7 @@ impl State {
         out.number(self.open.len() as u64);
         for node in &self.open {
             family(&mut out, &node.family);
-            out.score(node.capped());
+            out.score(node.bound);
             out.number(node.child.map_or(0, |child| u64::from(child) + 1));
             out.number(node.least);
             // The root's is the largest number there is.

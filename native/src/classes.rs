@@ -218,18 +218,20 @@ pub struct Deciding<'a> {
 
 impl Deciding<'_> {
     /// Looks for all sets of rows that reach the goal. `found` gets candidates that cover such a set, and returns the goal
-    /// from then on. At the end, no other rule is worth more than the bound that is returned, which is below the goal, or
+    /// from then on, or nothing if it cannot tell what rule that is. At the end, no other rule is worth more than the bound that is returned, which is below the goal, or
     /// there is none. An error: it takes too long.
     pub fn look(
         mut self,
         classes: Classes,
-        found: &mut dyn FnMut(Vec<usize>) -> Score,
+        found: &mut dyn FnMut(Vec<usize>) -> Option<Score>,
     ) -> Result<Option<Score>, ()> {
         let n_candidates = classes.n_candidates;
         let mut highest = None;
         let mut stack = vec![State::new(classes)];
+        let mut held = stack[0].size();
         while let Some(mut state) = stack.pop() {
-            if Instant::now() >= self.deadline {
+            held -= state.size();
+            if Instant::now() >= self.deadline || held > MOST_HELD {
                 return Err(());
             }
             state.narrow();
@@ -245,7 +247,8 @@ impl Deciding<'_> {
                 if value >= Some(self.goal) {
                     let is_member =
                         |place: &usize| state.allowed[place / 64] >> (place % 64) & 1 == 1;
-                    self.goal = found((0..n_candidates).filter(is_member).collect());
+                    let rule = (0..n_candidates).filter(is_member).collect();
+                    self.goal = found(rule).ok_or(())?;
                 }
             }
             let Some(&class) = state.open.first() else {
@@ -253,8 +256,14 @@ impl Deciding<'_> {
                 highest = highest.max(Some(self.goal.saturating_sub(TIED)));
                 continue;
             };
-            stack.extend(state.clone().covering(class as usize));
-            stack.push(state.not_covering(class as usize));
+            let covering = state.clone().covering(class as usize);
+            for state in covering
+                .into_iter()
+                .chain([state.not_covering(class as usize)])
+            {
+                held += state.size();
+                stack.push(state);
+            }
         }
         Ok(highest)
     }
@@ -293,6 +302,11 @@ impl State {
             high,
             classes: Arc::new(classes),
         }
+    }
+
+    /// How many numbers it holds, about.
+    fn size(&self) -> usize {
+        self.open.len() / 2 + 2 * self.one_of.len() + 2 * self.low.len()
     }
 
     /// Takes up the classes that are decided by what has changed.
@@ -395,6 +409,8 @@ impl State {
     }
 }
 
+/// The most numbers that undecided states may hold: some 128 MB.
+const MOST_HELD: usize = 1 << 24;
 /// With fewer open classes than this, it does not matter how many of them are alike.
 const WORTH_GROUPING: usize = 64;
 

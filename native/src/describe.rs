@@ -11,6 +11,11 @@ use crate::rows::Rows;
 /// The shortest conjunction of `usable` propositions that covers the same rows as `conditions`, the first among the
 /// shortest.
 pub fn shortest(rows: &dyn Rows, usable: &[u32], conditions: &[u32]) -> Vec<u32> {
+    describe(rows, usable, conditions).0
+}
+
+/// The same, and whether it is surely the shortest.
+pub fn describe(rows: &dyn Rows, usable: &[u32], conditions: &[u32]) -> (Vec<u32>, bool) {
     let width = rows.layout().width();
     let mut counts = Vec::new();
     rows.place(conditions).counts(usable, &mut counts);
@@ -31,9 +36,11 @@ pub fn shortest(rows: &dyn Rows, usable: &[u32], conditions: &[u32]) -> Vec<u32>
         let chosen: Vec<u32> = solution.iter().map(|&local| implied[local]).collect();
         match rows.demand(&chosen, &implied) {
             // Remote rows may contradict themselves: no choice would ever meet what they demand.
-            Some(demand) if !can_help(&demand, &solution, implied.len()) => return implied,
+            Some(demand) if !can_help(&demand, &solution, implied.len()) => {
+                return (implied, false)
+            }
             Some(demand) => demands.all.push(demand),
-            None => return chosen,
+            None => return (chosen, demands.steps < MOST_STEPS),
         }
     }
 }

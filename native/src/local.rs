@@ -14,9 +14,10 @@ use std::time::Duration;
 
 /// How many conjunctions that others are compared with are kept at hand.
 const AT_HAND: usize = 256;
-/// About what it takes to put a row into its class, with 100 candidates; and the most rows for which that is done.
+/// About what it takes to put a row into its class, with 100 candidates; and the most numbers that
+/// classes may hold (some 64 MB).
 const OF_A_ROW: Duration = Duration::from_nanos(300);
-const MOST_IN_CLASSES: u64 = 1 << 18;
+const MOST_IN_CLASSES: usize = 1 << 23;
 
 pub struct Local {
     whole: Arc<View>,
@@ -104,6 +105,9 @@ impl Rows for Local {
     }
 
     fn are_minimal(&self, conditions: &[u32], children: &[u32]) -> Vec<bool> {
+        if children.is_empty() {
+            return Vec::new();
+        }
         let excluded = excluded_by_one(self.table(), conditions);
         let is_minimal = |&child: &u32| {
             let holds = self.table().proposition(child as usize);
@@ -120,8 +124,11 @@ impl Rows for Local {
         time: Duration,
     ) -> Option<Classes> {
         let rows = self.table().extension(conditions);
-        let cost = OF_A_ROW * size(&rows) as u32 * (100 + candidates.len() as u32) / 100;
-        if size(&rows) > MOST_IN_CLASSES || cost > time {
+        let (n_rows, n_sets) = (size(&rows) as usize, 1 + others.len());
+        let is_large = n_rows * n_sets * self.layout().width() > MOST_IN_CLASSES;
+        let cost = OF_A_ROW
+            * (n_rows.min(MOST_IN_CLASSES) / 100 * (100 + candidates.len() + 10 * n_sets)) as u32;
+        if is_large || cost > time {
             return None;
         }
         let others: Vec<Arc<Vec<u64>>> = others.iter().map(|other| self.at_hand(other)).collect();

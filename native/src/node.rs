@@ -3,7 +3,7 @@
 use crate::estimator::Score;
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize};
 use std::sync::Arc;
 
 /// The children of one rule, in the order that decides which of them may still take which conditions:
@@ -25,6 +25,7 @@ pub struct Cap {
     expanded: AtomicU64,
     looked: AtomicU64,
     place: AtomicUsize,
+    is_looked_at: AtomicBool,
 }
 
 /// After so many rules below a family it is looked at by rows, and again after twice as many.
@@ -37,6 +38,7 @@ impl Default for Cap {
             expanded: AtomicU64::new(0),
             looked: AtomicU64::new(0),
             place: AtomicUsize::new(0),
+            is_looked_at: AtomicBool::new(false),
         }
     }
 }
@@ -57,8 +59,15 @@ impl Cap {
         (expanded >= FIRST_LOOK.max(2 * self.looked.load(Relaxed))).then_some(expanded)
     }
 
-    pub fn looked(&self, expanded: u64) {
-        self.looked.store(expanded, Relaxed);
+    /// Lets one worker look at the family at a time. `look` says whether it had time to.
+    pub fn looks(&self, expanded: u64, look: impl FnOnce() -> bool) {
+        if self.is_looked_at.swap(true, Relaxed) {
+            return;
+        }
+        if look() {
+            self.looked.store(expanded, Relaxed);
+        }
+        self.is_looked_at.store(false, Relaxed);
     }
 }
 
@@ -115,6 +124,15 @@ impl Node {
     /// Its bound, with what has been found out about its families since.
     pub fn capped(&self) -> Score {
         self.bound.min(self.lowest_cap().0)
+    }
+
+    /// The same with a lower bound. Rules of one condition more may be the best that is left.
+    pub fn lowered(mut self, bound: Score) -> Node {
+        if bound < self.bound {
+            self.length = self.length.min(self.n_conditions() + 1);
+            self.bound = bound;
+        }
+        self
     }
 
     /// The lowest cap of its families, and how many conditions that family has.

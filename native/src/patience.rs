@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 const SHORT: u64 = 500_000_000;
 /// Looking at branches of no condition may take as long as that after it, of one condition half as much, and so on,
 /// besides what it has saved; branches of more conditions are left alone.
-const LEVELS: usize = 3;
-const PART: u64 = 1;
+pub const LEVELS: usize = 3;
 /// Less than this part of the time that a branch has taken is not worth looking at it.
 const WORTH_LOOKING: u64 = 8;
 
@@ -59,7 +58,7 @@ impl Patience {
         let expanding = self.expanding.load(Relaxed);
         let of_one = expanding / self.n_expanded.load(Relaxed).max(1);
         let saved = level.n_saved.load(Relaxed) * of_one;
-        let part = expanding.saturating_sub(SHORT) / (PART << n_conditions);
+        let part = expanding.saturating_sub(SHORT) >> n_conditions;
         let left = (part + saved).saturating_sub(level.looking.load(Relaxed));
         let spent = expanded * of_one;
         let time = left.min(spent);

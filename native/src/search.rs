@@ -294,15 +294,15 @@ impl Search {
     }
 
     /// What becomes of a node, by what has been found out about its families since.
-    pub fn verdict_of(&self, node: &mut Node) -> Verdict {
-        let bound = node.bound;
+    pub fn verdict_of(&self, node: Node) -> (Verdict, Node) {
+        let before = self.verdict(node.bound, node.length);
         let (cap, n_conditions) = node.lowest_cap();
-        node.bound = bound.min(cap);
+        let node = node.lowered(cap);
         let verdict = self.verdict(node.bound, node.length);
-        if verdict != Verdict::Enter && self.verdict(bound, node.length) == Verdict::Enter {
+        if verdict != Verdict::Enter && before == Verdict::Enter {
             self.patience.saved(n_conditions);
         }
-        verdict
+        (verdict, node)
     }
 
     /// Notes the bound of a branch that only alpha left out.
@@ -340,10 +340,10 @@ impl Search {
     pub fn next_open(&self, queue: &mut Queue) -> Option<Node> {
         while let Some(node) = queue.open.peek() {
             if node.capped() < node.bound {
-                let mut node = queue.open.pop().expect("the node that was seen");
-                if self.verdict_of(&mut node) != Verdict::Never {
-                    queue.open.push(node);
-                }
+                let capped = queue.open.pop().map(|node| self.verdict_of(node));
+                let is_of_use = |(verdict, _): &(Verdict, Node)| *verdict != Verdict::Never;
+                let capped = capped.filter(is_of_use).map(|(_, node)| node);
+                queue.open.extend(capped);
                 continue;
             }
             match self.verdict(node.bound, node.length) {
@@ -386,8 +386,9 @@ impl Search {
     /// Throws away branches that are of no use any more, where they may be many.
     pub fn sweeps(&self, queue: &mut Queue) {
         if queue.open.len() > WORTH_SWEEPING.max(2 * queue.swept) {
+            let shortest = |node: &Node| node.length.min(node.n_conditions() + 1);
             let is_of_use =
-                |node: &Node| self.verdict(node.capped(), node.length) != Verdict::Never;
+                |node: &Node| self.verdict(node.capped(), shortest(node)) != Verdict::Never;
             queue.open.retain(is_of_use);
             queue.swept = queue.open.len();
         }
@@ -425,7 +426,10 @@ impl Search {
             left_out: *lock(&self.left_out),
             nodes: self.nodes.load(Relaxed),
             has_looked_ahead: lock(&self.ahead).is_none(),
-            open: queue.nodes().cloned().collect(),
+            open: queue
+                .nodes()
+                .map(|node| node.clone().lowered(node.capped()))
+                .collect(),
             entries: entries
                 .map(|entry| (entry.value, entry.counts.clone(), entry.conditions.clone()))
                 .collect(),

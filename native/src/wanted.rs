@@ -201,7 +201,6 @@ impl Wanted {
                 low,
                 inside_high,
                 inside_low,
-                parted: 2,
             };
             bound = bound.min(beside.bound()?);
         }

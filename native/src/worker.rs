@@ -1,12 +1,13 @@
 //! A worker goes down from a branch depth-first for a while, and returns what is left of it to the queue.
 
 use crate::classes::Deciding;
-use crate::describe::shortest;
+use crate::describe::describe;
 use crate::estimator::Score;
 use crate::expand::{finish, Expander};
 use crate::judge::{Judge, Verdict};
 use crate::keeper::Keeper;
 use crate::node::{Family, Node};
+use crate::patience::LEVELS;
 use crate::rows::Place;
 use crate::search::{lock, Search};
 use crate::wanted::{Leader, Reach, Wanted};
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 /// How many rules a worker expands depth-first before it looks again for the best branch of all.
 const DIVE: usize = 200;
+
 /// A node on its way down, with the place of its parent.
 pub struct Entry {
     pub node: Node,
@@ -183,8 +185,9 @@ impl<'a> Worker<'a> {
     }
 
     /// The node, if it is worth entering now. What is put off is noted.
-    fn entered(&mut self, mut node: Node) -> Option<Node> {
-        match self.search.verdict_of(&mut node) {
+    fn entered(&mut self, node: Node) -> Option<Node> {
+        let (verdict, node) = self.search.verdict_of(node);
+        match verdict {
             Verdict::Enter => return Some(node),
             Verdict::Later => self.put_off.push(node),
             Verdict::Never => {}
@@ -195,15 +198,16 @@ impl<'a> Worker<'a> {
     /// Counts a rule that is expanded, and looks by rows at those families below which many have been.
     fn looks_by_rows(&self, family: &Family) {
         let place = self.leaders.len();
-        for family in family.line() {
+        let short = |family: &&Family| family.conditions.len() < LEVELS;
+        for family in family.line().filter(short) {
             let Some(expanded) = family.cap.expands(place) else {
                 continue;
             };
-            let look = |time| self.looks_at(family, time);
-            let patience = &self.search.patience;
-            if patience.looks(family.conditions.len(), expanded, look) {
-                family.cap.looked(expanded);
-            }
+            family.cap.looks(expanded, || {
+                let look = |time| self.looks_at(family, time);
+                let n_conditions = family.conditions.len();
+                self.search.patience.looks(n_conditions, expanded, look)
+            });
         }
     }
 
@@ -237,24 +241,27 @@ impl<'a> Worker<'a> {
         let looked = deciding.look(classes, &mut |members| {
             let members = members.into_iter().map(|place| family.order[place]);
             let conditions: Vec<u32> = family.conditions.iter().copied().chain(members).collect();
-            self.found(&conditions);
-            search.goal.least()
+            self.found(&conditions).then(|| search.goal.least())
         });
         if let Ok(bound) = looked {
             family.cap.lower(bound.unwrap_or(Score::MIN));
         }
     }
 
-    /// Offers a set of rows by its shortest description.
-    fn found(&self, conditions: &[u32]) {
+    /// Offers a set of rows by its shortest description. Is that surely the shortest, where the length matters?
+    fn found(&self, conditions: &[u32]) -> bool {
         let book = &self.search.book;
-        let rule = shortest(&*book.rows, &book.usable, conditions);
+        let (rule, is_shortest) = describe(&*book.rows, &book.usable, conditions);
+        if !is_shortest && (book.max_length.is_some() || book.estimator.is_by_length()) {
+            return false;
+        }
         let counts = book.rows.counts(std::slice::from_ref(&rule));
         if rule.len() <= book.max_length.unwrap_or(usize::MAX) && book.is_rule(&counts) {
             let mut judge = Keeper::new(self.search);
             judge.offer(book.value(&counts, rule.len()), &counts, &rule);
             judge.flush(&self.leaders);
         }
+        true
     }
 
     /// The nodes that are worth entering now, for rules that may stand beside the leaders. What is put off is noted.
@@ -278,10 +285,8 @@ impl<'a> Worker<'a> {
         let bounds = wanted.bounds(book, &self.leaders, &reaches, goal);
         let bounded = nodes.into_iter().zip(bounds);
         let bounded = bounded.filter_map(|(node, bound)| {
-            Some(Node {
-                bound: node.bound.min(bound?),
-                ..node
-            })
+            let bound = bound?.min(node.bound);
+            Some(node.lowered(bound))
         });
         let bounded: Vec<Node> = bounded.collect();
         let entered = bounded.into_iter().filter_map(|node| self.entered(node));

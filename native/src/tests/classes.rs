@@ -39,7 +39,7 @@ fn all_rules_that_reach_the_goal_are_found_and_others_do_not_exceed_the_bound() 
             let members = places.into_iter().map(|place| scene.candidates[place]);
             let rule: Vec<u32> = conditions.iter().copied().chain(members).collect();
             found.push(rule);
-            scene.goal
+            Some(scene.goal)
         });
         let bound = bound.unwrap();
         assert!(bound < Some(scene.goal));
