@@ -22,8 +22,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// So many classes have at least this share of the weight where deciding class by class pays: half of it or more in kddcup,
-/// an eighth or less in fars and connect-4, where it takes too long.
+/// So many classes have at least this share of the weight where deciding class by class pays: half of it or more in all
+/// of kddcup, about an eighth or less in fars and connect-4, where it takes too long.
 const HEAVIEST: usize = 100;
 const UNEVEN: f64 = 1.0 / 3.0;
 

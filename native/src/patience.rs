@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 /// So many nanoseconds of expanding rules are no reason to look for another way.
 const SHORT: u64 = 500_000_000;
-/// Looking at branches of no condition may take as long as that after it, of one condition half as much, and so on,
-/// besides what it has saved; branches of more conditions are left alone.
+/// Looking at branches of no condition may take as long as expanding has taken since, of one condition half as long, and so
+/// on, besides what it has saved; branches of more conditions than these are left alone.
 pub const LEVELS: usize = 3;
 /// Less than this part of the time that a branch has taken is not worth looking at it.
 const WORTH_LOOKING: u64 = 8;
