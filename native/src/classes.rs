@@ -27,109 +27,153 @@ use std::time::Instant;
 const HEAVIEST: usize = 100;
 const UNEVEN: f64 = 1.0 / 3.0;
 
+/// The most numbers that classes may hold: some 64 MB.
+const MOST_IN_CLASSES: usize = 1 << 23;
+
 /// A set of candidates, as bits.
 type Candidates = [u64];
 
-/// The rows of a branch, by the candidates that they fail. The first class fails none: it is the core of the branch.
+/// The rows of a branch, by the candidates that they fail and the leaders that cover them.
 pub struct Classes {
     n_candidates: usize,
     /// Words of a set of candidates.
     words: usize,
-    /// Counts of a class: of all its rows, then of those that it shares with each of some other rules.
+    /// Counts of a class.
     width: usize,
     /// The number of candidates by which they were told apart.
     n_grouped: usize,
     /// Do a few of the classes weigh so much that deciding them decides a lot?
     pub is_uneven: bool,
-    fails: Vec<u64>,
+    /// Counts of the rows that fail none: of all of them, then of those that each leader covers.
+    core: Vec<u64>,
+    /// For each class the candidates that it fails, then the leaders that cover it.
+    keys: Vec<u64>,
     counts: Vec<u64>,
+    /// For each 64 classes and each candidate, which of them fail it, once they are sorted.
+    failing: Vec<u64>,
+}
+
+/// The rows of a table that are put into classes, and by what.
+pub struct Grouped<'a> {
+    pub table: &'a Table,
+    pub rows: &'a [u64],
+    pub candidates: &'a [u32],
+    /// Rows of the leaders.
+    pub leaders: &'a [Arc<Vec<u64>>],
 }
 
 impl Classes {
-    fn new(n_candidates: usize, width: usize) -> Classes {
-        let words = n_candidates.div_ceil(64).max(1);
+    fn new(n_candidates: usize, width: usize, n_leaders: usize) -> Classes {
         Classes {
             n_candidates,
-            words,
+            words: n_candidates.div_ceil(64).max(1),
             width,
             n_grouped: n_candidates,
             is_uneven: false,
-            fails: vec![0; words],
-            counts: vec![0; width],
+            core: vec![0; width * (1 + n_leaders)],
+            keys: Vec::new(),
+            counts: Vec::new(),
+            failing: Vec::new(),
         }
     }
 
-    /// The classes of some rows of a table.
-    pub fn of(
-        table: &Table,
-        rows: &[u64],
-        candidates: &[u32],
-        others: &[Arc<Vec<u64>>],
-    ) -> Classes {
+    /// The classes of some rows, if there is room for them.
+    pub fn of(grouped: &Grouped) -> Option<Classes> {
+        let Grouped {
+            table,
+            rows,
+            candidates,
+            leaders,
+        } = grouped;
         let width = table.layout.width();
-        let mut classes = Classes::new(candidates.len(), width * (1 + others.len()));
-        let words = classes.words;
+        let mut classes = Classes::new(candidates.len(), width, leaders.len());
+        let (words, n_words) = (classes.words, classes.words_of_key());
         let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
-        // The candidates that each of 64 rows fails.
-        let mut fails = vec![0; 64 * words];
+        // The keys of 64 rows.
+        let mut keys = vec![0; 64 * n_words];
         for segment in &table.segments {
             for word in segment.start..segment.end {
                 let mut here = rows[word];
                 if here == 0 {
                     continue;
                 }
-                for (block, candidates) in candidates.chunks(64).enumerate() {
+                let mut write = |block: usize, each: &mut dyn Iterator<Item = u64>| {
                     let mut square = [0; 64];
-                    for (line, &candidate) in square.iter_mut().zip(candidates) {
-                        *line = here & !table.proposition(candidate as usize)[word];
+                    for (line, holds) in square.iter_mut().zip(each) {
+                        *line = holds;
                     }
                     transpose(&mut square);
-                    for (row, line) in square.into_iter().enumerate() {
-                        fails[row * words + block] = line;
+                    for (key, line) in keys[block..].iter_mut().step_by(n_words).zip(square) {
+                        *key = line;
                     }
+                };
+                for (block, candidates) in candidates.chunks(64).enumerate() {
+                    let holds = |&candidate: &u32| table.proposition(candidate as usize)[word];
+                    write(block, &mut candidates.iter().map(|each| here & !holds(each)));
+                }
+                for (block, leaders) in leaders.chunks(64).enumerate() {
+                    write(words + block, &mut leaders.iter().map(|rows| rows[word]));
                 }
                 while here != 0 {
                     let row = here.trailing_zeros() as usize;
                     here &= here - 1;
-                    let fails = &fails[row * words..][..words];
-                    let class = match known.get(fails) {
-                        _ if fails.iter().all(|&word| word == 0) => 0,
+                    let key = &keys[row * n_words..][..n_words];
+                    let (fails, inside) = key.split_at(words);
+                    if is_empty(fails) {
+                        let (own, shared) = classes.core.split_at_mut(width);
+                        segment.add(own, 1);
+                        for leader in members(inside) {
+                            segment.add(&mut shared[leader * width..][..width], 1);
+                        }
+                        continue;
+                    }
+                    let class = match known.get(key) {
                         Some(&class) => class,
                         None => {
-                            let class = classes.push(fails);
-                            known.insert(fails.to_vec(), class);
-                            class
+                            known.insert(key.to_vec(), classes.len());
+                            classes.push(key)
                         }
                     };
-                    let (own, shared) = classes.counts_mut(class).split_at_mut(width);
-                    segment.add(own, 1);
-                    for (other, counts) in others.iter().zip(shared.chunks_mut(width)) {
-                        segment.add(counts, other[word] >> row & 1);
-                    }
+                    segment.add(classes.counts_mut(class), 1);
+                }
+                if classes.keys.len() + classes.counts.len() > MOST_IN_CLASSES {
+                    return None;
                 }
             }
         }
-        classes.sorted(&table.layout)
+        Some(classes.sorted(&table.layout))
     }
 
     pub fn len(&self) -> usize {
         self.counts.len() / self.width
     }
 
-    /// The candidates that the rows of each class fail, and its counts.
-    #[cfg(test)]
-    pub fn each(&self) -> impl Iterator<Item = (&Candidates, &[u64])> {
-        (0..self.len()).map(|class| (self.fails(class), self.counts(class)))
+    fn words_of_key(&self) -> usize {
+        let n_leaders = self.core.len() / self.width - 1;
+        self.words + n_leaders.div_ceil(64)
     }
 
-    fn push(&mut self, fails: &Candidates) -> usize {
-        self.fails.extend_from_slice(fails);
+    /// The candidates that the rows of each class fail, and its counts, after those of the core.
+    #[cfg(test)]
+    pub fn each(&self) -> impl Iterator<Item = (Vec<u64>, &[u64])> {
+        let core = (vec![0; self.words], &self.core[..self.width]);
+        let class = |class| (self.fails(class).to_vec(), self.counts(class));
+        std::iter::once(core).chain((0..self.len()).map(class))
+    }
+
+    fn push(&mut self, key: &[u64]) -> usize {
+        self.keys.extend_from_slice(key);
         self.counts.resize(self.counts.len() + self.width, 0);
         self.len() - 1
     }
 
+    fn key(&self, class: usize) -> &[u64] {
+        let n_words = self.words_of_key();
+        &self.keys[class * n_words..][..n_words]
+    }
+
     fn fails(&self, class: usize) -> &Candidates {
-        &self.fails[class * self.words..][..self.words]
+        &self.key(class)[..self.words]
     }
 
     fn counts(&self, class: usize) -> &[u64] {
@@ -140,8 +184,24 @@ impl Classes {
         &mut self.counts[class * self.width..][..self.width]
     }
 
-    /// The same with the classes that weigh most first, but for the core. What weighs is a share of the rows of a level: a
-    /// row of a rare outcome decides more than one of a common outcome.
+    /// Which of 64 classes fail each candidate.
+    fn failing(&self, block: usize) -> &[u64] {
+        &self.failing[block * self.n_candidates..][..self.n_candidates]
+    }
+
+    /// Adds or takes the counts of a class to or from those of all rows and of the rows of each leader.
+    fn apply(&self, class: usize, sums: &mut [u64], change: impl Fn(&mut u64, u64)) {
+        let inside = members(&self.key(class)[self.words..]);
+        for part in std::iter::once(0).chain(inside.map(|leader| leader + 1)) {
+            let sums = &mut sums[part * self.width..][..self.width];
+            for (sum, &count) in sums.iter_mut().zip(self.counts(class)) {
+                change(sum, count);
+            }
+        }
+    }
+
+    /// The same with the classes that weigh most first. What weighs is a share of the rows of a level: a row of a rare
+    /// outcome decides more than one of a common outcome.
     fn sorted(self, layout: &Layout) -> Classes {
         let mut totals = vec![0; layout.n_levels];
         for (cell, n) in layout.all.iter().enumerate() {
@@ -153,21 +213,52 @@ impl Classes {
                 cells.map(|(cell, &n)| n as f64 / totals[cell % layout.n_levels].max(1) as f64);
             shares.sum()
         };
-        let mut order: Vec<(f64, usize)> = (1..self.len())
+        let mut order: Vec<(f64, usize)> = (0..self.len())
             .map(|class| (weight(&class), class))
             .collect();
         order.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
         let total =
             |order: &[(f64, usize)]| -> f64 { order.iter().map(|(weight, _)| weight).sum() };
-        let mut sorted = Classes::new(self.n_candidates, self.width);
-        sorted.n_grouped = self.n_grouped;
-        sorted.is_uneven = total(&order[..order.len().min(HEAVIEST)]) >= UNEVEN * total(&order);
-        sorted.counts.copy_from_slice(self.counts(0));
+        let is_uneven = total(&order[..order.len().min(HEAVIEST)]) >= UNEVEN * total(&order);
+        let (mut keys, mut counts) = (Vec::new(), Vec::new());
         for (_, class) in order {
-            sorted.fails.extend_from_slice(self.fails(class));
-            sorted.counts.extend_from_slice(self.counts(class));
+            keys.extend_from_slice(self.key(class));
+            counts.extend_from_slice(self.counts(class));
         }
+        let mut sorted = Classes {
+            is_uneven,
+            keys,
+            counts,
+            ..self
+        };
+        sorted.turn();
         sorted
+    }
+
+    /// Notes which classes fail each candidate.
+    fn turn(&mut self) {
+        let n_blocks = self.len().div_ceil(64);
+        self.failing = Vec::with_capacity(n_blocks * self.n_candidates);
+        for block in 0..n_blocks {
+            let classes = 64 * block..self.len().min(64 * (block + 1));
+            for word in 0..self.words {
+                let mut square = [0; 64];
+                for (line, class) in square.iter_mut().zip(classes.clone()) {
+                    *line = self.fails(class)[word];
+                }
+                transpose(&mut square);
+                let n = (self.n_candidates - 64 * word).min(64);
+                self.failing.extend_from_slice(&square[..n]);
+            }
+        }
+    }
+
+    /// All classes, as bits.
+    fn all(&self) -> Vec<u64> {
+        let n_last = self.len() % 64;
+        let mut all = vec![u64::MAX; self.len() / 64];
+        all.extend((n_last > 0).then_some((1 << n_last) - 1));
+        all
     }
 }
 
@@ -199,8 +290,8 @@ struct State {
     is_new_set: bool,
     /// Is there a row that the rule does not cover?
     excludes: bool,
-    /// Classes that are not decided.
-    open: Vec<u32>,
+    /// Classes that are not decided, as bits.
+    open: Vec<u64>,
     low: Vec<u64>,
     high: Vec<u64>,
 }
@@ -213,61 +304,86 @@ pub struct Deciding<'a> {
     /// The fewest conditions of such a rule.
     pub length: usize,
     pub goal: Score,
-    pub deadline: Instant,
 }
 
-impl Deciding<'_> {
+/// What is left to decide.
+pub struct Look {
+    stack: Vec<State>,
+    /// How many numbers that holds, about.
+    held: usize,
+    highest: Option<Score>,
+}
+
+/// How far a look has come.
+pub enum Looked {
+    /// No rule that was not found is worth more than this, which is below the goal; or there is none.
+    Done(Option<Score>),
+    /// The time was up.
+    Interrupted,
+    /// It holds too much, or what was found cannot be told.
+    GivenUp,
+}
+
+impl Look {
+    pub fn new(classes: Classes) -> Look {
+        let stack = vec![State::new(classes)];
+        Look {
+            held: stack[0].size(),
+            stack,
+            highest: None,
+        }
+    }
+
     /// Looks for all sets of rows that reach the goal. `found` gets candidates that cover such a set, and returns the goal
-    /// from then on, or nothing if it cannot tell what rule that is. At the end, no other rule is worth more than the bound that is returned, which is below the goal, or
-    /// there is none. An error: it takes too long.
-    pub fn look(
-        mut self,
-        classes: Classes,
+    /// from then on, or nothing if it cannot tell what rule that is.
+    pub fn goes_on(
+        &mut self,
+        mut deciding: Deciding,
+        deadline: Instant,
         found: &mut dyn FnMut(Vec<usize>) -> Option<Score>,
-    ) -> Result<Option<Score>, ()> {
-        let n_candidates = classes.n_candidates;
-        let mut highest = None;
-        let mut stack = vec![State::new(classes)];
-        let mut held = stack[0].size();
-        while let Some(mut state) = stack.pop() {
-            held -= state.size();
-            if Instant::now() >= self.deadline || held > MOST_HELD {
-                return Err(());
-            }
+    ) -> Looked {
+        while let Some(mut state) = self.stack.pop() {
+            self.held -= state.size();
             state.narrow();
-            state.regroup(self.book.layout());
-            let bound = self.bound(&state.low, &state.high);
-            if bound < Some(self.goal) {
-                highest = highest.max(bound);
+            state.regroup(deciding.book.layout());
+            let bound = deciding.bound(&state.low, &state.high);
+            if bound < Some(deciding.goal) {
+                self.highest = self.highest.max(bound);
                 continue;
             }
             // The rule with all candidates that are allowed covers what it must, and nothing else.
-            if state.is_new_set && (state.excludes || !state.open.is_empty()) {
-                let value = self.bound(&state.low, &state.low);
-                if value >= Some(self.goal) {
-                    let is_member =
-                        |place: &usize| state.allowed[place / 64] >> (place % 64) & 1 == 1;
-                    let rule = (0..n_candidates).filter(is_member).collect();
-                    self.goal = found(rule).ok_or(())?;
+            let first = members(&state.open).next();
+            if state.is_new_set && (state.excludes || first.is_some()) {
+                let value = deciding.bound(&state.low, &state.low);
+                if value >= Some(deciding.goal) {
+                    match found(members(&state.allowed).collect()) {
+                        Some(goal) => deciding.goal = goal,
+                        None => return Looked::GivenUp,
+                    }
                 }
             }
-            let Some(&class) = state.open.first() else {
+            let Some(class) = first else {
                 // One set of rows, which is known if it reaches the goal.
-                highest = highest.max(Some(self.goal.saturating_sub(TIED)));
+                self.highest = self.highest.max(Some(deciding.goal.saturating_sub(TIED)));
                 continue;
             };
-            let covering = state.clone().covering(class as usize);
-            for state in covering
-                .into_iter()
-                .chain([state.not_covering(class as usize)])
-            {
-                held += state.size();
-                stack.push(state);
+            let covering = state.clone().covering(class);
+            for state in covering.into_iter().chain([state.not_covering(class)]) {
+                self.held += state.size();
+                self.stack.push(state);
+            }
+            if self.held > MOST_HELD {
+                return Looked::GivenUp;
+            }
+            if Instant::now() >= deadline {
+                return Looked::Interrupted;
             }
         }
-        Ok(highest)
+        Looked::Done(self.highest)
     }
+}
 
+impl Deciding<'_> {
     fn bound(&self, low: &[u64], high: &[u64]) -> Option<Score> {
         let Deciding {
             book,
@@ -287,9 +403,9 @@ impl State {
         for candidate in 0..classes.n_candidates {
             allowed[candidate / 64] |= 1 << (candidate % 64);
         }
-        let mut high = vec![0; classes.width];
+        let mut high = classes.core.clone();
         for class in 0..classes.len() {
-            add(&mut high, classes.counts(class));
+            classes.apply(class, &mut high, |sum, count| *sum += count);
         }
         State {
             allowed,
@@ -297,8 +413,8 @@ impl State {
             changed: Vec::new(),
             is_new_set: true,
             excludes: false,
-            open: (1..classes.len() as u32).collect(),
-            low: classes.counts(0).to_vec(),
+            open: classes.all(),
+            low: classes.core.clone(),
             high,
             classes: Arc::new(classes),
         }
@@ -306,7 +422,7 @@ impl State {
 
     /// How many numbers it holds, about.
     fn size(&self) -> usize {
-        self.open.len() / 2 + 2 * self.one_of.len() + 2 * self.low.len()
+        self.open.len() + 2 * self.one_of.len() + 2 * self.low.len()
     }
 
     /// Takes up the classes that are decided by what has changed.
@@ -322,49 +438,83 @@ impl State {
             high,
             ..
         } = self;
-        open.retain(|&class| {
-            let fails = classes.fails(class as usize);
-            if *is_new_set && are_disjoint(fails, allowed) {
-                add(low, classes.counts(class as usize));
-                return false;
+        let allowed: Vec<usize> = match is_new_set {
+            true => members(allowed).collect(),
+            false => Vec::new(),
+        };
+        let changed = changed.chunks(classes.words);
+        let changed: Vec<Vec<usize>> = changed.map(|one_of| members(one_of).collect()).collect();
+        for (block, open) in open.iter_mut().enumerate() {
+            if *open == 0 {
+                continue;
             }
-            let fails_all = |one_of| is_subset(one_of, fails);
-            if changed.chunks(classes.words).any(fails_all) {
-                for (high, count) in high.iter_mut().zip(classes.counts(class as usize)) {
-                    *high -= count;
+            let failing = classes.failing(block);
+            if *is_new_set {
+                let mut covered = *open;
+                for &candidate in &allowed {
+                    covered &= !failing[candidate];
+                    if covered == 0 {
+                        break;
+                    }
                 }
-                *excludes = true;
-                return false;
+                *open &= !covered;
+                for class in bits(covered) {
+                    classes.apply(64 * block + class, low, |sum, count| *sum += count);
+                }
             }
-            true
-        });
+            let before = *open;
+            for one_of in &changed {
+                let mut excluded = *open;
+                for &candidate in one_of {
+                    excluded &= failing[candidate];
+                    if excluded == 0 {
+                        break;
+                    }
+                }
+                *open &= !excluded;
+            }
+            let excluded = before & !*open;
+            *excludes |= excluded != 0;
+            for class in bits(excluded) {
+                classes.apply(64 * block + class, high, |sum, count| *sum -= count);
+            }
+        }
     }
 
     /// Puts classes together that differ only in candidates which the rule no longer has, once these are many.
     fn regroup(&mut self, layout: &Layout) {
         let n_allowed = size(&self.allowed) as usize;
-        if self.open.len() < WORTH_GROUPING || 2 * n_allowed > self.classes.n_grouped {
+        if (size(&self.open) as usize) < WORTH_GROUPING || 2 * n_allowed > self.classes.n_grouped {
             return;
         }
         let before = &self.classes;
-        let mut classes = Classes::new(before.n_candidates, before.width);
-        classes.n_grouped = n_allowed;
+        let mut classes = Classes {
+            n_grouped: n_allowed,
+            core: vec![0; before.core.len()],
+            keys: Vec::new(),
+            counts: Vec::new(),
+            failing: Vec::new(),
+            ..**before
+        };
         let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
-        let mut fails = vec![0; before.words];
-        for &class in &self.open {
-            fails.copy_from_slice(before.fails(class as usize));
-            intersect(&mut fails, &self.allowed);
-            let place = match known.get(&fails) {
+        for class in members(&self.open) {
+            let mut key = before.key(class).to_vec();
+            intersect(&mut key[..before.words], &self.allowed);
+            let place = match known.get(&key) {
                 Some(&place) => place,
                 None => {
-                    known.insert(fails.clone(), classes.len());
-                    classes.push(&fails)
+                    let place = classes.push(&key);
+                    known.insert(key, place);
+                    place
                 }
             };
-            add(classes.counts_mut(place), before.counts(class as usize));
+            let sums = classes.counts_mut(place).iter_mut();
+            for (sum, count) in sums.zip(before.counts(class)) {
+                *sum += count;
+            }
         }
         self.classes = Arc::new(classes.sorted(layout));
-        self.open = (1..self.classes.len() as u32).collect();
+        self.open = self.classes.all();
     }
 
     /// The rule covers the class, if it can.
@@ -427,12 +577,17 @@ fn smallest(sets: &[u64], words: usize) -> Vec<u64> {
     kept
 }
 
-fn is_subset(x: &Candidates, y: &Candidates) -> bool {
-    x.iter().zip(y).all(|(x, y)| x & !y == 0)
+fn bits(word: u64) -> impl Iterator<Item = usize> {
+    let rest = |&word: &u64| Some(word & (word - 1)).filter(|&rest| rest != 0);
+    std::iter::successors(Some(word).filter(|&word| word != 0), rest)
+        .map(|word| word.trailing_zeros() as usize)
 }
 
-fn add(sum: &mut [u64], counts: &[u64]) {
-    for (sum, count) in sum.iter_mut().zip(counts) {
-        *sum += count;
-    }
+fn members(set: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    let each = set.iter().enumerate();
+    each.flat_map(|(place, &word)| bits(word).map(move |bit| 64 * place + bit))
+}
+
+fn is_subset(x: &Candidates, y: &Candidates) -> bool {
+    x.iter().zip(y).all(|(x, y)| x & !y == 0)
 }

@@ -1,7 +1,7 @@
 //! Rows in the memory of this process.
 
 use crate::bitset::{are_disjoint, size, Question};
-use crate::classes::Classes;
+use crate::classes::{Classes, Grouped};
 use crate::facts::{complements, demand, excluded_by_one, fingerprints};
 use crate::layout::Layout;
 use crate::place::{LocalPlace, View};
@@ -14,10 +14,8 @@ use std::time::Duration;
 
 /// How many conjunctions that others are compared with are kept at hand.
 const AT_HAND: usize = 256;
-/// About what it takes to put a row into its class, with 100 candidates; and the most numbers that
-/// classes may hold (some 64 MB).
+/// About what it takes to put a row into its class, with 100 candidates.
 const OF_A_ROW: Duration = Duration::from_nanos(300);
-const MOST_IN_CLASSES: usize = 1 << 23;
 
 pub struct Local {
     whole: Arc<View>,
@@ -124,15 +122,18 @@ impl Rows for Local {
         time: Duration,
     ) -> Option<Classes> {
         let rows = self.table().extension(conditions);
-        let (n_rows, n_sets) = (size(&rows) as usize, 1 + others.len());
-        let is_large = n_rows * n_sets * self.layout().width() > MOST_IN_CLASSES;
-        let cost = OF_A_ROW
-            * (n_rows.min(MOST_IN_CLASSES) / 100 * (100 + candidates.len() + 10 * n_sets)) as u32;
-        if is_large || cost > time {
+        let n_tested = 100 + candidates.len() + 10 * others.len();
+        let cost = OF_A_ROW * (size(&rows) as u32).saturating_mul(n_tested as u32 / 100);
+        if cost > time {
             return None;
         }
         let others: Vec<Arc<Vec<u64>>> = others.iter().map(|other| self.at_hand(other)).collect();
-        Some(Classes::of(self.table(), &rows, candidates, &others))
+        Classes::of(&Grouped {
+            table: self.table(),
+            rows: &rows,
+            candidates,
+            leaders: &others,
+        })
     }
 
     fn place(&self, conditions: &[u32]) -> Arc<dyn Place> {

@@ -59,23 +59,24 @@ impl Cap {
         (expanded >= FIRST_LOOK.max(2 * self.looked.load(Relaxed))).then_some(expanded)
     }
 
-    /// Lets one worker look at the family at a time. `look` says whether it had time to.
-    pub fn looks(&self, expanded: u64, look: impl FnOnce() -> bool) {
-        if self.is_looked_at.swap(true, Relaxed) {
-            return;
-        }
-        if look() {
+    /// Lets one worker look at the family at a time. Is it this one?
+    pub fn begins(&self, expanded: u64) -> bool {
+        let is_first = !self.is_looked_at.swap(true, Relaxed);
+        if is_first {
             self.looked.store(expanded, Relaxed);
         }
+        is_first
+    }
+
+    /// Nobody looks at the family any more.
+    pub fn ends(&self) {
         self.is_looked_at.store(false, Relaxed);
     }
 }
 
-impl Family {
-    /// The family and those that it comes from.
-    pub fn line(&self) -> impl Iterator<Item = &Family> {
-        std::iter::successors(Some(self), |family| family.parent.as_deref())
-    }
+/// A family and those that it comes from.
+pub fn line(family: &Arc<Family>) -> impl Iterator<Item = &Arc<Family>> {
+    std::iter::successors(Some(family), |family| family.parent.as_ref())
 }
 
 /// A rule that is still to be expanded: one child of a family, or the rule of the family itself.
@@ -137,7 +138,7 @@ impl Node {
 
     /// The lowest cap of its families, and how many conditions that family has.
     pub fn lowest_cap(&self) -> (Score, usize) {
-        let each = self.family.line();
+        let each = line(&self.family);
         let caps = each.map(|family| (family.cap.bound.load(Relaxed), family.conditions.len()));
         caps.min().unwrap_or((Score::MAX, 0))
     }

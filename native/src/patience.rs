@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// So many nanoseconds of expanding rules are no reason to look for another way.
 const SHORT: u64 = 500_000_000;
@@ -11,9 +11,6 @@ const SHORT: u64 = 500_000_000;
 pub const LEVELS: usize = 3;
 /// Less than this part of the time that a branch has taken is not worth looking at it.
 const WORTH_LOOKING: u64 = 8;
-
-/// No look takes longer: whoever stops the search waits for it.
-const LONGEST: u64 = 1_000_000_000;
 
 /// Nanoseconds that were spent and saved.
 #[derive(Default)]
@@ -48,27 +45,37 @@ impl Patience {
         self.is_at_an_end.store(true, Relaxed);
     }
 
-    /// Looks at a branch of so many conditions in which so many rules have been expanded, for as long as that took: it may
-    /// well take as long again. `look` takes the time that it may take. Was there enough?
-    pub fn looks(&self, n_conditions: usize, expanded: u64, look: impl FnOnce(Duration)) -> bool {
-        let level = self.levels.get(n_conditions);
-        let Some(level) = level.filter(|_| !self.is_at_an_end.load(Relaxed)) else {
-            return false;
+    /// How long a look at a branch of so many conditions may take, in which so many rules have been expanded: for as long
+    /// as that took, for it may well take as long again.
+    pub fn grants(&self, n_conditions: usize, expanded: u64) -> Option<Duration> {
+        let spent = self.of_one().saturating_mul(expanded);
+        let time = self.left(n_conditions).min(Duration::from_nanos(spent));
+        (time >= Duration::from_nanos(spent / WORTH_LOOKING)).then_some(time)
+    }
+
+    /// How long looks at branches of so many conditions may still take by now.
+    pub fn left(&self, n_conditions: usize) -> Duration {
+        let Some(level) = self.levels.get(n_conditions) else {
+            return Duration::ZERO;
         };
-        let expanding = self.expanding.load(Relaxed);
-        let of_one = expanding / self.n_expanded.load(Relaxed).max(1);
-        let saved = level.n_saved.load(Relaxed) * of_one;
-        let part = expanding.saturating_sub(SHORT) >> n_conditions;
-        let left = (part + saved).saturating_sub(level.looking.load(Relaxed));
-        let spent = expanded * of_one;
-        let time = left.min(spent);
-        if time < spent / WORTH_LOOKING {
-            return false;
+        if self.is_at_an_end.load(Relaxed) {
+            return Duration::ZERO;
         }
-        let start = Instant::now();
-        look(Duration::from_nanos(time.min(LONGEST)));
-        let took = start.elapsed().as_nanos() as u64;
-        level.looking.fetch_add(took, Relaxed);
-        true
+        let saved = level.n_saved.load(Relaxed).saturating_mul(self.of_one());
+        let part = self.expanding.load(Relaxed).saturating_sub(SHORT) >> n_conditions;
+        let looking = level.looking.load(Relaxed);
+        Duration::from_nanos(part.saturating_add(saved).saturating_sub(looking))
+    }
+
+    /// A branch of so many conditions has been looked at.
+    pub fn looked(&self, n_conditions: usize, time: Duration) {
+        if let Some(level) = self.levels.get(n_conditions) {
+            level.looking.fetch_add(time.as_nanos() as u64, Relaxed);
+        }
+    }
+
+    /// What it takes to expand a rule.
+    fn of_one(&self) -> u64 {
+        self.expanding.load(Relaxed) / self.n_expanded.load(Relaxed).max(1)
     }
 }

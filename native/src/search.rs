@@ -28,7 +28,7 @@ use crate::rulebook::{Rulebook, TIED};
 use crate::top::Top;
 use crate::usable::usable_propositions;
 use crate::wanted::{covered, Leader, Wanted};
-use crate::worker::{Entry, Worker};
+use crate::worker::{Entry, Looking, Worker};
 use std::collections::BinaryHeap;
 use std::panic::resume_unwind;
 use std::sync::atomic::Ordering::Relaxed;
@@ -122,6 +122,8 @@ pub struct Search {
     left_out: Mutex<Option<Score>>,
     pub nodes: AtomicU64,
     pub patience: Patience,
+    /// Looks by rows that go on.
+    pub looks: Mutex<Vec<Looking>>,
     /// How many nodes the queue had when it was last looked at.
     n_open: AtomicUsize,
     ahead: Mutex<Option<Beam>>,
@@ -227,6 +229,7 @@ impl Search {
             left_out: Mutex::new(None),
             nodes: AtomicU64::new(0),
             patience: Patience::default(),
+            looks: Mutex::default(),
             n_open: AtomicUsize::new(0),
             // With a floor there is something to beat already, and few rules are looked at all.
             ahead: Mutex::new((options.floor == Score::MIN && !is_small).then(Beam::default)),
@@ -356,9 +359,25 @@ impl Search {
         None
     }
 
-    pub fn has_open(&self, queue: &Queue) -> bool {
+    /// Is there something to enter now?
+    pub fn has_entries(&self, queue: &Queue) -> bool {
         let best = queue.open.peek();
-        best.is_some_and(|node| self.verdict(node.bound, node.length) == Verdict::Enter)
+        let is_entered = |node: &Node| self.verdict(node.bound, node.length) == Verdict::Enter;
+        !queue.parked.is_empty() || best.is_some_and(is_entered)
+    }
+
+    /// A look to go on with, for the rule at this place of the list. Those for earlier rules are of no use.
+    pub fn next_look(&self, place: usize) -> Option<Looking> {
+        let mut looks = lock(&self.looks);
+        looks.retain(|looking| {
+            let is_of_use = looking.place == place;
+            if !is_of_use {
+                looking.family.cap.ends();
+            }
+            is_of_use
+        });
+        let next = looks.iter_mut().position(|looking| looking.has_time(&self.patience))?;
+        Some(looks.swap_remove(next))
     }
 
     /// With no branch left to go into now: is there one when ties count, or when the next rule is settled? Nobody is at

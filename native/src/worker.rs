@@ -1,13 +1,13 @@
 //! A worker goes down from a branch depth-first for a while, and returns what is left of it to the queue.
 
-use crate::classes::Deciding;
+use crate::classes::{Deciding, Look, Looked};
 use crate::describe::describe;
 use crate::estimator::Score;
 use crate::expand::{finish, Expander};
 use crate::judge::{Judge, Verdict};
 use crate::keeper::Keeper;
-use crate::node::{Family, Node};
-use crate::patience::LEVELS;
+use crate::node::{line, Family, Node};
+use crate::patience::{Patience, LEVELS};
 use crate::rows::Place;
 use crate::search::{lock, Search};
 use crate::wanted::{Leader, Reach, Wanted};
@@ -18,10 +18,34 @@ use std::time::{Duration, Instant};
 /// How many rules a worker expands depth-first before it looks again for the best branch of all.
 const DIVE: usize = 200;
 
+/// How long a worker goes on with a look before it looks whether something else is to be done.
+const SLICE: Duration = Duration::from_millis(20);
+
 /// A node on its way down, with the place of its parent.
 pub struct Entry {
     pub node: Node,
     parent: Arc<dyn Place>,
+}
+
+/// A look at a family that goes on later.
+pub struct Looking {
+    pub family: Arc<Family>,
+    /// The place of the list that it is for.
+    pub place: usize,
+    /// How long it may take before it is given up, or waits in the case of the root.
+    granted: Duration,
+    look: Look,
+}
+
+impl Looking {
+    /// Is there time to go on with it? Looks at the root wait for it.
+    pub fn has_time(&mut self, patience: &Patience) -> bool {
+        if self.granted == Duration::ZERO {
+            let left = patience.left(0);
+            self.granted = if left >= SLICE { left } else { Duration::ZERO };
+        }
+        self.granted > Duration::ZERO
+    }
 }
 
 pub struct Worker<'a> {
@@ -61,6 +85,17 @@ impl<'a> Worker<'a> {
             let mut queue = lock(&self.search.queue);
             if Instant::now() >= deadline {
                 return;
+            }
+            if self.search.has_entries(&queue) {
+                let leaders = lock(&self.search.ideas).leaders.clone();
+                if let Some(looking) = self.search.next_look(leaders.len()) {
+                    queue.busy += 1;
+                    drop(queue);
+                    let _busy = Busy(self.search, Vec::new());
+                    self.leaders = leaders;
+                    self.looks_on(looking, deadline.min(Instant::now() + SLICE));
+                    continue;
+                }
             }
             let parked = queue.parked.pop().unwrap_or_default();
             let node = match parked.is_empty() {
@@ -107,13 +142,13 @@ impl<'a> Worker<'a> {
                 return;
             };
             expanded += usize::from(!self.is_finished_by_children(&entry.node));
-            self.expand(entry);
+            self.expand(entry, deadline);
             if Instant::now() >= deadline {
                 return;
             }
             let others_wait = threads > 1 && step % 4 == 0 && {
                 let queue = lock(&self.search.queue);
-                queue.parked.is_empty() && !self.search.has_open(&queue)
+                !self.search.has_entries(&queue)
             };
             if others_wait || expanded >= DIVE && self.search.has_room() {
                 self.give_away(others_wait);
@@ -147,7 +182,7 @@ impl<'a> Worker<'a> {
         room == Some(1) && !node.is_root()
     }
 
-    fn expand(&mut self, entry: Entry) {
+    fn expand(&mut self, entry: Entry, deadline: Instant) {
         let Entry { node, parent } = entry;
         let Some(node) = self.entered(node) else {
             return;
@@ -159,7 +194,7 @@ impl<'a> Worker<'a> {
         let Some(node) = self.apart(vec![node]).pop() else {
             return;
         };
-        self.looks_by_rows(&node.family);
+        self.looks_by_rows(&node.family, deadline);
         let Some(node) = self.entered(node) else {
             return;
         };
@@ -196,56 +231,89 @@ impl<'a> Worker<'a> {
     }
 
     /// Counts a rule that is expanded, and looks by rows at those families below which many have been.
-    fn looks_by_rows(&self, family: &Family) {
+    fn looks_by_rows(&self, family: &Arc<Family>, deadline: Instant) {
         let place = self.leaders.len();
-        let short = |family: &&Family| family.conditions.len() < LEVELS;
-        for family in family.line().filter(short) {
+        let patience = &self.search.patience;
+        let short = |family: &&Arc<Family>| family.conditions.len() < LEVELS;
+        for family in line(family).filter(short) {
             let Some(expanded) = family.cap.expands(place) else {
                 continue;
             };
-            family.cap.looks(expanded, || {
-                let look = |time| self.looks_at(family, time);
-                let n_conditions = family.conditions.len();
-                self.search.patience.looks(n_conditions, expanded, look)
-            });
+            let Some(granted) = patience.grants(family.conditions.len(), expanded) else {
+                continue;
+            };
+            if family.cap.begins(expanded) {
+                let start = Instant::now();
+                let look = self.look_at(family, granted);
+                patience.looked(family.conditions.len(), start.elapsed());
+                match look {
+                    Some(look) => self.looks_on(
+                        Looking {
+                            family: family.clone(),
+                            place,
+                            granted,
+                            look,
+                        },
+                        deadline,
+                    ),
+                    None => family.cap.ends(),
+                }
+            }
         }
     }
 
-    /// Looks for the best rules of a family by its rows. If that comes to an end, no other is worth entering now.
-    fn looks_at(&self, family: &Family, time: Duration) {
+    /// A family by its rows, if that is worth a look.
+    fn look_at(&self, family: &Family, time: Duration) -> Option<Look> {
         let search = self.search;
         let (book, wanted) = (&search.book, search.options.wanted);
         if book.offered.is_some() {
-            return search.patience.end(); // sets of rows say nothing of columns
+            search.patience.end(); // sets of rows say nothing of columns
+            return None;
         }
         let others = wanted.compared(&self.leaders).iter();
         let others: Vec<&[u32]> = others.map(|leader| &leader.conditions[..]).collect();
-        let rows = book
+        let classes = book
             .rows
-            .classes(&family.conditions, &family.order, &others, time);
-        let Some(classes) = rows else { return };
-        if !classes.is_uneven {
-            if family.conditions.is_empty() {
-                search.patience.end();
-            }
-            return;
+            .classes(&family.conditions, &family.order, &others, time)?;
+        if !classes.is_uneven && family.conditions.is_empty() {
+            search.patience.end();
         }
+        classes.is_uneven.then(|| Look::new(classes))
+    }
+
+    /// Looks for the best rules of a family by its rows. If that comes to an end, no other is worth entering now.
+    fn looks_on(&self, mut looking: Looking, deadline: Instant) {
+        let search = self.search;
+        let family = &looking.family;
+        let n_conditions = family.conditions.len();
+        let start = Instant::now();
         let deciding = Deciding {
-            book,
-            wanted,
+            book: &search.book,
+            wanted: search.options.wanted,
             leaders: &self.leaders,
-            length: family.conditions.len() + 1,
+            length: n_conditions + 1,
             goal: search.goal.least(),
-            deadline: Instant::now() + time,
         };
-        let looked = deciding.look(classes, &mut |members| {
+        let until = deadline.min(start + looking.granted);
+        let looked = looking.look.goes_on(deciding, until, &mut |members| {
             let members = members.into_iter().map(|place| family.order[place]);
             let conditions: Vec<u32> = family.conditions.iter().copied().chain(members).collect();
             self.found(&conditions).then(|| search.goal.least())
         });
-        if let Ok(bound) = looked {
-            family.cap.lower(bound.unwrap_or(Score::MIN));
+        let took = start.elapsed();
+        search.patience.looked(n_conditions, took);
+        match looked {
+            Looked::Done(bound) => family.cap.lower(bound.unwrap_or(Score::MIN)),
+            Looked::Interrupted => {
+                looking.granted = looking.granted.saturating_sub(took);
+                if n_conditions == 0 || looking.granted > Duration::ZERO {
+                    lock(&search.looks).push(looking);
+                    return;
+                }
+            }
+            Looked::GivenUp => {}
         }
+        looking.family.cap.ends();
     }
 
     /// Offers a set of rows by its shortest description. Is that surely the shortest, where the length matters?

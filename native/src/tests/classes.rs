@@ -2,7 +2,7 @@
 
 use super::apart::Scene;
 use super::*;
-use crate::classes::{Classes, Deciding};
+use crate::classes::{Classes, Deciding, Grouped, Look, Looked};
 use std::time::Instant;
 
 #[test]
@@ -32,16 +32,18 @@ fn all_rules_that_reach_the_goal_are_found_and_others_do_not_exceed_the_bound() 
             leaders,
             length: conditions.len() + 1,
             goal: scene.goal,
-            deadline: Instant::now() + time,
         };
         let mut found = Vec::new();
-        let bound = deciding.look(classes.unwrap(), &mut |places| {
+        let mut look = Look::new(classes.unwrap());
+        let looked = look.goes_on(deciding, Instant::now() + time, &mut |places| {
             let members = places.into_iter().map(|place| scene.candidates[place]);
             let rule: Vec<u32> = conditions.iter().copied().chain(members).collect();
             found.push(rule);
             Some(scene.goal)
         });
-        let bound = bound.unwrap();
+        let Looked::Done(bound) = looked else {
+            panic!("a look at a few rows comes to its end");
+        };
         assert!(bound < Some(scene.goal));
         let own = scene.counts(conditions);
         for rule in scene.rules(wanted) {
@@ -79,7 +81,13 @@ fn classes_are_the_rows_by_what_they_fail() {
         let sample = random_rows(&mut random, [12, 200][round % 2]);
         let table = build(&sample, round % 3 == 0, 1);
         let candidates: Vec<u32> = (0..propositions().len() as u32).collect();
-        let classes = Classes::of(&table, &table.all, &candidates, &[]);
+        let classes = Classes::of(&Grouped {
+            table: &table,
+            rows: &table.all,
+            candidates: &candidates,
+            leaders: &[],
+        });
+        let classes = classes.unwrap();
         // Every conjunction covers the classes that fail none of its conditions.
         for subset in 0..1u32 << candidates.len() {
             let rule = candidates.iter().filter(|&&c| subset >> c & 1 == 1);
