@@ -119,6 +119,7 @@ impl State {
             let again = match was_expanded {
                 0 => None,
                 _ => Some(Arc::new(Again {
+                    children: Some(bound),
                     offered: input.score()?,
                     opened: match was_expanded {
                         1 => None,

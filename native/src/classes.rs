@@ -301,9 +301,13 @@ pub struct Deciding<'a> {
     pub book: &'a Rulebook,
     pub wanted: Wanted,
     pub leaders: &'a [Leader],
-    /// The fewest conditions of such a rule.
-    pub length: usize,
+    /// How many conditions the rules have besides these.
+    pub n_conditions: usize,
+    /// Only those of more conditions than so many in all are looked for.
+    pub short: usize,
     pub goal: Score,
+    /// If the goal is a tie, how many conditions a rule may have to win it.
+    pub tie_length: Option<usize>,
 }
 
 /// What is left to decide.
@@ -312,11 +316,15 @@ pub struct Look {
     /// How many numbers that holds, about.
     held: usize,
     highest: Option<Score>,
+    /// What can only tie with the incumbent is put aside, with its bound, until ties count.
+    aside: Vec<(Score, State)>,
+    pub n_states: usize,
 }
 
 /// How far a look has come.
 pub enum Looked {
-    /// No rule that was not found is worth more than this, which is below the goal; or there is none.
+    /// No rule that was not found is worth more than this, which is below the goal; or there is none. If ties count, some
+    /// may be as good that have too many conditions to win.
     Done(Option<Score>),
     /// The time was up.
     Interrupted,
@@ -331,6 +339,8 @@ impl Look {
             held: stack[0].size(),
             stack,
             highest: None,
+            aside: Vec::new(),
+            n_states: 0,
         }
     }
 
@@ -342,19 +352,35 @@ impl Look {
         deadline: Instant,
         found: &mut dyn FnMut(Vec<usize>) -> Option<Score>,
     ) -> Looked {
+        let ties = self.aside.extract_if(.., |(bound, _)| *bound >= deciding.goal);
+        self.stack.extend(ties.map(|(_, state)| state));
         while let Some(mut state) = self.stack.pop() {
             self.held -= state.size();
+            self.n_states += 1;
             state.narrow();
             state.regroup(deciding.book.layout());
-            let bound = deciding.bound(&state.low, &state.high);
+            let length = deciding.n_conditions + state.n_needed().max(1);
+            let length = length.max(deciding.short + 1);
+            let bound = deciding.bound(&state.low, &state.high, length);
             if bound < Some(deciding.goal) {
+                match bound {
+                    Some(bound) if bound >= deciding.goal.saturating_sub(TIED) => {
+                        self.held += state.size();
+                        self.aside.push((bound, state));
+                    }
+                    _ => self.highest = self.highest.max(bound),
+                }
+                continue;
+            }
+            let is_long = deciding.tie_length.is_some_and(|most| length > most);
+            if is_long && bound == Some(deciding.goal) {
                 self.highest = self.highest.max(bound);
                 continue;
             }
             // The rule with all candidates that are allowed covers what it must, and nothing else.
             let first = members(&state.open).next();
             if state.is_new_set && (state.excludes || first.is_some()) {
-                let value = deciding.bound(&state.low, &state.low);
+                let value = deciding.bound(&state.low, &state.low, length);
                 if value >= Some(deciding.goal) {
                     match found(members(&state.allowed).collect()) {
                         Some(goal) => deciding.goal = goal,
@@ -379,17 +405,22 @@ impl Look {
                 return Looked::Interrupted;
             }
         }
-        Looked::Done(self.highest)
+        let ties = self.aside.iter().map(|(bound, _)| *bound);
+        Looked::Done(self.highest.max(ties.max()))
+    }
+
+    /// Is there nothing left but what can only tie with the incumbent?
+    pub fn waits_for_ties(&self) -> bool {
+        self.stack.is_empty() && !self.aside.is_empty()
     }
 }
 
 impl Deciding<'_> {
-    fn bound(&self, low: &[u64], high: &[u64]) -> Option<Score> {
+    fn bound(&self, low: &[u64], high: &[u64], length: usize) -> Option<Score> {
         let Deciding {
             book,
             wanted,
             leaders,
-            length,
             goal,
             ..
         } = *self;
@@ -423,6 +454,21 @@ impl State {
     /// How many numbers it holds, about.
     fn size(&self) -> usize {
         self.open.len() + 2 * self.one_of.len() + 2 * self.low.len()
+    }
+
+    /// How many candidates the rule has at least: those that it has one of each, and that have nothing in common.
+    fn n_needed(&self) -> usize {
+        let mut used = vec![0; self.classes.words];
+        let mut n_needed = 0;
+        for one_of in self.one_of.chunks(self.classes.words) {
+            if are_disjoint(one_of, &used) {
+                n_needed += 1;
+                for (used, one_of) in used.iter_mut().zip(one_of) {
+                    *used |= one_of;
+                }
+            }
+        }
+        n_needed
     }
 
     /// Takes up the classes that are decided by what has changed.
@@ -543,7 +589,7 @@ impl State {
         let is_implied = |one_of| changed.chunks(words).any(|other| is_subset(other, one_of));
         let same = same.chunks(words).filter(|one_of| !is_implied(one_of));
         let same: Vec<u64> = same.flatten().copied().collect();
-        self.one_of = [&same[..], &changed].concat();
+        self.one_of = by_size(&[&same[..], &changed].concat(), words).concat();
         self.changed = changed;
         Some(self)
     }
@@ -564,12 +610,17 @@ const MOST_HELD: usize = 1 << 24;
 /// With fewer open classes than this, it does not matter how many of them are alike.
 const WORTH_GROUPING: usize = 64;
 
-/// Those of some sets of candidates that contain no other.
-fn smallest(sets: &[u64], words: usize) -> Vec<u64> {
+/// Sets of candidates, small ones first.
+fn by_size(sets: &[u64], words: usize) -> Vec<&Candidates> {
     let mut sets: Vec<&Candidates> = sets.chunks(words).collect();
     sets.sort_by_key(|set| size(set));
+    sets
+}
+
+/// Those of some sets of candidates that contain no other.
+fn smallest(sets: &[u64], words: usize) -> Vec<u64> {
     let mut kept: Vec<u64> = Vec::new();
-    for set in sets {
+    for set in by_size(sets, words) {
         if !kept.chunks(words).any(|other| is_subset(other, set)) {
             kept.extend_from_slice(set);
         }

@@ -266,6 +266,7 @@ impl<'a> Last<'a> {
         let again = Again {
             opened: None,
             offered: self.from.min(self.node.offered()),
+            children: self.rest.children,
         };
         self.rest.node(self.node, again, self.judge)
     }
@@ -371,7 +372,10 @@ impl Step<'_> {
     /// may be wanted later it is noted that there are some.
     fn sift(&mut self, children: Vec<Child>, bounds: Vec<Option<Score>>) -> Vec<Child> {
         let mut kept = Vec::with_capacity(children.len());
-        let keeps_from = self.judge.keeps_from();
+        let keeps_from = match self.judge.is_too_long(self.below()) {
+            true => Score::MAX,
+            false => self.judge.keeps_from(),
+        };
         for (mut child, bound) in children.into_iter().zip(bounds) {
             let Some(bound) = bound.map(|bound| bound.min(child.bound)) else {
                 continue;
@@ -644,6 +648,7 @@ impl Step<'_> {
         let again = Again {
             opened: opened.or_else(|| before.and_then(|again| again.opened.clone())),
             offered: self.from.min(self.node.offered()),
+            children: self.rest.children,
         };
         let later = self.rest.node(self.node, again, self.judge);
         self.expansion.later.extend(later);

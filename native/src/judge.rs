@@ -25,6 +25,11 @@ pub trait Judge {
     fn keeps_from(&self) -> Score {
         self.goal()
     }
+    /// Are rules of so many conditions not looked for now? Of branches that lead to nothing else only the rule that they come
+    /// from is kept.
+    fn is_too_long(&self, _length: usize) -> bool {
+        false
+    }
     /// Is the best that a branch can reach a tie with a rule that is known already, and is that rule the only one in the
     /// branch that reaches it?
     fn is_known(&self, branch: &Branch) -> bool;

@@ -85,6 +85,10 @@ impl Judge for Keeper<'_> {
         }
     }
 
+    fn is_too_long(&self, length: usize) -> bool {
+        self.search.is_too_long(length)
+    }
+
     fn offers_from(&self) -> Score {
         let threshold = self.goal();
         if !self.search.is_one_by_one() {

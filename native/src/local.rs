@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How many conjunctions that others are compared with are kept at hand.
 const AT_HAND: usize = 256;
 /// About what it takes to put a row into its class, with 100 candidates.
-const OF_A_ROW: Duration = Duration::from_nanos(300);
+const OF_A_ROW: Duration = Duration::from_nanos(20);
 
 pub struct Local {
     whole: Arc<View>,

@@ -26,6 +26,10 @@ pub struct Cap {
     looked: AtomicU64,
     place: AtomicUsize,
     is_looked_at: AtomicBool,
+    /// Did looking at it come to an end before?
+    has_paid: AtomicBool,
+    /// Up to which rule of the list all rules are known that could win a tie with it.
+    ties_known: AtomicUsize,
 }
 
 /// After so many rules below a family it is looked at by rows, and again after twice as many.
@@ -39,13 +43,21 @@ impl Default for Cap {
             looked: AtomicU64::new(0),
             place: AtomicUsize::new(0),
             is_looked_at: AtomicBool::new(false),
+            has_paid: AtomicBool::new(false),
+            ties_known: AtomicUsize::new(0),
         }
     }
 }
 
 impl Cap {
     pub fn lower(&self, bound: Score) {
+        self.has_paid.store(true, Relaxed);
         self.bound.fetch_min(bound, Relaxed);
+    }
+
+    /// All rules of the family are known that could win a tie for a place of the list.
+    pub fn knows_ties(&self, place: usize) {
+        self.ties_known.fetch_max(place + 1, Relaxed);
     }
 
     /// Counts one more rule that is expanded, for the rule at this place of a list. Returns how many there are, if that is
@@ -56,7 +68,11 @@ impl Cap {
             self.looked.store(0, Relaxed);
         }
         let expanded = self.expanded.fetch_add(1, Relaxed) + 1;
-        (expanded >= FIRST_LOOK.max(2 * self.looked.load(Relaxed))).then_some(expanded)
+        let first = match self.has_paid.load(Relaxed) {
+            true => 1,
+            false => FIRST_LOOK,
+        };
+        (expanded >= first.max(2 * self.looked.load(Relaxed))).then_some(expanded)
     }
 
     /// Lets one worker look at the family at a time. Is it this one?
@@ -101,6 +117,8 @@ pub struct Again {
     pub opened: Option<Arc<Family>>,
     /// Children worth this or more have been offered.
     pub offered: Score,
+    /// The best of those that have not, if there are any.
+    pub children: Option<Score>,
 }
 
 impl Node {
@@ -122,15 +140,31 @@ impl Node {
         }
     }
 
-    /// Its bound, with what has been found out about its families since.
-    pub fn capped(&self) -> Score {
-        self.bound.min(self.lowest_cap().0)
+    /// Its bound, with what has been found out about its families since: about rules of more than `short` conditions.
+    pub fn capped(&self, short: Option<usize>) -> Score {
+        let capped = Some(self.lowest_cap().0).max(self.best_short(short));
+        capped.map_or(self.bound, |capped| self.bound.min(capped))
+    }
+
+    /// What the best is worth of those rules that it leads to and that have no more than `short` conditions, as far as is
+    /// known; `None` if there are none.
+    fn best_short(&self, short: Option<usize>) -> Option<Score> {
+        let n_conditions = self.n_conditions();
+        match &self.again {
+            _ if short.is_none_or(|short| n_conditions >= short) => None,
+            // What is left of it are some children, and rules of more conditions than they have.
+            Some(again) if short == Some(n_conditions + 1) => again.children,
+            _ => Some(self.bound),
+        }
     }
 
     /// The same with a lower bound. Rules of one condition more may be the best that is left.
     pub fn lowered(mut self, bound: Score) -> Node {
         if bound < self.bound {
-            self.length = self.length.min(self.n_conditions() + 1);
+            let children = self.again.as_ref().map_or(Some(bound), |again| again.children);
+            if children >= Some(bound) {
+                self.length = self.length.min(self.n_conditions() + 1);
+            }
             self.bound = bound;
         }
         self
@@ -141,6 +175,12 @@ impl Node {
         let each = line(&self.family);
         let caps = each.map(|family| (family.cap.bound.load(Relaxed), family.conditions.len()));
         caps.min().unwrap_or((Score::MAX, 0))
+    }
+
+    /// Are all rules of it known that could win a tie for a place of the list?
+    pub fn ties_are_known(&self, place: usize, short: Option<usize>) -> bool {
+        let is_long = self.best_short(short) < Some(self.bound);
+        is_long && line(&self.family).any(|family| family.cap.ties_known.load(Relaxed) > place)
     }
 
     /// The same rule with what is left of it: nothing that is worth more than `bound`.

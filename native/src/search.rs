@@ -87,6 +87,8 @@ pub struct Goal {
     ties: AtomicBool,
     /// How many conditions a rule may have to win a tie.
     tie_length: AtomicUsize,
+    /// Are long rules put off until short ones are known?
+    is_short: AtomicBool,
 }
 
 impl Goal {
@@ -98,6 +100,14 @@ impl Goal {
             true => threshold,
             false => threshold.saturating_add(TIED),
         }
+    }
+}
+
+impl Goal {
+    /// If ties count, how many conditions a rule may have to win one.
+    pub fn tie_length(&self) -> Option<usize> {
+        let ties_count = self.ties.load(Relaxed) && self.has_incumbent.load(Relaxed);
+        ties_count.then(|| self.tie_length.load(Relaxed))
     }
 }
 
@@ -114,6 +124,9 @@ pub struct Search {
     pub n_waiting: AtomicUsize,
     /// The fewest rows that a rule must cover because of the leaders.
     pub least_rows: AtomicU64,
+    n_leaders: AtomicUsize,
+    /// Rules of up to so many conditions are looked for first, where longer ones are worth less.
+    pub short: Option<usize>,
     /// What the last rule of a list may be worth, by what has been seen so far.
     pub last_value: AtomicI64,
     /// How much had been seen by then.
@@ -135,6 +148,9 @@ pub struct Queue {
     pub open: BinaryHeap<Node>,
     /// What workers were in the middle of when their time was up. It goes on from there: the rows are packed already.
     pub parked: Vec<Vec<Entry>>,
+    /// What is left of the branches that could only have won a tie, for the next rule of the list; and those of long rules
+    /// until short ones are known.
+    later: Vec<Node>,
     /// Workers that may still return nodes.
     pub busy: usize,
     /// How many nodes were left when those of no use were last thrown away.
@@ -143,12 +159,12 @@ pub struct Queue {
 
 impl Queue {
     fn is_empty(&self) -> bool {
-        self.open.is_empty() && self.parked.is_empty()
+        self.open.is_empty() && self.parked.is_empty() && self.later.is_empty()
     }
 
     fn nodes(&self) -> impl Iterator<Item = &Node> {
         let parked = self.parked.iter().flatten().map(|entry| &entry.node);
-        self.open.iter().chain(parked)
+        self.open.iter().chain(parked).chain(&self.later)
     }
 }
 
@@ -163,6 +179,8 @@ const ALONE: Duration = Duration::from_millis(2);
 const BUDGET: usize = 1 << 16;
 /// With more open branches than this, what is put off is kept together with the rule that it comes from.
 const KEPT: usize = 1 << 19;
+/// Rules of up to so many conditions are looked for first, where longer ones are worth less: there are not too many.
+const SHORT: usize = 3;
 /// From so many rules on, what was seen says something of the rest of a list.
 const WORTH_EXPECTING: usize = 1_000;
 /// With fewer open branches than this, it does not matter how many of them are of no use any more.
@@ -203,6 +221,8 @@ impl Search {
             offered: offered.clone(),
         };
         let root = Node::root(&usable);
+        let has_long = options.max_length.is_none_or(|most| most > SHORT);
+        let short = (estimator.is_by_length() && has_long).then_some(SHORT);
         let book_of_all = book(options.irredundant);
         let is_small = book_of_all.are_few(&[], &usable);
         Search {
@@ -211,10 +231,13 @@ impl Search {
             queue: Mutex::new(Queue {
                 open: BinaryHeap::from([root]),
                 parked: Vec::new(),
+                later: Vec::new(),
                 busy: 0,
                 swept: 0,
             }),
             top: Mutex::new(Top::new(options.k, offered.is_some())),
+            n_leaders: AtomicUsize::new(leaders.len()),
+            short,
             ideas: Mutex::new(Ideas::new(options.wanted, leaders, offered.is_some())),
             least_rows: AtomicU64::new(least_rows),
             n_waiting: AtomicUsize::new(0),
@@ -223,6 +246,7 @@ impl Search {
                 has_incumbent: AtomicBool::new(false),
                 ties: AtomicBool::new(false),
                 tie_length: AtomicUsize::new(0),
+                is_short: AtomicBool::new(short.is_some()),
             },
             last_value: AtomicI64::new(Score::MAX),
             expected: AtomicUsize::new(0),
@@ -279,6 +303,9 @@ impl Search {
         if bound < threshold {
             return never;
         }
+        if self.is_too_long(length) {
+            return Verdict::Later;
+        }
         if bound == threshold && self.goal.has_incumbent.load(Relaxed) {
             return if !self.goal.ties.load(Relaxed) {
                 Verdict::Later
@@ -296,16 +323,37 @@ impl Search {
         }
     }
 
+    /// Are rules of so many conditions put off until shorter ones are known?
+    pub fn is_too_long(&self, length: usize) -> bool {
+        self.goal.is_short.load(Relaxed) && Some(length) > self.short
+    }
+
+    /// Is the time of long rules yet to come?
+    pub fn is_short(&self) -> bool {
+        self.goal.is_short.load(Relaxed)
+    }
+
     /// What becomes of a node, by what has been found out about its families since.
     pub fn verdict_of(&self, node: Node) -> (Verdict, Node) {
         let before = self.verdict(node.bound, node.length);
-        let (cap, n_conditions) = node.lowest_cap();
-        let node = node.lowered(cap);
-        let verdict = self.verdict(node.bound, node.length);
+        let n_conditions = node.lowest_cap().1;
+        let capped = node.capped(self.short);
+        let node = node.lowered(capped);
+        let verdict = match self.is_known_tie(&node) {
+            true => Verdict::Later,
+            false => self.verdict(node.bound, node.length),
+        };
         if verdict != Verdict::Enter && before == Verdict::Enter {
             self.patience.saved(n_conditions);
         }
         (verdict, node)
+    }
+
+    /// Does a branch lead to nothing better than a tie, and are those known that could win it?
+    fn is_known_tie(&self, node: &Node) -> bool {
+        let ties_count = self.goal.tie_length().is_some();
+        let is_tie = ties_count && node.bound == self.goal.threshold.load(Relaxed);
+        is_tie && node.ties_are_known(self.n_leaders.load(Relaxed), self.short)
     }
 
     /// Notes the bound of a branch that only alpha left out.
@@ -342,11 +390,17 @@ impl Search {
     /// The next branch to go into, if there is one now.
     pub fn next_open(&self, queue: &mut Queue) -> Option<Node> {
         while let Some(node) = queue.open.peek() {
-            if node.capped() < node.bound {
+            if node.capped(self.short) < node.bound {
                 let capped = queue.open.pop().map(|node| self.verdict_of(node));
                 let is_of_use = |(verdict, _): &(Verdict, Node)| *verdict != Verdict::Never;
                 let capped = capped.filter(is_of_use).map(|(_, node)| node);
                 queue.open.extend(capped);
+                continue;
+            }
+            if self.is_known_tie(node) || self.is_too_long(node.length) {
+                let node = queue.open.pop();
+                let is_kept = |node: &Node| self.is_one_by_one() || self.is_too_long(node.length);
+                queue.later.extend(node.filter(is_kept));
                 continue;
             }
             match self.verdict(node.bound, node.length) {
@@ -376,13 +430,18 @@ impl Search {
             }
             is_of_use
         });
-        let next = looks.iter_mut().position(|looking| looking.has_time(&self.patience))?;
+        let ties_count = self.goal.tie_length().is_some();
+        let next = looks.iter_mut().position(|looking| looking.has_time(&self.patience, ties_count))?;
         Some(looks.swap_remove(next))
     }
 
     /// With no branch left to go into now: is there one when ties count, or when the next rule is settled? Nobody is at
     /// work.
     pub fn goes_on(&self, queue: &mut Queue) -> bool {
+        if self.goal.is_short.swap(false, Relaxed) {
+            queue.open.extend(queue.later.drain(..));
+            return true;
+        }
         let threshold = self.goal.threshold.load(Relaxed);
         let is_better = |node: &&Node| !self.is_one_by_one() && node.bound > threshold;
         if let Some(node) = queue.open.peek().filter(is_better) {
@@ -407,7 +466,7 @@ impl Search {
         if queue.open.len() > WORTH_SWEEPING.max(2 * queue.swept) {
             let shortest = |node: &Node| node.length.min(node.n_conditions() + 1);
             let is_of_use =
-                |node: &Node| self.verdict(node.capped(), shortest(node)) != Verdict::Never;
+                |node: &Node| self.verdict(node.capped(self.short), shortest(node)) != Verdict::Never;
             queue.open.retain(is_of_use);
             queue.swept = queue.open.len();
         }
@@ -447,7 +506,7 @@ impl Search {
             has_looked_ahead: lock(&self.ahead).is_none(),
             open: queue
                 .nodes()
-                .map(|node| node.clone().lowered(node.capped()))
+                .map(|node| node.clone().lowered(node.capped(self.short)))
                 .collect(),
             entries: entries
                 .map(|entry| (entry.value, entry.counts.clone(), entry.conditions.clone()))
@@ -468,8 +527,6 @@ impl Search {
         let mut ideas = lock(&self.ideas);
         ideas.restore(state.found, state.seen);
         if self.is_one_by_one() {
-            let least_rows = ideas.wanted.min_rows(&ideas.leaders);
-            self.least_rows.store(least_rows, Relaxed);
             self.chooses(&mut ideas);
         }
         drop(ideas);
@@ -491,19 +548,21 @@ impl Search {
             // Only alpha has kept it from being looked into.
             self.leaves_out(open);
         }
+        queue.open.extend(queue.later.drain(..));
         if ideas.found.len() >= self.options.k || value < Some(TIED) {
             queue.open.clear();
             ideas.end();
             return false;
         }
-        let least_rows = ideas.wanted.min_rows(&ideas.leaders);
-        self.least_rows.store(least_rows, Relaxed);
         self.chooses(&mut ideas);
         true
     }
 
-    /// Takes the best of the rules seen as the one to beat.
+    /// Takes the best of the rules seen that may follow the leaders as the one to beat.
     fn chooses(&self, ideas: &mut Ideas) {
+        let least_rows = ideas.wanted.min_rows(&ideas.leaders);
+        self.least_rows.store(least_rows, Relaxed);
+        self.n_leaders.store(ideas.leaders.len(), Relaxed);
         let least = match ideas.leaders.iter().all(|leader| leader.is_left_out) {
             true => self.options.floor,
             false => self.options.least(),
@@ -516,6 +575,7 @@ impl Search {
         self.goal.threshold.store(least, Relaxed);
         self.goal.has_incumbent.store(false, Relaxed);
         self.goal.ties.store(false, Relaxed);
+        self.goal.is_short.store(self.short.is_some(), Relaxed);
         self.raises(ideas);
     }
 
@@ -562,7 +622,7 @@ impl Search {
         let queue = lock(&self.queue);
         let top = lock(&self.top);
         let threshold = self.goal.threshold.load(Relaxed);
-        let open = queue.nodes().map(Node::capped).max();
+        let open = queue.nodes().map(|node| node.capped(self.short)).max();
         let open = open.filter(|&bound| bound >= threshold);
         let done = self.is_done(&queue);
         let (n_rules, best, kth) = if self.is_one_by_one() {

@@ -39,7 +39,10 @@ pub struct Looking {
 
 impl Looking {
     /// Is there time to go on with it? Looks at the root wait for it.
-    pub fn has_time(&mut self, patience: &Patience) -> bool {
+    pub fn has_time(&mut self, patience: &Patience, ties_count: bool) -> bool {
+        if self.look.waits_for_ties() && !ties_count {
+            return false;
+        }
         if self.granted == Duration::ZERO {
             let left = patience.left(0);
             self.granted = if left >= SLICE { left } else { Duration::ZERO };
@@ -232,6 +235,9 @@ impl<'a> Worker<'a> {
 
     /// Counts a rule that is expanded, and looks by rows at those families below which many have been.
     fn looks_by_rows(&self, family: &Arc<Family>, deadline: Instant) {
+        if self.search.is_short() {
+            return;
+        }
         let place = self.leaders.len();
         let patience = &self.search.patience;
         let short = |family: &&Arc<Family>| family.conditions.len() < LEVELS;
@@ -246,6 +252,7 @@ impl<'a> Worker<'a> {
                 let start = Instant::now();
                 let look = self.look_at(family, granted);
                 patience.looked(family.conditions.len(), start.elapsed());
+                eprintln!("  classes {:?} {} took {:?} granted {granted:?}", family.conditions, look.is_some(), start.elapsed());
                 match look {
                     Some(look) => self.looks_on(
                         Looking {
@@ -291,9 +298,12 @@ impl<'a> Worker<'a> {
             book: &search.book,
             wanted: search.options.wanted,
             leaders: &self.leaders,
-            length: n_conditions + 1,
+            n_conditions,
+            short: search.short.unwrap_or(0),
             goal: search.goal.least(),
+            tie_length: search.goal.tie_length(),
         };
+        let ties_count = deciding.tie_length.is_some();
         let until = deadline.min(start + looking.granted);
         let looked = looking.look.goes_on(deciding, until, &mut |members| {
             let members = members.into_iter().map(|place| family.order[place]);
@@ -301,9 +311,18 @@ impl<'a> Worker<'a> {
             self.found(&conditions).then(|| search.goal.least())
         });
         let took = start.elapsed();
+        eprintln!("look {:?} place {} {} took {took:?} granted {:?} states {} goal {}", family.conditions, self.leaders.len(), match looked { Looked::Done(_) => "done", Looked::Interrupted => "inter", Looked::GivenUp => "GIVENUP" }, looking.granted, looking.look.n_states, search.goal.least() as f64 / (1u64<<52) as f64);
         search.patience.looked(n_conditions, took);
         match looked {
-            Looked::Done(bound) => family.cap.lower(bound.unwrap_or(Score::MIN)),
+            Looked::Done(bound) => {
+                family.cap.lower(bound.unwrap_or(Score::MIN));
+                if ties_count {
+                    family.cap.knows_ties(looking.place);
+                } else if n_conditions == 0 && looking.look.waits_for_ties() {
+                    lock(&search.looks).push(looking);
+                    return;
+                }
+            }
             Looked::Interrupted => {
                 looking.granted = looking.granted.saturating_sub(took);
                 if n_conditions == 0 || looking.granted > Duration::ZERO {

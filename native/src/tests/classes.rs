@@ -30,8 +30,10 @@ fn all_rules_that_reach_the_goal_are_found_and_others_do_not_exceed_the_bound() 
             book: &scene.book,
             wanted,
             leaders,
-            length: conditions.len() + 1,
+            n_conditions: conditions.len(),
+            short: 0,
             goal: scene.goal,
+            tie_length: None,
         };
         let mut found = Vec::new();
         let mut look = Look::new(classes.unwrap());
