@@ -319,6 +319,7 @@ pub struct Look {
     /// What can only tie with the incumbent is put aside, with its bound, until ties count.
     aside: Vec<(Score, State)>,
     pub n_states: usize,
+    pub n_dropped: usize,
 }
 
 /// How far a look has come.
@@ -341,6 +342,7 @@ impl Look {
             highest: None,
             aside: Vec::new(),
             n_states: 0,
+            n_dropped: 0,
         }
     }
 
@@ -388,11 +390,28 @@ impl Look {
                     }
                 }
             }
+            if self.n_states % 1500 < 2 {
+                let v = |l| deciding.bound(&state.low, &state.low, l).map(|x| x as f64 / (1u64<<52) as f64);
+                let b = |l| deciding.bound(&state.low, &state.high, l).map(|x| x as f64 / (1u64<<52) as f64);
+                let width = state.classes.width;
+                eprintln!("STATE {} stack {} len {length} allowed {} open {} oneof {} new {} low {:?} high {:?} bound {:?} {:?} {:?} val {:?} goal {}", self.n_states, self.stack.len(), size(&state.allowed), size(&state.open), state.one_of.len()/state.classes.words, state.is_new_set, &state.low[..width], &state.high[..width], b(4), b(6), b(10), v(length), deciding.goal as f64 / (1u64<<52) as f64);
+            }
             let Some(class) = first else {
                 // One set of rows, which is known if it reaches the goal.
                 self.highest = self.highest.max(Some(deciding.goal.saturating_sub(TIED)));
                 continue;
             };
+            if state.open.len() <= 4 * DROP || state.is_new_set {
+                let dropped = deciding.dropped(&state, length, &mut self.highest);
+                if !is_empty(&dropped) {
+                    self.n_dropped += size(&dropped) as usize;
+                    if let Some(state) = state.without(&dropped) {
+                        self.held += state.size();
+                        self.stack.push(state);
+                    }
+                    continue;
+                }
+            }
             let covering = state.clone().covering(class);
             for state in covering.into_iter().chain([state.not_covering(class)]) {
                 self.held += state.size();
@@ -415,7 +434,45 @@ impl Look {
     }
 }
 
+const DROP: usize = 8;
+
 impl Deciding<'_> {
+    /// The candidates that no rule has which reaches the goal or ties.
+    fn dropped(&self, state: &State, length: usize, highest: &mut Option<Score>) -> Vec<u64> {
+        let classes = &*state.classes;
+        let width = state.low.len();
+        let goal = match self.tie_length {
+            None => self.goal.saturating_sub(TIED),
+            Some(_) => self.goal,
+        };
+        let mut lost = vec![0; classes.n_candidates * width];
+        let mut fails = vec![0; classes.words];
+        for class in members(&state.open).take(64 * DROP) {
+            fails.copy_from_slice(classes.fails(class));
+            intersect(&mut fails, &state.allowed);
+            for candidate in members(&fails) {
+                classes.apply(class, &mut lost[candidate * width..][..width], |x, n| *x += n);
+            }
+        }
+        let mut dropped = vec![0; classes.words];
+        let mut high = vec![0; width];
+        for candidate in members(&state.allowed) {
+            let lost = &lost[candidate * width..][..width];
+            if is_empty(lost) {
+                continue;
+            }
+            for ((left, high), lost) in high.iter_mut().zip(&state.high).zip(lost) {
+                *left = high - lost;
+            }
+            let bound = self.wanted.bound_of_box(self.book, self.leaders, &state.low, &high, length, goal);
+            if bound < Some(goal) {
+                *highest = (*highest).max(bound);
+                dropped[candidate / 64] |= 1 << (candidate % 64);
+            }
+        }
+        dropped
+    }
+
     fn bound(&self, low: &[u64], high: &[u64], length: usize) -> Option<Score> {
         let Deciding {
             book,
@@ -564,8 +621,13 @@ impl State {
     }
 
     /// The rule covers the class, if it can.
-    fn covering(mut self, class: usize) -> Option<State> {
-        let fails = self.classes.fails(class);
+    fn covering(self, class: usize) -> Option<State> {
+        let classes = self.classes.clone();
+        self.without(classes.fails(class))
+    }
+
+    /// The rule has none of some candidates, if it can do without.
+    fn without(mut self, fails: &Candidates) -> Option<State> {
         for (allowed, fails) in self.allowed.iter_mut().zip(fails) {
             *allowed &= !fails;
         }

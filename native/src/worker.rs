@@ -311,7 +311,7 @@ impl<'a> Worker<'a> {
             self.found(&conditions).then(|| search.goal.least())
         });
         let took = start.elapsed();
-        eprintln!("look {:?} place {} {} took {took:?} granted {:?} states {} goal {}", family.conditions, self.leaders.len(), match looked { Looked::Done(_) => "done", Looked::Interrupted => "inter", Looked::GivenUp => "GIVENUP" }, looking.granted, looking.look.n_states, search.goal.least() as f64 / (1u64<<52) as f64);
+        eprintln!("look {:?} place {} {} took {took:?} granted {:?} states {} dropped {} goal {}", family.conditions, self.leaders.len(), match looked { Looked::Done(_) => "done", Looked::Interrupted => "inter", Looked::GivenUp => "GIVENUP" }, looking.granted, looking.look.n_states, looking.look.n_dropped, search.goal.least() as f64 / (1u64<<52) as f64);
         search.patience.looked(n_conditions, took);
         match looked {
             Looked::Done(bound) => {

@@ -1,6 +1,6 @@
 //! Bounds of one box at a time, where the rows that a rule covers and those that it fails on are counted apart.
 
-use super::{range, share, Null, Pooled, Stratum, KAPPA};
+use super::{range, share, Null, Pooled, Reach, Stratum, KAPPA};
 use crate::estimator::Score;
 use crate::layout::Sides;
 
@@ -236,7 +236,7 @@ impl Pooled {
             .map(|index| self.nulls(low, high, index))
             .collect();
         let nulls = &nulls[..];
-        let (mut least, mut most, mut reach) = (0.0, 0.0, 0.0f64);
+        let (mut least, mut most, mut reach) = (0.0, 0.0, Reach::default());
         for (index, (stratum, nulls)) in self.strata.iter().zip(nulls).enumerate() {
             let cells = self.cells(low, high, index);
             let [smallest, largest] = self.shares(stratum, &cells);
@@ -244,20 +244,25 @@ impl Pooled {
             most += stratum.weight * nulls.most.spread * largest;
             let has_both_sides = cells.covered[0] > 0.0 && cells.failing[0] > 0.0;
             if has_both_sides || self.strata.len() == 1 {
-                reach = reach.max(nulls.least.reach * smallest);
+                reach.least = reach.least.max(nulls.least.reach * smallest);
+            } else {
+                reach.alone += stratum.weight * nulls.most.spread * largest;
+            }
+            if cells.covered[1] > 0.0 && cells.failing[1] > 0.0 {
+                reach.ratio += stratum.weight * nulls.most.spread / nulls.least.reach;
             }
         }
         // No number where rows elsewhere contradict themselves, and that has no end.
         let most = most.max(0.0);
-        let curve = self.curve(length, reach, scale);
+        let least_margin = |variance: f64| self.margin_at(length, &reach, scale, variance);
         let largest_effect = self.largest_sum(nulls, low, high, 0.0);
-        let slack = self.slack * (4.0 + curve.at(most));
+        let slack = self.slack * (4.0 + least_margin(most));
         // Cheap and not far off: the largest effect with the smallest margin. It also bounds all pieces from V₀ on.
-        let from = |variance: f64| self.score(largest_effect - curve.at(variance) + slack);
+        let cheapest = |variance: f64| self.score(largest_effect - least_margin(variance) + slack);
         let mut bound = Score::MIN;
         let mut start = least;
         loop {
-            let cheap = from(start);
+            let cheap = cheapest(start);
             if cheap <= bound {
                 return bound;
             }
@@ -272,9 +277,9 @@ impl Pooled {
             // A thousandth of the smallest number is 0, and would not get on.
             let is_inside = double < most && double > start;
             let end = if is_inside { double } else { most };
-            let slope = (curve.at(end) - curve.at(start)) / (end - start);
+            let [from, slope] = self.chord(length, &reach, scale, [start, end]);
             let sum = self.largest_sum(nulls, low, high, slope);
-            let piece = sum - curve.at(start) + slope * start + slack;
+            let piece = sum - from + slope * start + slack;
             bound = bound.max(self.score(piece).min(cheap));
             if end >= most {
                 return bound;

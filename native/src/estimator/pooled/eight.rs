@@ -1,6 +1,6 @@
 //! Values and bounds of eight rules or boxes at once, where a rule is compared with all other rows.
 
-use super::{Pooled, KAPPA, PARTS};
+use super::{Pooled, Reach, KAPPA, PARTS};
 use crate::cpu::{vectorised, Task, Vector};
 use crate::estimator::Limits;
 use crate::lanes::{Lanes, LANES};
@@ -135,7 +135,7 @@ struct Bounds<'a> {
 struct Margins {
     least: Numbers,
     most: Numbers,
-    reach: Numbers,
+    reach: [Reach; LANES],
 }
 
 impl Bounds<'_> {
@@ -146,7 +146,8 @@ impl Bounds<'_> {
     fn begin(&mut self) -> Margins {
         let pooled = self.pooled;
         let n_levels = pooled.levels.len();
-        let [mut least, mut most, mut reach] = [[0.0f64; LANES]; 3];
+        let [mut least, mut most] = [[0.0f64; LANES]; 2];
+        let [mut reach, mut ratio, mut alone] = [[0.0f64; LANES]; 3];
         let limits: [Limits; LANES] =
             std::array::from_fn(|lane| self.limits[lane.min(self.limits.len() - 1)]);
         let strata = self
@@ -175,6 +176,11 @@ impl Bounds<'_> {
                 KAPPA * stratum.null.mean,
             );
             let is_only = pooled.strata.len() == 1;
+            let here_ratio = match stratum.null.reach > 0.0 {
+                true => spread / stratum.null.reach,
+                false => 0.0,
+            };
+            let on_one_side = spread * total / (KAPPA * (n + KAPPA));
             for lane in 0..LANES {
                 let (few, many) = (low[lane], high[lane]);
                 let middle = if n / 2.0 < few { few } else { n / 2.0 };
@@ -196,12 +202,20 @@ impl Bounds<'_> {
                 } else {
                     reach[lane]
                 };
+                let has_rows = (many > 0.0) & (few < n);
+                ratio[lane] += if has_rows { here_ratio } else { 0.0 };
+                alone[lane] += if both_sides { 0.0 } else { on_one_side };
                 here.covered[lane] = few + KAPPA;
                 here.rest[lane] = n - few + KAPPA;
                 here.covered_sum[lane] = sum[lane] + prior;
                 here.rest_sum[lane] = stratum.sum - sum[lane] + prior;
             }
         }
+        let reach = std::array::from_fn(|lane| Reach {
+            least: reach[lane],
+            ratio: ratio[lane],
+            alone: alone[lane],
+        });
         Margins { least, most, reach }
     }
 
@@ -264,21 +278,23 @@ impl Task for Bounds<'_> {
         let pooled = self.pooled;
         // No number where rows elsewhere contradict themselves, and that has no end.
         let most = most.map(|most| most.max(0.0));
-        let curve = |lane: usize| pooled.curve(self.length, reach[lane], self.scales[lane]);
+        let least_margin = |lane: usize, variance: f64| {
+            pooled.margin_at(self.length, &reach[lane], self.scales[lane], variance)
+        };
         let is_binary = pooled.levels.len() == 2;
         let effect = self.largest_sum(&[0.0; LANES], !is_binary);
         let mut slack = [0.0; LANES];
         for lane in 0..LANES {
-            slack[lane] = pooled.slack * (4.0 + curve(lane).at(most[lane]));
+            slack[lane] = pooled.slack * (4.0 + least_margin(lane, most[lane]));
         }
         let (mut start, mut bound) = (least, [f64::NEG_INFINITY; LANES]);
         let mut is_done = [false; LANES];
         loop {
-            let [mut slope, mut end, mut cheap] = [[0.0; LANES]; 3];
+            let [mut from, mut slope, mut end, mut cheap] = [[0.0; LANES]; 4];
             let mut all_done = true;
             for lane in 0..LANES {
                 // Cheap and not far off: the largest effect with the smallest margin. It also bounds all pieces from V₀ on.
-                cheap[lane] = effect[lane] - curve(lane).at(start[lane]) + slack[lane];
+                cheap[lane] = effect[lane] - least_margin(lane, start[lane]) + slack[lane];
                 let is_enough = cheap[lane] <= bound[lane];
                 let is_decided = (cheap[lane] < self.short) | (bound[lane] >= self.enough);
                 let is_last = is_decided | (start[lane] >= most[lane]);
@@ -302,13 +318,13 @@ impl Task for Bounds<'_> {
                 } else {
                     most[lane]
                 };
-                let rise = curve(lane).at(end[lane]) - curve(lane).at(start[lane]);
-                let width = end[lane] - start[lane];
-                slope[lane] = if width > 0.0 { rise / width } else { 0.0 };
+                let piece = [start[lane], end[lane]];
+                [from[lane], slope[lane]] =
+                    pooled.chord(self.length, &reach[lane], self.scales[lane], piece);
             }
             let sum = self.largest_sum(&slope, true);
             for lane in 0..LANES {
-                let chord = sum[lane] - curve(lane).at(start[lane]) + slope[lane] * start[lane];
+                let chord = sum[lane] - from[lane] + slope[lane] * start[lane];
                 let piece = (chord + slack[lane]).min(cheap[lane]);
                 if !is_done[lane] {
                     bound[lane] = bound[lane].max(piece);

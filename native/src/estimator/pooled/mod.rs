@@ -161,6 +161,47 @@ pub struct Pooled {
     slack: f64,
 }
 
+/// What b is at least in a box. Where a rule has rows on both sides, w² s² q = w s²/(y_max − y_min) · w (y_max − y_min) q,
+/// which is no more than w s²/(y_max − y_min) · b. So with C the sum of the first factor over all strata, and E that of
+/// w² s² q over those where it may have rows on one side only, V ≤ C b + E.
+#[derive(Clone, Copy, Default)]
+struct Reach {
+    /// What it is at least, whatever V is.
+    least: f64,
+    /// C
+    ratio: f64,
+    /// E
+    alone: f64,
+}
+
+impl Reach {
+    /// What it is at least, by V alone.
+    #[inline(always)]
+    fn by_variance(&self, variance: f64) -> f64 {
+        if self.ratio > 0.0 {
+            (variance - self.alone) / self.ratio
+        } else {
+            0.0
+        }
+    }
+
+    /// What it is at least at the beginning of a piece, and what to take at its end. If b may grow in proportion to V − E
+    /// and the margin is still concave, it does: the root of a quadratic function of V is if that has real zeros, which
+    /// it has for E ≤ 9 C²/β².
+    #[inline(always)]
+    fn ends(&self, start: f64, end: f64, beta: f64) -> [f64; 2] {
+        let first = self.by_variance(start);
+        let is_concave = self.alone * beta * beta <= 9.0 * self.ratio * self.ratio;
+        if first < self.least {
+            [self.least; 2]
+        } else if is_concave {
+            [first, self.by_variance(end)]
+        } else {
+            [first; 2]
+        }
+    }
+}
+
 /// A margin as a function of V that is concave, with what it needs to know besides V.
 struct Curve {
     beta: f64,
@@ -212,6 +253,24 @@ impl Pooled {
             offset,
             scale,
         }
+    }
+
+    /// γε at V, with b at its smallest.
+    #[inline(always)]
+    fn margin_at(&self, length: usize, reach: &Reach, scale: f64, variance: f64) -> f64 {
+        let [first, _] = reach.ends(variance, variance, 0.0);
+        self.curve(length, first, scale).at(variance)
+    }
+
+    /// γε at the beginning of a piece, and the slope of its chord.
+    #[inline(always)]
+    fn chord(&self, length: usize, reach: &Reach, scale: f64, [start, end]: [f64; 2]) -> [f64; 2] {
+        let beta = self.curve(length, 0.0, scale).beta;
+        let [first, last] = reach.ends(start, end, beta);
+        let from = self.curve(length, first, scale).at(start);
+        let rise = self.curve(length, last, scale).at(end) - from;
+        let width = end - start;
+        [from, if width > 0.0 { rise / width } else { 0.0 }]
     }
 
     /// The number of rows of one stratum on one side, and the sum of their target, from the counts of its levels.
@@ -309,7 +368,7 @@ impl Estimator for Pooled {
     ///
     /// and the strata come apart. The pieces go from the smallest V of the box to the largest, each twice as far as the
     /// one before, and the bound is the largest over the pieces. b, on which the margin depends too, is taken at its
-    /// smallest. A rule has rows on both sides, in at least one stratum; in each of several it may have none.
+    /// smallest for such a V, see [`Reach`]. A rule has rows on both sides, in at least one stratum; in each of several it may have none.
     fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score {
         if self.layout.is_complement() {
             let limits = [Limits { low, high }];
