@@ -34,6 +34,8 @@ mod keeper;
 pub mod lanes;
 pub mod layout;
 pub mod local;
+mod look;
+mod looking;
 mod node;
 mod offered;
 mod patience;

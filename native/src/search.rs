@@ -19,6 +19,7 @@ use crate::estimator::{Estimator, Score};
 use crate::ideas::{Candidate, Ideas};
 use crate::judge::Verdict;
 use crate::keeper::Keeper;
+use crate::looking::Looking;
 use crate::node::Node;
 use crate::offered::{Columns, Offered};
 use crate::patience::Patience;
@@ -28,7 +29,7 @@ use crate::rulebook::{Rulebook, TIED};
 use crate::top::Top;
 use crate::usable::usable_propositions;
 use crate::wanted::{covered, Leader, Wanted};
-use crate::worker::{Entry, Looking, Worker};
+use crate::worker::{Entry, Worker};
 use std::collections::BinaryHeap;
 use std::panic::resume_unwind;
 use std::sync::atomic::Ordering::Relaxed;
@@ -136,7 +137,7 @@ pub struct Search {
     pub nodes: AtomicU64,
     pub patience: Patience,
     /// Looks by rows that go on.
-    pub looks: Mutex<Vec<Looking>>,
+    pub looks: Mutex<Vec<Arc<Looking>>>,
     /// How many nodes the queue had when it was last looked at.
     n_open: AtomicUsize,
     ahead: Mutex<Option<Beam>>,
@@ -418,21 +419,6 @@ impl Search {
         let best = queue.open.peek();
         let is_entered = |node: &Node| self.verdict(node.bound, node.length) == Verdict::Enter;
         !queue.parked.is_empty() || best.is_some_and(is_entered)
-    }
-
-    /// A look to go on with, for the rule at this place of the list. Those for earlier rules are of no use.
-    pub fn next_look(&self, place: usize) -> Option<Looking> {
-        let mut looks = lock(&self.looks);
-        looks.retain(|looking| {
-            let is_of_use = looking.place == place;
-            if !is_of_use {
-                looking.family.cap.ends();
-            }
-            is_of_use
-        });
-        let ties_count = self.goal.tie_length().is_some();
-        let next = looks.iter_mut().position(|looking| looking.has_time(&self.patience, ties_count))?;
-        Some(looks.swap_remove(next))
     }
 
     /// With no branch left to go into now: is there one when ties count, or when the next rule is settled? Nobody is at

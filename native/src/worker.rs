@@ -1,13 +1,10 @@
 //! A worker goes down from a branch depth-first for a while, and returns what is left of it to the queue.
 
-use crate::classes::{Deciding, Look, Looked};
-use crate::describe::describe;
-use crate::estimator::Score;
 use crate::expand::{finish, Expander};
-use crate::judge::{Judge, Verdict};
+use crate::judge::Verdict;
 use crate::keeper::Keeper;
-use crate::node::{line, Family, Node};
-use crate::patience::{Patience, LEVELS};
+use crate::looking::SLICE;
+use crate::node::Node;
 use crate::rows::Place;
 use crate::search::{lock, Search};
 use crate::wanted::{Leader, Reach, Wanted};
@@ -18,37 +15,10 @@ use std::time::{Duration, Instant};
 /// How many rules a worker expands depth-first before it looks again for the best branch of all.
 const DIVE: usize = 200;
 
-/// How long a worker goes on with a look before it looks whether something else is to be done.
-const SLICE: Duration = Duration::from_millis(20);
-
 /// A node on its way down, with the place of its parent.
 pub struct Entry {
     pub node: Node,
     parent: Arc<dyn Place>,
-}
-
-/// A look at a family that goes on later.
-pub struct Looking {
-    pub family: Arc<Family>,
-    /// The place of the list that it is for.
-    pub place: usize,
-    /// How long it may take before it is given up, or waits in the case of the root.
-    granted: Duration,
-    look: Look,
-}
-
-impl Looking {
-    /// Is there time to go on with it? Looks at the root wait for it.
-    pub fn has_time(&mut self, patience: &Patience, ties_count: bool) -> bool {
-        if self.look.waits_for_ties() && !ties_count {
-            return false;
-        }
-        if self.granted == Duration::ZERO {
-            let left = patience.left(0);
-            self.granted = if left >= SLICE { left } else { Duration::ZERO };
-        }
-        self.granted > Duration::ZERO
-    }
 }
 
 pub struct Worker<'a> {
@@ -95,8 +65,8 @@ impl<'a> Worker<'a> {
                     queue.busy += 1;
                     drop(queue);
                     let _busy = Busy(self.search, Vec::new());
-                    self.leaders = leaders;
-                    self.looks_on(looking, deadline.min(Instant::now() + SLICE));
+                    let deadline = deadline.min(Instant::now() + SLICE);
+                    self.search.looks_on(&looking, &leaders, deadline);
                     continue;
                 }
             }
@@ -197,7 +167,8 @@ impl<'a> Worker<'a> {
         let Some(node) = self.apart(vec![node]).pop() else {
             return;
         };
-        self.looks_by_rows(&node.family, deadline);
+        let leaders = &self.leaders;
+        self.search.looks_by_rows(&node.family, leaders, deadline);
         let Some(node) = self.entered(node) else {
             return;
         };
@@ -231,124 +202,6 @@ impl<'a> Worker<'a> {
             Verdict::Never => {}
         }
         None
-    }
-
-    /// Counts a rule that is expanded, and looks by rows at those families below which many have been.
-    fn looks_by_rows(&self, family: &Arc<Family>, deadline: Instant) {
-        if self.search.is_short() {
-            return;
-        }
-        let place = self.leaders.len();
-        let patience = &self.search.patience;
-        let short = |family: &&Arc<Family>| family.conditions.len() < LEVELS;
-        for family in line(family).filter(short) {
-            let Some(expanded) = family.cap.expands(place) else {
-                continue;
-            };
-            let Some(granted) = patience.grants(family.conditions.len(), expanded) else {
-                continue;
-            };
-            if family.cap.begins(expanded) {
-                let start = Instant::now();
-                let look = self.look_at(family, granted);
-                patience.looked(family.conditions.len(), start.elapsed());
-                eprintln!("  classes {:?} {} took {:?} granted {granted:?}", family.conditions, look.is_some(), start.elapsed());
-                match look {
-                    Some(look) => self.looks_on(
-                        Looking {
-                            family: family.clone(),
-                            place,
-                            granted,
-                            look,
-                        },
-                        deadline,
-                    ),
-                    None => family.cap.ends(),
-                }
-            }
-        }
-    }
-
-    /// A family by its rows, if that is worth a look.
-    fn look_at(&self, family: &Family, time: Duration) -> Option<Look> {
-        let search = self.search;
-        let (book, wanted) = (&search.book, search.options.wanted);
-        if book.offered.is_some() {
-            search.patience.end(); // sets of rows say nothing of columns
-            return None;
-        }
-        let others = wanted.compared(&self.leaders).iter();
-        let others: Vec<&[u32]> = others.map(|leader| &leader.conditions[..]).collect();
-        let classes = book
-            .rows
-            .classes(&family.conditions, &family.order, &others, time)?;
-        if !classes.is_uneven && family.conditions.is_empty() {
-            search.patience.end();
-        }
-        classes.is_uneven.then(|| Look::new(classes))
-    }
-
-    /// Looks for the best rules of a family by its rows. If that comes to an end, no other is worth entering now.
-    fn looks_on(&self, mut looking: Looking, deadline: Instant) {
-        let search = self.search;
-        let family = &looking.family;
-        let n_conditions = family.conditions.len();
-        let start = Instant::now();
-        let deciding = Deciding {
-            book: &search.book,
-            wanted: search.options.wanted,
-            leaders: &self.leaders,
-            n_conditions,
-            short: search.short.unwrap_or(0),
-            goal: search.goal.least(),
-            tie_length: search.goal.tie_length(),
-        };
-        let ties_count = deciding.tie_length.is_some();
-        let until = deadline.min(start + looking.granted);
-        let looked = looking.look.goes_on(deciding, until, &mut |members| {
-            let members = members.into_iter().map(|place| family.order[place]);
-            let conditions: Vec<u32> = family.conditions.iter().copied().chain(members).collect();
-            self.found(&conditions).then(|| search.goal.least())
-        });
-        let took = start.elapsed();
-        eprintln!("look {:?} place {} {} took {took:?} granted {:?} states {} dropped {} goal {}", family.conditions, self.leaders.len(), match looked { Looked::Done(_) => "done", Looked::Interrupted => "inter", Looked::GivenUp => "GIVENUP" }, looking.granted, looking.look.n_states, looking.look.n_dropped, search.goal.least() as f64 / (1u64<<52) as f64);
-        search.patience.looked(n_conditions, took);
-        match looked {
-            Looked::Done(bound) => {
-                family.cap.lower(bound.unwrap_or(Score::MIN));
-                if ties_count {
-                    family.cap.knows_ties(looking.place);
-                } else if n_conditions == 0 && looking.look.waits_for_ties() {
-                    lock(&search.looks).push(looking);
-                    return;
-                }
-            }
-            Looked::Interrupted => {
-                looking.granted = looking.granted.saturating_sub(took);
-                if n_conditions == 0 || looking.granted > Duration::ZERO {
-                    lock(&search.looks).push(looking);
-                    return;
-                }
-            }
-            Looked::GivenUp => {}
-        }
-        looking.family.cap.ends();
-    }
-
-    /// Offers a set of rows by its shortest description. Is that surely the shortest, where the length matters?
-    fn found(&self, conditions: &[u32]) -> bool {
-        let book = &self.search.book;
-        let (rule, is_shortest) = describe(&*book.rows, &book.usable, conditions);
-        if !is_shortest && (book.max_length.is_some() || book.estimator.is_by_length()) {
-            return false;
-        }
-        let counts = book.rows.counts(std::slice::from_ref(&rule));
-        if rule.len() <= book.max_length.unwrap_or(usize::MAX) && book.is_rule(&counts) {
-            let mut judge = Keeper::new(self.search);
-            judge.offer(book.value(&counts, rule.len()), &counts, &rule);
-            judge.flush(&self.leaders);
-        }
-        true
     }
 
     /// The nodes that are worth entering now, for rules that may stand beside the leaders. What is put off is noted.

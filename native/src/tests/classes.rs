@@ -2,7 +2,8 @@
 
 use super::apart::Scene;
 use super::*;
-use crate::classes::{Classes, Deciding, Grouped, Look, Looked};
+use crate::classes::{Classes, Grouped};
+use crate::look::{Deciding, Look, Looked};
 use std::time::Instant;
 
 #[test]
@@ -36,7 +37,7 @@ fn all_rules_that_reach_the_goal_are_found_and_others_do_not_exceed_the_bound() 
             tie_length: None,
         };
         let mut found = Vec::new();
-        let mut look = Look::new(classes.unwrap());
+        let look = Look::new(classes.unwrap());
         let looked = look.goes_on(deciding, Instant::now() + time, &mut |places| {
             let members = places.into_iter().map(|place| scene.candidates[place]);
             let rule: Vec<u32> = conditions.iter().copied().chain(members).collect();

@@ -1,0 +1,457 @@
+//! What a branch can reach, decided row by row instead of condition by condition.
+//!
+//! A box of counts promises too much where the conditions that exclude negatives exclude positives as well. So the rows of
+//! a branch are put into *classes*, by the candidates that they fail: a rule covers all rows of a class or none. For one
+//! class after the other, those that weigh most first, there are two possibilities:
+//!
+//! - The rule covers it. Then it has none of the candidates that the class fails, and it covers every class that fails no
+//!   other candidate either.
+//! - It does not. Then it has one of these candidates, and it covers no class that fails all of them.
+//!
+//! Either way the box gets smaller, until its bound is below the goal or nothing is left to decide. Where rows and conditions
+//! repeat each other, a few decisions show what would take thousands of branches; where they do not, it takes far too long.
+//! So it is tried when a branch has turned out to be long, with a limit, and only if a few classes weigh most.
+
+use crate::bitset::{are_disjoint, intersect, is_empty, size};
+use crate::classes::{bits, members, Candidates, Classes};
+use crate::estimator::Score;
+use crate::layout::Layout;
+use crate::rulebook::{Rulebook, TIED};
+use crate::search::lock;
+use crate::wanted::{Leader, Wanted};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// What is decided so far.
+#[derive(Clone)]
+struct State {
+    classes: Arc<Classes>,
+    /// The candidates that the rule may have.
+    allowed: Vec<u64>,
+    /// For each class that was decided not to be covered, the candidates of which the rule has one.
+    one_of: Vec<u64>,
+    /// Those of them that have changed.
+    changed: Vec<u64>,
+    /// Was it a class decided to be covered that led here?
+    is_new_set: bool,
+    /// Is there a row that the rule does not cover?
+    excludes: bool,
+    /// Classes that are not decided, as bits.
+    open: Vec<u64>,
+    low: Vec<u64>,
+    high: Vec<u64>,
+}
+
+/// Rules that have at least one of some candidates, and may stand beside the leaders.
+pub struct Deciding<'a> {
+    pub book: &'a Rulebook,
+    pub wanted: Wanted,
+    pub leaders: &'a [Leader],
+    /// How many conditions the rules have besides these.
+    pub n_conditions: usize,
+    /// Only those of more conditions than so many in all are looked for.
+    pub short: usize,
+    pub goal: Score,
+    /// If the goal is a tie, how many conditions a rule may have to win it.
+    pub tie_length: Option<usize>,
+}
+
+/// A look at a branch that several workers may take part in.
+pub struct Look(Mutex<Left>);
+
+/// What is left to decide.
+struct Left {
+    stack: Vec<State>,
+    /// What can only tie with the incumbent is put aside, with its bound, until ties count.
+    aside: Vec<(Score, State)>,
+    /// How many numbers all of these hold, about.
+    held: usize,
+    /// No rule that was passed over is worth more.
+    highest: Option<Score>,
+    /// Workers that may still find something left.
+    busy: usize,
+    is_at_an_end: bool,
+}
+
+/// How far a look has come.
+pub enum Looked {
+    /// No rule that was not found is worth more than this, which is below the goal; or there is none. If ties count, some
+    /// may be as good that have too many conditions to win.
+    Done(Option<Score>),
+    /// The time was up, or others decide what is left.
+    Interrupted,
+    /// It holds too much, or what was found cannot be told.
+    GivenUp,
+}
+
+/// What became of one state.
+enum Decided {
+    /// Nothing in it is worth more.
+    Closed(Option<Score>),
+    /// It can only tie.
+    Tie(Score, State),
+    Open(Vec<State>),
+    Unknown,
+}
+
+impl Look {
+    pub fn new(classes: Classes) -> Look {
+        let first = State::new(classes);
+        Look(Mutex::new(Left {
+            held: first.size(),
+            stack: vec![first],
+            aside: Vec::new(),
+            highest: None,
+            busy: 0,
+            is_at_an_end: false,
+        }))
+    }
+
+    /// Looks for all sets of rows that reach the goal. `found` gets candidates that cover such a set, and returns the goal
+    /// from then on, or nothing if it cannot tell what rule that is.
+    pub fn goes_on(
+        &self,
+        mut deciding: Deciding,
+        deadline: Instant,
+        found: &mut dyn FnMut(Vec<usize>) -> Option<Score>,
+    ) -> Looked {
+        let mut left = lock(&self.0);
+        let (goal, Left { stack, aside, .. }) = (deciding.goal, &mut *left);
+        stack.extend(
+            aside
+                .extract_if(.., |(bound, _)| *bound >= goal)
+                .map(|(_, state)| state),
+        );
+        loop {
+            if left.is_at_an_end {
+                return Looked::Interrupted;
+            }
+            let Some(state) = left.stack.pop() else {
+                if left.busy > 0 {
+                    return Looked::Interrupted;
+                }
+                let ties = left.aside.iter().map(|(bound, _)| *bound);
+                let highest = left.highest.max(ties.max());
+                left.is_at_an_end = left.aside.is_empty();
+                return Looked::Done(highest);
+            };
+            left.held -= state.size();
+            left.busy += 1;
+            drop(left);
+            let mut passed = None;
+            let decided = deciding.decide(state, &mut passed, found);
+            left = lock(&self.0);
+            left.busy -= 1;
+            left.highest = left.highest.max(passed);
+            match decided {
+                Decided::Closed(bound) => left.highest = left.highest.max(bound),
+                Decided::Tie(bound, state) => {
+                    left.held += state.size();
+                    left.aside.push((bound, state));
+                }
+                Decided::Open(states) => {
+                    left.held += states.iter().map(State::size).sum::<usize>();
+                    left.stack.extend(states);
+                }
+                Decided::Unknown => left.is_at_an_end = true,
+            }
+            if left.is_at_an_end || left.held > MOST_HELD {
+                left.is_at_an_end = true;
+                return Looked::GivenUp;
+            }
+            if Instant::now() >= deadline && !left.stack.is_empty() {
+                return Looked::Interrupted;
+            }
+        }
+    }
+
+    /// Is there nothing left but what can only tie with the incumbent?
+    pub fn waits_for_ties(&self) -> bool {
+        let left = lock(&self.0);
+        left.stack.is_empty() && left.busy == 0 && !left.aside.is_empty()
+    }
+}
+
+impl Deciding<'_> {
+    /// Decides a state, or parts it by the next class. `passed` is raised to what candidates are worth that are dropped.
+    fn decide(
+        &mut self,
+        mut state: State,
+        passed: &mut Option<Score>,
+        found: &mut dyn FnMut(Vec<usize>) -> Option<Score>,
+    ) -> Decided {
+        state.narrow();
+        state.regroup(self.book.layout());
+        let length = self.n_conditions + state.n_needed().max(1);
+        let length = length.max(self.short + 1);
+        if self.book.max_length.is_some_and(|most| length > most) {
+            return Decided::Closed(None);
+        }
+        let bound = self.bound(&state.low, &state.high, length, self.goal);
+        match bound {
+            Some(bound) if bound >= self.goal => {}
+            Some(bound) if bound >= self.goal.saturating_sub(TIED) => {
+                return Decided::Tie(bound, state)
+            }
+            _ => return Decided::Closed(bound),
+        }
+        let is_long = self.tie_length.is_some_and(|most| length > most);
+        if is_long && bound == Some(self.goal) {
+            return Decided::Closed(bound);
+        }
+        // The rule with all candidates that are allowed covers what it must, and nothing else.
+        let first = members(&state.open).next();
+        if state.is_new_set && (state.excludes || first.is_some()) {
+            let value = self.bound(&state.low, &state.low, length, self.goal);
+            if value >= Some(self.goal) {
+                match found(members(&state.allowed).collect()) {
+                    Some(goal) => self.goal = goal,
+                    None => return Decided::Unknown,
+                }
+            }
+        }
+        let Some(class) = first else {
+            // One set of rows, which is known if it reaches the goal.
+            return Decided::Closed(Some(self.goal.saturating_sub(TIED)));
+        };
+        if state.is_new_set || state.open.len() <= WORTH_DROPPING {
+            let dropped = self.dropped(&state, length, passed);
+            if !is_empty(&dropped) {
+                return Decided::Open(state.without(&dropped).into_iter().collect());
+            }
+        }
+        let covering = state.clone().covering(class);
+        let both = covering.into_iter().chain([state.not_covering(class)]);
+        Decided::Open(both.collect())
+    }
+
+    fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Option<Score> {
+        let (book, leaders) = (self.book, self.leaders);
+        (self.wanted).bound_of_box(book, leaders, low, high, length, goal)
+    }
+
+    /// The candidates that no rule has which reaches the goal or ties. The classes that weigh most show it, if any.
+    fn dropped(&self, state: &State, length: usize, passed: &mut Option<Score>) -> Vec<u64> {
+        let classes = &*state.classes;
+        let goal = match self.tie_length {
+            None => self.goal.saturating_sub(TIED),
+            Some(_) => self.goal,
+        };
+        let width = state.low.len();
+        let mut lost = vec![0; classes.n_candidates * width];
+        let mut fails = vec![0; classes.words];
+        for class in members(&state.open).take(WEIGHED) {
+            fails.copy_from_slice(classes.fails(class));
+            intersect(&mut fails, &state.allowed);
+            for candidate in members(&fails) {
+                let lost = &mut lost[candidate * width..][..width];
+                classes.apply(class, lost, |sum, count| *sum += count);
+            }
+        }
+        let mut dropped = vec![0; classes.words];
+        let mut high = vec![0; width];
+        for candidate in members(&state.allowed) {
+            let lost = &lost[candidate * width..][..width];
+            if is_empty(lost) {
+                continue;
+            }
+            for ((left, high), lost) in high.iter_mut().zip(&state.high).zip(lost) {
+                *left = high - lost;
+            }
+            let bound = self.bound(&state.low, &high, length, goal);
+            if bound < Some(goal) {
+                *passed = (*passed).max(bound);
+                dropped[candidate / 64] |= 1 << (candidate % 64);
+            }
+        }
+        dropped
+    }
+}
+
+impl State {
+    fn new(classes: Classes) -> State {
+        let mut allowed = vec![0; classes.words];
+        for candidate in 0..classes.n_candidates {
+            allowed[candidate / 64] |= 1 << (candidate % 64);
+        }
+        let mut high = classes.core.clone();
+        for class in 0..classes.len() {
+            classes.apply(class, &mut high, |sum, count| *sum += count);
+        }
+        State {
+            allowed,
+            one_of: Vec::new(),
+            changed: Vec::new(),
+            is_new_set: true,
+            excludes: false,
+            open: classes.all(),
+            low: classes.core.clone(),
+            high,
+            classes: Arc::new(classes),
+        }
+    }
+
+    /// How many numbers it holds, about.
+    fn size(&self) -> usize {
+        self.open.len() + 2 * self.one_of.len() + 2 * self.low.len()
+    }
+
+    /// How many candidates the rule has at least: those that it has one of each, and that have nothing in common.
+    fn n_needed(&self) -> usize {
+        let mut used = vec![0; self.classes.words];
+        let mut n_needed = 0;
+        for one_of in self.one_of.chunks(self.classes.words) {
+            if are_disjoint(one_of, &used) {
+                n_needed += 1;
+                for (used, one_of) in used.iter_mut().zip(one_of) {
+                    *used |= one_of;
+                }
+            }
+        }
+        n_needed
+    }
+
+    /// Takes up the classes that are decided by what has changed.
+    fn narrow(&mut self) {
+        let State {
+            classes,
+            allowed,
+            changed,
+            is_new_set,
+            excludes,
+            open,
+            low,
+            high,
+            ..
+        } = self;
+        let allowed: Vec<usize> = match is_new_set {
+            true => members(allowed).collect(),
+            false => Vec::new(),
+        };
+        let changed = changed.chunks(classes.words);
+        let changed: Vec<Vec<usize>> = changed.map(|one_of| members(one_of).collect()).collect();
+        for (block, open) in open.iter_mut().enumerate() {
+            if *open == 0 {
+                continue;
+            }
+            let failing = classes.failing(block);
+            if *is_new_set {
+                let mut covered = *open;
+                for &candidate in &allowed {
+                    covered &= !failing[candidate];
+                    if covered == 0 {
+                        break;
+                    }
+                }
+                *open &= !covered;
+                for class in bits(covered) {
+                    classes.apply(64 * block + class, low, |sum, count| *sum += count);
+                }
+            }
+            let before = *open;
+            for one_of in &changed {
+                let mut excluded = *open;
+                for &candidate in one_of {
+                    excluded &= failing[candidate];
+                    if excluded == 0 {
+                        break;
+                    }
+                }
+                *open &= !excluded;
+            }
+            let excluded = before & !*open;
+            *excludes |= excluded != 0;
+            for class in bits(excluded) {
+                classes.apply(64 * block + class, high, |sum, count| *sum -= count);
+            }
+        }
+    }
+
+    /// Puts classes together that differ only in candidates which the rule no longer has, once these are many.
+    fn regroup(&mut self, layout: &Layout) {
+        let n_allowed = size(&self.allowed) as usize;
+        if (size(&self.open) as usize) < WORTH_GROUPING || 2 * n_allowed > self.classes.n_grouped {
+            return;
+        }
+        let grouped = self.classes.grouped(&self.open, &self.allowed, layout);
+        self.classes = Arc::new(grouped);
+        self.open = self.classes.all();
+    }
+
+    /// The rule covers the class, if it can.
+    fn covering(self, class: usize) -> Option<State> {
+        let classes = self.classes.clone();
+        self.without(classes.fails(class))
+    }
+
+    /// The rule has none of some candidates, if it can do without.
+    fn without(mut self, fails: &Candidates) -> Option<State> {
+        for (allowed, fails) in self.allowed.iter_mut().zip(fails) {
+            *allowed &= !fails;
+        }
+        self.is_new_set = true;
+        let words = self.classes.words;
+        let (mut same, mut changed) = (Vec::new(), Vec::new());
+        for one_of in self.one_of.chunks_mut(words) {
+            let is_changed = !are_disjoint(one_of, fails);
+            intersect(one_of, &self.allowed);
+            if is_empty(one_of) {
+                return None;
+            }
+            if is_changed {
+                changed.extend_from_slice(one_of);
+            } else {
+                same.extend_from_slice(one_of);
+            }
+        }
+        let changed = smallest(&changed, words);
+        // What has one of these has one of more than these.
+        let is_implied = |one_of| changed.chunks(words).any(|other| is_subset(other, one_of));
+        let same = same.chunks(words).filter(|one_of| !is_implied(one_of));
+        let same: Vec<u64> = same.flatten().copied().collect();
+        self.one_of = by_size(&[&same[..], &changed].concat(), words).concat();
+        self.changed = changed;
+        Some(self)
+    }
+
+    /// The rule does not cover the class.
+    fn not_covering(mut self, class: usize) -> State {
+        self.is_new_set = false;
+        self.changed.clear();
+        self.changed.extend_from_slice(self.classes.fails(class));
+        intersect(&mut self.changed, &self.allowed);
+        self.one_of.extend_from_slice(&self.changed);
+        self
+    }
+}
+
+/// The most numbers that undecided states may hold: some 128 MB.
+const MOST_HELD: usize = 1 << 24;
+/// So many classes are weighed to see which candidates cost too much, where a class was decided to be covered or no more
+/// than so many words of classes are open.
+const WEIGHED: usize = 512;
+const WORTH_DROPPING: usize = 32;
+/// With fewer open classes than this, it does not matter how many of them are alike.
+const WORTH_GROUPING: usize = 64;
+
+/// Sets of candidates, small ones first.
+fn by_size(sets: &[u64], words: usize) -> Vec<&Candidates> {
+    let mut sets: Vec<&Candidates> = sets.chunks(words).collect();
+    sets.sort_by_key(|set| size(set));
+    sets
+}
+
+/// Those of some sets of candidates that contain no other.
+fn smallest(sets: &[u64], words: usize) -> Vec<u64> {
+    let mut kept: Vec<u64> = Vec::new();
+    for set in by_size(sets, words) {
+        if !kept.chunks(words).any(|other| is_subset(other, set)) {
+            kept.extend_from_slice(set);
+        }
+    }
+    kept
+}
+
+fn is_subset(x: &Candidates, y: &Candidates) -> bool {
+    x.iter().zip(y).all(|(x, y)| x & !y == 0)
+}
