@@ -191,7 +191,9 @@ impl Deciding<'_> {
         match bound {
             Some(bound) if bound >= self.goal => {}
             Some(bound) if bound >= self.goal.saturating_sub(TIED) => {
-                return Decided::Tie(bound, state)
+                // The set of rows that it must cover has not been found yet if it ties.
+                state.is_new_set = true;
+                return Decided::Tie(bound, state);
             }
             _ => return Decided::Closed(bound),
         }
