@@ -93,7 +93,10 @@ impl Classes {
                 };
                 for (block, candidates) in candidates.chunks(64).enumerate() {
                     let holds = |&candidate: &u32| table.proposition(candidate as usize)[word];
-                    write(block, &mut candidates.iter().map(|each| here & !holds(each)));
+                    write(
+                        block,
+                        &mut candidates.iter().map(|each| here & !holds(each)),
+                    );
                 }
                 for (block, leaders) in leaders.chunks(64).enumerate() {
                     write(words + block, &mut leaders.iter().map(|rows| rows[word]));

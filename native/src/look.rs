@@ -34,6 +34,8 @@ struct State {
     changed: Vec<u64>,
     /// Was it a class decided to be covered that led here?
     is_new_set: bool,
+    /// Is the set of rows that it must cover known, or worth too little? If it can only tie, that is for later.
+    is_told: bool,
     /// Is there a row that the rule does not cover?
     excludes: bool,
     /// Classes that are not decided, as bits.
@@ -191,8 +193,6 @@ impl Deciding<'_> {
         match bound {
             Some(bound) if bound >= self.goal => {}
             Some(bound) if bound >= self.goal.saturating_sub(TIED) => {
-                // The set of rows that it must cover has not been found yet if it ties.
-                state.is_new_set = true;
                 return Decided::Tie(bound, state);
             }
             _ => return Decided::Closed(bound),
@@ -203,13 +203,15 @@ impl Deciding<'_> {
         }
         // The rule with all candidates that are allowed covers what it must, and nothing else.
         let first = members(&state.open).next();
-        if state.is_new_set && (state.excludes || first.is_some()) {
+        if !state.is_told && (state.excludes || first.is_some()) {
             let value = self.bound(&state.low, &state.low, length, self.goal);
+            state.is_told = value < Some(self.goal.saturating_sub(TIED));
             if value >= Some(self.goal) {
                 match found(members(&state.allowed).collect()) {
                     Some(goal) => self.goal = goal,
                     None => return Decided::Unknown,
                 }
+                state.is_told = true;
             }
         }
         let Some(class) = first else {
@@ -285,6 +287,7 @@ impl State {
             one_of: Vec::new(),
             changed: Vec::new(),
             is_new_set: true,
+            is_told: false,
             excludes: false,
             open: classes.all(),
             low: classes.core.clone(),
@@ -392,6 +395,7 @@ impl State {
             *allowed &= !fails;
         }
         self.is_new_set = true;
+        self.is_told = false;
         let words = self.classes.words;
         let (mut same, mut changed) = (Vec::new(), Vec::new());
         for one_of in self.one_of.chunks_mut(words) {

@@ -51,8 +51,9 @@ impl Search {
         let short = |family: &&Arc<Family>| family.conditions.len() < LEVELS;
         for family in line(family).filter(short) {
             let n_conditions = family.conditions.len();
-            let granted = (family.cap.expands(place))
-                .and_then(|expanded| Some((expanded, self.patience.grants(n_conditions, expanded)?)));
+            let granted = (family.cap.expands(place)).and_then(|expanded| {
+                Some((expanded, self.patience.grants(n_conditions, expanded)?))
+            });
             let Some((expanded, granted)) = granted else {
                 continue;
             };

@@ -161,7 +161,10 @@ impl Node {
     /// The same with a lower bound. Rules of one condition more may be the best that is left.
     pub fn lowered(mut self, bound: Score) -> Node {
         if bound < self.bound {
-            let children = self.again.as_ref().map_or(Some(bound), |again| again.children);
+            let children = self
+                .again
+                .as_ref()
+                .map_or(Some(bound), |again| again.children);
             if children >= Some(bound) {
                 self.length = self.length.min(self.n_conditions() + 1);
             }

@@ -163,6 +163,23 @@ impl Queue {
         self.open.is_empty() && self.parked.is_empty() && self.later.is_empty()
     }
 
+    fn len(&self) -> usize {
+        let parked = self.parked.iter().map(Vec::len);
+        self.open.len() + self.later.len() + parked.sum::<usize>()
+    }
+
+    /// The highest bound of a branch. That of the first in the queue is, unless something was found out about it since.
+    fn highest(&self, short: Option<usize>) -> Option<Score> {
+        let bound = |node: &Node| node.capped(short);
+        let first = self.open.peek().filter(|node| bound(node) == node.bound);
+        let open = match first {
+            Some(first) => Some(first.bound),
+            None => self.open.iter().map(bound).max(),
+        };
+        let others = self.parked.iter().flatten().map(|entry| &entry.node);
+        open.max(others.chain(&self.later).map(bound).max())
+    }
+
     fn nodes(&self) -> impl Iterator<Item = &Node> {
         let parked = self.parked.iter().flatten().map(|entry| &entry.node);
         self.open.iter().chain(parked).chain(&self.later)
@@ -451,8 +468,9 @@ impl Search {
     pub fn sweeps(&self, queue: &mut Queue) {
         if queue.open.len() > WORTH_SWEEPING.max(2 * queue.swept) {
             let shortest = |node: &Node| node.length.min(node.n_conditions() + 1);
-            let is_of_use =
-                |node: &Node| self.verdict(node.capped(self.short), shortest(node)) != Verdict::Never;
+            let is_of_use = |node: &Node| {
+                self.verdict(node.capped(self.short), shortest(node)) != Verdict::Never
+            };
             queue.open.retain(is_of_use);
             queue.swept = queue.open.len();
         }
@@ -608,7 +626,7 @@ impl Search {
         let queue = lock(&self.queue);
         let top = lock(&self.top);
         let threshold = self.goal.threshold.load(Relaxed);
-        let open = queue.nodes().map(|node| node.capped(self.short)).max();
+        let open = queue.highest(self.short);
         let open = open.filter(|&bound| bound >= threshold);
         let done = self.is_done(&queue);
         let (n_rules, best, kth) = if self.is_one_by_one() {
@@ -630,7 +648,7 @@ impl Search {
             kth,
             unexplored: open.max(*lock(&self.left_out)),
             nodes: self.nodes.load(Relaxed),
-            open: queue.nodes().count(),
+            open: queue.len(),
         }
     }
 
