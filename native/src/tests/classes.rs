@@ -4,6 +4,7 @@ use super::apart::Scene;
 use super::*;
 use crate::classes::{Classes, Grouped};
 use crate::look::{Deciding, Look, Looked};
+use crate::rulebook::TIED;
 use std::time::Instant;
 
 #[test]
@@ -75,6 +76,83 @@ fn all_rules_that_reach_the_goal_are_found_and_others_do_not_exceed_the_bound() 
         n_found > 3000 && n_left > 3000,
         "{n_found} found, {n_left} left"
     );
+}
+
+#[test]
+fn all_rules_that_win_a_tie_are_found_even_if_ties_did_not_count_at_first() {
+    let mut random = Random(23);
+    let mut n_found = 0;
+    for round in 0..4000 {
+        let scene = Scene::draw(&mut random, round);
+        let wanted = [Wanted::Any, Wanted::Different(scene.similarity)];
+        let wanted = wanted[random.below(2) as usize];
+        let (leaders, conditions) = (&scene.leaders, &scene.conditions);
+        let others = wanted.compared(leaders).iter();
+        let others: Vec<&[u32]> = others.map(|leader| &leader.conditions[..]).collect();
+        let time = Duration::from_secs(100);
+        let own = scene.counts(conditions);
+        let excludes = |rule: &Vec<u32>| scene.counts(rule) != own;
+        let rules: Vec<Vec<u32>> = scene.rules(wanted).into_iter().filter(excludes).collect();
+        let value = |rule: &Vec<u32>| scene.book.value(&scene.counts(rule), rule.len());
+        // The best but for a few.
+        let mut values: Vec<Score> = rules.iter().map(value).collect();
+        values.sort_unstable_by(|x, y| y.cmp(x));
+        let Some(&threshold) = values.get(random.below(4) as usize) else {
+            continue;
+        };
+        let classes = scene
+            .rows
+            .classes(conditions, &scene.candidates, &others, time);
+        let look = Look::new(classes.unwrap());
+        let mut found = Vec::new();
+        let longest = conditions.len() + 1 + random.below(3) as usize;
+        // Ties do not count until the end, or until a few states have been decided.
+        let n_first = [random.below(8), u64::MAX][random.below(2) as usize];
+        let mut ties_count = false;
+        for step in 0.. {
+            let goal = match ties_count {
+                true => threshold,
+                false => threshold + TIED,
+            };
+            let deciding = Deciding {
+                book: &scene.book,
+                wanted,
+                leaders,
+                n_conditions: conditions.len(),
+                short: 0,
+                goal,
+                tie_length: ties_count.then_some(longest),
+            };
+            let looked = look.goes_on(deciding, Instant::now(), &mut |places| {
+                let members = places.into_iter().map(|place| scene.candidates[place]);
+                found.push(
+                    conditions
+                        .iter()
+                        .copied()
+                        .chain(members)
+                        .collect::<Vec<u32>>(),
+                );
+                Some(goal)
+            });
+            match looked {
+                Looked::Done(_) if ties_count || !look.waits_for_ties() => break,
+                Looked::Done(_) => ties_count = true,
+                _ => ties_count |= step >= n_first,
+            }
+        }
+        for rule in rules.iter().filter(|rule| rule.len() <= longest) {
+            if value(rule) == threshold {
+                let is_same = |other: &Vec<u32>| {
+                    let both = [&rule[..], other].concat();
+                    let counts = scene.counts(rule);
+                    scene.counts(other) == counts && scene.counts(&both) == counts
+                };
+                assert!(found.iter().any(is_same), "{rule:?} is not in {found:?}");
+                n_found += 1;
+            }
+        }
+    }
+    assert!(n_found > 1000, "{n_found} found");
 }
 
 #[test]
