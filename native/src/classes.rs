@@ -222,6 +222,11 @@ impl Classes {
         sorted
     }
 
+    /// How many numbers they hold.
+    pub fn size(&self) -> usize {
+        self.keys.len() + self.counts.len() + self.failing.len()
+    }
+
     /// Some of the classes, those put together that differ only in candidates which are not allowed.
     pub fn grouped(&self, open: &[u64], allowed: &Candidates, layout: &Layout) -> Classes {
         let mut classes = Classes {

@@ -42,6 +42,8 @@ struct State {
     open: Vec<u64>,
     low: Vec<u64>,
     high: Vec<u64>,
+    /// How many numbers the classes hold, if they were made for this state.
+    of_classes: usize,
 }
 
 /// Rules that have at least one of some candidates, and may stand beside the leaders.
@@ -57,6 +59,9 @@ pub struct Deciding<'a> {
     /// If the goal is a tie, how many conditions a rule may have to win it.
     pub tie_length: Option<usize>,
 }
+
+/// What is to be reached from now on, and if that is a tie, with how many conditions.
+pub type Aim = (Score, Option<usize>);
 
 /// A look at a branch that several workers may take part in.
 pub struct Look(Mutex<Left>);
@@ -80,8 +85,10 @@ pub enum Looked {
     /// No rule that was not found is worth more than this, which is below the goal; or there is none. If ties count, some
     /// may be as good that have too many conditions to win.
     Done(Option<Score>),
-    /// The time was up, or others decide what is left.
+    /// The time was up.
     Interrupted,
+    /// Others decide what is left.
+    Waiting,
     /// It holds too much, or what was found cannot be told.
     GivenUp,
 }
@@ -109,13 +116,13 @@ impl Look {
         }))
     }
 
-    /// Looks for all sets of rows that reach the goal. `found` gets candidates that cover such a set, and returns the goal
+    /// Looks for all sets of rows that reach the goal. `found` gets candidates that cover such a set, and returns the aim
     /// from then on, or nothing if it cannot tell what rule that is.
     pub fn goes_on(
         &self,
         mut deciding: Deciding,
         deadline: Instant,
-        found: &mut dyn FnMut(Vec<usize>) -> Option<Score>,
+        found: &mut dyn FnMut(Vec<usize>) -> Option<Aim>,
     ) -> Looked {
         let mut left = lock(&self.0);
         let (goal, Left { stack, aside, .. }) = (deciding.goal, &mut *left);
@@ -126,11 +133,11 @@ impl Look {
         );
         loop {
             if left.is_at_an_end {
-                return Looked::Interrupted;
+                return Looked::Waiting;
             }
             let Some(state) = left.stack.pop() else {
                 if left.busy > 0 {
-                    return Looked::Interrupted;
+                    return Looked::Waiting;
                 }
                 let ties = left.aside.iter().map(|(bound, _)| *bound);
                 let highest = left.highest.max(ties.max());
@@ -180,10 +187,9 @@ impl Deciding<'_> {
         &mut self,
         mut state: State,
         passed: &mut Option<Score>,
-        found: &mut dyn FnMut(Vec<usize>) -> Option<Score>,
+        found: &mut dyn FnMut(Vec<usize>) -> Option<Aim>,
     ) -> Decided {
         state.narrow();
-        state.regroup(self.book.layout());
         let length = self.n_conditions + state.n_needed().max(1);
         let length = length.max(self.short + 1);
         if self.book.max_length.is_some_and(|most| length > most) {
@@ -202,19 +208,19 @@ impl Deciding<'_> {
             return Decided::Closed(bound);
         }
         // The rule with all candidates that are allowed covers what it must, and nothing else.
-        let first = members(&state.open).next();
-        if !state.is_told && (state.excludes || first.is_some()) {
+        if !state.is_told && (state.excludes || !is_empty(&state.open)) {
             let value = self.bound(&state.low, &state.low, length, self.goal);
             state.is_told = value < Some(self.goal.saturating_sub(TIED));
             if value >= Some(self.goal) {
                 match found(members(&state.allowed).collect()) {
-                    Some(goal) => self.goal = goal,
+                    Some(aim) => (self.goal, self.tie_length) = aim,
                     None => return Decided::Unknown,
                 }
                 state.is_told = true;
             }
         }
-        let Some(class) = first else {
+        state.regroup(self.book.layout());
+        let Some(class) = members(&state.open).next() else {
             // One set of rows, which is known if it reaches the goal.
             return Decided::Closed(Some(self.goal.saturating_sub(TIED)));
         };
@@ -224,7 +230,11 @@ impl Deciding<'_> {
                 return Decided::Open(state.without(&dropped).into_iter().collect());
             }
         }
-        let covering = state.clone().covering(class);
+        let copy = State {
+            of_classes: 0,
+            ..state.clone()
+        };
+        let covering = copy.covering(class);
         let both = covering.into_iter().chain([state.not_covering(class)]);
         Decided::Open(both.collect())
     }
@@ -291,6 +301,7 @@ impl State {
             excludes: false,
             open: classes.all(),
             low: classes.core.clone(),
+            of_classes: 0,
             high,
             classes: Arc::new(classes),
         }
@@ -298,7 +309,7 @@ impl State {
 
     /// How many numbers it holds, about.
     fn size(&self) -> usize {
-        self.open.len() + 2 * self.one_of.len() + 2 * self.low.len()
+        self.of_classes + self.open.len() + 2 * self.one_of.len() + 2 * self.low.len()
     }
 
     /// How many candidates the rule has at least: those that it has one of each, and that have nothing in common.
@@ -379,6 +390,7 @@ impl State {
             return;
         }
         let grouped = self.classes.grouped(&self.open, &self.allowed, layout);
+        self.of_classes = grouped.size();
         self.classes = Arc::new(grouped);
         self.open = self.classes.all();
     }

@@ -32,8 +32,9 @@ impl Looking {
         Duration::from_nanos(self.granted.load(Relaxed))
     }
 
-    fn grants(&self, time: Duration) {
-        self.granted.store(time.as_nanos() as u64, Relaxed);
+    fn spends(&self, time: Duration) {
+        let left = |granted: u64| Some(granted.saturating_sub(time.as_nanos() as u64));
+        let _ = self.granted.fetch_update(Relaxed, Relaxed, left);
     }
 
     fn is_at_root(&self) -> bool {
@@ -107,17 +108,18 @@ impl Search {
             if !ties_count && looking.look.waits_for_ties() {
                 return false;
             }
-            if looking.granted() == Duration::ZERO {
-                let left = self.patience.left(0);
-                looking.grants(if left >= SLICE { left } else { Duration::ZERO });
+            let left = self.patience.left(0);
+            if looking.is_at_root() && looking.granted() == Duration::ZERO && left >= SLICE {
+                looking.granted.store(left.as_nanos() as u64, Relaxed);
             }
             looking.granted() > Duration::ZERO
         };
         looks.iter().find(has_time).cloned()
     }
 
-    /// Looks for the best rules of a family by its rows. If that comes to an end, no other is worth entering now.
-    pub fn looks_on(&self, looking: &Arc<Looking>, leaders: &[Leader], deadline: Instant) {
+    /// Looks for the best rules of a family by its rows. If that comes to an end, no other is worth entering now. Was there
+    /// something to do?
+    pub fn looks_on(&self, looking: &Arc<Looking>, leaders: &[Leader], deadline: Instant) -> bool {
         let family = &looking.family;
         let n_conditions = family.conditions.len();
         let start = Instant::now();
@@ -136,11 +138,11 @@ impl Search {
             let members = members.into_iter().map(|place| family.order[place]);
             let conditions: Vec<u32> = family.conditions.iter().copied().chain(members).collect();
             let is_known = self.finds(&conditions, leaders);
-            is_known.then(|| self.goal.least())
+            is_known.then(|| (self.goal.least(), self.goal.tie_length()))
         });
         let took = start.elapsed();
         self.patience.looked(n_conditions, took);
-        looking.grants(looking.granted().saturating_sub(took));
+        looking.spends(took);
         let is_over = match looked {
             Looked::Done(bound) => {
                 family.cap.lower(bound.unwrap_or(Score::MIN));
@@ -151,12 +153,14 @@ impl Search {
                 ties_count || !looking.is_at_root() || !looking.look.waits_for_ties()
             }
             Looked::Interrupted => !looking.is_at_root() && looking.granted() == Duration::ZERO,
+            Looked::Waiting => return false,
             Looked::GivenUp => true,
         };
         if is_over {
             lock(&self.looks).retain(|other| !Arc::ptr_eq(other, looking));
             family.cap.ends();
         }
+        true
     }
 
     /// Offers a set of rows by its shortest description. Is that surely the shortest, where the length matters?

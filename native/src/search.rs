@@ -415,7 +415,8 @@ impl Search {
                 queue.open.extend(capped);
                 continue;
             }
-            if self.is_known_tie(node) || self.is_too_long(node.length) {
+            let is_wanted = node.bound >= self.goal.threshold.load(Relaxed);
+            if self.is_known_tie(node) || is_wanted && self.is_too_long(node.length) {
                 let node = queue.open.pop();
                 let is_kept = |node: &Node| self.is_one_by_one() || self.is_too_long(node.length);
                 queue.later.extend(node.filter(is_kept));
@@ -474,7 +475,12 @@ impl Search {
             queue.open.retain(is_of_use);
             queue.swept = queue.open.len();
         }
-        self.n_open.store(queue.open.len(), Relaxed);
+        if queue.later.len() > KEPT && self.goal.is_short.swap(false, Relaxed) {
+            // So many long rules wait that they had better be looked at.
+            queue.open.extend(queue.later.drain(..));
+        }
+        let n_open = queue.open.len() + queue.later.len();
+        self.n_open.store(n_open, Relaxed);
     }
 
     /// May workers return branches to the queue?

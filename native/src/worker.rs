@@ -54,19 +54,22 @@ impl<'a> Worker<'a> {
 
     /// Takes branches from the queue until the time is up or there is nothing left to do.
     pub fn work(&mut self, deadline: Instant, threads: usize) {
+        // Do others decide what is left of a look?
+        let mut waits = false;
         loop {
             let mut queue = lock(&self.search.queue);
             if Instant::now() >= deadline {
                 return;
             }
-            if self.search.has_entries(&queue) {
+            let is_of_use = queue.busy > 0 || self.search.has_entries(&queue);
+            if is_of_use && !std::mem::take(&mut waits) {
                 let leaders = lock(&self.search.ideas).leaders.clone();
                 if let Some(looking) = self.search.next_look(leaders.len()) {
                     queue.busy += 1;
                     drop(queue);
                     let _busy = Busy(self.search, Vec::new());
                     let deadline = deadline.min(Instant::now() + SLICE);
-                    self.search.looks_on(&looking, &leaders, deadline);
+                    waits = !self.search.looks_on(&looking, &leaders, deadline);
                     continue;
                 }
             }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -31,24 +32,28 @@ def interruptible(work: Callable[[], T], hurry: Callable[[], None], watch: Calla
         return work()
     results: list[T] = []
     errors: list[BaseException] = []
-    over = threading.Event()
+    over: list[bool] = []
+    # A lock, and no event: an exception that a signal raises inside wait() may leave the event's own lock taken, so
+    # that nobody could set it. Whether the work is over is noted apart.
+    bell = threading.Lock()
+    bell.acquire()
 
     def run() -> None:
         try:
             results.append(work())
         except BaseException as error:
             errors.append(error)
-        over.set()
+        over.append(True)
+        bell.release()
 
     reason: BaseException | None = None
     try:
-        threading.Thread(target=run, daemon=True).start()
+        _thread.start_new_thread(run, ())  # Thread.start() would wait for an event, too
     except RuntimeError:  # no more threads are to be had
         return work()
-    # An event, because a thread whose join() is interrupted is taken for dead by Python 3.11.
-    while not over.is_set():
+    while not over:
         try:
-            over.wait(_OFTEN)
+            bell.acquire(timeout=_OFTEN)
             if reason is not None:
                 hurry()
             elif watch is not None:

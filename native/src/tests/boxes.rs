@@ -134,6 +134,35 @@ fn no_value_in_a_box_exceeds_its_bound() {
 }
 
 #[test]
+fn strata_of_very_unequal_sizes_do_not_lower_a_bound_by_rounding() {
+    let mut random = Random(5);
+    for _ in 0..20_000 {
+        // What is certain of a large stratum without covered rows is taken from V, of which a small one is a tiny part.
+        let large = [1 + random.below(200_000), 1 + random.below(200_000)];
+        let small = [1 + random.below(300), 1 + random.below(3)];
+        let layout = Layout::plain([large, small].concat());
+        let covered = [random.below(small[0] + 1), random.below(small[1] + 1)];
+        let counts = [0, 0, covered[0], covered[1]];
+        if layout.n_covered(&counts) == 0 {
+            continue;
+        }
+        let settings = Settings {
+            kind: 4,
+            margin: Margin::ByLength(vec![1.0 + random.below(9) as f64 * 0.99]),
+            margin_scale: 1.0,
+            levels: vec![0.0, 1.0],
+        };
+        let estimator = crate::estimator::create(&settings, &layout).unwrap();
+        let bound = estimator.bound(&counts, &counts, 1, Score::MIN);
+        let value = estimator.value(&counts, 1);
+        assert!(
+            value <= bound,
+            "{counts:?} of {layout:?}: {value} > {bound}"
+        );
+    }
+}
+
+#[test]
 fn the_bound_over_all_subsets_is_reached() {
     // With nothing that must stay, the bound of one stratum is the exact maximum: not only safe but tight.
     let mut random = Random(3);

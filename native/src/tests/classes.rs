@@ -43,7 +43,7 @@ fn all_rules_that_reach_the_goal_are_found_and_others_do_not_exceed_the_bound() 
             let members = places.into_iter().map(|place| scene.candidates[place]);
             let rule: Vec<u32> = conditions.iter().copied().chain(members).collect();
             found.push(rule);
-            Some(scene.goal)
+            Some((scene.goal, None))
         });
         let Looked::Done(bound) = looked else {
             panic!("a look at a few rows comes to its end");
@@ -132,7 +132,7 @@ fn all_rules_that_win_a_tie_are_found_even_if_ties_did_not_count_at_first() {
                         .chain(members)
                         .collect::<Vec<u32>>(),
                 );
-                Some(goal)
+                Some((goal, ties_count.then_some(longest)))
             });
             match looked {
                 Looked::Done(_) if ties_count || !look.waits_for_ties() => break,

@@ -237,6 +237,7 @@ impl Pooled {
             .collect();
         let nulls = &nulls[..];
         let (mut least, mut most, mut reach) = (0.0, 0.0, Reach::default());
+        reach.slack = self.slack;
         for (index, (stratum, nulls)) in self.strata.iter().zip(nulls).enumerate() {
             let cells = self.cells(low, high, index);
             let [smallest, largest] = self.shares(stratum, &cells);
@@ -248,7 +249,8 @@ impl Pooled {
             } else {
                 reach.alone += stratum.weight * nulls.most.spread * largest;
             }
-            if cells.covered[1] > 0.0 && cells.failing[1] > 0.0 {
+            let has_rows = cells.covered[1] > 0.0 && cells.failing[1] > 0.0;
+            if has_rows && nulls.most.spread > 0.0 {
                 reach.ratio += stratum.weight * nulls.most.spread / nulls.least.reach;
             }
         }

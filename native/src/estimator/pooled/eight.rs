@@ -215,6 +215,7 @@ impl Bounds<'_> {
             least: reach[lane],
             ratio: ratio[lane],
             alone: alone[lane],
+            slack: pooled.slack,
         });
         Margins { least, most, reach }
     }

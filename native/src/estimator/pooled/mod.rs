@@ -172,6 +172,8 @@ struct Reach {
     ratio: f64,
     /// E
     alone: f64,
+    /// Covers the rounding of V and E, which may be large beside their difference.
+    slack: f64,
 }
 
 impl Reach {
@@ -179,7 +181,7 @@ impl Reach {
     #[inline(always)]
     fn by_variance(&self, variance: f64) -> f64 {
         if self.ratio > 0.0 {
-            (variance - self.alone) / self.ratio
+            (variance - self.alone - self.slack * (variance + self.alone)) / self.ratio
         } else {
             0.0
         }
@@ -191,7 +193,7 @@ impl Reach {
     #[inline(always)]
     fn ends(&self, start: f64, end: f64, beta: f64) -> [f64; 2] {
         let first = self.by_variance(start);
-        let is_concave = self.alone * beta * beta <= 9.0 * self.ratio * self.ratio;
+        let is_concave = self.alone * beta * beta < 8.9 * self.ratio * self.ratio;
         if first < self.least {
             [self.least; 2]
         } else if is_concave {
