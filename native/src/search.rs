@@ -102,9 +102,7 @@ impl Goal {
             false => threshold.saturating_add(TIED),
         }
     }
-}
 
-impl Goal {
     /// If ties count, how many conditions a rule may have to win one.
     pub fn tie_length(&self) -> Option<usize> {
         let ties_count = self.ties.load(Relaxed) && self.has_incumbent.load(Relaxed);

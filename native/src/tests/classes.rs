@@ -3,9 +3,40 @@
 use super::apart::Scene;
 use super::*;
 use crate::classes::{Classes, Grouped};
-use crate::look::{Deciding, Look, Looked};
+use crate::look::{Aim, Deciding, Look, Looked};
 use crate::rulebook::TIED;
 use std::time::Instant;
+
+impl Scene {
+    fn look(&self, wanted: Wanted) -> Look {
+        let others = wanted.compared(&self.leaders).iter();
+        let others: Vec<&[u32]> = others.map(|leader| &leader.conditions[..]).collect();
+        let classes = self
+            .rows
+            .classes(&self.conditions, &self.candidates, &others, LONG);
+        Look::new(classes.unwrap())
+    }
+
+    fn deciding(&self, wanted: Wanted, (goal, tie_length): Aim) -> Deciding<'_> {
+        Deciding {
+            book: &self.book,
+            wanted,
+            leaders: &self.leaders,
+            n_conditions: self.conditions.len(),
+            short: 0,
+            goal,
+            tie_length,
+        }
+    }
+
+    /// The rule with the candidates at these places.
+    fn rule(&self, places: Vec<usize>) -> Vec<u32> {
+        let members = places.into_iter().map(|place| self.candidates[place]);
+        self.conditions.iter().copied().chain(members).collect()
+    }
+}
+
+const LONG: Duration = Duration::from_secs(100);
 
 #[test]
 fn all_rules_that_reach_the_goal_are_found_and_others_do_not_exceed_the_bound() {
@@ -21,35 +52,19 @@ fn all_rules_that_reach_the_goal_are_found_and_others_do_not_exceed_the_bound() 
             Wanted::Near(scene.similarity),
         ];
         let wanted = wanted[random.below(4) as usize];
-        let (leaders, conditions) = (&scene.leaders, &scene.conditions);
-        let others = wanted.compared(leaders).iter();
-        let others: Vec<&[u32]> = others.map(|leader| &leader.conditions[..]).collect();
-        let time = Duration::from_secs(100);
-        let classes = scene
-            .rows
-            .classes(conditions, &scene.candidates, &others, time);
-        let deciding = Deciding {
-            book: &scene.book,
-            wanted,
-            leaders,
-            n_conditions: conditions.len(),
-            short: 0,
-            goal: scene.goal,
-            tie_length: None,
-        };
+        let aim = (scene.goal, None);
+        let deciding = scene.deciding(wanted, aim);
         let mut found = Vec::new();
-        let look = Look::new(classes.unwrap());
-        let looked = look.goes_on(deciding, Instant::now() + time, &mut |places| {
-            let members = places.into_iter().map(|place| scene.candidates[place]);
-            let rule: Vec<u32> = conditions.iter().copied().chain(members).collect();
-            found.push(rule);
-            Some((scene.goal, None))
+        let look = scene.look(wanted);
+        let looked = look.goes_on(deciding, Instant::now() + LONG, &mut |places| {
+            found.push(scene.rule(places));
+            Some(aim)
         });
         let Looked::Done(bound) = looked else {
             panic!("a look at a few rows comes to its end");
         };
         assert!(bound < Some(scene.goal));
-        let own = scene.counts(conditions);
+        let own = scene.counts(&scene.conditions);
         for rule in scene.rules(wanted) {
             let (counts, value) = {
                 let counts = scene.counts(&rule);
@@ -86,11 +101,7 @@ fn all_rules_that_win_a_tie_are_found_even_if_ties_did_not_count_at_first() {
         let scene = Scene::draw(&mut random, round);
         let wanted = [Wanted::Any, Wanted::Different(scene.similarity)];
         let wanted = wanted[random.below(2) as usize];
-        let (leaders, conditions) = (&scene.leaders, &scene.conditions);
-        let others = wanted.compared(leaders).iter();
-        let others: Vec<&[u32]> = others.map(|leader| &leader.conditions[..]).collect();
-        let time = Duration::from_secs(100);
-        let own = scene.counts(conditions);
+        let own = scene.counts(&scene.conditions);
         let excludes = |rule: &Vec<u32>| scene.counts(rule) != own;
         let rules: Vec<Vec<u32>> = scene.rules(wanted).into_iter().filter(excludes).collect();
         let value = |rule: &Vec<u32>| scene.book.value(&scene.counts(rule), rule.len());
@@ -100,39 +111,21 @@ fn all_rules_that_win_a_tie_are_found_even_if_ties_did_not_count_at_first() {
         let Some(&threshold) = values.get(random.below(4) as usize) else {
             continue;
         };
-        let classes = scene
-            .rows
-            .classes(conditions, &scene.candidates, &others, time);
-        let look = Look::new(classes.unwrap());
+        let look = scene.look(wanted);
         let mut found = Vec::new();
-        let longest = conditions.len() + 1 + random.below(3) as usize;
+        let longest = scene.conditions.len() + 1 + random.below(3) as usize;
         // Ties do not count until the end, or until a few states have been decided.
         let n_first = [random.below(8), u64::MAX][random.below(2) as usize];
         let mut ties_count = false;
         for step in 0.. {
-            let goal = match ties_count {
-                true => threshold,
-                false => threshold + TIED,
+            let aim = match ties_count {
+                true => (threshold, Some(longest)),
+                false => (threshold + TIED, None),
             };
-            let deciding = Deciding {
-                book: &scene.book,
-                wanted,
-                leaders,
-                n_conditions: conditions.len(),
-                short: 0,
-                goal,
-                tie_length: ties_count.then_some(longest),
-            };
+            let deciding = scene.deciding(wanted, aim);
             let looked = look.goes_on(deciding, Instant::now(), &mut |places| {
-                let members = places.into_iter().map(|place| scene.candidates[place]);
-                found.push(
-                    conditions
-                        .iter()
-                        .copied()
-                        .chain(members)
-                        .collect::<Vec<u32>>(),
-                );
-                Some((goal, ties_count.then_some(longest)))
+                found.push(scene.rule(places));
+                Some(aim)
             });
             match looked {
                 Looked::Done(_) if ties_count || !look.waits_for_ties() => break,
