@@ -187,19 +187,17 @@ impl Reach {
         }
     }
 
-    /// What it is at least at the beginning of a piece, and what to take at its end. If b may grow in proportion to V − E
-    /// and the margin is still concave, it does: the root of a quadratic function of V is if that has real zeros, which
-    /// it has for E ≤ 9 C²/β².
+    /// What it is at least at the beginning of a piece, and what to take at its end. b may grow in proportion to V − E if the
+    /// margin is still concave: the root of a quadratic function of V is if that has real zeros, which it has for
+    /// E ≤ 9 C²/β². That pays unless most of it would lie below what b is anyway.
     #[inline(always)]
     fn ends(&self, start: f64, end: f64, beta: f64) -> [f64; 2] {
-        let first = self.by_variance(start);
+        let [first, last] = [self.by_variance(start), self.by_variance(end)];
         let is_concave = self.alone * beta * beta < 8.9 * self.ratio * self.ratio;
-        if first < self.least {
-            [self.least; 2]
-        } else if is_concave {
-            [first, self.by_variance(end)]
+        if is_concave && first > 0.0 && first + last > 2.0 * self.least {
+            [first, last]
         } else {
-            [first; 2]
+            [first.max(self.least); 2]
         }
     }
 }
