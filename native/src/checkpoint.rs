@@ -6,7 +6,7 @@
 use crate::estimator::Score;
 use crate::ideas::Candidate;
 use crate::layout::Layout;
-use crate::node::{Again, Cap, Family, Node};
+use crate::node::{Again, Family, Node};
 use crate::rulebook::TIED;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -91,13 +91,8 @@ impl State {
         let mut family = |input: &mut Reader| -> Result<Arc<Family>, String> {
             let place = input.number()? as usize;
             if place == families.len() {
-                families.push(Arc::new(Family {
-                    conditions: input.list()?,
-                    order: input.list()?,
-                    best: input.optional()?,
-                    parent: None,
-                    cap: Cap::default(),
-                }));
+                let (conditions, order) = (input.list()?, input.list()?);
+                families.push(Arc::new(Family::new(conditions, order, input.optional()?)));
             }
             Ok(families.get(place).ok_or(BROKEN)?.clone())
         };

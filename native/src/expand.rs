@@ -19,7 +19,7 @@ use crate::branch::Branch;
 use crate::estimator::{Limits, Score};
 use crate::judge::{Judge, Verdict};
 use crate::lanes::{Lanes, LANES};
-use crate::node::{Again, Cap, Family, Node};
+use crate::node::{Again, Family, Node};
 use crate::rows::Place;
 use crate::rulebook::{Rulebook, TIED};
 use std::sync::Arc;
@@ -313,13 +313,14 @@ impl Expander {
         let place_of = |child: &Child| node.opened().iter().position(|&p| p == child.proposition);
         opened.sort_by_key(place_of);
         children.append(&mut opened);
-        let family = Arc::new(Family {
-            order: children.iter().map(|child| child.proposition).collect(),
-            conditions: step.conditions.clone(),
-            best: step.best,
-            parent: (!node.is_root()).then(|| node.family.clone()),
-            cap: Cap::default(),
-        });
+        let order = children.iter().map(|child| child.proposition).collect();
+        let mut family = Family::new(step.conditions.clone(), order, step.best);
+        family.parent = (!node.is_root()).then(|| node.family.clone());
+        let opened = node.again.as_ref().and_then(|again| again.opened.as_ref());
+        let family = match opened {
+            Some(opened) => opened.replaced(family),
+            None => Arc::new(family),
+        };
         if !step.is_few {
             place.cores(&family.order, &mut self.cores);
         }

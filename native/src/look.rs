@@ -220,7 +220,7 @@ impl Deciding<'_> {
             }
         }
         state.regroup(self.book.layout());
-        let Some(class) = members(&state.open).next() else {
+        let Some(class) = state.next_class() else {
             // One set of rows, which is known if it reaches the goal.
             return Decided::Closed(Some(self.goal.saturating_sub(TIED)));
         };
@@ -325,6 +325,13 @@ impl State {
             }
         }
         n_needed
+    }
+
+    /// The class to be decided next: among those that weigh most, the one that fails the fewest candidates. If the rule is
+    /// not to cover it, it has one of these few, which decides other classes.
+    fn next_class(&self) -> Option<usize> {
+        let n_failed = |class: &usize| n_shared(self.classes.fails(*class), &self.allowed);
+        members(&self.open).take(COMPARED).min_by_key(n_failed)
     }
 
     /// Takes up the classes that are decided by what has changed.
@@ -445,6 +452,8 @@ impl State {
 
 /// The most numbers that undecided states may hold: some 128 MB.
 const MOST_HELD: usize = 1 << 24;
+/// So many of the classes that weigh most are compared to choose the next.
+const COMPARED: usize = 8;
 /// So many classes are weighed to see which candidates cost too much, where a class was decided to be covered or no more
 /// than so many words of classes are open.
 const WEIGHED: usize = 512;
@@ -468,6 +477,11 @@ fn smallest(sets: &[u64], words: usize) -> Vec<u64> {
         }
     }
     kept
+}
+
+fn n_shared(x: &Candidates, y: &Candidates) -> u32 {
+    let shared = x.iter().zip(y).map(|(x, y)| (x & y).count_ones());
+    shared.sum()
 }
 
 fn is_subset(x: &Candidates, y: &Candidates) -> bool {

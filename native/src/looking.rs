@@ -24,6 +24,8 @@ pub struct Looking {
     place: usize,
     /// How many nanoseconds it may take before it is given up, or waits in the case of the root.
     granted: AtomicU64,
+    /// How many it has taken.
+    spent: AtomicU64,
     look: Look,
 }
 
@@ -33,7 +35,9 @@ impl Looking {
     }
 
     fn spends(&self, time: Duration) {
-        let left = |granted: u64| Some(granted.saturating_sub(time.as_nanos() as u64));
+        let time = time.as_nanos() as u64;
+        self.spent.fetch_add(time, Relaxed);
+        let left = |granted: u64| Some(granted.saturating_sub(time));
         let _ = self.granted.fetch_update(Relaxed, Relaxed, left);
     }
 
@@ -50,7 +54,7 @@ impl Search {
         }
         let place = leaders.len();
         let short = |family: &&Arc<Family>| family.conditions.len() < LEVELS;
-        for family in line(family).filter(short) {
+        for family in line(family).filter(short).map(Family::newest) {
             let n_conditions = family.conditions.len();
             let granted = (family.cap.expands(place)).and_then(|expanded| {
                 Some((expanded, self.patience.grants(n_conditions, expanded)?))
@@ -62,16 +66,17 @@ impl Search {
                 continue;
             }
             let start = Instant::now();
-            let look = self.look_at(family, leaders, granted);
+            let look = self.look_at(&family, leaders, granted);
             self.patience.looked(n_conditions, start.elapsed());
             let Some(look) = look else {
                 family.cap.ends();
                 continue;
             };
             let looking = Arc::new(Looking {
-                family: family.clone(),
+                family,
                 place,
                 granted: AtomicU64::new(granted.as_nanos() as u64),
+                spent: AtomicU64::new(0),
                 look,
             });
             lock(&self.looks).push(looking.clone());
@@ -145,9 +150,11 @@ impl Search {
         looking.spends(took);
         let is_over = match looked {
             Looked::Done(bound) => {
-                family.cap.lower(bound.unwrap_or(Score::MIN));
+                let spent = Duration::from_nanos(looking.spent.swap(0, Relaxed));
+                self.patience.came_to_an_end(n_conditions, spent);
+                family.lower(bound.unwrap_or(Score::MIN));
                 if ties_count {
-                    family.cap.knows_ties(looking.place);
+                    family.knows_ties(looking.place);
                 }
                 // What can only tie waits until ties count.
                 ties_count || !looking.is_at_root() || !looking.look.waits_for_ties()

@@ -1,10 +1,11 @@
 //! Branches of the search: a rule, and the conditions that it may still take.
 
 use crate::estimator::Score;
+use crate::search::lock;
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 
 /// The children of one rule, in the order that decides which of them may still take which conditions:
 /// each may take those that come after it.
@@ -15,7 +16,59 @@ pub struct Family {
     pub best: Option<Score>,
     /// The family that the rule is a child of, if that is known.
     pub parent: Option<Arc<Family>>,
+    /// The families of the same rule from when it was expanded before, of fewer children; and the one of most children.
+    older: Vec<Weak<Family>>,
+    newest: Mutex<Weak<Family>>,
     pub cap: Cap,
+}
+
+impl Family {
+    pub fn new(conditions: Vec<u32>, order: Vec<u32>, best: Option<Score>) -> Family {
+        Family {
+            conditions,
+            order,
+            best,
+            parent: None,
+            older: Vec::new(),
+            newest: Mutex::default(),
+            cap: Cap::default(),
+        }
+    }
+
+    /// A family of the same rule with more children takes its place: what is found out about that is true of this one too.
+    pub fn replaced(self: &Arc<Family>, mut family: Family) -> Arc<Family> {
+        let is_alive = |family: &&Weak<Family>| family.strong_count() > 0;
+        family.older = self.older.iter().filter(is_alive).cloned().collect();
+        family.older.push(Arc::downgrade(self));
+        family.cap.has_paid = AtomicBool::new(self.cap.has_paid.load(Relaxed));
+        let family = Arc::new(family);
+        for older in family.older.iter().filter_map(Weak::upgrade) {
+            *lock(&older.newest) = Arc::downgrade(&family);
+        }
+        family
+    }
+
+    /// The family of most children of the same rule.
+    pub fn newest(self: &Arc<Family>) -> Arc<Family> {
+        let newest = lock(&self.newest).upgrade();
+        newest.unwrap_or_else(|| self.clone())
+    }
+
+    /// No rule of it that is not known is worth more than this.
+    pub fn lower(&self, bound: Score) {
+        self.cap.lower(bound);
+        for older in self.older.iter().filter_map(Weak::upgrade) {
+            older.cap.lower(bound);
+        }
+    }
+
+    /// All rules of it are known that could win a tie for a place of the list.
+    pub fn knows_ties(&self, place: usize) {
+        self.cap.knows_ties(place);
+        for older in self.older.iter().filter_map(Weak::upgrade) {
+            older.cap.knows_ties(place);
+        }
+    }
 }
 
 /// What was found out about a whole family: no rule of it that is not known is worth more.
@@ -50,13 +103,12 @@ impl Default for Cap {
 }
 
 impl Cap {
-    pub fn lower(&self, bound: Score) {
+    fn lower(&self, bound: Score) {
         self.has_paid.store(true, Relaxed);
         self.bound.fetch_min(bound, Relaxed);
     }
 
-    /// All rules of the family are known that could win a tie for a place of the list.
-    pub fn knows_ties(&self, place: usize) {
+    fn knows_ties(&self, place: usize) {
         self.ties_known.fetch_max(place + 1, Relaxed);
     }
 
@@ -125,13 +177,7 @@ impl Node {
     pub fn root(usable: &[u32]) -> Node {
         Node {
             bound: Score::MAX,
-            family: Arc::new(Family {
-                conditions: Vec::new(),
-                order: usable.to_vec(),
-                best: None,
-                parent: None,
-                cap: Cap::default(),
-            }),
+            family: Arc::new(Family::new(Vec::new(), usable.to_vec(), None)),
             child: None,
             least: 0,
             most: u64::MAX,
@@ -148,7 +194,7 @@ impl Node {
 
     /// What the best is worth of those rules that it leads to and that have no more than `short` conditions, as far as is
     /// known; `None` if there are none.
-    fn best_short(&self, short: Option<usize>) -> Option<Score> {
+    pub fn best_short(&self, short: Option<usize>) -> Option<Score> {
         let n_conditions = self.n_conditions();
         match &self.again {
             _ if short.is_none_or(|short| n_conditions >= short) => None,

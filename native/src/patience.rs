@@ -7,7 +7,8 @@ use std::time::Duration;
 /// So many nanoseconds of expanding rules are no reason to look for another way.
 const SHORT: u64 = 500_000_000;
 /// Looking at branches of no condition may take as long as expanding has taken since, of one condition half as long, and so
-/// on, besides what it has saved; branches of more conditions than these are left alone.
+/// on, besides what it has saved, and twice what looks have taken that came to an end; branches of more conditions than
+/// these are left alone.
 pub const LEVELS: usize = 3;
 /// Less than this part of the time that a branch has taken is not worth looking at it.
 const WORTH_LOOKING: u64 = 8;
@@ -24,6 +25,7 @@ pub struct Patience {
 #[derive(Default)]
 struct Level {
     looking: AtomicU64,
+    well_spent: AtomicU64,
     n_saved: AtomicU64,
 }
 
@@ -63,14 +65,24 @@ impl Patience {
         }
         let saved = level.n_saved.load(Relaxed).saturating_mul(self.of_one());
         let part = self.expanding.load(Relaxed).saturating_sub(SHORT) >> n_conditions;
+        let paid = level.well_spent.load(Relaxed).saturating_mul(2);
         let looking = level.looking.load(Relaxed);
-        Duration::from_nanos(part.saturating_add(saved).saturating_sub(looking))
+        let earned = part.saturating_add(saved).saturating_add(paid);
+        Duration::from_nanos(earned.saturating_sub(looking))
     }
 
     /// A branch of so many conditions has been looked at.
     pub fn looked(&self, n_conditions: usize, time: Duration) {
         if let Some(level) = self.levels.get(n_conditions) {
             level.looking.fetch_add(time.as_nanos() as u64, Relaxed);
+        }
+    }
+
+    /// A look at a branch of so many conditions has come to its end, after so long in all.
+    pub fn came_to_an_end(&self, n_conditions: usize, time: Duration) {
+        if let Some(level) = self.levels.get(n_conditions) {
+            let time = time.as_nanos() as u64;
+            level.well_spent.fetch_add(time, Relaxed);
         }
     }
 

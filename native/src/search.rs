@@ -344,6 +344,16 @@ impl Search {
         self.goal.is_short.load(Relaxed) && Some(length) > self.short
     }
 
+    /// The fewest conditions of the best rule that a node may lead to, or of a short one that is wanted too, as long as
+    /// short ones come first.
+    fn length_of(&self, node: &Node) -> usize {
+        let threshold = self.goal.threshold.load(Relaxed);
+        match self.short.filter(|_| self.is_short()) {
+            Some(short) if node.best_short(self.short) >= Some(threshold) => node.length.min(short),
+            _ => node.length,
+        }
+    }
+
     /// Is the time of long rules yet to come?
     pub fn is_short(&self) -> bool {
         self.goal.is_short.load(Relaxed)
@@ -351,13 +361,13 @@ impl Search {
 
     /// What becomes of a node, by what has been found out about its families since.
     pub fn verdict_of(&self, node: Node) -> (Verdict, Node) {
-        let before = self.verdict(node.bound, node.length);
+        let before = self.verdict(node.bound, self.length_of(&node));
         let n_conditions = node.lowest_cap().1;
         let capped = node.capped(self.short);
         let node = node.lowered(capped);
         let verdict = match self.is_known_tie(&node) {
             true => Verdict::Later,
-            false => self.verdict(node.bound, node.length),
+            false => self.verdict(node.bound, self.length_of(&node)),
         };
         if verdict != Verdict::Enter && before == Verdict::Enter {
             self.patience.saved(n_conditions);
@@ -414,13 +424,14 @@ impl Search {
                 continue;
             }
             let is_wanted = node.bound >= self.goal.threshold.load(Relaxed);
-            if self.is_known_tie(node) || is_wanted && self.is_too_long(node.length) {
+            let is_too_long = is_wanted && self.is_too_long(self.length_of(node));
+            if self.is_known_tie(node) || is_too_long {
                 let node = queue.open.pop();
-                let is_kept = |node: &Node| self.is_one_by_one() || self.is_too_long(node.length);
+                let is_kept = |_: &Node| self.is_one_by_one() || is_too_long;
                 queue.later.extend(node.filter(is_kept));
                 continue;
             }
-            match self.verdict(node.bound, node.length) {
+            match self.verdict(node.bound, self.length_of(node)) {
                 Verdict::Enter => return queue.open.pop(),
                 Verdict::Later => return None,
                 // All others promise less, or are longer.
@@ -433,7 +444,8 @@ impl Search {
     /// Is there something to enter now?
     pub fn has_entries(&self, queue: &Queue) -> bool {
         let best = queue.open.peek();
-        let is_entered = |node: &Node| self.verdict(node.bound, node.length) == Verdict::Enter;
+        let is_entered =
+            |node: &Node| self.verdict(node.bound, self.length_of(node)) == Verdict::Enter;
         !queue.parked.is_empty() || best.is_some_and(is_entered)
     }
 
