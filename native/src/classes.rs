@@ -163,7 +163,7 @@ impl Classes {
         &self.key(class)[..self.words]
     }
 
-    fn counts(&self, class: usize) -> &[u64] {
+    pub fn counts(&self, class: usize) -> &[u64] {
         &self.counts[class * self.width..][..self.width]
     }
 

@@ -14,7 +14,7 @@
 
 use crate::bitset::{are_disjoint, intersect, is_empty, size};
 use crate::classes::{bits, members, Candidates, Classes};
-use crate::estimator::Score;
+use crate::estimator::{Limits, Score};
 use crate::layout::Layout;
 use crate::rulebook::{Rulebook, TIED};
 use crate::search::lock;
@@ -209,7 +209,7 @@ impl Deciding<'_> {
         }
         // The rule with all candidates that are allowed covers what it must, and nothing else.
         if !state.is_told && (state.excludes || !is_empty(&state.open)) {
-            let value = self.bound(&state.low, &state.low, length, self.goal);
+            let value = self.value_of_smallest(&state, length);
             state.is_told = value < Some(self.goal.saturating_sub(TIED));
             if value >= Some(self.goal) {
                 match found(members(&state.allowed).collect()) {
@@ -239,40 +239,60 @@ impl Deciding<'_> {
         Decided::Open(both.collect())
     }
 
+    /// What the rule with all candidates that are allowed is worth at most: it excludes all classes that are open.
+    fn value_of_smallest(&self, state: &State, length: usize) -> Option<Score> {
+        let at = |length| self.bound(&state.low, &state.low, length, self.goal);
+        let (value, most) = (at(length)?, self.book.max_length);
+        if value < self.goal || most.is_none() && !self.book.estimator.is_by_length() {
+            return Some(value);
+        }
+        let longer = length.max(self.n_conditions + state.n_needed_by_smallest());
+        match most.is_some_and(|most| longer > most) {
+            true => None,
+            false => at(longer),
+        }
+    }
+
     fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Option<Score> {
         let (book, leaders) = (self.book, self.leaders);
         (self.wanted).bound_of_box(book, leaders, low, high, length, goal)
     }
 
-    /// The candidates that no rule has which reaches the goal or ties. The classes that weigh most show it, if any.
+    /// The candidates that no rule has which reaches the goal or ties, leaders or not. The classes that weigh most show it,
+    /// if any.
     fn dropped(&self, state: &State, length: usize, passed: &mut Option<Score>) -> Vec<u64> {
         let classes = &*state.classes;
         let goal = match self.tie_length {
             None => self.goal.saturating_sub(TIED),
             Some(_) => self.goal,
         };
-        let width = state.low.len();
+        let width = self.book.layout().width();
+        let (own_low, own_high) = (&state.low[..width], &state.high[..width]);
         let mut lost = vec![0; classes.n_candidates * width];
         let mut fails = vec![0; classes.words];
         for class in members(&state.open).take(WEIGHED) {
             fails.copy_from_slice(classes.fails(class));
             intersect(&mut fails, &state.allowed);
             for candidate in members(&fails) {
-                let lost = &mut lost[candidate * width..][..width];
-                classes.apply(class, lost, |sum, count| *sum += count);
+                let lost = lost[candidate * width..].iter_mut();
+                for (sum, count) in lost.zip(classes.counts(class)) {
+                    *sum += count;
+                }
             }
         }
+        let of = |candidate: usize| &lost[candidate * width..][..width];
+        let weighed: Vec<usize> = members(&state.allowed)
+            .filter(|&candidate| !is_empty(of(candidate)))
+            .collect();
+        let left = weighed.iter().flat_map(|&candidate| {
+            let each = own_high.iter().zip(of(candidate));
+            each.map(|(high, lost)| high - lost)
+        });
+        let left: Vec<u64> = left.collect();
+        let boxes = left.chunks(width).map(|high| Limits { low: own_low, high });
+        let bounds = (self.book).bounds(&boxes.collect::<Vec<_>>(), length, goal);
         let mut dropped = vec![0; classes.words];
-        let mut high = vec![0; width];
-        for candidate in members(&state.allowed) {
-            let lost = &lost[candidate * width..][..width];
-            if is_empty(lost) {
-                continue;
-            }
-            for ((left, high), lost) in high.iter_mut().zip(&state.high).zip(lost) {
-                *left = high - lost;
-            }
-            let bound = self.bound(&state.low, &high, length, goal);
+        for (candidate, bound) in weighed.into_iter().zip(bounds) {
             if bound < Some(goal) {
                 *passed = (*passed).max(bound);
                 dropped[candidate / 64] |= 1 << (candidate % 64);
@@ -312,19 +332,21 @@ impl State {
         self.of_classes + self.open.len() + 2 * self.one_of.len() + 2 * self.low.len()
     }
 
-    /// How many candidates the rule has at least: those that it has one of each, and that have nothing in common.
+    /// How many candidates the rule has at least.
     fn n_needed(&self) -> usize {
-        let mut used = vec![0; self.classes.words];
-        let mut n_needed = 0;
-        for one_of in self.one_of.chunks(self.classes.words) {
-            if are_disjoint(one_of, &used) {
-                n_needed += 1;
-                for (used, one_of) in used.iter_mut().zip(one_of) {
-                    *used |= one_of;
-                }
-            }
+        n_disjoint(self.one_of.chunks(self.classes.words))
+    }
+
+    /// How many it has if it covers none of the open classes.
+    fn n_needed_by_smallest(&self) -> usize {
+        let words = self.classes.words;
+        let mut demands = self.one_of.clone();
+        for class in members(&self.open) {
+            let start = demands.len();
+            demands.extend_from_slice(self.classes.fails(class));
+            intersect(&mut demands[start..], &self.allowed);
         }
-        n_needed
+        n_disjoint(by_size(&demands, words).into_iter())
     }
 
     /// The class to be decided next: among those that weigh most, the one that fails the fewest candidates. If the rule is
@@ -466,6 +488,22 @@ fn by_size(sets: &[u64], words: usize) -> Vec<&Candidates> {
     let mut sets: Vec<&Candidates> = sets.chunks(words).collect();
     sets.sort_by_key(|set| size(set));
     sets
+}
+
+/// How many of some sets of candidates have nothing in common, taken as they come: a rule with one of each has so many.
+fn n_disjoint<'a>(sets: impl Iterator<Item = &'a Candidates>) -> usize {
+    let mut used: Vec<u64> = Vec::new();
+    let mut n_disjoint = 0;
+    for set in sets {
+        used.resize(set.len(), 0);
+        if are_disjoint(set, &used) {
+            n_disjoint += 1;
+            for (used, set) in used.iter_mut().zip(set) {
+                *used |= set;
+            }
+        }
+    }
+    n_disjoint
 }
 
 /// Those of some sets of candidates that contain no other.
