@@ -208,21 +208,26 @@ impl Deciding<'_> {
             return Decided::Closed(bound);
         }
         // The rule with all candidates that are allowed covers what it must, and nothing else.
+        let mut tie = None;
         if !state.is_told && (state.excludes || !is_empty(&state.open)) {
             let value = self.value_of_smallest(&state, length);
-            state.is_told = value < Some(self.goal.saturating_sub(TIED));
             if value >= Some(self.goal) {
                 match found(members(&state.allowed).collect()) {
                     Some(aim) => (self.goal, self.tie_length) = aim,
                     None => return Decided::Unknown,
                 }
-                state.is_told = true;
+            } else {
+                tie = value.filter(|&value| value >= self.goal.saturating_sub(TIED));
             }
+            state.is_told = tie.is_none();
         }
         state.regroup(self.book.layout());
         let Some(class) = state.next_class() else {
             // One set of rows, which is known if it reaches the goal.
-            return Decided::Closed(Some(self.goal.saturating_sub(TIED)));
+            return match tie {
+                Some(tie) => Decided::Tie(tie, state),
+                None => Decided::Closed(Some(self.goal.saturating_sub(TIED))),
+            };
         };
         if state.is_new_set || state.open.len() <= WORTH_DROPPING {
             let dropped = self.dropped(&state, length, passed);
