@@ -239,9 +239,27 @@ impl Deciding<'_> {
             of_classes: 0,
             ..state.clone()
         };
+        let covers_first = self.promises_more_with(&state, class, length);
         let covering = copy.covering(class);
         let both = covering.into_iter().chain([state.not_covering(class)]);
-        Decided::Open(both.collect())
+        let mut both: Vec<State> = both.collect();
+        if covers_first {
+            both.reverse();
+        }
+        Decided::Open(both)
+    }
+
+    /// Do rules that cover a class promise more than those that do not? Then they come first.
+    fn promises_more_with(&self, state: &State, class: usize, length: usize) -> bool {
+        let width = self.book.layout().width();
+        let (low, high) = (&state.low[..width], &state.high[..width]);
+        let each = |sums: &[u64], change: fn(u64, u64) -> u64| -> Vec<u64> {
+            let sums = sums.iter().zip(state.classes.counts(class));
+            sums.map(|(&sum, &count)| change(sum, count)).collect()
+        };
+        let (with, without) = (each(low, |x, y| x + y), each(high, |x, y| x - y));
+        let bound = |low: &[u64], high: &[u64]| self.book.bound(low, high, length, Score::MAX);
+        bound(&with, high) > bound(low, &without)
     }
 
     /// What the rule with all candidates that are allowed is worth at most: it excludes all classes that are open.
