@@ -1,6 +1,6 @@
 //! What is asked of a whole table: complements, fingerprints, rows that tell conditions apart, minimal rules.
 
-use crate::bitset::{are_disjoint, intersect, is_empty, size};
+use crate::bitset::{are_disjoint, size};
 use crate::table::Table;
 use std::collections::HashMap;
 
@@ -70,22 +70,24 @@ pub fn fingerprints(table: &Table, salt: u64) -> Vec<u128> {
 /// See [`Rows::demand`].
 pub fn demand(table: &Table, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>> {
     let rows = table.extension(implied);
-    let mut surplus = table.extension(chosen);
-    for (surplus, rows) in surplus.iter_mut().zip(&rows) {
-        *surplus &= !rows;
-    }
-    if is_empty(&surplus) {
+    // The words that have rows too many, and these.
+    let surplus = table.extension(chosen).into_iter().zip(rows);
+    let surplus = surplus.map(|(chosen, rows)| chosen & !rows).enumerate();
+    let mut surplus: Vec<(usize, u64)> = surplus.filter(|&(_, rows)| rows != 0).collect();
+    if surplus.is_empty() {
         return None;
     }
     let mut demand = vec![0; implied.len().div_ceil(64)];
-    let mut kept = surplus.clone();
     for (local, &condition) in implied.iter().enumerate() {
-        intersect(&mut kept, table.proposition(condition as usize));
-        if is_empty(&kept) {
+        let holds = table.proposition(condition as usize);
+        let kept = surplus
+            .iter()
+            .map(|&(word, rows)| (word, rows & holds[word]));
+        let kept: Vec<(usize, u64)> = kept.filter(|&(_, rows)| rows != 0).collect();
+        if kept.is_empty() {
             demand[local / 64] |= 1 << (local % 64);
-            kept.copy_from_slice(&surplus);
         } else {
-            surplus.copy_from_slice(&kept);
+            surplus = kept;
         }
     }
     Some(demand)

@@ -10,10 +10,13 @@
 //! each of the two sets. All that the search does with sets of rows (counting, comparing, packing, describing) it thus
 //! does with both at once, and tables without missing values cost nothing more.
 
-use crate::bitset::{Kernel, Question, Segment, NO_CELL};
+use crate::bitset::{intersect, is_empty, Kernel, Question, Segment, NO_CELL};
 use crate::layout::{Layout, Sides};
 use std::ops::Range;
 use std::sync::Arc;
+
+/// So many words are intersected with one condition after the other.
+const BLOCK: usize = 64;
 
 /// A condition on a column: it holds where the column's code lies in `low..=high`. A missing value is a
 /// negative code; see [`Missing`].
@@ -85,8 +88,15 @@ impl Table {
     /// Those of some rows that satisfy all of the conditions.
     pub fn within(&self, rows: &[u64], conditions: &[u32]) -> Vec<u64> {
         let mut rows = rows.to_vec();
-        for &condition in conditions {
-            crate::bitset::intersect(&mut rows, self.proposition(condition as usize));
+        // Of many conditions, the first few leave nothing of most blocks.
+        for (block, rows) in rows.chunks_mut(BLOCK).enumerate() {
+            for &condition in conditions {
+                let holds = &self.proposition(condition as usize)[block * BLOCK..];
+                intersect(rows, holds);
+                if is_empty(rows) {
+                    break;
+                }
+            }
         }
         rows
     }
