@@ -235,6 +235,10 @@ impl Deciding<'_> {
                 return Decided::Open(state.without(&dropped).into_iter().collect());
             }
         }
+        let refused = self.refused(&state, length, passed);
+        if !refused.is_empty() {
+            return Decided::Open(vec![state.not_covering_any(&refused)]);
+        }
         let copy = State {
             of_classes: 0,
             ..state.clone()
@@ -279,6 +283,35 @@ impl Deciding<'_> {
     fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Option<Score> {
         let (book, leaders) = (self.book, self.leaders);
         (self.wanted).bound_of_box(book, leaders, low, high, length, goal)
+    }
+
+    /// Classes, of those that weigh most, that no rule covers which reaches the goal or ties.
+    fn refused(&self, state: &State, length: usize, passed: &mut Option<Score>) -> Vec<usize> {
+        let classes = &*state.classes;
+        let goal = match self.tie_length {
+            None => self.goal.saturating_sub(TIED),
+            Some(_) => self.goal,
+        };
+        let width = self.book.layout().width();
+        let weighed: Vec<usize> = members(&state.open).take(REFUSED).collect();
+        let covered = weighed.iter().flat_map(|&class| {
+            let each = state.low.iter().zip(classes.counts(class));
+            each.map(|(low, count)| low + count)
+        });
+        let covered: Vec<u64> = covered.collect();
+        let boxes = covered.chunks(width).map(|low| Limits {
+            low,
+            high: &state.high[..width],
+        });
+        let bounds = (self.book).bounds(&boxes.collect::<Vec<_>>(), length, goal);
+        let mut refused = Vec::new();
+        for (class, bound) in weighed.into_iter().zip(bounds) {
+            if bound < Some(goal) {
+                *passed = (*passed).max(bound);
+                refused.push(class);
+            }
+        }
+        refused
     }
 
     /// The candidates that no rule has which reaches the goal or ties, leaders or not. The classes that weigh most show it,
@@ -484,6 +517,21 @@ impl State {
         Some(self)
     }
 
+    /// The rule covers none of some classes.
+    fn not_covering_any(mut self, refused: &[usize]) -> State {
+        let words = self.classes.words;
+        let mut demands = Vec::new();
+        for &class in refused {
+            let start = demands.len();
+            demands.extend_from_slice(self.classes.fails(class));
+            intersect(&mut demands[start..], &self.allowed);
+        }
+        self.is_new_set = false;
+        self.changed = smallest(&demands, words);
+        self.one_of = smallest(&[&self.one_of[..], &self.changed].concat(), words);
+        self
+    }
+
     /// The rule does not cover the class.
     fn not_covering(mut self, class: usize) -> State {
         self.is_new_set = false;
@@ -502,6 +550,7 @@ const COMPARED: usize = 8;
 /// So many classes are weighed to see which candidates cost too much, where a class was decided to be covered or no more
 /// than so many words of classes are open.
 const WEIGHED: usize = 512;
+const REFUSED: usize = 64;
 const WORTH_DROPPING: usize = 32;
 /// With fewer open classes than this, it does not matter how many of them are alike.
 const WORTH_GROUPING: usize = 64;
