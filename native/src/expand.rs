@@ -316,9 +316,9 @@ impl Expander {
         let order = children.iter().map(|child| child.proposition).collect();
         let mut family = Family::new(step.conditions.clone(), order, step.best);
         family.parent = (!node.is_root()).then(|| node.family.clone());
-        let opened = node.again.as_ref().and_then(|again| again.opened.as_ref());
-        let family = match opened {
-            Some(opened) => opened.replaced(family),
+        let before = node.again.as_ref().and_then(|again| again.opened.as_ref());
+        let family = match before.filter(|family| family.is_looked_at()) {
+            Some(before) => before.replaced(family),
             None => Arc::new(family),
         };
         if !step.is_few {

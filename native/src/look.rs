@@ -2,7 +2,7 @@
 //!
 //! A box of counts promises too much where the conditions that exclude negatives exclude positives as well. So the rows of
 //! a branch are put into *classes*, by the candidates that they fail: a rule covers all rows of a class or none. For one
-//! class after the other, those that weigh most first, there are two possibilities:
+//! class after the other, of those that weigh most the one that fails the fewest candidates, there are two possibilities:
 //!
 //! - The rule covers it. Then it has none of the candidates that the class fails, and it covers every class that fails no
 //!   other candidate either.
@@ -182,7 +182,8 @@ impl Look {
 }
 
 impl Deciding<'_> {
-    /// Decides a state, or parts it by the next class. `passed` is raised to what candidates are worth that are dropped.
+    /// Decides a state, or parts it by the next class. `passed` is raised to what is worth at most that has a
+    /// candidate which is dropped, or covers a class that is refused.
     fn decide(
         &mut self,
         mut state: State,
@@ -253,7 +254,8 @@ impl Deciding<'_> {
         Decided::Open(both)
     }
 
-    /// Do rules that cover a class promise more than those that do not? Then they come first.
+    /// Do rules that cover a class promise more than those that do not? Then they come first. The bound that is cheap will do:
+    /// it is what the highest goal gets.
     fn promises_more_with(&self, state: &State, class: usize, length: usize) -> bool {
         let width = self.book.layout().width();
         let (low, high) = (&state.low[..width], &state.high[..width]);
@@ -285,13 +287,18 @@ impl Deciding<'_> {
         (self.wanted).bound_of_box(book, leaders, low, high, length, goal)
     }
 
+    /// What is worth less neither reaches the goal nor ties.
+    fn least(&self) -> Score {
+        match self.tie_length {
+            None => self.goal.saturating_sub(TIED),
+            Some(_) => self.goal,
+        }
+    }
+
     /// Classes, of those that weigh most, that no rule covers which reaches the goal or ties.
     fn refused(&self, state: &State, length: usize, passed: &mut Option<Score>) -> Vec<usize> {
         let classes = &*state.classes;
-        let goal = match self.tie_length {
-            None => self.goal.saturating_sub(TIED),
-            Some(_) => self.goal,
-        };
+        let goal = self.least();
         let width = self.book.layout().width();
         let weighed: Vec<usize> = members(&state.open).take(REFUSED).collect();
         let covered = weighed.iter().flat_map(|&class| {
@@ -318,10 +325,7 @@ impl Deciding<'_> {
     /// if any.
     fn dropped(&self, state: &State, length: usize, passed: &mut Option<Score>) -> Vec<u64> {
         let classes = &*state.classes;
-        let goal = match self.tie_length {
-            None => self.goal.saturating_sub(TIED),
-            Some(_) => self.goal,
-        };
+        let goal = self.least();
         let width = self.book.layout().width();
         let (own_low, own_high) = (&state.low[..width], &state.high[..width]);
         let mut lost = vec![0; classes.n_candidates * width];
@@ -347,8 +351,11 @@ impl Deciding<'_> {
         let left: Vec<u64> = left.collect();
         let boxes = left.chunks(width).map(|high| Limits { low: own_low, high });
         let bounds = (self.book).bounds(&boxes.collect::<Vec<_>>(), length, goal);
+        let min_rows = self.book.min_rows.max(self.wanted.min_rows(self.leaders));
         let mut dropped = vec![0; classes.words];
-        for (candidate, bound) in weighed.into_iter().zip(bounds) {
+        let each = weighed.into_iter().zip(left.chunks(width)).zip(bounds);
+        for ((candidate, high), bound) in each {
+            let bound = bound.filter(|_| self.book.layout().n_covered(high) >= min_rows);
             if bound < Some(goal) {
                 *passed = (*passed).max(bound);
                 dropped[candidate / 64] |= 1 << (candidate % 64);
@@ -393,11 +400,11 @@ impl State {
         n_disjoint(self.one_of.chunks(self.classes.words))
     }
 
-    /// How many it has if it covers none of the open classes.
+    /// How many it has at least if it covers none of the open classes.
     fn n_needed_by_smallest(&self) -> usize {
         let words = self.classes.words;
         let mut demands = self.one_of.clone();
-        for class in members(&self.open) {
+        for class in members(&self.open).take(WEIGHED) {
             let start = demands.len();
             demands.extend_from_slice(self.classes.fails(class));
             intersect(&mut demands[start..], &self.allowed);
@@ -468,10 +475,13 @@ impl State {
         }
     }
 
-    /// Puts classes together that differ only in candidates which the rule no longer has, once these are many.
+    /// Puts classes together that differ only in candidates which the rule no longer has, once these are many, or few of
+    /// the classes are open.
     fn regroup(&mut self, layout: &Layout) {
         let n_allowed = size(&self.allowed) as usize;
-        if (size(&self.open) as usize) < WORTH_GROUPING || 2 * n_allowed > self.classes.n_grouped {
+        let n_open = size(&self.open) as usize;
+        let is_worth = 2 * n_allowed <= self.classes.n_grouped || 4 * n_open <= self.classes.len();
+        if n_open < WORTH_GROUPING || !is_worth {
             return;
         }
         let grouped = self.classes.grouped(&self.open, &self.allowed, layout);
@@ -507,19 +517,27 @@ impl State {
                 same.extend_from_slice(one_of);
             }
         }
-        let changed = smallest(&changed, words);
-        // What has one of these has one of more than these.
-        let is_implied = |one_of| changed.chunks(words).any(|other| is_subset(other, one_of));
-        let same = same.chunks(words).filter(|one_of| !is_implied(one_of));
-        let same: Vec<u64> = same.flatten().copied().collect();
-        self.one_of = by_size(&[&same[..], &changed].concat(), words).concat();
-        self.changed = changed;
+        self.one_of = same;
+        self.demands(&changed);
         Some(self)
+    }
+
+    /// The rule has one of each of some sets of candidates, too.
+    fn demands(&mut self, changed: &[u64]) {
+        let words = self.classes.words;
+        self.changed = smallest(changed, words);
+        // What has one of these has one of more than these.
+        let is_implied = |one_of| {
+            let mut changed = self.changed.chunks(words);
+            changed.any(|other| is_subset(other, one_of))
+        };
+        let same = (self.one_of.chunks(words)).filter(|one_of| !is_implied(one_of));
+        let same: Vec<u64> = same.flatten().copied().collect();
+        self.one_of = by_size(&[&same[..], &self.changed].concat(), words).concat();
     }
 
     /// The rule covers none of some classes.
     fn not_covering_any(mut self, refused: &[usize]) -> State {
-        let words = self.classes.words;
         let mut demands = Vec::new();
         for &class in refused {
             let start = demands.len();
@@ -527,8 +545,7 @@ impl State {
             intersect(&mut demands[start..], &self.allowed);
         }
         self.is_new_set = false;
-        self.changed = smallest(&demands, words);
-        self.one_of = smallest(&[&self.one_of[..], &self.changed].concat(), words);
+        self.demands(&demands);
         self
     }
 
@@ -550,8 +567,9 @@ const COMPARED: usize = 8;
 /// So many classes are weighed to see which candidates cost too much, where a class was decided to be covered or no more
 /// than so many words of classes are open.
 const WEIGHED: usize = 512;
-const REFUSED: usize = 64;
 const WORTH_DROPPING: usize = 32;
+/// So many of the classes that weigh most are tried whether they may be covered at all.
+const REFUSED: usize = 64;
 /// With fewer open classes than this, it does not matter how many of them are alike.
 const WORTH_GROUPING: usize = 64;
 

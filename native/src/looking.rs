@@ -6,7 +6,6 @@ use crate::judge::Judge;
 use crate::keeper::Keeper;
 use crate::look::{Deciding, Look, Looked};
 use crate::node::{line, Family};
-use crate::patience::LEVELS;
 use crate::search::{lock, Search};
 use crate::wanted::Leader;
 use std::sync::atomic::AtomicU64;
@@ -24,7 +23,7 @@ pub struct Looking {
     place: usize,
     /// How many nanoseconds it may take before it is given up, or waits in the case of the root.
     granted: AtomicU64,
-    /// How many it has taken.
+    /// How many it has taken since it last came to an end.
     spent: AtomicU64,
     look: Look,
 }
@@ -53,7 +52,7 @@ impl Search {
             return;
         }
         let place = leaders.len();
-        let short = |family: &&Arc<Family>| family.conditions.len() < LEVELS;
+        let short = |family: &&Arc<Family>| family.is_looked_at();
         for family in line(family).filter(short).map(Family::newest) {
             let n_conditions = family.conditions.len();
             let granted = (family.cap.expands(place)).and_then(|expanded| {
@@ -67,7 +66,8 @@ impl Search {
             }
             let start = Instant::now();
             let look = self.look_at(&family, leaders, granted);
-            self.patience.looked(n_conditions, start.elapsed());
+            let took = start.elapsed();
+            self.patience.looked(n_conditions, took);
             let Some(look) = look else {
                 family.cap.ends();
                 continue;
@@ -76,7 +76,7 @@ impl Search {
                 family,
                 place,
                 granted: AtomicU64::new(granted.as_nanos() as u64),
-                spent: AtomicU64::new(0),
+                spent: AtomicU64::new(took.as_nanos() as u64),
                 look,
             });
             lock(&self.looks).push(looking.clone());

@@ -1,6 +1,7 @@
 //! Branches of the search: a rule, and the conditions that it may still take.
 
 use crate::estimator::Score;
+use crate::patience::LEVELS;
 use crate::search::lock;
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
@@ -35,7 +36,13 @@ impl Family {
         }
     }
 
+    /// Is it so short that it may be looked at by rows?
+    pub fn is_looked_at(&self) -> bool {
+        self.conditions.len() < LEVELS
+    }
+
     /// A family of the same rule with more children takes its place: what is found out about that is true of this one too.
+    /// Children that have left it since cover too few rows for this and all later places of a list.
     pub fn replaced(self: &Arc<Family>, mut family: Family) -> Arc<Family> {
         let is_alive = |family: &&Weak<Family>| family.strong_count() > 0;
         family.older = self.older.iter().filter(is_alive).cloned().collect();

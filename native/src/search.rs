@@ -427,8 +427,9 @@ impl Search {
             let is_too_long = is_wanted && self.is_too_long(self.length_of(node));
             if self.is_known_tie(node) || is_too_long {
                 let node = queue.open.pop();
-                let is_kept = |_: &Node| self.is_one_by_one() || is_too_long;
-                queue.later.extend(node.filter(is_kept));
+                if self.is_one_by_one() || is_too_long {
+                    queue.later.extend(node);
+                }
                 continue;
             }
             match self.verdict(node.bound, self.length_of(node)) {
