@@ -403,13 +403,20 @@ impl State {
     /// How many it has at least if it covers none of the open classes.
     fn n_needed_by_smallest(&self) -> usize {
         let words = self.classes.words;
-        let mut demands = self.one_of.clone();
-        for class in members(&self.open).take(WEIGHED) {
-            let start = demands.len();
-            demands.extend_from_slice(self.classes.fails(class));
-            intersect(&mut demands[start..], &self.allowed);
-        }
+        let of_open = self.failed_by(members(&self.open).take(WEIGHED));
+        let demands = [&self.one_of[..], &of_open].concat();
         n_disjoint(by_size(&demands, words).into_iter())
+    }
+
+    /// The candidates that the rule may have and each of some classes fails.
+    fn failed_by(&self, classes: impl Iterator<Item = usize>) -> Vec<u64> {
+        let mut failed = Vec::new();
+        for class in classes {
+            let start = failed.len();
+            failed.extend_from_slice(self.classes.fails(class));
+            intersect(&mut failed[start..], &self.allowed);
+        }
+        failed
     }
 
     /// The class to be decided next: among those that weigh most, the one that fails the fewest candidates. If the rule is
@@ -538,23 +545,15 @@ impl State {
 
     /// The rule covers none of some classes.
     fn not_covering_any(mut self, refused: &[usize]) -> State {
-        let mut demands = Vec::new();
-        for &class in refused {
-            let start = demands.len();
-            demands.extend_from_slice(self.classes.fails(class));
-            intersect(&mut demands[start..], &self.allowed);
-        }
         self.is_new_set = false;
-        self.demands(&demands);
+        self.demands(&self.failed_by(refused.iter().copied()));
         self
     }
 
     /// The rule does not cover the class.
     fn not_covering(mut self, class: usize) -> State {
         self.is_new_set = false;
-        self.changed.clear();
-        self.changed.extend_from_slice(self.classes.fails(class));
-        intersect(&mut self.changed, &self.allowed);
+        self.changed = self.failed_by(std::iter::once(class));
         self.one_of.extend_from_slice(&self.changed);
         self
     }
