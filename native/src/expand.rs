@@ -170,6 +170,12 @@ pub fn finish(
     put_off
 }
 
+/// Are rules of these counts or fewer that are worth this or less not wanted, because they cover too few rows?
+fn covers_too_few(book: &Rulebook, judge: &dyn Judge, value: Score, counts: &[u64]) -> bool {
+    let least = judge.min_rows(value);
+    least > 0 && book.layout().n_covered(counts) < least
+}
+
 /// A rule whose children may take no further condition.
 struct Last<'a> {
     book: &'a Rulebook,
@@ -182,7 +188,6 @@ struct Last<'a> {
     size: u64,
     best: Option<Score>,
     from: Score,
-    min_rows: u64,
     rest: Rest,
 }
 
@@ -196,7 +201,6 @@ impl<'a> Last<'a> {
             size: total(own),
             best: book.best_so_far(node, own),
             from: judge.offers_from(),
-            min_rows: judge.min_rows(),
             judge,
             rest: Rest::default(),
         }
@@ -209,7 +213,7 @@ impl<'a> Last<'a> {
         if !excludes
             || !book.is_rule_of(layout, counts, left)
             || book.is_useless(value, self.best)
-            || layout.n_covered(counts) < self.min_rows
+            || covers_too_few(book, self.judge, value, counts)
         {
             return;
         }
@@ -369,6 +373,12 @@ impl Step<'_> {
         self.judge.keeps_from().max(better)
     }
 
+    /// Is no rule of these counts or fewer wanted that is worth this or less?
+    fn is_of_no_use(&self, bound: Score, counts: &[u64]) -> bool {
+        let book = self.book;
+        book.is_useless(bound, self.best) || covers_too_few(book, self.judge, bound, counts)
+    }
+
     /// The children that are branches of their own, by bounds that are new: they are entered now or later. Of others that
     /// may be wanted later it is noted that there are some.
     fn sift(&mut self, children: Vec<Child>, bounds: Vec<Option<Score>>) -> Vec<Child> {
@@ -381,7 +391,7 @@ impl Step<'_> {
             let Some(bound) = bound.map(|bound| bound.min(child.bound)) else {
                 continue;
             };
-            if self.book.is_useless(bound, self.best) {
+            if self.is_of_no_use(bound, self.counts.of(child.slot)) {
                 continue;
             }
             child.bound = bound;
@@ -404,7 +414,7 @@ impl Step<'_> {
         // Children that may take no further condition need no bound.
         let is_last = book.room_after(self.length + 1) == Some(0);
         let offers_first = is_last || book.offers_before_bounding();
-        let min_rows = book.min_rows.max(self.judge.min_rows());
+        let min_rows = book.min_rows.max(self.judge.min_rows(self.node.bound));
         let (mut children, mut opened) = (Vec::new(), Vec::new());
         for (slot, &proposition) in candidates.iter().enumerate() {
             let counts = counts.of(slot);
@@ -465,7 +475,7 @@ impl Step<'_> {
         }
         let value = self.book.value(counts, self.length + 1);
         let is_rule = self.book.is_rule_of(self.book.layout(), counts, size);
-        if !is_rule || self.book.is_useless(value, self.best) {
+        if !is_rule || self.is_of_no_use(value, counts) {
             return;
         }
         if value < self.from {
@@ -604,7 +614,8 @@ impl Step<'_> {
         family: &Family,
         index: usize,
     ) -> (Verdict, Score) {
-        let Some(bound) = bound.filter(|&bound| !self.book.is_useless(bound, self.best)) else {
+        let high = self.counts.of(child.slot);
+        let Some(bound) = bound.filter(|&bound| !self.is_of_no_use(bound, high)) else {
             return (Verdict::Never, Score::MIN);
         };
         let is_known = || {
@@ -612,7 +623,7 @@ impl Step<'_> {
                 book: self.book,
                 bound,
                 core,
-                high: self.counts.of(child.slot),
+                high,
                 conditions: &family.conditions,
                 last: child.proposition,
                 candidates: &family.order[index + 1..],

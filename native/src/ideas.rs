@@ -5,6 +5,7 @@
 
 use crate::describe::shortest;
 use crate::estimator::Score;
+use crate::front::Front;
 use crate::rows::Rows;
 use crate::top::are_same;
 use crate::wanted::{Leader, Wanted};
@@ -58,6 +59,8 @@ pub struct Best {
 
 pub struct Ideas {
     pub wanted: Wanted,
+    /// May rules that are remembered turn out to be redundant?
+    irredundant: bool,
     /// Rules are described as they were found: the shortest description may be on columns that are not offered.
     as_found: bool,
     /// Those that were given, then those that were found.
@@ -70,12 +73,15 @@ pub struct Ideas {
     taken: Vec<Candidate>,
     /// Compared with the best rule already.
     passed: Vec<Candidate>,
+    /// What is known of the front, if that is the list.
+    pub front: Arc<Front>,
 }
 
 impl Ideas {
-    pub fn new(wanted: Wanted, leaders: Vec<Leader>, as_found: bool) -> Ideas {
+    pub fn new(wanted: Wanted, leaders: Vec<Leader>, irredundant: bool, as_found: bool) -> Ideas {
         Ideas {
             wanted,
+            irredundant,
             as_found,
             leaders: Arc::new(leaders),
             found: Vec::new(),
@@ -83,15 +89,33 @@ impl Ideas {
             pool: BinaryHeap::new(),
             taken: Vec::new(),
             passed: Vec::new(),
+            front: Arc::default(),
         }
+    }
+
+    /// Is a rule still of interest, by what is known of the front? If it may be on it, that is known from now on.
+    fn notes(&mut self, rule: &Candidate, may_be_redundant: bool) -> bool {
+        if self.wanted != Wanted::Wider {
+            return true;
+        }
+        if rule.n_covered < self.front.min_rows(rule.value) {
+            return false;
+        }
+        if !may_be_redundant {
+            Arc::make_mut(&mut self.front).takes_in(rule.value, rule.n_covered);
+        }
+        true
     }
 
     pub fn len(&self) -> usize {
         self.pool.len()
     }
 
+    /// Takes up a rule for later.
     pub fn remember(&mut self, rule: Candidate) {
-        self.pool.push(rule);
+        if self.notes(&rule, self.irredundant) {
+            self.pool.push(rule);
+        }
     }
 
     /// The rules that are known and not settled.
@@ -124,12 +148,15 @@ impl Ideas {
                 is_left_out: false,
             });
         }
-        self.pool = seen.into();
+        for rule in seen {
+            self.remember(rule);
+        }
     }
 
     /// Takes up a rule that may be listed: as the best one, or for later.
     pub fn consider(&mut self, rule: Candidate, rows: &dyn Rows, usable: &[u32]) {
         let mut description = None;
+        self.notes(&rule, false);
         let counts = rows.counts(std::slice::from_ref(&rule.conditions));
         if let Some(best) = &self.best {
             match rule.value.cmp(&best.rule.value) {

@@ -39,8 +39,8 @@ pub trait Judge {
     fn offers_from(&self) -> Score {
         Score::MIN
     }
-    /// Rules that cover fewer rows are not wanted, now or later.
-    fn min_rows(&self) -> u64 {
+    /// Rules that are worth no more than this and cover fewer rows are not wanted, now or later.
+    fn min_rows(&self, _value: Score) -> u64 {
         0
     }
 }

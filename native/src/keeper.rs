@@ -2,16 +2,20 @@
 
 use crate::branch::Branch;
 use crate::estimator::Score;
+use crate::front::Front;
 use crate::ideas::{Candidate, REMEMBERED};
 use crate::judge::{Judge, Verdict};
 use crate::search::{lock, Search};
 use crate::wanted::{Leader, Wanted};
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
 
 /// Keeps the k best rules, or hands on those that may be the next of a list.
 pub struct Keeper<'a> {
     search: &'a Search,
     offers: Vec<Candidate>,
+    /// What was known of the front at the beginning.
+    front: Arc<Front>,
 }
 
 impl<'a> Keeper<'a> {
@@ -19,6 +23,7 @@ impl<'a> Keeper<'a> {
         Keeper {
             search,
             offers: Vec::new(),
+            front: search.front(),
         }
     }
 
@@ -100,8 +105,9 @@ impl Judge for Keeper<'_> {
         }
     }
 
-    fn min_rows(&self) -> u64 {
-        self.search.least_rows.load(Relaxed)
+    fn min_rows(&self, value: Score) -> u64 {
+        let least = self.search.least_rows.load(Relaxed);
+        least.max(self.front.min_rows(value))
     }
 
     fn is_known(&self, branch: &Branch) -> bool {

@@ -28,6 +28,7 @@ pub mod estimator;
 mod expand;
 mod facts;
 mod ffi;
+mod front;
 mod ideas;
 mod judge;
 mod keeper;

@@ -16,6 +16,7 @@
 use crate::ahead::Beam;
 use crate::checkpoint::State;
 use crate::estimator::{Estimator, Score};
+use crate::front::Front;
 use crate::ideas::{Candidate, Ideas};
 use crate::judge::Verdict;
 use crate::keeper::Keeper;
@@ -254,7 +255,12 @@ impl Search {
             top: Mutex::new(Top::new(options.k, offered.is_some())),
             n_leaders: AtomicUsize::new(leaders.len()),
             short,
-            ideas: Mutex::new(Ideas::new(options.wanted, leaders, offered.is_some())),
+            ideas: Mutex::new(Ideas::new(
+                options.wanted,
+                leaders,
+                options.irredundant,
+                offered.is_some(),
+            )),
             least_rows: AtomicU64::new(least_rows),
             n_waiting: AtomicUsize::new(0),
             goal: Goal {
@@ -361,6 +367,9 @@ impl Search {
 
     /// What becomes of a node, by what has been found out about its families since.
     pub fn verdict_of(&self, node: Node) -> (Verdict, Node) {
+        if self.is_too_small(&node, &self.front()) {
+            return (Verdict::Never, node);
+        }
         let before = self.verdict(node.bound, self.length_of(&node));
         let n_conditions = node.lowest_cap().1;
         let capped = node.capped(self.short);
@@ -373,6 +382,20 @@ impl Search {
             self.patience.saved(n_conditions);
         }
         (verdict, node)
+    }
+
+    /// Do all rules of a branch cover too few rows to stand beside the leaders, or beside what is known of the front?
+    fn is_too_small(&self, node: &Node, front: &Front) -> bool {
+        let least = self.least_rows.load(Relaxed);
+        node.most < least.max(front.min_rows(node.bound))
+    }
+
+    /// What is known of the front, if that is the list.
+    pub fn front(&self) -> Arc<Front> {
+        match self.options.wanted {
+            Wanted::Wider => lock(&self.ideas).front.clone(),
+            _ => Arc::default(),
+        }
     }
 
     /// Does a branch lead to nothing better than a tie, and are those known that could win it?
@@ -415,7 +438,12 @@ impl Search {
 
     /// The next branch to go into, if there is one now.
     pub fn next_open(&self, queue: &mut Queue) -> Option<Node> {
+        let front = self.front();
         while let Some(node) = queue.open.peek() {
+            if self.is_too_small(node, &front) {
+                queue.open.pop();
+                continue;
+            }
             if node.capped(self.short) < node.bound {
                 let capped = queue.open.pop().map(|node| self.verdict_of(node));
                 let is_of_use = |(verdict, _): &(Verdict, Node)| *verdict != Verdict::Never;
@@ -480,8 +508,10 @@ impl Search {
     pub fn sweeps(&self, queue: &mut Queue) {
         if queue.open.len() > WORTH_SWEEPING.max(2 * queue.swept) {
             let shortest = |node: &Node| node.length.min(node.n_conditions() + 1);
+            let front = self.front();
             let is_of_use = |node: &Node| {
-                self.verdict(node.capped(self.short), shortest(node)) != Verdict::Never
+                let verdict = self.verdict(node.capped(self.short), shortest(node));
+                verdict != Verdict::Never && !self.is_too_small(node, &front)
             };
             queue.open.retain(is_of_use);
             queue.swept = queue.open.len();

@@ -122,13 +122,7 @@ impl Wanted {
     ) -> Vec<Option<Score>> {
         let unless = |cut: bool, bound| (!cut).then_some(bound);
         match self {
-            Wanted::Any => vec![Some(Score::MAX); branches.len()],
-            Wanted::Wider => {
-                let least = self.min_rows(leaders);
-                let each = branches.iter();
-                each.map(|branch| unless(branch.most < least, Score::MAX))
-                    .collect()
-            }
+            Wanted::Any | Wanted::Wider => vec![Some(Score::MAX); branches.len()],
             Wanted::Different(similarity) => {
                 apart::bounds(book, leaders, branches, similarity, goal)
             }

@@ -4,6 +4,7 @@
 mod apart;
 mod boxes;
 mod classes;
+mod front;
 mod kernels;
 mod searches;
 mod tables;
