@@ -188,19 +188,28 @@ struct Last<'a> {
     size: u64,
     best: Option<Score>,
     from: Score,
+    /// Rules below this value are of no interest, now or later.
+    least: Score,
     rest: Rest,
 }
 
 impl<'a> Last<'a> {
     fn new(book: &'a Rulebook, node: &'a Node, own: &[u64], judge: &'a mut dyn Judge) -> Last<'a> {
+        let from = judge.offers_from();
+        let length = node.n_conditions() + 1;
+        let least = match judge.verdict(from.saturating_sub(1), length) {
+            Verdict::Never => from,
+            _ => Score::MIN,
+        };
         Last {
             book,
             node,
             conditions: node.conditions(),
-            length: node.n_conditions() + 1,
+            length,
             size: total(own),
             best: book.best_so_far(node, own),
-            from: judge.offers_from(),
+            from,
+            least,
             judge,
             rest: Rest::default(),
         }
@@ -230,9 +239,7 @@ impl<'a> Last<'a> {
     fn offer_lanes(&mut self, own: &[u64], blocks: &[Lanes], lanes: &[[Option<u32>; 2]]) {
         let order = &self.node.family.order;
         let after = self.node.place();
-        let may_follow = self.book.may_follow(self.node);
-        let mut others = vec![[0; LANES]; own.len()];
-        let mut counts = vec![0; own.len()];
+        let (mut others, mut counts) = (Vec::new(), Vec::new());
         for (block, lanes) in blocks.chunks(own.len()).zip(lanes.chunks(LANES)) {
             for side in 0..2 {
                 let is_here = |lane: &[Option<u32>; 2]| lane[side].map(|p| p as usize) > after;
@@ -242,12 +249,16 @@ impl<'a> Last<'a> {
                 let block = match side {
                     0 => block,
                     _ => {
-                        for ((other, own), counted) in others.iter_mut().zip(own).zip(block) {
-                            *other = counted.map(|counted| own - counted);
-                        }
-                        &others
+                        let left = own.iter().zip(block);
+                        others.clear();
+                        others.extend(left.map(|(own, counted)| counted.map(|count| own - count)));
+                        &others[..]
                     }
                 };
+                if !self.book.may_reach(block, self.length, self.least) {
+                    continue;
+                }
+                let may_follow = self.book.may_follow(self.node);
                 let values = self.book.values(block, self.length);
                 for (lane, (places, value)) in lanes.iter().zip(values).enumerate() {
                     let place = places[side].map(|place| place as usize);
@@ -255,9 +266,8 @@ impl<'a> Last<'a> {
                         continue;
                     };
                     if Some(place) > after && may_follow(order[place]) {
-                        for (count, lanes) in counts.iter_mut().zip(block) {
-                            *count = lanes[lane];
-                        }
+                        counts.clear();
+                        counts.extend(block.iter().map(|lanes| lanes[lane]));
                         self.offer(order[place], value, &counts);
                     }
                 }

@@ -82,12 +82,13 @@ pub struct Counted {
 }
 
 impl Counted {
-    pub fn new(width: usize) -> Counted {
+    /// With room for so many sets, with so many blocks in all.
+    pub fn new(width: usize, n_sets: usize, n_blocks: usize) -> Counted {
         Counted {
             width,
-            own: Vec::new(),
-            in_lanes: Vec::new(),
-            ends: Vec::new(),
+            own: Vec::with_capacity(n_sets * width),
+            in_lanes: Vec::with_capacity(n_blocks * width),
+            ends: Vec::with_capacity(n_sets),
         }
     }
 

@@ -185,7 +185,9 @@ impl LocalPlace {
             .iter()
             .filter(|&&child| counted_twin(child).is_some());
         let n_left = left.map(|&child| eights.n_blocks(child)).max();
-        let mut counted = Counted::new(width);
+        let n_blocks = children.iter().map(|&child| eights.n_blocks(child));
+        let n_blocks = n_blocks.sum::<usize>() + n_left.unwrap_or(0);
+        let mut counted = Counted::new(width, children.len() + 1, n_blocks);
         let mut conditions = Vec::with_capacity(children.len() + 1);
         if let Some(n_blocks) = n_left {
             counted.push(n_blocks);
@@ -204,9 +206,13 @@ impl LocalPlace {
             rows.clear();
             for (set, condition) in conditions.iter().enumerate() {
                 let start = rows.len();
-                rows.extend_from_slice(&self.rows[part.clone()]);
-                if let Some(condition) = condition {
-                    intersect(&mut rows[start..], &condition[part.clone()]);
+                let here = &self.rows[part.clone()];
+                match condition {
+                    Some(holds) => {
+                        let words = here.iter().zip(&holds[part.clone()]);
+                        rows.extend(words.map(|(row, holds)| row & holds));
+                    }
+                    None => rows.extend_from_slice(here),
                 }
                 let rows = &rows[start..];
                 (table.kernel.count_each)(rows, &mut [(rows, &mut own)], segments);

@@ -53,6 +53,13 @@ impl Rulebook {
         self.estimator.values(counts, length).map(settle)
     }
 
+    /// May one of eight rules be worth the goal or more?
+    pub fn may_reach(&self, counts: &[Lanes], length: usize, goal: Score) -> bool {
+        // Values are settled, by less than this.
+        let goal = goal.saturating_sub(TIED);
+        self.estimator.may_reach(counts, length, goal)
+    }
+
     /// At least the value of every rule of `length` or more conditions in the box; `None` if there is no rule in it. If
     /// it is below the goal, it may be anything below the goal that is not below these values.
     pub fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Option<Score> {

@@ -31,6 +31,11 @@ pub trait Estimator: Send + Sync {
         each_lane(counts, |counts| self.value(counts, length))
     }
 
+    /// May one of eight rules be worth the goal or more? A quick look, for most are worth too little.
+    fn may_reach(&self, _counts: &[Lanes], _length: usize, _goal: Score) -> bool {
+        true
+    }
+
     /// At least the value of every rule of `length` or more conditions whose counts lie between `low` and `high`. Who
     /// asks cares first whether it reaches `goal`: on either side of it any bound will do. `Score::MIN` is no goal.
     fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score;
@@ -47,6 +52,9 @@ pub trait Estimator: Send + Sync {
         false
     }
 }
+
+/// Numbers of half the size, which a quick look is made with, hold so many rows exactly.
+const MOST_ROUGH: u64 = 1 << 24;
 
 /// A box: the fewest and the most rows of each kind.
 #[derive(Clone, Copy)]

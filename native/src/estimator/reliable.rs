@@ -19,7 +19,7 @@
 //! - u(a,·) is largest at b = 0 unless u(a,0) < 0, which only happens for the few a with (a+1)/√(a+2) < β/2.
 //!   (The paper's Proposition 3 overlooks those, and its bound fails there.)
 
-use super::{each_lane, failing_pair, pair, Estimator, Pair, Score, UNIT};
+use super::{each_lane, failing_pair, pair, to_number, Estimator, Pair, Score, MOST_ROUGH, UNIT};
 use crate::cpu::{vectorised, Task, Vector};
 use crate::lanes::{Lanes, LANES};
 use crate::layout::Layout;
@@ -218,6 +218,8 @@ pub struct Reliable {
     layout: Layout,
     terms: Terms,
     strata: Vec<Stratum>,
+    /// Empty where rows are too many for that, or rules are not compared with all other rows.
+    rough: Vec<Rough>,
     slack: Score,
 }
 
@@ -231,8 +233,17 @@ impl Reliable {
             let weight = (pair(cells).total() as f64 + 4.0) / effective * UNIT;
             Stratum::new(pair(cells), weight, &terms)
         });
+        let strata: Vec<Stratum> = strata.collect();
+        let is_rough = layout.is_complement() && layout.n_rows() < MOST_ROUGH;
+        let rough = strata.iter().filter(|_| is_rough).map(|stratum| Rough {
+            n: stratum.n as i32,
+            n1: stratum.n1 as i32,
+            weight: (stratum.weight / UNIT) as f32,
+            radius: 1.0 / ((stratum.n + 2) as f32).sqrt(),
+        });
         Reliable {
-            strata: strata.collect(),
+            rough: rough.collect(),
+            strata,
             layout,
             terms,
             // The operations of a value and of a bound round differently, by at most a few ulps of 1 + β.
@@ -272,6 +283,45 @@ impl Task for Values<'_> {
     }
 }
 
+/// A stratum in numbers of half the size, of which twice as many are computed at once.
+struct Rough {
+    n: i32,
+    n1: i32,
+    weight: f32,
+    /// The least that the uncovered side can have of it: 1/√m'.
+    radius: f32,
+}
+
+/// Is one of eight values, roughly computed and not too low, at least the goal? The uncovered side has many rows as a rule,
+/// and its radius is hardly larger than with all of them.
+struct MayReach<'a> {
+    strata: &'a [Rough],
+    half_beta: f32,
+    counts: &'a [Lanes],
+    goal: f32,
+}
+
+impl Task for MayReach<'_> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn run(self, _: impl Vector) -> bool {
+        let mut sums = [0f32; LANES];
+        for (stratum, cells) in self.strata.iter().zip(self.counts.chunks_exact(2)) {
+            for (lane, sum) in sums.iter_mut().enumerate() {
+                let (a, b) = (cells[1][lane] as i32, cells[0][lane] as i32);
+                let (m, rest) = ((a + b + 2) as f32, (stratum.n - a - b + 2) as f32);
+                let both = 1.0 / (m * rest);
+                let covered = (a + 1) as f32 * (rest * both);
+                let uncovered = (stratum.n1 - a + 1) as f32 * (m * both);
+                let radius = self.half_beta * ((rest * both).sqrt() + stratum.radius);
+                *sum += stratum.weight * (covered - uncovered - radius);
+            }
+        }
+        sums.iter().any(|&sum| sum >= self.goal)
+    }
+}
+
 impl Estimator for Reliable {
     fn value(&self, counts: &[u64], _: usize) -> Score {
         if self.layout.is_complement() {
@@ -302,6 +352,22 @@ impl Estimator for Reliable {
             strata: &self.strata,
             table,
             counts,
+        })
+    }
+
+    /// Each of the operations rounds by at most 2⁻²⁴ of its result, which is at most 2 + β; there are at most 16 of them
+    /// in a stratum, whose weights add up to 1, and one for each stratum that is added. The goal is lower by twice as much.
+    fn may_reach(&self, counts: &[Lanes], _: usize, goal: Score) -> bool {
+        if self.rough.is_empty() || goal == Score::MIN {
+            return true;
+        }
+        let half_beta = self.terms.half_beta;
+        let error = (16 + self.rough.len()) as f64 * (2.0 + 2.0 * half_beta) / (1 << 23) as f64;
+        vectorised(MayReach {
+            strata: &self.rough,
+            half_beta: half_beta as f32,
+            counts,
+            goal: (to_number(goal) - error) as f32,
         })
     }
 

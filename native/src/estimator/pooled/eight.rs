@@ -1,6 +1,6 @@
 //! Values and bounds of eight rules or boxes at once, where a rule is compared with all other rows.
 
-use super::{Pooled, Reach, KAPPA, PARTS};
+use super::{Curve, Pooled, Reach, Stratum, KAPPA, PARTS};
 use crate::cpu::{vectorised, Task, Vector};
 use crate::estimator::Limits;
 use crate::lanes::{Lanes, LANES};
@@ -83,6 +83,91 @@ impl Task for Values<'_> {
                     .curve(self.length, reach[lane], pooled.scale)
                     .at(variance[lane])
         })
+    }
+}
+
+/// A stratum in numbers of half the size, of which twice as many are computed at once.
+pub(super) struct Rough {
+    n: i32,
+    /// w μ and w
+    mean: f32,
+    weight: f32,
+    /// w² s²
+    spread: f32,
+    /// w (y_max − y_min)
+    reach: f32,
+}
+
+impl Rough {
+    pub fn new(stratum: &Stratum) -> Rough {
+        let (weight, null) = (stratum.weight, &stratum.null);
+        Rough {
+            n: stratum.n as i32,
+            mean: (weight * null.mean) as f32,
+            weight: weight as f32,
+            spread: (weight * null.spread) as f32,
+            reach: null.reach as f32,
+        }
+    }
+}
+
+/// Is one of eight values, roughly computed and not too low, at least the goal?
+///
+/// Each operation rounds by at most 2⁻²⁴ of its result. There are fewer than 16 of them in a stratum, one for each level
+/// and one for each stratum, so that all together are at most this many times Σ w q k, which no part of the effect exceeds,
+/// and times the margin. Twice as much is allowed for.
+pub(super) struct MayReach<'a> {
+    pub strata: &'a [Rough],
+    pub levels: &'a [f64],
+    pub counts: &'a [Lanes],
+    pub goal: f32,
+    /// That of rules of this length, at b = 1.
+    pub curve: Curve,
+}
+
+impl Task for MayReach<'_> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn run(self, _: impl Vector) -> bool {
+        let [mut effect, mut variance, mut reach, mut largest] = [[0f32; LANES]; 4];
+        let strata = self.counts.chunks_exact(self.levels.len());
+        for (stratum, counts) in self.strata.iter().zip(strata) {
+            let (mut covered, mut sum) = ([0; LANES], [0f32; LANES]);
+            for (&level, counts) in self.levels.iter().zip(counts) {
+                for lane in 0..LANES {
+                    let count = counts[lane] as i32;
+                    covered[lane] += count;
+                    sum[lane] += level as f32 * count as f32;
+                }
+            }
+            let all = stratum.n as f32 + 2.0 * KAPPA as f32;
+            let mut within = [0f32; LANES];
+            for lane in 0..LANES {
+                let k = covered[lane] as f32;
+                let m = k + KAPPA as f32;
+                let share = all / (m * (all - m));
+                effect[lane] += share * (stratum.weight * sum[lane] - stratum.mean * k);
+                largest[lane] += share * stratum.weight * k;
+                variance[lane] += stratum.spread * share;
+                let has_both_sides = covered[lane] > 0 && covered[lane] < stratum.n;
+                within[lane] = stratum.reach * share * f32::from(u8::from(has_both_sides));
+            }
+            for (reach, within) in reach.iter_mut().zip(within) {
+                *reach = reach.max(within);
+            }
+        }
+        let n_operations = 16 + self.levels.len() + self.strata.len();
+        let error = n_operations as f32 * f32::EPSILON;
+        let (beta, offset) = (self.curve.beta as f32, self.curve.offset as f32);
+        let scale = self.curve.scale as f32 * (1.0 - error);
+        let mut values = [0f32; LANES];
+        for (lane, value) in values.iter_mut().enumerate() {
+            let offset = offset * reach[lane];
+            let root = (offset * offset + beta * beta * variance[lane]).sqrt();
+            *value = effect[lane] + error * largest[lane] - scale * (offset + root);
+        }
+        values.iter().any(|&value| value >= self.goal)
     }
 }
 

@@ -57,12 +57,14 @@ mod boxes;
 mod eight;
 mod redrawn;
 
-use super::{each_lane, from_number, to_number, Estimator, Limits, Margin, Score, Settings};
+use super::{
+    each_lane, from_number, to_number, Estimator, Limits, Margin, Score, Settings, MOST_ROUGH,
+};
 use crate::cpu::vectorised;
 use crate::lanes::{Lanes, LANES};
 use crate::layout::Layout;
-use eight::Values;
 pub use eight::{Boxes, Numbers};
+use eight::{MayReach, Rough, Values};
 pub use redrawn::Known;
 
 /// Pseudo-rows on each side.
@@ -154,6 +156,8 @@ pub struct Pooled {
     layout: Layout,
     levels: Vec<f64>,
     strata: Vec<Stratum>,
+    /// Empty where rows are too many for that, or rules are not compared with all other rows.
+    rough: Vec<Rough>,
     n_rows: f64,
     margin: Margin,
     scale: f64,
@@ -226,7 +230,10 @@ impl Pooled {
         let strata: Vec<Stratum> = strata
             .map(|cells| Stratum::new(cells, &settings.levels, n_rows))
             .collect();
+        let is_rough = layout.is_complement() && layout.n_rows() < MOST_ROUGH;
+        let rough = strata.iter().filter(|_| is_rough).map(Rough::new);
         Pooled {
+            rough: rough.collect(),
             // Each stratum adds a few roundings, each level one to its sums.
             slack: f64::EPSILON * (16 + strata.len() + 4 * layout.n_levels) as f64,
             layout,
@@ -357,6 +364,19 @@ impl Estimator for Pooled {
             length,
         });
         values.map(|value| self.score(value))
+    }
+
+    fn may_reach(&self, counts: &[Lanes], length: usize, goal: Score) -> bool {
+        if self.rough.is_empty() || goal == Score::MIN {
+            return true;
+        }
+        vectorised(MayReach {
+            strata: &self.rough,
+            levels: &self.levels,
+            counts,
+            goal: (to_number(goal) as f32).next_down(),
+            curve: self.curve(length, 1.0, self.scale),
+        })
     }
 
     /// For V between V₀ and V₁ the margin, concave in V, lies above its chord: γε(V) ≥ γε(V₀) + ρ (V − V₀) with
