@@ -284,8 +284,8 @@ class StreamedTable(Table):
             value = f"enum_code(({value})::{self._labels(name)})"
             if len(uppers) + 1 >= len(self.histogram(name).values):
                 return Sql(f"coalesce({value}::INTEGER, -1)::{dtype}")
-        bins = " + ".join(f"({value} > ?)::{dtype}" for _ in uppers) or "0"
-        return Sql(f"(CASE WHEN {value} IS NULL THEN -1 ELSE {bins} END)::{dtype}", tuple(uppers.tolist()))
+        bins = _bins(value, uppers.tolist())
+        return Sql(f"(CASE WHEN {value} IS NULL THEN -1 ELSE {bins.text} END)::{dtype}", bins.parameters)
 
     def quantity(self, name: str) -> Sql:
         """Return the expression for the number or date of each row as it sorts, nan if missing."""
@@ -374,6 +374,17 @@ def _raise(error: DataError) -> Callable[[Any], Any]:
 
 def _canonical(data: Any) -> NDArray[Any]:
     return number(np.ma.getdata(data)).data
+
+
+def _bins(value: str, uppers: Sequence[Any], first: int = 0) -> Sql:
+    """Return the expression for the bin of a value by its upper, counted from the first: each comparison halves the bins."""
+    if not uppers:
+        return Sql(str(first))
+    middle = len(uppers) // 2
+    below = _bins(value, uppers[:middle], first)
+    above = _bins(value, uppers[middle + 1 :], first + middle + 1)
+    text = f"CASE WHEN {value} <= ? THEN {below.text} ELSE {above.text} END"
+    return Sql(text, (uppers[middle], *below.parameters, *above.parameters))
 
 
 def _select(expressions: Sequence[Sql]) -> tuple[str, list[Any]]:
