@@ -2,6 +2,7 @@
 
 use crate::branch::Branch;
 use crate::estimator::Score;
+use crate::layout::Layout;
 
 /// What becomes of a branch, given its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,5 +43,10 @@ pub trait Judge {
     /// Rules that are worth no more than this and cover fewer rows are not wanted, now or later.
     fn min_rows(&self, _value: Score) -> u64 {
         0
+    }
+    /// Do rules of these counts or fewer cover too few rows to be wanted, if they are worth this or less?
+    fn is_too_small(&self, layout: &Layout, value: Score, counts: &[u64]) -> bool {
+        let least = self.min_rows(value);
+        least > 0 && layout.n_covered(counts) < least
     }
 }

@@ -1,8 +1,9 @@
 //! A worker goes down from a branch depth-first for a while, and returns what is left of it to the queue.
 
-use crate::expand::{finish, Expander};
+use crate::expand::Expander;
 use crate::judge::Verdict;
 use crate::keeper::Keeper;
+use crate::last::finish;
 use crate::looking::SLICE;
 use crate::node::Node;
 use crate::rows::Place;
