@@ -263,7 +263,8 @@ impl Step<'_> {
         // Children that may take no further condition need no bound.
         let is_last = book.room_after(self.length + 1) == Some(0);
         let offers_first = is_last || book.offers_before_bounding();
-        let min_rows = book.min_rows.max(self.judge.min_rows(self.node.bound));
+        // Children drop out of the family here, those that are nodes of their own too: not by what this node is worth.
+        let min_rows = book.min_rows.max(self.judge.min_rows(Score::MAX));
         let (mut children, mut opened) = (Vec::new(), Vec::new());
         for (slot, &proposition) in candidates.iter().enumerate() {
             let counts = counts.of(slot);

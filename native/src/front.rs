@@ -1,12 +1,12 @@
 //! The front of value and coverage, as far as it is known while it is looked for.
 //!
 //! A rule that covers no more rows than another one of a higher value is never on the front: the other one, or one that
-//! covers more, is settled before it. So is no rule of a branch in which nothing is worth more than the other rule, and
+//! covers as many or more, is settled before it. So is no rule of a branch in which nothing is worth more than the other rule, and
 //! nothing covers more.
 
 use crate::estimator::Score;
 
-/// Values with the rows that rules of these values cover: the values fall, the rows rise.
+/// Values with the rows that rules of these values cover: the values do not rise, the rows do.
 #[derive(Clone, Debug, Default)]
 pub struct Front(Vec<(Score, u64)>);
 

@@ -93,18 +93,16 @@ impl Ideas {
         }
     }
 
-    /// Is a rule still of interest, by what is known of the front? If it may be on it, that is known from now on.
-    fn notes(&mut self, rule: &Candidate, may_be_redundant: bool) -> bool {
-        if self.wanted != Wanted::Wider {
-            return true;
-        }
-        if rule.n_covered < self.front.min_rows(rule.value) {
-            return false;
-        }
-        if !may_be_redundant {
+    /// Is it known that a rule is not on the front?
+    fn is_beaten(&self, rule: &Candidate) -> bool {
+        rule.n_covered < self.front.min_rows(rule.value)
+    }
+
+    /// From now on it is known that this rule may be on the front.
+    fn notes(&mut self, rule: &Candidate) {
+        if self.wanted == Wanted::Wider && !self.is_beaten(rule) {
             Arc::make_mut(&mut self.front).takes_in(rule.value, rule.n_covered);
         }
-        true
     }
 
     pub fn len(&self) -> usize {
@@ -113,7 +111,10 @@ impl Ideas {
 
     /// Takes up a rule for later.
     pub fn remember(&mut self, rule: Candidate) {
-        if self.notes(&rule, self.irredundant) {
+        if !self.irredundant {
+            self.notes(&rule);
+        }
+        if !self.is_beaten(&rule) {
             self.pool.push(rule);
         }
     }
@@ -156,11 +157,10 @@ impl Ideas {
     /// Takes up a rule that may be listed: as the best one, or for later.
     pub fn consider(&mut self, rule: Candidate, rows: &dyn Rows, usable: &[u32]) {
         let mut description = None;
-        self.notes(&rule, false);
         let counts = rows.counts(std::slice::from_ref(&rule.conditions));
         if let Some(best) = &self.best {
             match rule.value.cmp(&best.rule.value) {
-                Ordering::Less => return self.passed.push(rule),
+                Ordering::Less => return self.passes(rule),
                 Ordering::Equal => {
                     let same = !self.as_found
                         && counts == best.counts
@@ -170,19 +170,25 @@ impl Ideas {
                     }
                     let found = description.insert(self.describe(&rule, rows, usable));
                     if (found.len(), &*found) > (best.description.len(), &best.description) {
-                        return self.passed.push(rule);
+                        return self.passes(rule);
                     }
                 }
                 Ordering::Greater => {}
             }
         }
         let description = description.unwrap_or_else(|| self.describe(&rule, rows, usable));
+        self.notes(&rule);
         let before = self.best.replace(Best {
             rule,
             counts,
             description,
         });
         self.passed.extend(before.map(|best| best.rule));
+    }
+
+    fn passes(&mut self, rule: Candidate) {
+        self.notes(&rule);
+        self.passed.push(rule);
     }
 
     /// Settles the best rule: from now on it is a leader.

@@ -14,8 +14,8 @@ use std::sync::Arc;
 pub struct Keeper<'a> {
     search: &'a Search,
     offers: Vec<Candidate>,
-    /// What was known of the front at the beginning.
-    front: Arc<Front>,
+    /// What was known of the front at the beginning, if that is the list.
+    front: Option<Arc<Front>>,
 }
 
 impl<'a> Keeper<'a> {
@@ -106,8 +106,9 @@ impl Judge for Keeper<'_> {
     }
 
     fn min_rows(&self, value: Score) -> u64 {
-        let least = self.search.least_rows.load(Relaxed);
-        least.max(self.front.min_rows(value))
+        let front = self.front.as_ref();
+        let least = front.map_or(0, |front| front.min_rows(value));
+        least.max(self.search.least_rows.load(Relaxed))
     }
 
     fn is_known(&self, branch: &Branch) -> bool {

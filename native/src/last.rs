@@ -74,6 +74,7 @@ impl<'a> Last<'a> {
     fn new(book: &'a Rulebook, node: &'a Node, own: &[u64], judge: &'a mut dyn Judge) -> Last<'a> {
         let from = judge.offers_from();
         let length = node.n_conditions() + 1;
+        // What is below may have to be noted as the rest.
         let least = match judge.verdict(from.saturating_sub(1), length) {
             Verdict::Never => from,
             _ => Score::MIN,
@@ -132,7 +133,9 @@ impl<'a> Last<'a> {
                         &others[..]
                     }
                 };
-                if !self.book.may_reach(block, self.length, self.least) {
+                let reach = self.book.may_reach(block, self.length, self.least);
+                let mut lanes_here = lanes.iter().zip(reach);
+                if !lanes_here.any(|(lane, may_reach)| may_reach && is_here(lane)) {
                     continue;
                 }
                 let may_follow = self.book.may_follow(self.node);

@@ -53,8 +53,8 @@ impl Rulebook {
         self.estimator.values(counts, length).map(settle)
     }
 
-    /// May one of eight rules be worth the goal or more?
-    pub fn may_reach(&self, counts: &[Lanes], length: usize, goal: Score) -> bool {
+    /// Which of eight rules may be worth the goal or more?
+    pub fn may_reach(&self, counts: &[Lanes], length: usize, goal: Score) -> [bool; LANES] {
         // Values are settled, by less than this.
         let goal = goal.saturating_sub(TIED);
         self.estimator.may_reach(counts, length, goal)

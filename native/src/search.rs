@@ -294,7 +294,7 @@ impl Search {
 
     /// What becomes of a node, by what has been found out about its families since.
     pub fn verdict_of(&self, node: Node) -> (Verdict, Node) {
-        if self.is_too_small(&node, &self.front()) {
+        if self.is_too_small(&node, self.front().as_deref()) {
             return (Verdict::Never, node);
         }
         let before = self.verdict(node.bound, self.length_of(&node));
@@ -312,17 +312,15 @@ impl Search {
     }
 
     /// Do all rules of a branch cover too few rows to stand beside the leaders, or beside what is known of the front?
-    fn is_too_small(&self, node: &Node, front: &Front) -> bool {
-        let least = self.least_rows.load(Relaxed);
-        node.most < least.max(front.min_rows(node.bound))
+    fn is_too_small(&self, node: &Node, front: Option<&Front>) -> bool {
+        let least = front.map_or(0, |front| front.min_rows(node.bound));
+        node.most < least.max(self.least_rows.load(Relaxed))
     }
 
     /// What is known of the front, if that is the list.
-    pub fn front(&self) -> Arc<Front> {
-        match self.options.wanted {
-            Wanted::Wider => lock(&self.ideas).front.clone(),
-            _ => Arc::default(),
-        }
+    pub fn front(&self) -> Option<Arc<Front>> {
+        let is_list = self.options.wanted == Wanted::Wider;
+        is_list.then(|| lock(&self.ideas).front.clone())
     }
 
     /// Does a branch lead to nothing better than a tie, and are those known that could win it?
@@ -367,7 +365,7 @@ impl Search {
     pub fn next_open(&self, queue: &mut Queue) -> Option<Node> {
         let front = self.front();
         while let Some(node) = queue.open.peek() {
-            if self.is_too_small(node, &front) {
+            if self.is_too_small(node, front.as_deref()) {
                 queue.open.pop();
                 continue;
             }
@@ -438,7 +436,7 @@ impl Search {
             let front = self.front();
             let is_of_use = |node: &Node| {
                 let verdict = self.verdict(node.capped(self.short), shortest(node));
-                verdict != Verdict::Never && !self.is_too_small(node, &front)
+                verdict != Verdict::Never && !self.is_too_small(node, front.as_deref())
             };
             queue.open.retain(is_of_use);
             queue.swept = queue.open.len();

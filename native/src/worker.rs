@@ -211,7 +211,7 @@ impl<'a> Worker<'a> {
     /// The nodes that are worth entering now, for rules that may stand beside the leaders. What is put off is noted.
     fn apart(&mut self, nodes: Vec<Node>) -> Vec<Node> {
         let wanted = self.search.options.wanted;
-        if wanted == Wanted::Any || self.leaders.is_empty() {
+        if matches!(wanted, Wanted::Any | Wanted::Wider) || self.leaders.is_empty() {
             return nodes;
         }
         let conditions: Vec<Vec<u32>> = nodes.iter().map(|node| node.conditions()).collect();

@@ -31,9 +31,9 @@ pub trait Estimator: Send + Sync {
         each_lane(counts, |counts| self.value(counts, length))
     }
 
-    /// May one of eight rules be worth the goal or more? A quick look, for most are worth too little.
-    fn may_reach(&self, _counts: &[Lanes], _length: usize, _goal: Score) -> bool {
-        true
+    /// Which of eight rules may be worth the goal or more? A quick look, for most are worth too little.
+    fn may_reach(&self, _counts: &[Lanes], _length: usize, _goal: Score) -> [bool; LANES] {
+        [true; LANES]
     }
 
     /// At least the value of every rule of `length` or more conditions whose counts lie between `low` and `high`. Who
@@ -53,8 +53,9 @@ pub trait Estimator: Send + Sync {
     }
 }
 
-/// Numbers of half the size, which a quick look is made with, hold so many rows exactly.
-const MOST_ROUGH: u64 = 1 << 24;
+/// A quick look is made with numbers of half the size, of which twice as many are computed at once. They hold counts of fewer
+/// rows exactly.
+const TOO_MANY: u64 = 1 << 24;
 
 /// A box: the fewest and the most rows of each kind.
 #[derive(Clone, Copy)]

@@ -19,7 +19,7 @@
 //! - u(a,·) is largest at b = 0 unless u(a,0) < 0, which only happens for the few a with (a+1)/√(a+2) < β/2.
 //!   (The paper's Proposition 3 overlooks those, and its bound fails there.)
 
-use super::{each_lane, failing_pair, pair, to_number, Estimator, Pair, Score, MOST_ROUGH, UNIT};
+use super::{each_lane, failing_pair, pair, to_number, Estimator, Pair, Score, TOO_MANY, UNIT};
 use crate::cpu::{vectorised, Task, Vector};
 use crate::lanes::{Lanes, LANES};
 use crate::layout::Layout;
@@ -234,7 +234,7 @@ impl Reliable {
             Stratum::new(pair(cells), weight, &terms)
         });
         let strata: Vec<Stratum> = strata.collect();
-        let is_rough = layout.is_complement() && layout.n_rows() < MOST_ROUGH;
+        let is_rough = layout.is_complement() && layout.n_rows() < TOO_MANY;
         let rough = strata.iter().filter(|_| is_rough).map(|stratum| Rough {
             n: stratum.n as i32,
             n1: stratum.n1 as i32,
@@ -283,7 +283,7 @@ impl Task for Values<'_> {
     }
 }
 
-/// A stratum in numbers of half the size, of which twice as many are computed at once.
+/// A stratum, for a quick look.
 struct Rough {
     n: i32,
     n1: i32,
@@ -292,7 +292,7 @@ struct Rough {
     radius: f32,
 }
 
-/// Is one of eight values, roughly computed and not too low, at least the goal? The uncovered side has many rows as a rule,
+/// Which of eight values, roughly computed and not too low, are at least the goal? The uncovered side has many rows as a rule,
 /// and its radius is hardly larger than with all of them.
 struct MayReach<'a> {
     strata: &'a [Rough],
@@ -302,10 +302,10 @@ struct MayReach<'a> {
 }
 
 impl Task for MayReach<'_> {
-    type Answer = bool;
+    type Answer = [bool; LANES];
 
     #[inline(always)]
-    fn run(self, _: impl Vector) -> bool {
+    fn run(self, _: impl Vector) -> [bool; LANES] {
         let mut sums = [0f32; LANES];
         for (stratum, cells) in self.strata.iter().zip(self.counts.chunks_exact(2)) {
             for (lane, sum) in sums.iter_mut().enumerate() {
@@ -318,7 +318,7 @@ impl Task for MayReach<'_> {
                 *sum += stratum.weight * (covered - uncovered - radius);
             }
         }
-        sums.iter().any(|&sum| sum >= self.goal)
+        sums.map(|sum| sum >= self.goal)
     }
 }
 
@@ -357,9 +357,9 @@ impl Estimator for Reliable {
 
     /// Each of the operations rounds by at most 2⁻²⁴ of its result, which is at most 2 + β; there are at most 16 of them
     /// in a stratum, whose weights add up to 1, and one for each stratum that is added. The goal is lower by twice as much.
-    fn may_reach(&self, counts: &[Lanes], _: usize, goal: Score) -> bool {
+    fn may_reach(&self, counts: &[Lanes], _: usize, goal: Score) -> [bool; LANES] {
         if self.rough.is_empty() || goal == Score::MIN {
-            return true;
+            return [true; LANES];
         }
         let half_beta = self.terms.half_beta;
         let error = (16 + self.rough.len()) as f64 * (2.0 + 2.0 * half_beta) / (1 << 23) as f64;

@@ -377,7 +377,7 @@ def _canonical(data: Any) -> NDArray[Any]:
 
 
 def _bins(value: str, uppers: Sequence[Any], first: int = 0) -> Sql:
-    """Return the expression for the bin of a value, counted from the first: each comparison halves the bins."""
+    """Return the expression for the bin of a value by its upper; uppers rise, and each comparison halves the bins."""
     if not uppers:
         return Sql(str(first))
     middle = len(uppers) // 2

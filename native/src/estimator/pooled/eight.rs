@@ -86,7 +86,7 @@ impl Task for Values<'_> {
     }
 }
 
-/// A stratum in numbers of half the size, of which twice as many are computed at once.
+/// A stratum, for a quick look.
 pub(super) struct Rough {
     n: i32,
     /// w μ and w
@@ -111,7 +111,7 @@ impl Rough {
     }
 }
 
-/// Is one of eight values, roughly computed and not too low, at least the goal?
+/// Which of eight values, roughly computed and not too low, are at least the goal?
 ///
 /// Each operation rounds by at most 2⁻²⁴ of its result. There are fewer than 16 of them in a stratum, one for each level
 /// and one for each stratum, so that all together are at most this many times Σ w q k, which no part of the effect exceeds,
@@ -126,10 +126,10 @@ pub(super) struct MayReach<'a> {
 }
 
 impl Task for MayReach<'_> {
-    type Answer = bool;
+    type Answer = [bool; LANES];
 
     #[inline(always)]
-    fn run(self, _: impl Vector) -> bool {
+    fn run(self, _: impl Vector) -> [bool; LANES] {
         let [mut effect, mut variance, mut reach, mut largest] = [[0f32; LANES]; 4];
         let strata = self.counts.chunks_exact(self.levels.len());
         for (stratum, counts) in self.strata.iter().zip(strata) {
@@ -141,12 +141,12 @@ impl Task for MayReach<'_> {
                     sum[lane] += level as f32 * count as f32;
                 }
             }
-            let all = stratum.n as f32 + 2.0 * KAPPA as f32;
             let mut within = [0f32; LANES];
             for lane in 0..LANES {
                 let k = covered[lane] as f32;
                 let m = k + KAPPA as f32;
-                let share = all / (m * (all - m));
+                let rest = (stratum.n - covered[lane]) as f32 + KAPPA as f32;
+                let share = (m + rest) / (m * rest);
                 effect[lane] += share * (stratum.weight * sum[lane] - stratum.mean * k);
                 largest[lane] += share * stratum.weight * k;
                 variance[lane] += stratum.spread * share;
@@ -167,7 +167,7 @@ impl Task for MayReach<'_> {
             let root = (offset * offset + beta * beta * variance[lane]).sqrt();
             *value = effect[lane] + error * largest[lane] - scale * (offset + root);
         }
-        values.iter().any(|&value| value >= self.goal)
+        values.map(|value| value >= self.goal)
     }
 }
 

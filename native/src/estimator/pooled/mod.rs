@@ -58,7 +58,7 @@ mod eight;
 mod redrawn;
 
 use super::{
-    each_lane, from_number, to_number, Estimator, Limits, Margin, Score, Settings, MOST_ROUGH,
+    each_lane, from_number, to_number, Estimator, Limits, Margin, Score, Settings, TOO_MANY,
 };
 use crate::cpu::vectorised;
 use crate::lanes::{Lanes, LANES};
@@ -75,6 +75,9 @@ const KAPPA: f64 = 2.0;
 fn share(covered: f64, failing: f64) -> f64 {
     1.0 / (covered + KAPPA) + 1.0 / (failing + KAPPA)
 }
+
+/// No value is lower: a score has room for numbers up to 2¹¹, and rounding takes some of it.
+const LOWEST: f64 = -2000.0;
 
 /// Several sums, so that no addition waits for the one before.
 const PARTS: usize = 4;
@@ -230,7 +233,7 @@ impl Pooled {
         let strata: Vec<Stratum> = strata
             .map(|cells| Stratum::new(cells, &settings.levels, n_rows))
             .collect();
-        let is_rough = layout.is_complement() && layout.n_rows() < MOST_ROUGH;
+        let is_rough = layout.is_complement() && layout.n_rows() < TOO_MANY;
         let rough = strata.iter().filter(|_| is_rough).map(Rough::new);
         Pooled {
             rough: rough.collect(),
@@ -343,8 +346,7 @@ impl Pooled {
     }
 
     fn score(&self, number: f64) -> Score {
-        // A score has room for numbers up to 2¹¹, and rounding takes some of it.
-        from_number(number.max(-2000.0))
+        from_number(number.max(LOWEST))
     }
 }
 
@@ -366,9 +368,9 @@ impl Estimator for Pooled {
         values.map(|value| self.score(value))
     }
 
-    fn may_reach(&self, counts: &[Lanes], length: usize, goal: Score) -> bool {
-        if self.rough.is_empty() || goal == Score::MIN {
-            return true;
+    fn may_reach(&self, counts: &[Lanes], length: usize, goal: Score) -> [bool; LANES] {
+        if self.rough.is_empty() || to_number(goal) <= LOWEST {
+            return [true; LANES];
         }
         vectorised(MayReach {
             strata: &self.rough,
