@@ -6,6 +6,7 @@
 
 use crate::bitset::Segment;
 use crate::cpu::{Task, Vector};
+use std::cell::Cell;
 use std::ops::Range;
 
 pub const LANES: usize = 8;
@@ -81,13 +82,27 @@ pub struct Counted {
     ends: Vec<usize>,
 }
 
+thread_local! {
+    /// The memory of the last counts: new memory costs as much as a good part of the counting.
+    static SPARE: Cell<Vec<Lanes>> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        SPARE.set(std::mem::take(&mut self.in_lanes));
+    }
+}
+
 impl Counted {
     /// With room for so many sets, with so many blocks in all.
     pub fn new(width: usize, n_sets: usize, n_blocks: usize) -> Counted {
+        let mut in_lanes = SPARE.take();
+        in_lanes.clear();
+        in_lanes.reserve(n_blocks * width);
         Counted {
             width,
             own: Vec::with_capacity(n_sets * width),
-            in_lanes: Vec::with_capacity(n_blocks * width),
+            in_lanes,
             ends: Vec::with_capacity(n_sets),
         }
     }

@@ -6,6 +6,7 @@ mod boxes;
 mod classes;
 mod front;
 mod kernels;
+mod nodes;
 mod searches;
 mod tables;
 
