@@ -55,6 +55,14 @@ pub struct Rest {
 }
 
 impl Rest {
+    /// Is a child of this value offered now? Those below `from` are put off, and others may have been offered before.
+    pub fn is_offered(&mut self, node: &Node, value: Score, from: Score) -> bool {
+        if value < from {
+            self.children = self.children.max(Some(value));
+        }
+        value >= from && value < node.offered()
+    }
+
     /// The node for it, if any of it may be wanted later.
     pub fn node(&self, node: &Node, again: Again, judge: &dyn Judge) -> Option<Node> {
         let bound = self.children.max(self.further)?;
@@ -328,9 +336,7 @@ impl Step<'_> {
         if !is_rule || self.is_of_no_use(value, counts) {
             return;
         }
-        if value < self.from {
-            self.rest.children = self.rest.children.max(Some(value));
-        } else if value < self.node.offered() {
+        if self.rest.is_offered(self.node, value, self.from) {
             self.conditions.push(proposition);
             self.judge.offer(value, counts, &self.conditions);
             self.conditions.pop();

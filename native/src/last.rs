@@ -104,9 +104,7 @@ impl<'a> Last<'a> {
         {
             return;
         }
-        if value < self.from {
-            self.rest.children = self.rest.children.max(Some(value));
-        } else if value < self.node.offered() {
+        if self.rest.is_offered(self.node, value, self.from) {
             self.conditions.push(proposition);
             self.judge.offer(value, counts, &self.conditions);
             self.conditions.pop();
