@@ -107,23 +107,26 @@ def pooled(strata: Sequence[Sides], beta: float | Sequence[float], length: int =
     """Σ w δ − γ ε; with a list of betas Bernstein's margin, at the beta of the rule's length.
 
     A stratum weighs what all its rows weigh; all else in it is of the rows that are compared. Their mean pulls both
-    sides together: δ is the difference of the sides' means times q k f/(k + f).
+    sides together: δ is the difference of the sides' means times q k f/(k + f). A stratum in which the rule covers no
+    row, or fails on none, counts for nothing. Where the target varies in no other stratum there is nothing to compare:
+    minus infinity, which is no rule.
     """
     n_rows = sum(len(stratum.all) for stratum in strata)
     effect = variance = largest_step = 0.0
     for stratum in strata:
         compared = [*stratum.covered, *stratum.failing]
-        if not compared:
-            continue
         k, f = len(stratum.covered), len(stratum.failing)
+        if not k or not f:
+            continue
         mean = sum(compared) / (k + f)
         spread = sum((value - mean) ** 2 for value in compared) / (k + f)
         weight = len(stratum.all) / n_rows
         inverse = 1 / (k + 2) + 1 / (f + 2)
         variance += weight**2 * spread * inverse
-        if k and f:
-            effect += weight * inverse * k * f / (k + f) * _mean_difference(stratum.covered, stratum.failing)
-            largest_step = max(largest_step, weight * (max(compared) - min(compared)) * inverse)
+        effect += weight * inverse * k * f / (k + f) * _mean_difference(stratum.covered, stratum.failing)
+        largest_step = max(largest_step, weight * (max(compared) - min(compared)) * inverse)
+    if not largest_step:
+        return -math.inf
     if isinstance(beta, (int, float)):
         return effect - margin_scale * beta * math.sqrt(variance)
     own = beta[min(length, len(beta) - 1)]
@@ -300,7 +303,9 @@ def top_k(
     for covered, texts in language(everything, propositions(observed, actionable, max_bins), max_length).items():
         a = [len(covered & ids & positive) for ids in members.values()]
         b = [len((covered & ids) - positive) for ids in members.values()]
-        found.append((covered, objective(estimator, a, b, n1, n0, beta), texts))
+        value = objective(estimator, a, b, n1, n0, beta)
+        if value > -math.inf:
+            found.append((covered, value, texts))
 
     kept = [rule for rule in found if len(rule[0]) / len(observed) >= min_coverage]
     if not redundant:
@@ -380,7 +385,7 @@ def coded_rules(
     max_length: int | None = None,
     margin_scale: float = 1.0,
 ) -> list[CodedRule]:
-    """Every rule with its shortest, then first, description; none covers nothing or fails nowhere."""
+    """Every rule with its shortest, then first, description; none covers nothing, fails nowhere or compares nothing."""
     everything = table.everything
     sets = [table.sets(condition) for condition in table.conditions]
     best: dict[tuple[Extension, Extension], tuple[int, ...]] = {(everything, everything): ()}
@@ -406,7 +411,8 @@ def coded_rules(
             continue
         strata = [Sides(*(table.values(rows, z) for rows in (everything, covered, failing))) for z in range(n_strata)]
         value = score(estimator, strata, beta, len(conditions), margin_scale)
-        rules.append(CodedRule(value, conditions, covered, possible))
+        if value > -math.inf:
+            rules.append(CodedRule(value, conditions, covered, possible))
     return rules
 
 

@@ -373,11 +373,16 @@ def test_with_a_reference_every_rule_names_its_column() -> None:
         cr.discover(data, "y", **asked, actionable="x")
 
 
-def test_an_outcome_that_the_strata_decide_is_no_error() -> None:
+def test_where_strata_decide_the_outcome_there_is_no_rule_and_the_words_say_why() -> None:
     rng = np.random.default_rng(0)
     z = rng.integers(0, 2, 100)
-    rules = discover({"x": rng.normal(size=100), "z": z.astype(str), "y": z}, outcome=1, control="z", k=1)
-    assert rules[0].value == 0
+    data = {"x": rng.normal(size=100), "z": z.astype(str), "y": z}
+    rules = discover(data, outcome=1, control="z", k=1)
+    assert not rules
+    assert rules.optimal
+    assert "No rule can be compared" in str(rules)
+    named = cr.evaluate(data, "x >= 0", target="y", outcome=1, control="z")[0]
+    assert (named.value, named.effect) == (0, 0)
 
 
 @pytest.mark.xfail(

@@ -38,9 +38,9 @@ impl Beam {
         let mut counts = Vec::new();
         book.rows.place(rule).counts(&book.usable, &mut counts);
         for (&proposition, counts) in book.usable.iter().zip(counts[width..].chunks(width)) {
-            if book.is_rule(counts) && !rule.contains(&proposition) {
+            let value = book.value(counts, length);
+            if book.is_rule(counts, value) && !rule.contains(&proposition) {
                 let longer_rule = rule.iter().copied().chain([proposition]).collect();
-                let value = book.value(counts, length);
                 self.longer.push((value, longer_rule, counts.to_vec()));
             }
         }

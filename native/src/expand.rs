@@ -332,7 +332,9 @@ impl Step<'_> {
             return;
         }
         let value = self.book.value(counts, self.length + 1);
-        let is_rule = self.book.is_rule_of(self.book.layout(), counts, size);
+        let is_rule = self
+            .book
+            .is_rule_of(self.book.layout(), counts, value, size);
         if !is_rule || self.is_of_no_use(value, counts) {
             return;
         }

@@ -98,7 +98,7 @@ impl<'a> Last<'a> {
         let layout = book.layout();
         let excludes = left < self.size || !book.is_no_use_alone(&self.conditions, proposition);
         if !excludes
-            || !book.is_rule_of(layout, counts, left)
+            || !book.is_rule_of(layout, counts, value, left)
             || book.is_useless(value, self.best)
             || self.judge.is_too_small(layout, value, counts)
         {

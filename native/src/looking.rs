@@ -178,9 +178,10 @@ impl Search {
             return false;
         }
         let counts = book.rows.counts(std::slice::from_ref(&rule));
-        if rule.len() <= book.max_length.unwrap_or(usize::MAX) && book.is_rule(&counts) {
+        let value = book.value(&counts, rule.len());
+        if rule.len() <= book.max_length.unwrap_or(usize::MAX) && book.is_rule(&counts, value) {
             let mut judge = Keeper::new(self);
-            judge.offer(book.value(&counts, rule.len()), &counts, &rule);
+            judge.offer(value, &counts, &rule);
             judge.flush(leaders);
         }
         true

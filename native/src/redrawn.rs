@@ -38,8 +38,8 @@ pub struct Options {
 
 pub struct Redrawn {
     pooled: Pooled,
-    /// See [`Pooled::gains`].
-    gains: Vec<Vec<f64>>,
+    /// See [`Pooled::most_by_outcomes`].
+    most: Vec<Vec<f64>>,
     options: Options,
     layout: Arc<Layout>,
     /// For each table, what a ratio has to reach: the largest so far.
@@ -191,7 +191,7 @@ impl Redrawn {
             place: Arc::new(Place::new(table.clone(), n_conditions)),
         };
         Redrawn {
-            gains: pooled.gains(),
+            most: pooled.most_by_outcomes(),
             pooled,
             goals: [options.least; MOST],
             options,
@@ -270,7 +270,8 @@ impl Redrawn {
     ) -> Active {
         let room = self.options.max_length - length;
         let least = self.options.least;
-        let rule = (self.layout.n_failing(counts) > 0).then(|| self.pooled.known(counts, length));
+        let fails = self.layout.n_failing(counts) > 0;
+        let rule = fails.then(|| self.pooled.known(counts, length)).flatten();
         let rule = rule.filter(|rule| self.pooled.largest_ratio(rule, counts) >= least);
         if rule.is_none() && room == 0 {
             return 0;
@@ -278,11 +279,11 @@ impl Redrawn {
         let open = vectorised(Look {
             place,
             pooled: &self.pooled,
-            gains: &self.gains,
+            most: &self.most,
             rows,
             outcomes,
             rule,
-            below: (room > 0).then(|| self.pooled.least_margin(counts, length + 1)),
+            below: (room > 0).then_some(length + 1),
             active,
             goals: &mut self.goals,
             reached: &mut self.reached,
@@ -354,14 +355,14 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
 struct Look<'a> {
     place: &'a Place,
     pooled: &'a Pooled,
-    gains: &'a [Vec<f64>],
+    most: &'a [Vec<f64>],
     rows: &'a [u64],
     /// Room for counts.
     outcomes: &'a mut [Lanes],
     /// What is the same in all tables, if this is a rule.
     rule: Option<Known>,
-    /// The smallest margin of a rule below, if there is one.
-    below: Option<f64>,
+    /// The fewest conditions of a rule below, if there is one.
+    below: Option<usize>,
     active: Active,
     goals: &'a mut [f64; MOST],
     reached: &'a mut Active,
@@ -430,10 +431,12 @@ impl Task for Look<'_> {
                 let (effect, margin) = self.pooled.in_eight(rule, self.outcomes);
                 self.note(first, here, &effect, &margin);
             }
-            if let Some(margin) = self.below {
-                let effect = self.pooled.largest_in_eight(self.gains, self.outcomes);
+            if let Some(length) = self.below {
+                let largest = self
+                    .pooled
+                    .largest_in_eight(self.most, self.outcomes, length);
                 for lane in bits(here) {
-                    let is_open = effect[lane] >= self.goals[first + lane] * margin;
+                    let is_open = largest[lane] >= self.goals[first + lane];
                     open |= Active::from(is_open) << (first + lane);
                 }
             }

@@ -33,6 +33,11 @@ fn settle(score: Score) -> Score {
     (score + TIED / 2) & !(TIED - 1)
 }
 
+/// A bound, unless it says that there is no rule.
+fn known(bound: Score) -> Option<Score> {
+    (bound > Score::MIN).then(|| settle(bound))
+}
+
 impl Rulebook {
     pub fn layout(&self) -> &Layout {
         self.rows.layout()
@@ -43,7 +48,7 @@ impl Rulebook {
         self.max_length.map(|most| most.saturating_sub(length))
     }
 
-    /// The value of a rule of so many conditions.
+    /// The value of a rule of so many conditions; `Score::MIN` if nothing can be said of it, which makes it no rule.
     pub fn value(&self, counts: &[u64], length: usize) -> Score {
         settle(self.estimator.value(counts, length))
     }
@@ -66,7 +71,7 @@ impl Rulebook {
         if self.layout().n_failing(low) == 0 {
             return None; // no rule of the box fails anywhere
         }
-        Some(settle(self.estimator.bound(low, high, length, goal)))
+        known(self.estimator.bound(low, high, length, goal))
     }
 
     /// The bounds of several boxes; see [`Rulebook::bound`].
@@ -75,23 +80,25 @@ impl Rulebook {
         self.estimator.bounds(limits, length, goal, &mut bounds);
         let layout = self.layout();
         let each = limits.iter().zip(bounds);
-        each.map(|(limits, bound)| (layout.n_failing(limits.low) > 0).then(|| settle(bound)))
+        each.map(|(limits, bound)| known(bound).filter(|_| layout.n_failing(limits.low) > 0))
             .collect()
     }
 
-    /// Is this a rule that may be shown? It covers enough rows, and fails on one at least.
-    pub fn is_rule(&self, counts: &[u64]) -> bool {
+    /// Is this a rule that may be shown? It has a value, covers enough rows, and fails on one at least.
+    pub fn is_rule(&self, counts: &[u64], value: Score) -> bool {
         let layout = self.layout();
-        layout.n_covered(counts) >= self.min_rows && layout.n_failing(counts) > 0
+        value > Score::MIN
+            && layout.n_covered(counts) >= self.min_rows
+            && layout.n_failing(counts) > 0
     }
 
     /// The same for the child of another rule, of which it has only some of the rows; `size` is the sum of its counts.
     #[inline]
-    pub fn is_rule_of(&self, layout: &Layout, counts: &[u64], size: u64) -> bool {
+    pub fn is_rule_of(&self, layout: &Layout, counts: &[u64], value: Score, size: u64) -> bool {
         if layout.is_complement() {
-            size >= self.min_rows
+            size >= self.min_rows && value > Score::MIN
         } else {
-            self.is_rule(counts)
+            self.is_rule(counts, value)
         }
     }
 

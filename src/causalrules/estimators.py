@@ -284,7 +284,7 @@ def pooled_difference(covered: Side, failing: Side) -> Floats:
     difference = (covered.total + KAPPA * mean) / (covered.n + KAPPA) - (failing.total + KAPPA * mean) / (
         failing.n + KAPPA
     )
-    found: Floats = np.where((covered.n > 0) & (failing.n > 0), difference, 0.0)
+    found: Floats = np.where(comparable(covered, failing), difference, 0.0)
     return found
 
 
@@ -302,16 +302,19 @@ def pooled_effect(covered: Side, failing: Side, everything: Side) -> float:
 def pooled_variance(covered: Side, failing: Side, everything: Side, kappa: float = KAPPA) -> float:
     """Return the variance of the pooled estimate if the rule had no effect.
 
-    V = Σ_z w² s² (1/(k + κ) + 1/(f + κ)), with s² the variance of the target over the k + f compared rows; without
-    pseudo-rows (`kappa`), every stratum must have both sides
+    V = Σ_z w² s² (1/(k + κ) + 1/(f + κ)) over the strata with both sides, with s² the variance of the target over the
+    k + f compared rows
+
+    The other strata add nothing to the estimate, and so nothing to its variance.
 
     >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
     >>> round(pooled_variance(women, others, Side.binary(342, 549)) ** 0.5, 4)
     0.0413
     """
-    weight = everything.n / np.sum(everything.n)
-    spread = 1 / (covered.n + kappa) + 1 / (failing.n + kappa)
-    return float(np.sum(weight**2 * np.nan_to_num(both(covered, failing).variance) * spread))
+    inside = comparable(covered, failing)
+    weight = (everything.n / np.sum(everything.n))[inside]
+    spread = (1 / (covered.n[inside] + kappa)) + (1 / (failing.n[inside] + kappa))
+    return float(np.sum(weight**2 * both(covered, failing).variance[inside] * spread))
 
 
 def pooled_reach(covered: Side, failing: Side, everything: Side, span: ArrayLike) -> float:
@@ -322,7 +325,7 @@ def pooled_reach(covered: Side, failing: Side, everything: Side, span: ArrayLike
     """
     weight = everything.n / np.sum(everything.n)
     reach = weight * np.asarray(span, np.float64) * (1 / (covered.n + KAPPA) + 1 / (failing.n + KAPPA))
-    return float(np.max(np.where((covered.n > 0) & (failing.n > 0), reach, 0.0), initial=0.0))
+    return float(np.max(np.where(comparable(covered, failing), reach, 0.0), initial=0.0))
 
 
 def pooled_margin(beta: float, variance: float, reach: float = 0.0) -> float:
@@ -343,8 +346,9 @@ def pooled_margin(beta: float, variance: float, reach: float = 0.0) -> float:
 def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> float:
     """Return the number that the search maximises under the name of an estimator, for an outcome that happens or not.
 
-    "pooled" is `pooled_effect` minus `pooled_margin` with β√V, "reliable" is `reliable_effect`, "plugin"
-    `plugin_effect`, "wracc" `wracc`, "association" `association`.
+    "pooled" is `pooled_effect` minus `pooled_margin` with β√V (−inf where no stratum has both sides and both outcomes:
+    such a rule is none), "reliable" is `reliable_effect`, "plugin" `plugin_effect`, "wracc" `wracc`, "association"
+    `association`.
 
     >>> round(objective("association", 161, 9, 181, 540), 5)
     0.69602
@@ -352,7 +356,8 @@ def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: Array
     match estimator:
         case "pooled":
             sides = Side.binary(a, b), Side.binary(c, d), Side.binary(np.add(a, c), np.add(b, d))
-            return pooled_effect(*sides) - pooled_margin(beta, pooled_variance(*sides))
+            variance = pooled_variance(*sides)
+            return pooled_effect(*sides) - pooled_margin(beta, variance) if variance > 0 else -math.inf
         case "reliable":
             return reliable_effect(a, b, c, d, beta)
         case "plugin":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -78,7 +79,8 @@ def every_rule(
                     )
                 )
             value = oracle.score(how, sides, beta, length)
-            found.append((covered, value, tuple(sorted(each.text for _, each in chosen))))
+            if value > -math.inf:
+                found.append((covered, value, tuple(sorted(each.text for _, each in chosen))))
     return found
 
 

@@ -364,14 +364,15 @@ def test_parts_are_searched_for_what_is_nearest_to_standing_out_as_the_table_is(
     assert nothing  # the broadest rule is another
 
 
-def test_a_table_in_which_nothing_can_be_compared_is_searched() -> None:
-    """Each stratum is all on one side and has one outcome, so every effect and every margin is 0."""
-    rules = cr.discover(
-        {"x": [False, True] * 3, "z": ["a", "b"] * 3, "y": [1, 0] * 3}, "y", control="z", similarity=None
-    )
-    assert len(rules) == 2
-    assert [(rule.ratio, rule.margin) for rule in rules] == [(0.0, 0.0)] * 2
-    assert [rule.p_value for rule in rules.significance(19)] == [1.0] * 2
+def test_a_table_in_which_nothing_can_be_compared_has_no_rules() -> None:
+    """Each stratum is all on one side: nothing can be said of any rule, and named ones have no effect and no margin."""
+    data = {"x": [False, True] * 3, "z": ["a", "b"] * 3, "y": [1, 0, 0, 1, 1, 0]}
+    rules = cr.discover(data, "y", control="z")
+    assert (len(rules), rules.optimal) == (0, True)
+    named = cr.evaluate(data, ["x = True", "x = False"], target="y", control="z")
+    assert [(rule.ratio, rule.margin) for rule in named] == [(0.0, 0.0)] * 2
+    assert all(np.isnan(rule.effect) for rule in named)
+    assert [rule.p_value for rule in named.significance(19)] == [1.0] * 2
 
 
 def test_a_rule_that_does_the_opposite_is_as_good_as_any_shuffled_one() -> None:

@@ -214,7 +214,7 @@ def test_cross_fitting_measures_each_block_with_the_rows_before_it(unknown: bool
     y, z = np.array(columns["y"], float), np.array(columns["z"])
     means, rows, weights, deviations, same = [], 0, [], [], 0
     for part in folds(problem, 3, rng, later):
-        (_, (_, numbers)) = repeat.Searcher()(reweighted(problem, before), repeat.exact(rules.question)).rules
+        numbers = repeat.Searcher().listed(reweighted(problem, before), rules.question)[1]
         holds, fails = problem.sides(numbers)
         left, past = before == 0, before == 1
         scores, inverse = [], 0.0

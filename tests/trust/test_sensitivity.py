@@ -100,6 +100,7 @@ def test_leaving_a_control_out_is_not_adjusting_for_it(table: SmallTable) -> Non
     assume(len(table.control) == 2)
     columns = table.columns()
     rules = cr.discover(columns, TARGET, control=list(table.control), actionable=["x0"], k=2)
+    assume(len(rules) > 0)
     for rule, control in itertools.product(rules, control_strengths(rules[0])):
         found = {each.control: each for each in control_strengths(rule)}[control.control]
         rest = [name for name in table.control if name != control.control]

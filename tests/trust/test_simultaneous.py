@@ -81,7 +81,8 @@ def test_bounds_of_other_questions(options: dict[str, Any]) -> None:
 
 
 def test_nothing_to_compare_has_no_bound_and_too_few_permutations_are_told() -> None:
-    rules = cr.discover({"x": [False, True] * 3, "z": ["a", "b"] * 3, "y": [1, 0] * 3}, "y", control="z")
+    data = {"x": [False, True] * 3, "z": ["a", "b"] * 3, "y": [1, 0] * 3}
+    rules = cr.evaluate(data, "x = True", target="y", control="z")
     assert bound_of(rules.simultaneous(19)[0]).bound is None
     with pytest.raises(OptionError, match=r"permutations = 10: a confidence of 0\.95 needs at least 19"):
         rules.simultaneous(10)

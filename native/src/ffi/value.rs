@@ -1,7 +1,7 @@
 //! What rules are worth: the estimator, its values and its bounds.
 
 use super::border::{guard, reference, slice};
-use crate::estimator::{self, Estimator, Margin, Pooled, Settings};
+use crate::estimator::{self, Estimator, Margin, Pooled, Score, Settings};
 use crate::layout::{Layout, Sides};
 use crate::redrawn;
 use crate::table::Table;
@@ -97,6 +97,14 @@ unsafe fn layout(
     Ok(Layout::new(estimation.n_levels, all.to_vec(), sides))
 }
 
+/// A value or a bound as a number; minus infinity where there is no rule.
+fn number(score: Score) -> f64 {
+    match score {
+        Score::MIN => f64::NEG_INFINITY,
+        _ => estimator::to_number(score),
+    }
+}
+
 /// # Safety
 /// Every array holds `n_cells` numbers, those of `estimation` as many as it says; `failing` may be null.
 #[no_mangle]
@@ -113,7 +121,7 @@ pub unsafe extern "C" fn cr_value(
         let layout = layout(estimation, n_cells, all, failing)?;
         let counts = sides(&layout, covered, failing)?;
         let estimator = estimation.estimator(&layout)?;
-        Ok(estimator::to_number(estimator.value(&counts, length)))
+        Ok(number(estimator.value(&counts, length)))
     })
 }
 
@@ -139,7 +147,6 @@ pub unsafe extern "C" fn cr_bound(
             return Err("the least counts are more than the most".to_string());
         }
         let estimator = estimation.estimator(&layout)?;
-        let bound = estimator.bound(&low, &high, length, estimator::Score::MIN);
-        Ok(estimator::to_number(bound))
+        Ok(number(estimator.bound(&low, &high, length, Score::MIN)))
     })
 }

@@ -77,7 +77,9 @@ impl Scene {
         });
         let is_wanted = |rule: &Vec<u32>| {
             let asked = [(self.n_covered(rule), &rule[..])];
-            self.book.is_rule(&self.counts(rule))
+            let counts = self.counts(rule);
+            self.book
+                .is_rule(&counts, self.book.value(&counts, rule.len()))
                 && wanted.refuses(&*self.rows, &self.leaders, &asked) == [false]
         };
         rules.filter(is_wanted).collect()

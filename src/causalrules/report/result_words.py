@@ -339,12 +339,23 @@ def _change(rule: RuleResult, variant: Variant) -> str:
     return ", ".join([*added, *(f"− {condition.text}" for condition in own if condition not in other)])
 
 
+def _why_empty(rules: RuleSet) -> str:
+    """Say why a complete search found no rule."""
+    question = rules.question
+    if question.estimator == "pooled" and question.control and not question.min_coverage:
+        return (
+            "No rule can be compared: within each stratum of the controls, the rows are all on one side of every rule or "
+            "all have the same outcome. Use fewer or coarser controls."
+        )
+    return "No rule satisfies the options; lower min_coverage or add actionable columns."
+
+
 def warning(rules: RuleSet) -> str | None:
     """Say that there is no finding, if there is none."""
     if not rules and rules.stopped != "optimal":
         return "No rule was found before the search stopped; raise time_limit."
     if not rules:
-        return "No rule satisfies the options; lower min_coverage or add actionable columns."
+        return _why_empty(rules)
     best = rules[0]
     found = any(rule.verdict.found for rule in rules)
     if found and best.value <= 0 and best.estimator in ("pooled", "reliable"):

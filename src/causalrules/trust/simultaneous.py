@@ -101,7 +101,7 @@ def simultaneous(
         reach, error = math.inf, 0.0
         if inside.any() and (shrunk := estimators.pooled_variance(covered, failing, everything)) > 0:
             plain = estimators.pooled_variance(covered, failing, everything, kappa=0.0)
-            # The margin is that of all strata, the variances those of the strata with both sides.
+            # The margin is that of a mean over all rows, the variances those of one over the compared rows.
             margin = counted.margin
             if base.group is not None:
                 margin = flipped_margin(base, beta, base.language.numbers(rule.conditions))

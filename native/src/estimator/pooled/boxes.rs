@@ -22,6 +22,18 @@ struct Cells<'a> {
     first: usize,
 }
 
+impl Cells<'_> {
+    /// Do all rules of the box cover a row here and fail on one?
+    fn has_contrast(&self) -> bool {
+        self.covered[0] > 0.0 && self.failing[0] > 0.0
+    }
+
+    /// Does some rule of the box?
+    fn may_have_contrast(&self) -> bool {
+        self.covered[1] > 0.0 && self.failing[1] > 0.0
+    }
+}
+
 impl Pooled {
     fn cells<'a>(&self, low: &'a [u64], high: &'a [u64], stratum: usize) -> Cells<'a> {
         let n_levels = self.levels.len();
@@ -50,7 +62,7 @@ impl Pooled {
         }
     }
 
-    /// The smallest and the largest q of the box.
+    /// The smallest and the largest q of the box, where there is a contrast.
     ///
     /// Each side has its share of q, which falls with its number of rows; and with both sides together as large as they
     /// can be, q is smallest nearest to k = f.
@@ -59,7 +71,8 @@ impl Pooled {
         let (covered, failing) = (cells.covered, cells.failing);
         let most = stratum.n.min(covered[1] + failing[1]);
         let middle = (most / 2.0).clamp(most - failing[1], covered[1]);
-        [share(middle, most - middle), share(covered[0], failing[0])]
+        let largest = share(covered[0].max(1.0), failing[0].max(1.0));
+        [share(middle, most - middle), largest]
     }
 
     /// The nulls of the box: the compared rows are those that must be covered, those on which every rule of the box
@@ -212,13 +225,18 @@ impl Pooled {
         x / m - y / rest
     }
 
-    /// Σ w h over all strata, each at its largest; c = γρ w s² in each.
+    /// Σ w h over all strata, each at its largest; c = γρ w s² in each. Without a contrast, h is 0.
     fn largest_sum(&self, nulls: &[Nulls], low: &[u64], high: &[u64], slope: f64) -> f64 {
         let mut sum = 0.0;
         for (index, (stratum, nulls)) in self.strata.iter().zip(nulls).enumerate() {
             let cells = self.cells(low, high, index);
+            if !cells.may_have_contrast() {
+                continue;
+            }
             let c = slope * nulls.least.spread;
-            sum += stratum.weight * self.largest(nulls, &cells, low, high, c);
+            let largest = self.largest(nulls, &cells, low, high, c);
+            let least = if cells.has_contrast() { largest } else { 0.0 };
+            sum += stratum.weight * largest.max(least);
         }
         sum
     }
@@ -236,24 +254,34 @@ impl Pooled {
             .map(|index| self.nulls(low, high, index))
             .collect();
         let nulls = &nulls[..];
-        let (mut least, mut most, mut reach) = (0.0, 0.0, Reach::default());
-        reach.slack = self.slack;
+        let (mut least, mut most, mut reach) = (0.0f64, 0.0, Reach::default());
+        // The smallest V and b of a single stratum.
+        let [mut least_alone, mut reach_alone] = [f64::INFINITY; 2];
         for (index, (stratum, nulls)) in self.strata.iter().zip(nulls).enumerate() {
             let cells = self.cells(low, high, index);
+            let varies = nulls.most.reach > 0.0;
+            if !varies || !cells.may_have_contrast() {
+                continue;
+            }
             let [smallest, largest] = self.shares(stratum, &cells);
-            least += stratum.weight * nulls.least.spread * smallest;
+            let v = stratum.weight * nulls.least.spread * smallest;
+            let b = nulls.least.reach * smallest;
+            if cells.has_contrast() {
+                least += v;
+                reach.least = reach.least.max(b);
+            }
+            least_alone = least_alone.min(v);
+            reach_alone = reach_alone.min(b);
             most += stratum.weight * nulls.most.spread * largest;
-            let has_both_sides = cells.covered[0] > 0.0 && cells.failing[0] > 0.0;
-            if has_both_sides || self.strata.len() == 1 {
-                reach.least = reach.least.max(nulls.least.reach * smallest);
-            } else {
-                reach.alone += stratum.weight * nulls.most.spread * largest;
-            }
-            let has_rows = cells.covered[1] > 0.0 && cells.failing[1] > 0.0;
-            if has_rows && nulls.most.spread > 0.0 {
-                reach.ratio += stratum.weight * nulls.most.spread / nulls.least.reach;
-            }
+            // s² is no more than a quarter of the squared range.
+            reach.ratio += nulls.most.reach / 4.0;
         }
+        if least_alone.is_infinite() {
+            return Score::MIN; // nothing to compare
+        }
+        least = least.max(least_alone);
+        reach.least = reach.least.max(reach_alone);
+        reach.ratio *= 1.0 + self.slack;
         // No number where rows elsewhere contradict themselves, and that has no end.
         let most = most.max(0.0);
         let least_margin = |variance: f64| self.margin_at(length, &reach, scale, variance);

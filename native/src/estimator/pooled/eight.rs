@@ -64,24 +64,22 @@ impl Task for Values<'_> {
                 let (m, rest) = (covered[lane] + KAPPA, failing + KAPPA);
                 let product = 1.0 / (m * rest);
                 let share = (m + rest) * product;
-                variance[lane] += spread * share;
                 let difference = (covered_sum[lane] + prior) * rest - (failing_sum + prior) * m;
-                let has_both_sides = covered[lane] > 0.0 && failing > 0.0;
                 let added = weight * difference * product;
-                effect[lane] += if has_both_sides { added } else { 0.0 };
-                let here = if has_both_sides {
-                    null.reach * share
-                } else {
-                    0.0
-                };
-                reach[lane] = reach[lane].max(here);
+                let has_contrast = covered[lane] > 0.0 && failing > 0.0;
+                let share = if has_contrast { share } else { 0.0 };
+                effect[lane] += if has_contrast { added } else { 0.0 };
+                variance[lane] += spread * share;
+                reach[lane] = reach[lane].max(null.reach * share);
             }
         }
         std::array::from_fn(|lane| {
-            effect[lane]
-                - pooled
-                    .curve(self.length, reach[lane], pooled.scale)
-                    .at(variance[lane])
+            let curve = pooled.curve(self.length, reach[lane], pooled.scale);
+            if reach[lane] > 0.0 {
+                effect[lane] - curve.at(variance[lane])
+            } else {
+                f64::NEG_INFINITY
+            }
         })
     }
 }
@@ -146,12 +144,12 @@ impl Task for MayReach<'_> {
                 let k = covered[lane] as f32;
                 let m = k + KAPPA as f32;
                 let rest = (stratum.n - covered[lane]) as f32 + KAPPA as f32;
-                let share = (m + rest) / (m * rest);
+                let has_contrast = covered[lane] > 0 && covered[lane] < stratum.n;
+                let share = (m + rest) / (m * rest) * f32::from(u8::from(has_contrast));
                 effect[lane] += share * (stratum.weight * sum[lane] - stratum.mean * k);
                 largest[lane] += share * stratum.weight * k;
                 variance[lane] += stratum.spread * share;
-                let has_both_sides = covered[lane] > 0 && covered[lane] < stratum.n;
-                within[lane] = stratum.reach * share * f32::from(u8::from(has_both_sides));
+                within[lane] = stratum.reach * share;
             }
             for (reach, within) in reach.iter_mut().zip(within) {
                 *reach = reach.max(within);
@@ -180,6 +178,8 @@ struct Box8 {
     /// Their sums, with the pseudo-rows'.
     covered_sum: Numbers,
     rest_sum: Numbers,
+    /// May a rule of the box be without a contrast here?
+    may_do_without: [bool; LANES],
 }
 
 /// Bounds of eight boxes at once where rules are compared with all other rows, f = n − k and F = T − S. In each stratum, h is
@@ -201,7 +201,7 @@ struct Box8 {
 /// m = M√−A/(√−A + √B), where h = −(√−A + √B)²/M. In all other cases h is monotone or convex, and the maximum is at
 /// an end. An outcome that happens or not has two stretches, a target of L levels has L.
 ///
-/// (δ is 0 for k = 0 and k = n without being set so: both terms are μ then.)
+/// Without a contrast, for k = 0 and k = n, h is 0; the formula, which knows nothing of that, gives less.
 struct Bounds<'a> {
     pooled: &'a Pooled,
     limits: &'a [Limits<'a>],
@@ -226,13 +226,15 @@ struct Margins {
 impl Bounds<'_> {
     /// Notes the boxes, and finds their smallest and largest V and their smallest b.
     ///
-    /// q = M/(m (M − m)) with M = n + 2κ is smallest for k nearest to n/2, and largest at an end.
+    /// q = M/(m (M − m)) with M = n + 2κ is smallest for k nearest to n/2, and largest at an end; k is from 1 to n − 1 in a
+    /// stratum with a contrast.
     #[inline(always)]
     fn begin(&mut self) -> Margins {
         let pooled = self.pooled;
         let n_levels = pooled.levels.len();
-        let [mut least, mut most] = [[0.0f64; LANES]; 2];
-        let [mut reach, mut ratio, mut alone] = [[0.0f64; LANES]; 3];
+        let [mut least, mut most, mut reach, mut ratio] = [[0.0f64; LANES]; 4];
+        // The smallest V and b of a single stratum.
+        let [mut least_alone, mut reach_alone] = [[f64::INFINITY; LANES]; 2];
         let limits: [Limits; LANES] =
             std::array::from_fn(|lane| self.limits[lane.min(self.limits.len() - 1)]);
         let strata = self
@@ -256,52 +258,50 @@ impl Bounds<'_> {
                 }
             }
             let (n, total) = (stratum.n, stratum.n + 2.0 * KAPPA);
-            let (spread, prior) = (
-                stratum.weight * stratum.null.spread,
-                KAPPA * stratum.null.mean,
-            );
-            let is_only = pooled.strata.len() == 1;
-            let here_ratio = match stratum.null.reach > 0.0 {
-                true => spread / stratum.null.reach,
-                false => 0.0,
+            let spread = stratum.weight * stratum.null.spread;
+            let prior = KAPPA * stratum.null.mean;
+            let varies = stratum.null.reach > 0.0;
+            let here_ratio = if varies {
+                spread / stratum.null.reach
+            } else {
+                0.0
             };
-            let on_one_side = spread * total / (KAPPA * (n + KAPPA));
             for lane in 0..LANES {
                 let (few, many) = (low[lane], high[lane]);
-                let middle = if n / 2.0 < few { few } else { n / 2.0 };
-                let middle = if middle > many { many } else { middle };
+                let must = (few > 0.0) & (many < n);
+                let may = varies & (many > 0.0) & (few < n);
+                let least_k = if few > 1.0 { few } else { 1.0 };
+                let most_k = if many < n - 1.0 { many } else { n - 1.0 };
+                let middle = if n / 2.0 < least_k { least_k } else { n / 2.0 };
+                let middle = if middle > most_k { most_k } else { middle };
                 let product = |k: f64| (k + KAPPA) * (n - k + KAPPA);
-                let (ends, others) = (product(few), product(many));
+                let (ends, others) = (product(least_k), product(most_k));
                 let narrow = if ends < others { ends } else { others };
                 let (smallest, largest) = (total / product(middle), total / narrow);
-                least[lane] += spread * smallest;
-                most[lane] += spread * largest;
-                let both_sides = is_only | ((few > 0.0) & (many < n));
-                let share = if both_sides {
-                    stratum.null.reach * smallest
-                } else {
-                    0.0
-                };
-                reach[lane] = if share > reach[lane] {
-                    share
-                } else {
-                    reach[lane]
-                };
-                let has_rows = (many > 0.0) & (few < n);
-                ratio[lane] += if has_rows { here_ratio } else { 0.0 };
-                alone[lane] += if both_sides { 0.0 } else { on_one_side };
+                let (v, b) = (spread * smallest, stratum.null.reach * smallest);
+                least[lane] += if must { v } else { 0.0 };
+                most[lane] += if may { spread * largest } else { 0.0 };
+                ratio[lane] += if may { here_ratio } else { 0.0 };
+                let is_larger = must & (b > reach[lane]);
+                reach[lane] = if is_larger { b } else { reach[lane] };
+                let is_least = may & (v < least_alone[lane]);
+                least_alone[lane] = if is_least { v } else { least_alone[lane] };
+                let is_least = may & (b < reach_alone[lane]);
+                reach_alone[lane] = if is_least { b } else { reach_alone[lane] };
                 here.covered[lane] = few + KAPPA;
                 here.rest[lane] = n - few + KAPPA;
                 here.covered_sum[lane] = sum[lane] + prior;
                 here.rest_sum[lane] = stratum.sum - sum[lane] + prior;
+                here.may_do_without[lane] = !must;
             }
         }
         let reach = std::array::from_fn(|lane| Reach {
-            least: reach[lane],
-            ratio: ratio[lane],
-            alone: alone[lane],
-            slack: pooled.slack,
+            least: reach[lane].max(reach_alone[lane]),
+            ratio: ratio[lane] * (1.0 + pooled.slack),
         });
+        for lane in 0..LANES {
+            least[lane] = least[lane].max(least_alone[lane]);
+        }
         Margins { least, most, reach }
     }
 
@@ -347,7 +347,9 @@ impl Bounds<'_> {
                 }
             }
             for lane in 0..LANES {
-                sum[lane] += stratum.weight * best[lane];
+                let is_without = here.may_do_without[lane] & (best[lane] < 0.0);
+                let best = if is_without { 0.0 } else { best[lane] };
+                sum[lane] += stratum.weight * best;
             }
         }
         sum
@@ -374,7 +376,8 @@ impl Task for Bounds<'_> {
             slack[lane] = pooled.slack * (4.0 + least_margin(lane, most[lane]));
         }
         let (mut start, mut bound) = (least, [f64::NEG_INFINITY; LANES]);
-        let mut is_done = [false; LANES];
+        // A box without a rule has no smallest V.
+        let mut is_done = least.map(f64::is_infinite);
         loop {
             let [mut from, mut slope, mut end, mut cheap] = [[0.0; LANES]; 4];
             let mut all_done = true;

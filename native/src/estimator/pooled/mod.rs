@@ -6,10 +6,15 @@
 //! m = k + κ, m' = f + κ, q = 1/m + 1/m' and w = n/N,
 //!
 //! ```text
-//! δ_z = (S + κμ)/m − (F + κμ)/m' = q (S − kμ)     0 where the rule covers nothing or fails nowhere in the stratum
+//! δ_z = (S + κμ)/m − (F + κμ)/m' = q (S − kμ)
 //! V   = Σ_z w² s² q
 //! r   = Σ_z w δ_z − γ ε
 //! ```
+//!
+//! Both sums are over the strata with a *contrast*: those in which the rule covers a row and fails on one. The others say
+//! nothing about the rule and count for nothing, neither for the effect nor for its margin; but w is the share of all
+//! rows, so that they dilute both. A rule without a contrast in any stratum where the target varies is *no rule*: nothing
+//! can be said of it, and its value is below all others ([`Score::MIN`]).
 //!
 //! The margin ε is `β√V` for a given β. For a β by length, that of a rule of l conditions is Bernstein's
 //!
@@ -18,14 +23,14 @@
 //! ```
 //!
 //! with y_max and y_min the largest and smallest value of the target among the compared rows, and the maximum over the
-//! strata where the rule both covers and fails on a row: in the others nothing is left to chance. γ is 1 unless rules
-//! are ranked by Σ w δ / ε.
+//! strata with a contrast. γ is 1 unless rules are ranked by Σ w δ / ε.
 //!
 //! # What the margin promises
 //!
 //! Suppose that a rule has no effect: within each stratum, given which rows are compared, every order of their values of
 //! the target is equally likely. The rule's k covered rows are then a sample of the k + f values without replacement,
-//! and E δ = 0. Which rows are compared may depend on the target; the rows left out play no part but in w, a constant.
+//! and E δ = 0. Which rows are compared may depend on the target; the rows left out play no part but in w, a constant. Which
+//! strata have a contrast depends on which rows are compared and covered, not on the order of their values.
 //!
 //! *V is at least the variance.* With n' = k + f ≥ 2, S has the variance s² k f/(n'−1), so
 //!
@@ -34,7 +39,7 @@
 //! ```
 //!
 //! and q k f = (n' + 2κ) k f/(m m') with m m' = k f + κn' + κ², so that this is k f (2κ + 1) ≤ (n' − 1)(κn' + κ²). For
-//! κ = 2 it follows from k f ≤ n'²/4: 5n'²/4 ≤ 2n'² + 2n' − 4 for every n' ≥ 2. With n' = 1 one side is empty and δ = 0.
+//! κ = 2 it follows from k f ≤ n'²/4: 5n'²/4 ≤ 2n'² + 2n' − 4 for every n' ≥ 2. A contrast has n' ≥ 2.
 //!
 //! *Bernstein's bound is a theorem for an outcome that happens or not.* There δ_z = q (S − kμ), with S hypergeometric. A
 //! hypergeometric variable is distributed as a sum of independent indicators (Vatutin and Mikhailov 1982), so Σ w δ is a
@@ -130,15 +135,16 @@ impl Null {
             sum += value * count;
         }
         let mean = if rows > 0.0 { sum / rows } else { 0.0 };
-        let squares: f64 = each().map(|(v, count)| (v - mean).powi(2) * count).sum();
+        let reach = n / n_rows * range(levels, &compared);
+        // Where nothing varies, rounding must not make it vary.
+        let squares: f64 = match reach > 0.0 {
+            true => each().map(|(v, count)| (v - mean).powi(2) * count).sum(),
+            false => 0.0,
+        };
         Null {
             mean,
-            spread: if rows > 0.0 {
-                squares / n_rows * (n / rows)
-            } else {
-                0.0
-            },
-            reach: n / n_rows * range(levels, compared),
+            spread: squares / n_rows * (n / rows.max(1.0)),
+            reach,
         }
     }
 }
@@ -168,19 +174,14 @@ pub struct Pooled {
     slack: f64,
 }
 
-/// What b is at least in a box. Where a rule has rows on both sides, w² s² q = w s²/(y_max − y_min) · w (y_max − y_min) q,
-/// which is no more than w s²/(y_max − y_min) · b. So with C the sum of the first factor over all strata, and E that of
-/// w² s² q over those where it may have rows on one side only, V ≤ C b + E.
+/// What b is at least in a box. In a stratum with a contrast, w² s² q = w s²/(y_max − y_min) · w (y_max − y_min) q, which is
+/// no more than w s²/(y_max − y_min) · b. So with C the sum of the first factor over all strata, V ≤ C b.
 #[derive(Clone, Copy, Default)]
 struct Reach {
     /// What it is at least, whatever V is.
     least: f64,
-    /// C
+    /// C, rounded up.
     ratio: f64,
-    /// E
-    alone: f64,
-    /// Covers the rounding of V and E, which may be large beside their difference.
-    slack: f64,
 }
 
 impl Reach {
@@ -188,20 +189,19 @@ impl Reach {
     #[inline(always)]
     fn by_variance(&self, variance: f64) -> f64 {
         if self.ratio > 0.0 {
-            (variance - self.alone - self.slack * (variance + self.alone)) / self.ratio
+            variance / self.ratio
         } else {
             0.0
         }
     }
 
-    /// What it is at least at the beginning of a piece, and what to take at its end. b may grow in proportion to V − E if the
-    /// margin is still concave: the root of a quadratic function of V is if that has real zeros, which it has for
-    /// E ≤ 9 C²/β². That pays unless most of it would lie below what b is anyway.
+    /// What it is at least at the beginning of a piece, and what to take at its end. b may grow in proportion to V, for the
+    /// margin is still concave: the root of a quadratic function of V is, if that has real zeros, and it has. That pays
+    /// unless most of it would lie below what b is anyway.
     #[inline(always)]
-    fn ends(&self, start: f64, end: f64, beta: f64) -> [f64; 2] {
+    fn ends(&self, start: f64, end: f64) -> [f64; 2] {
         let [first, last] = [self.by_variance(start), self.by_variance(end)];
-        let is_concave = self.alone * beta * beta < 8.9 * self.ratio * self.ratio;
-        if is_concave && first > 0.0 && first + last > 2.0 * self.least {
+        if first > 0.0 && first + last > 2.0 * self.least {
             [first, last]
         } else {
             [first.max(self.least); 2]
@@ -268,15 +268,14 @@ impl Pooled {
     /// γε at V, with b at its smallest.
     #[inline(always)]
     fn margin_at(&self, length: usize, reach: &Reach, scale: f64, variance: f64) -> f64 {
-        let [first, _] = reach.ends(variance, variance, 0.0);
+        let [first, _] = reach.ends(variance, variance);
         self.curve(length, first, scale).at(variance)
     }
 
     /// γε at the beginning of a piece, and the slope of its chord.
     #[inline(always)]
     fn chord(&self, length: usize, reach: &Reach, scale: f64, [start, end]: [f64; 2]) -> [f64; 2] {
-        let beta = self.curve(length, 0.0, scale).beta;
-        let [first, last] = reach.ends(start, end, beta);
+        let [first, last] = reach.ends(start, end);
         let from = self.curve(length, first, scale).at(start);
         let rise = self.curve(length, last, scale).at(end) - from;
         let width = end - start;
@@ -314,8 +313,14 @@ impl Pooled {
         }
         (n as i64 as f64, sum)
     }
-    /// Σ w δ and γε of a rule.
-    pub fn effect_and_margin(&self, counts: &[u64], length: usize, scale: f64) -> (f64, f64) {
+
+    /// Σ w δ and γε of a rule; nothing where there is nothing to compare, see the top of this file.
+    pub fn effect_and_margin(
+        &self,
+        counts: &[u64],
+        length: usize,
+        scale: f64,
+    ) -> Option<(f64, f64)> {
         let n_levels = self.levels.len();
         let (mut effect, mut variance, mut reach) = (0.0, 0.0, 0.0f64);
         // Always in the order of the strata, so that the sums do not depend on where the counts come from.
@@ -331,29 +336,33 @@ impl Pooled {
                 let null = Null::new(&self.levels, compared, stratum.n, self.n_rows);
                 (null, self.failing_side(counts, first))
             };
-            let (m, rest) = (covered + KAPPA, failing + KAPPA);
-            let product = 1.0 / (m * rest);
-            let share = (m + rest) * product;
-            variance += stratum.weight * null.spread * share;
             if covered > 0.0 && failing > 0.0 {
+                let (m, rest) = (covered + KAPPA, failing + KAPPA);
+                let product = 1.0 / (m * rest);
+                let share = (m + rest) * product;
+                variance += stratum.weight * null.spread * share;
                 let prior = KAPPA * null.mean;
                 let difference = (covered_sum + prior) * rest - (failing_sum + prior) * m;
                 effect += stratum.weight * difference * product;
                 reach = reach.max(null.reach * share);
             }
         }
-        (effect, self.curve(length, reach, scale).at(variance))
+        (reach > 0.0).then(|| (effect, self.curve(length, reach, scale).at(variance)))
     }
 
+    /// The score of a value or a bound; `Score::MIN`, which no rule has, for minus infinity.
     fn score(&self, number: f64) -> Score {
-        from_number(number.max(LOWEST))
+        match number {
+            f64::NEG_INFINITY => Score::MIN,
+            _ => from_number(number.max(LOWEST)),
+        }
     }
 }
 
 impl Estimator for Pooled {
     fn value(&self, counts: &[u64], length: usize) -> Score {
-        let (effect, margin) = self.effect_and_margin(counts, length, self.scale);
-        self.score(effect - margin)
+        let found = self.effect_and_margin(counts, length, self.scale);
+        found.map_or(Score::MIN, |(effect, margin)| self.score(effect - margin))
     }
 
     fn values(&self, counts: &[Lanes], length: usize) -> [Score; LANES] {
@@ -390,7 +399,11 @@ impl Estimator for Pooled {
     ///
     /// and the strata come apart. The pieces go from the smallest V of the box to the largest, each twice as far as the
     /// one before, and the bound is the largest over the pieces. b, on which the margin depends too, is taken at its
-    /// smallest for such a V, see [`Reach`]. A rule has rows on both sides, in at least one stratum; in each of several it may have none.
+    /// smallest for such a V, see [`Reach`].
+    ///
+    /// A stratum in which a rule of the box may cover nothing, or everything, may have no contrast: h is then at least 0,
+    /// and V and b may do without it. But a rule has a contrast somewhere, so that V and b are at least the smallest
+    /// that one of the strata gives; where no stratum can give one, the box holds no rule.
     fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score {
         if self.layout.is_complement() {
             let limits = [Limits { low, high }];

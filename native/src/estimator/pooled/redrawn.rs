@@ -40,7 +40,8 @@ pub struct Compared {
 }
 
 impl Pooled {
-    pub fn known(&self, counts: &[u64], length: usize) -> Known {
+    /// What a rule has in all tables; nothing where there is nothing to compare.
+    pub fn known(&self, counts: &[u64], length: usize) -> Option<Known> {
         if !self.layout.is_complement() {
             let possible = counts[self.layout.n_cells()..].iter().step_by(2);
             let each = self
@@ -56,7 +57,7 @@ impl Pooled {
                     share: share(covered, failing),
                 }
             });
-            return Known::Sides(sides.collect(), length);
+            return Some(Known::Sides(sides.collect(), length));
         }
         let [mut constant, mut variance, mut reach] = [0.0f64; 3];
         let each = self.strata.iter().zip(counts.iter().step_by(2));
@@ -64,8 +65,8 @@ impl Pooled {
             let covered = covered as i64 as f64;
             let failing = stratum.n - covered;
             let q = share(covered, failing);
-            variance += stratum.weight * stratum.null.spread * q;
             if covered > 0.0 && failing > 0.0 {
+                variance += stratum.weight * stratum.null.spread * q;
                 reach = reach.max(stratum.null.reach * q);
                 constant -= stratum.weight * q * covered * stratum.null.mean;
                 stratum.weight * q
@@ -74,10 +75,12 @@ impl Pooled {
             }
         });
         let slopes = slopes.collect();
-        Known::Line(Line {
-            constant,
-            slopes,
-            margin: self.curve(length, reach, 1.0).at(variance),
+        (reach > 0.0).then(|| {
+            Known::Line(Line {
+                constant,
+                slopes,
+                margin: self.curve(length, reach, 1.0).at(variance),
+            })
         })
     }
 
@@ -115,8 +118,7 @@ impl Pooled {
         let outcomes = certain.iter().step_by(2).zip(possible.iter().step_by(2));
         for ((stratum, sides), (certain, possible)) in self.strata.iter().zip(sides).zip(outcomes) {
             let rows = sides.covered + sides.failing;
-            let are_both = sides.covered > 0.0 && sides.failing > 0.0;
-            if rows == 0.0 {
+            if sides.covered == 0.0 || sides.failing == 0.0 {
                 continue;
             }
             let slope = stratum.weight * sides.share;
@@ -125,10 +127,9 @@ impl Pooled {
                 let sum = covered + (stratum.sum - possible[lane] as i64 as f64);
                 let mean = sum / rows;
                 variance[lane] += stratum.weight * slope * mean * (1.0 - mean);
-                let added = slope * (covered - sides.covered * mean);
-                effect[lane] += if are_both { added } else { 0.0 };
-                let is_open = are_both & (sum > 0.0) & (sum < rows);
-                let here = if is_open { slope } else { 0.0 };
+                effect[lane] += slope * (covered - sides.covered * mean);
+                let varies = (sum > 0.0) & (sum < rows);
+                let here = if varies { slope } else { 0.0 };
                 reach[lane] = if here > reach[lane] {
                     here
                 } else {
@@ -143,54 +144,52 @@ impl Pooled {
         )
     }
 
-    /// For each stratum, w δ of a rule that covers so many rows with the outcome and no others, the most that one with so
-    /// many can have; nothing where rules are not compared with all other rows.
-    pub fn gains(&self) -> Vec<Vec<f64>> {
+    /// For each stratum and number of covered rows with the outcome, the most that (w δ)²/V_z can be, V_z what the
+    /// stratum adds to V; nothing where rules are not compared with all other rows.
+    ///
+    /// (w δ)²/V_z = q (S − kμ)²/s² rises with k while every covered row has the outcome, and falls with each that has not.
+    pub fn most_by_outcomes(&self) -> Vec<Vec<f64>> {
         if !self.layout.is_complement() {
             return Vec::new();
         }
-        let gains = self.strata.iter().map(|stratum| {
-            let gain = |covered: u64| {
+        let each = self.strata.iter().map(|stratum| {
+            let mean = stratum.null.mean;
+            let most = |covered: u64| {
                 let covered = covered as f64;
-                let share = share(covered, stratum.n - covered);
-                stratum.weight * share * covered * (1.0 - stratum.null.mean)
+                let has_contrast = covered > 0.0 && covered < stratum.n;
+                let odds = if has_contrast {
+                    (1.0 - mean) / mean
+                } else {
+                    0.0
+                };
+                share(covered, stratum.n - covered) * covered * covered * odds
             };
-            (0..=stratum.sum as u64).map(gain).collect()
+            (0..=stratum.sum as u64).map(most).collect()
         });
-        gains.collect()
+        each.collect()
     }
 
-    /// No rule that covers some of rows with so many outcomes has a larger effect.
+    /// No rule of so many conditions or more that covers some of rows with so many outcomes has a larger ratio.
+    ///
+    /// By Cauchy and Schwarz, Σ w δ ≤ √(Σ (w δ)²/V_z) √V, and the margin is at least β√V.
     #[inline(always)]
-    pub fn largest_in_eight(&self, gains: &[Vec<f64>], outcomes: &[Lanes]) -> Numbers {
-        let mut effect = [if gains.is_empty() {
-            2.0
-        } else {
-            4.0 * self.slack
-        }; LANES];
-        for (gains, outcomes) in gains.iter().zip(outcomes.iter().step_by(2)) {
+    pub fn largest_in_eight(
+        &self,
+        most: &[Vec<f64>],
+        outcomes: &[Lanes],
+        length: usize,
+    ) -> Numbers {
+        if most.is_empty() {
+            return [f64::INFINITY; LANES];
+        }
+        let mut squares = [0.0; LANES];
+        for (most, outcomes) in most.iter().zip(outcomes.iter().step_by(2)) {
             for lane in 0..LANES {
-                effect[lane] += gains[outcomes[lane] as usize];
+                squares[lane] += most[outcomes[lane] as usize];
             }
         }
-        effect
-    }
-
-    /// No rule of so many conditions or more that covers some of these rows has a smaller margin.
-    pub fn least_margin(&self, counts: &[u64], length: usize) -> f64 {
-        if !self.layout.is_complement() {
-            return 0.0;
-        }
-        let (mut variance, mut reach) = (0.0, 0.0);
-        for (stratum, &covered) in self.strata.iter().zip(counts.iter().step_by(2)) {
-            let middle = (covered as f64).min(stratum.n / 2.0);
-            let share = share(middle, stratum.n - middle);
-            variance += stratum.weight * stratum.null.spread * share;
-            // Of several strata, each may be without rows on one side.
-            reach = stratum.null.reach * share;
-        }
-        let reach = if self.strata.len() == 1 { reach } else { 0.0 };
-        self.curve(length, reach, 1.0).at(variance) * (1.0 - 4.0 * self.slack)
+        let beta = self.curve(length, 0.0, 1.0).beta;
+        squares.map(|squares| squares.sqrt() / beta * (1.0 + 4.0 * self.slack))
     }
 }
 
