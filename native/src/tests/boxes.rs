@@ -123,10 +123,10 @@ fn no_value_in_a_box_exceeds_its_bound() {
                 };
                 let value = estimator.value(&inside, length + random.below(3) as usize);
                 assert!(value <= bound, "estimator {kind}, β = {beta}: {inside:?} of {:?} is worth {value} > {bound} over {:?}..{:?}", reach.layout, reach.low, reach.high);
-                // With a goal the bound may be another one, but on the same side of it.
+                // With a goal the bound may be another one, but not beyond it for that.
                 let goal = bound + [-1_000_000_000_000, 0, 1, 1_000_000_000_000][round % 4];
                 let asked = estimator.bound(&reach.low, &reach.high, length, goal);
-                assert_eq!(asked < goal, bound < goal);
+                assert!(asked < goal || bound >= goal);
                 assert!(asked >= value);
             }
         }

@@ -1,6 +1,6 @@
 //! Bounds of one box at a time, where the rows that a rule covers and those that it fails on are counted apart.
 
-use super::{range, share, Null, Pooled, Reach, Stratum, KAPPA};
+use super::{goal_range, range, share, Null, Pieces, Pooled, Reach, Stratum, KAPPA};
 use crate::estimator::Score;
 use crate::layout::Sides;
 
@@ -282,39 +282,21 @@ impl Pooled {
         least = least.max(least_alone);
         reach.least = reach.least.max(reach_alone);
         reach.ratio *= 1.0 + self.slack;
-        // No number where rows elsewhere contradict themselves, and that has no end.
-        let most = most.max(0.0);
+        let mut pieces = Pieces::new([least, most], goal_range(goal));
         let least_margin = |variance: f64| self.margin_at(length, &reach, scale, variance);
         let largest_effect = self.largest_sum(nulls, low, high, 0.0);
-        let slack = self.slack * (4.0 + least_margin(most));
-        // Cheap and not far off: the largest effect with the smallest margin. It also bounds all pieces from V₀ on.
-        let cheapest = |variance: f64| self.score(largest_effect - least_margin(variance) + slack);
-        let mut bound = Score::MIN;
-        let mut start = least;
+        let slack = self.slack * (4.0 + least_margin(pieces.most));
         loop {
-            let cheap = cheapest(start);
-            if cheap <= bound {
-                return bound;
+            // Cheap and not far off: the largest effect with the smallest margin. It also bounds all pieces from V₀ on.
+            let cheap = largest_effect - least_margin(pieces.start) + slack;
+            pieces.note_cheap(cheap);
+            if pieces.is_done {
+                return self.score(pieces.bound);
             }
-            if cheap < goal || start >= most {
-                return cheap;
-            }
-            let double = if start > 0.0 {
-                2.0 * start
-            } else {
-                most / 1024.0
-            };
-            // A thousandth of the smallest number is 0, and would not get on.
-            let is_inside = double < most && double > start;
-            let end = if is_inside { double } else { most };
-            let [from, slope] = self.chord(length, &reach, scale, [start, end]);
+            let ends = [pieces.start, pieces.end()];
+            let [from, slope] = self.chord(length, &reach, scale, ends);
             let sum = self.largest_sum(nulls, low, high, slope);
-            let piece = sum - from + slope * start + slack;
-            bound = bound.max(self.score(piece).min(cheap));
-            if end >= most {
-                return bound;
-            }
-            start = end;
+            pieces.note(sum - from + slope * ends[0] + slack, cheap);
         }
     }
 }

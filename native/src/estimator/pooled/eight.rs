@@ -1,6 +1,6 @@
 //! Values and bounds of eight rules or boxes at once, where a rule is compared with all other rows.
 
-use super::{Curve, Pooled, Reach, Stratum, KAPPA, PARTS};
+use super::{Curve, Pieces, Pooled, Reach, Stratum, KAPPA, PARTS};
 use crate::cpu::{vectorised, Task, Vector};
 use crate::estimator::Limits;
 use crate::lanes::{Lanes, LANES};
@@ -364,8 +364,9 @@ impl Task for Bounds<'_> {
     fn run(mut self, _: impl Vector) -> Numbers {
         let Margins { least, most, reach } = self.begin();
         let pooled = self.pooled;
-        // No number where rows elsewhere contradict themselves, and that has no end.
-        let most = most.map(|most| most.max(0.0));
+        let goal = [self.short, self.enough];
+        let mut pieces: [Pieces; LANES] =
+            std::array::from_fn(|lane| Pieces::new([least[lane], most[lane]], goal));
         let least_margin = |lane: usize, variance: f64| {
             pooled.margin_at(self.length, &reach[lane], self.scales[lane], variance)
         };
@@ -373,53 +374,27 @@ impl Task for Bounds<'_> {
         let effect = self.largest_sum(&[0.0; LANES], !is_binary);
         let mut slack = [0.0; LANES];
         for lane in 0..LANES {
-            slack[lane] = pooled.slack * (4.0 + least_margin(lane, most[lane]));
+            slack[lane] = pooled.slack * (4.0 + least_margin(lane, pieces[lane].most));
         }
-        let (mut start, mut bound) = (least, [f64::NEG_INFINITY; LANES]);
-        // A box without a rule has no smallest V.
-        let mut is_done = least.map(f64::is_infinite);
         loop {
-            let [mut from, mut slope, mut end, mut cheap] = [[0.0; LANES]; 4];
-            let mut all_done = true;
-            for lane in 0..LANES {
+            let [mut constant, mut slope, mut cheap] = [[0.0; LANES]; 3];
+            for (lane, piece) in pieces.iter_mut().enumerate() {
                 // Cheap and not far off: the largest effect with the smallest margin. It also bounds all pieces from V₀ on.
-                cheap[lane] = effect[lane] - least_margin(lane, start[lane]) + slack[lane];
-                let is_enough = cheap[lane] <= bound[lane];
-                let is_decided = (cheap[lane] < self.short) | (bound[lane] >= self.enough);
-                let is_last = is_decided | (start[lane] >= most[lane]);
-                let is_bound = !is_done[lane] & !is_enough & is_last;
-                bound[lane] = if is_bound { cheap[lane] } else { bound[lane] };
-                is_done[lane] |= is_enough | is_last;
-                all_done &= is_done[lane];
+                cheap[lane] = effect[lane] - least_margin(lane, piece.start) + slack[lane];
+                piece.note_cheap(cheap[lane]);
             }
-            if all_done {
-                return bound;
+            if pieces.iter().all(|piece| piece.is_done) {
+                return pieces.map(|piece| piece.bound);
             }
-            for lane in 0..LANES {
-                let double = if start[lane] > 0.0 {
-                    2.0 * start[lane]
-                } else {
-                    most[lane] / 1024.0
-                };
-                // A thousandth of the smallest number is 0, and would not get on.
-                end[lane] = if (double < most[lane]) & (double > start[lane]) {
-                    double
-                } else {
-                    most[lane]
-                };
-                let piece = [start[lane], end[lane]];
-                [from[lane], slope[lane]] =
-                    pooled.chord(self.length, &reach[lane], self.scales[lane], piece);
+            for (lane, piece) in pieces.iter().enumerate() {
+                let ends = [piece.start, piece.end()];
+                let chord = pooled.chord(self.length, &reach[lane], self.scales[lane], ends);
+                slope[lane] = chord[1];
+                constant[lane] = chord[1] * piece.start - chord[0] + slack[lane];
             }
             let sum = self.largest_sum(&slope, true);
-            for lane in 0..LANES {
-                let chord = sum[lane] - from[lane] + slope[lane] * start[lane];
-                let piece = (chord + slack[lane]).min(cheap[lane]);
-                if !is_done[lane] {
-                    bound[lane] = bound[lane].max(piece);
-                    is_done[lane] = end[lane] >= most[lane];
-                    start[lane] = end[lane];
-                }
+            for (lane, piece) in pieces.iter_mut().enumerate() {
+                piece.note(sum[lane] + constant[lane], cheap[lane]);
             }
         }
     }

@@ -209,6 +209,101 @@ impl Reach {
     }
 }
 
+/// Goes through the pieces of V of one box, see [`Pooled::bound`]. As long as a bound need only be below the goal, several
+/// pieces are tried as one.
+struct Pieces {
+    /// V₀
+    start: f64,
+    /// V₁ is so many times twice V₀, at first.
+    n_doubled: u32,
+    most: f64,
+    /// The largest bound of the pieces before.
+    bound: f64,
+    is_done: bool,
+    /// Below this the goal is not reached, from that on it is; which of the two is all that matters.
+    short: f64,
+    enough: f64,
+}
+
+impl Pieces {
+    /// How many pieces are tried as one at first: all, unless there is no goal.
+    #[inline(always)]
+    fn n_tried(&self) -> u32 {
+        if self.short > f64::NEG_INFINITY {
+            32
+        } else {
+            1
+        }
+    }
+
+    #[inline(always)]
+    fn new([least, most]: [f64; 2], [short, enough]: [f64; 2]) -> Pieces {
+        let mut pieces = Pieces {
+            start: least,
+            n_doubled: 1,
+            // No number where rows elsewhere contradict themselves, and that has no end.
+            most: most.max(0.0),
+            bound: f64::NEG_INFINITY,
+            // A box without a rule has no smallest V.
+            is_done: least.is_infinite(),
+            short,
+            enough,
+        };
+        pieces.n_doubled = pieces.n_tried();
+        pieces
+    }
+
+    /// Takes note of a bound of all pieces from V₀ on.
+    #[inline(always)]
+    fn note_cheap(&mut self, cheap: f64) {
+        let is_enough = cheap <= self.bound;
+        let is_last = (cheap < self.short) | (self.start >= self.most);
+        if !self.is_done & is_last & !is_enough {
+            self.bound = cheap;
+        }
+        self.is_done |= is_enough | is_last;
+    }
+
+    /// V₁
+    #[inline(always)]
+    fn end(&self) -> f64 {
+        let end = match self.start > 0.0 {
+            true => self.start * (1u64 << self.n_doubled) as f64,
+            false => self.most / 1024.0,
+        };
+        // A thousandth of the smallest number is 0, and would not get on.
+        if (end < self.most) & (end > self.start) {
+            end
+        } else {
+            self.most
+        }
+    }
+
+    /// Takes note of the bound of the pieces from V₀ to V₁, given one of all from V₀ on.
+    #[inline(always)]
+    fn note(&mut self, bound: f64, cheap: f64) {
+        if self.is_done {
+            return;
+        }
+        let bound = bound.min(cheap);
+        let is_one = (self.n_doubled <= 1) | (self.start == 0.0);
+        if bound >= self.short && !is_one {
+            // As one they reach too far.
+            let end = self.end();
+            let n_left = (end / self.start).log2().ceil() as u32;
+            self.n_doubled = (n_left.min(self.n_doubled) / 2).max(1);
+        } else if bound >= self.enough {
+            self.bound = self.bound.max(cheap);
+            self.is_done = true;
+        } else {
+            self.bound = self.bound.max(bound);
+            self.start = self.end();
+            self.is_done = self.start >= self.most;
+            self.n_doubled = self.n_tried();
+        }
+    }
+}
+
 /// A margin as a function of V that is concave, with what it needs to know besides V.
 struct Curve {
     beta: f64,
@@ -359,6 +454,18 @@ impl Pooled {
     }
 }
 
+/// Below the one number a goal is not reached, from the other on it is: a unit and a rounding further on each side, for
+/// scores are cut off and large ones rounded.
+fn goal_range(goal: Score) -> [f64; 2] {
+    match goal {
+        Score::MIN => [f64::NEG_INFINITY, f64::INFINITY],
+        _ => [
+            to_number(goal.saturating_sub(1)).next_down(),
+            to_number(goal.saturating_add(1)).next_up(),
+        ],
+    }
+}
+
 impl Estimator for Pooled {
     fn value(&self, counts: &[u64], length: usize) -> Score {
         let found = self.effect_and_margin(counts, length, self.scale);
@@ -398,7 +505,8 @@ impl Estimator for Pooled {
     /// ```
     ///
     /// and the strata come apart. The pieces go from the smallest V of the box to the largest, each twice as far as the
-    /// one before, and the bound is the largest over the pieces. b, on which the margin depends too, is taken at its
+    /// one before, and the bound is the largest over the pieces. Several pieces at once are one longer piece, whose bound
+    /// is not as close, but may do. b, on which the margin depends too, is taken at its
     /// smallest for such a V, see [`Reach`].
     ///
     /// A stratum in which a rule of the box may cover nothing, or everything, may have no contrast: h is then at least 0,
@@ -422,14 +530,9 @@ impl Estimator for Pooled {
             return;
         }
         let mut boxes = Boxes::new(self);
-        // A unit and a rounding further on each side, for scores are cut off and large ones rounded.
-        let short = to_number(goal.saturating_sub(1)).next_down();
-        let enough = match goal {
-            Score::MIN => f64::INFINITY,
-            _ => to_number(goal.saturating_add(1)).next_up(),
-        };
+        let range = goal_range(goal);
         for limits in limits.chunks(LANES) {
-            let found = boxes.bounds(limits, length, &[self.scale; LANES], [short, enough]);
+            let found = boxes.bounds(limits, length, &[self.scale; LANES], range);
             bounds.extend(found[..limits.len()].iter().map(|&bound| self.score(bound)));
         }
     }
