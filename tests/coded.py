@@ -83,9 +83,9 @@ def possible(question: dict[str, Any], levels: Sequence[float]) -> dict[str, Any
 
 
 def expect(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule]:
-    table, _, n_strata = coded
+    table, levels, n_strata = coded
     about_rules = {name: question[name] for name in ("estimator", "beta", "max_length", "margin_scale")}
-    rules = oracle.coded_rules(table, n_strata=n_strata, **about_rules)
+    rules = oracle.coded_rules(table, n_strata=n_strata, n_levels=len(levels), **about_rules)
     about_list = {name: question[name] for name in ("k", "min_rows", "redundant")}
     return [rule for rule in oracle.coded_top_k(table, rules, **about_list) if rule.value >= question["floor"]]
 

@@ -103,16 +103,25 @@ class Sides(NamedTuple):
         return cls([1.0] * n1 + [0.0] * n0, [1.0] * a + [0.0] * b, [1.0] * (n1 - a) + [0.0] * (n0 - b))
 
 
-def pooled(strata: Sequence[Sides], beta: float | Sequence[float], length: int = 1, margin_scale: float = 1.0) -> float:
+def pooled(
+    strata: Sequence[Sides],
+    beta: float | Sequence[float],
+    length: int = 1,
+    margin_scale: float = 1.0,
+    n_levels: int = 2,
+) -> float:
     """Σ w δ − γ ε; with a list of betas Bernstein's margin, at the beta of the rule's length.
 
     A stratum weighs what all its rows weigh; all else in it is of the rows that are compared. Their mean pulls both
     sides together: δ is the difference of the sides' means times q k f/(k + f). A stratum in which the rule covers no
     row, or fails on none, counts for nothing. Where the target varies in no other stratum there is nothing to compare:
     minus infinity, which is no rule.
+
+    Where the target has more than two levels, a rule may change how much it varies instead of its mean: the variance is
+    the larger of what follows from all compared rows and of what follows from each side's own.
     """
     n_rows = sum(len(stratum.all) for stratum in strata)
-    effect = variance = largest_step = 0.0
+    effect = variance = own_variance = largest_step = 0.0
     for stratum in strata:
         compared = [*stratum.covered, *stratum.failing]
         k, f = len(stratum.covered), len(stratum.failing)
@@ -123,15 +132,23 @@ def pooled(strata: Sequence[Sides], beta: float | Sequence[float], length: int =
         weight = len(stratum.all) / n_rows
         inverse = 1 / (k + 2) + 1 / (f + 2)
         variance += weight**2 * spread * inverse
+        own = f * _sample_variance(stratum.covered) + k * _sample_variance(stratum.failing)
+        own_variance += weight**2 * inverse**2 * k * f * own / (k + f) ** 2
         effect += weight * inverse * k * f / (k + f) * _mean_difference(stratum.covered, stratum.failing)
         largest_step = max(largest_step, weight * (max(compared) - min(compared)) * inverse)
     if not largest_step:
         return -math.inf
+    variance = max(variance, own_variance) if n_levels > 2 else variance
     if isinstance(beta, (int, float)):
         return effect - margin_scale * beta * math.sqrt(variance)
     own = beta[min(length, len(beta) - 1)]
     half = own**2 * largest_step / 6
     return effect - margin_scale * (half + math.sqrt(half**2 + own**2 * variance))
+
+
+def _sample_variance(values: Sequence[float]) -> float:
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values) / (len(values) - 1) if len(values) > 1 else 0.0
 
 
 def _mean_difference(covered: Sequence[float], failing: Sequence[float]) -> float:
@@ -146,10 +163,11 @@ def score(
     beta: float | Sequence[float],
     length: int = 1,
     margin_scale: float = 1.0,
+    n_levels: int = 2,
 ) -> float:
     """What a rule of so many conditions is worth."""
     if estimator == "pooled":
-        return pooled(strata, beta, length, margin_scale)
+        return pooled(strata, beta, length, margin_scale, n_levels)
     n_rows = sum(len(stratum.all) for stratum in strata)
     covered = [value for stratum in strata for value in stratum.covered]
     failing = [value for stratum in strata for value in stratum.failing]
@@ -384,6 +402,7 @@ def coded_rules(
     n_strata: int,
     max_length: int | None = None,
     margin_scale: float = 1.0,
+    n_levels: int = 2,
 ) -> list[CodedRule]:
     """Every rule with its shortest, then first, description; none covers nothing, fails nowhere or compares nothing."""
     everything = table.everything
@@ -410,7 +429,7 @@ def coded_rules(
         if not failing:
             continue
         strata = [Sides(*(table.values(rows, z) for rows in (everything, covered, failing))) for z in range(n_strata)]
-        value = score(estimator, strata, beta, len(conditions), margin_scale)
+        value = score(estimator, strata, beta, len(conditions), margin_scale, n_levels)
         if value > -math.inf:
             rules.append(CodedRule(value, conditions, covered, possible))
     return rules

@@ -138,6 +138,7 @@ def brute_force(
         n_strata=asked.n_strata,
         max_length=question["max_length"],
         margin_scale=margin_scale,
+        n_levels=len(set(asked.table.target)),
     )
     return asked, rules
 

@@ -317,6 +317,36 @@ def pooled_variance(covered: Side, failing: Side, everything: Side, kappa: float
     return float(np.sum(weight**2 * both(covered, failing).variance[inside] * spread))
 
 
+def own_variance(covered: Side, failing: Side, everything: Side) -> float:
+    """Return the variance of the pooled estimate where each side has the variance of its own rows.
+
+    Σ_z w² q² kf (f s₁² + k s₀²)/(k + f)² over the strata with both sides, with q = 1/(k + κ) + 1/(f + κ), and s₁² and
+    s₀² the variances of the k covered and the f other rows, over k − 1 and f − 1 (0 for a single row)
+
+    >>> small = Side(np.array([4.0]), np.array([0.0]), np.array([400.0]))
+    >>> large = Side(np.array([96.0]), np.array([0.0]), np.array([96.0]))
+    >>> every = both(small, large)
+    >>> round(pooled_variance(small, large, every), 2), round(own_variance(small, large, every), 2)
+    (0.88, 15.38)
+    """
+    inside = comparable(covered, failing)
+    weight = (everything.n / np.sum(everything.n))[inside]
+    k, f = covered.n[inside], failing.n[inside]
+    spread, other = (side.variance[inside] * n / np.maximum(n - 1, 1) for side, n in ((covered, k), (failing, f)))
+    q = 1 / (k + KAPPA) + 1 / (f + KAPPA)
+    return float(np.sum((weight * q / (k + f)) ** 2 * k * f * (f * spread + k * other)))
+
+
+def margin_variance(covered: Side, failing: Side, everything: Side, n_levels: int = 2) -> float:
+    """Return the variance that the margin of a target of so many levels rests on.
+
+    V for two levels, whose mean decides their variance; for more, the larger of V and `own_variance`: without an effect
+    on the mean, a rule can still have one on the spread.
+    """
+    variance = pooled_variance(covered, failing, everything)
+    return variance if n_levels == 2 else max(variance, own_variance(covered, failing, everything))
+
+
 def pooled_reach(covered: Side, failing: Side, everything: Side, span: ArrayLike) -> float:
     """Return the most that one row can move the pooled estimate, Bernstein's b.
 

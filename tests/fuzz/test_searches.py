@@ -7,6 +7,7 @@ seeds, says how many problems there were, and prints the seed of each that diffe
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 import time
 from pathlib import Path
@@ -41,9 +42,9 @@ def drawn_question(random: Random) -> dict[str, Any]:
 
 def every_rule(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule]:
     """Every rule that the question allows, best first."""
-    table, _, n_strata = coded
+    table, levels, n_strata = coded
     about_rules = {name: question[name] for name in ("estimator", "beta", "max_length", "margin_scale")}
-    rules = oracle.coded_rules(table, n_strata=n_strata, **about_rules)
+    rules = oracle.coded_rules(table, n_strata=n_strata, n_levels=len(levels), **about_rules)
     about_list = {name: question[name] for name in ("min_rows", "redundant")}
     kept = oracle.coded_top_k(table, rules, k=len(rules), **about_list)
     return [rule for rule in kept if rule.value >= question["floor"]]
@@ -67,8 +68,11 @@ def rules_on(coded: CodedTable, question: dict[str, Any], sets: list[frozenset[i
                 continue
             each = range(n_strata)
             strata = [oracle.Sides(*(table.values(rows, z) for rows in (everything, covered, failing))) for z in each]
-            value = oracle.score(question["estimator"], strata, question["beta"], length, question["margin_scale"])
-            best[covered, possible] = oracle.CodedRule(value, conditions, covered, possible)
+            value = oracle.score(
+                question["estimator"], strata, question["beta"], length, question["margin_scale"], len(coded[1])
+            )
+            if value > -math.inf:
+                best[covered, possible] = oracle.CodedRule(value, conditions, covered, possible)
     kept = oracle.coded_top_k(table, list(best.values()), k=len(best), min_rows=question["min_rows"])
     return [rule for rule in kept if rule.value >= question["floor"]]
 

@@ -16,9 +16,9 @@ similarities = st.sampled_from([0.2, 0.25, 1 / 3, 0.5, 0.5, 0.6, 2 / 3, 0.8, 1.0
 
 def ordered(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule]:
     """Every rule that the question allows, best first."""
-    table, _, n_strata = coded
+    table, levels, n_strata = coded
     about_rules = {name: question[name] for name in ("estimator", "beta", "max_length", "margin_scale")}
-    rules = oracle.coded_rules(table, n_strata=n_strata, **about_rules)
+    rules = oracle.coded_rules(table, n_strata=n_strata, n_levels=len(levels), **about_rules)
     about_list = {name: question[name] for name in ("min_rows", "redundant")}
     kept = oracle.coded_top_k(table, rules, k=len(rules), **about_list)
     return [rule for rule in kept if rule.value >= question["floor"]]

@@ -134,7 +134,7 @@ def test_values_and_bounds_of_the_core_are_the_formulas(
             continue
         rows = [np.repeat(levels, counts).tolist() for part in (every, covered, outside) for counts in part]
         sides = [oracle.Sides(*rows[z::n_strata]) for z in range(n_strata)]
-        expected = oracle.score(estimator, sides, beta, length, question["margin_scale"])
+        expected = oracle.score(estimator, sides, beta, length, question["margin_scale"], len(levels))
         given_failing = outside if apart else None
         found = values.cell_value(estimator, beta, every, covered, given_failing, **more)
         assert found == pytest.approx(expected, abs=1e-11)

@@ -213,6 +213,7 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
         "evidence": to_json(rule.evidence),
         "identification": to_json(rule.identification),
         **({} if rule.grouped is None else {"grouped": to_json(rule.grouped)}),
+        **({} if rule.n_levels == 2 else {"n_levels": rule.n_levels}),
     }
 
 
@@ -244,6 +245,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         "estimator": question.estimator,
         "p_value": from_json(float | None, payload.get("p_value"), "p_value"),  # type: ignore[arg-type]
         "evidence": from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
+        "n_levels": from_json(int, payload.get("n_levels", 2), "n_levels"),
         "decrease": question.direction == "decrease",
         "by_length": isinstance(question.beta, tuple),
         "grouped": _read_grouped(payload.get("grouped")),

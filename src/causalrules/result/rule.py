@@ -187,6 +187,8 @@ class RuleResult:
         For a mean, the sums of the target in each stratum, instead of the counts.
     scored
         The same for the levels of the target that the search ranks by, where they are not its values.
+    n_levels
+        Number of levels of the target that the search ranks by; 2 for an outcome that happens or not.
     decrease
         Whether the search was for rules that decrease the outcome.
     by_length
@@ -214,6 +216,7 @@ class RuleResult:
     undecided: tuple[tuple[int, int], ...] = ()
     sums: tuple[StratumSums, ...] = ()
     scored: tuple[StratumSums, ...] = ()
+    n_levels: int = 2
     decrease: bool = False
     by_length: bool = False
     grouped: Grouped | None = None
@@ -375,7 +378,8 @@ class RuleResult:
             reach = estimators.pooled_reach(
                 *self.scored_sides, spans or [min(1, a + c) * min(1, b + d) for a, b, c, d in self.counts]
             )
-        return estimators.pooled_margin(self.beta, estimators.pooled_variance(*self.scored_sides), reach)
+        variance = estimators.margin_variance(*self.scored_sides, self.n_levels)
+        return estimators.pooled_margin(self.beta, variance, reach)
 
     def _with_undecided(self) -> Iterable[tuple[tuple[int, int, int, int], tuple[int, int]]]:
         return zip(self.counts, self.undecided or [(0, 0)] * len(self.counts), strict=True)
@@ -697,6 +701,7 @@ def rule_results(searched: Problem | Parts, rows: Packed, question: Question, fo
             "labels": tuple(problem.strata.labels),
             "beta": float(beta[min(len(conditions), len(beta) - 1)] if isinstance(beta, tuple) else beta),  # type: ignore[arg-type]
             "estimator": question.estimator,
+            "n_levels": len(problem.comparison.values),
             "decrease": problem.comparison.decrease,
             "by_length": isinstance(beta, tuple),
             "control": problem.roles.control,

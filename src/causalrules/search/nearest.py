@@ -40,7 +40,7 @@ def ratio_of(packed: Packed, comparison: Comparison, question: Question, conditi
     assert isinstance(betas, tuple), "the margin is one by length"
     margin = estimators.pooled_margin(
         betas[min(len(conditions), len(betas) - 1)],
-        estimators.pooled_variance(covered, failing, everything),
+        estimators.margin_variance(covered, failing, everything, len(values)),
         estimators.pooled_reach(covered, failing, everything, spans),
     )
     sign = -1.0 if comparison.decrease else 1.0

@@ -204,7 +204,8 @@ def _zero(problem: Problem, conditions: tuple[int, ...], estimator: str) -> floa
     if estimator == "pooled":
         sign = -1.0 if problem.comparison.decrease else 1.0
         effect = sign * estimators.pooled_effect(covered, failing, everything)
-        variance = estimators.pooled_variance(covered, failing, everything)
+        n_levels = len(problem.comparison.values)
+        variance = estimators.margin_variance(covered, failing, everything, n_levels)
         return effect / math.sqrt(variance) if variance > 0 else 0.0
     tables = [covered.total, covered.n - covered.total, failing.total, failing.n - failing.total]
     if problem.comparison.decrease:

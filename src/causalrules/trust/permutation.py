@@ -145,7 +145,7 @@ def flipped_margin(problem: Problem, betas: Any, conditions: Sequence[int]) -> f
     sides = problem.compared(conditions, scored=True)
     reach = estimators.pooled_reach(*sides, 2 * largest)
     beta = betas[min(len(conditions), len(betas) - 1)]
-    return estimators.pooled_margin(beta, estimators.pooled_variance(*sides), reach)
+    return estimators.pooled_margin(beta, estimators.margin_variance(*sides, len(problem.comparison.values)), reach)
 
 
 def _flipped_ratio(problem: Problem, betas: Any, conditions: Sequence[int]) -> float:

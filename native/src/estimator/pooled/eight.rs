@@ -1,6 +1,6 @@
 //! Values and bounds of eight rules or boxes at once, where a rule is compared with all other rows.
 
-use super::{Curve, Pieces, Pooled, Reach, Stratum, KAPPA, PARTS};
+use super::{own_variance, Curve, Pieces, Pooled, Reach, Stratum, KAPPA, PARTS};
 use crate::cpu::{vectorised, Task, Vector};
 use crate::estimator::Limits;
 use crate::lanes::{Lanes, LANES};
@@ -51,10 +51,19 @@ impl Task for Values<'_> {
     #[inline(always)]
     fn run(self, _: impl Vector) -> [f64; LANES] {
         let pooled = self.pooled;
-        let [mut effect, mut variance, mut reach] = [[0.0f64; LANES]; 3];
+        let [mut effect, mut variance, mut reach, mut own] = [[0.0f64; LANES]; 4];
+        let is_binary = pooled.levels.len() == 2;
         let strata = self.counts.chunks_exact(pooled.levels.len());
         for (stratum, counts) in pooled.strata.iter().zip(strata) {
             let (covered, covered_sum) = self.side(counts);
+            let mut squares = [0.0; LANES];
+            if !is_binary {
+                for (level, counts) in pooled.levels.iter().zip(counts) {
+                    for lane in 0..LANES {
+                        squares[lane] += level * level * counts[lane] as i64 as f64;
+                    }
+                }
+            }
             let null = &stratum.null;
             let (weight, prior) = (stratum.weight, KAPPA * null.mean);
             let spread = weight * null.spread;
@@ -71,7 +80,17 @@ impl Task for Values<'_> {
                 effect[lane] += if has_contrast { added } else { 0.0 };
                 variance[lane] += spread * share;
                 reach[lane] = reach[lane].max(null.reach * share);
+                if !is_binary && has_contrast {
+                    let sides = [
+                        (covered[lane], covered_sum[lane], squares[lane]),
+                        (failing, failing_sum, stratum.squares - squares[lane]),
+                    ];
+                    own[lane] += weight * weight * own_variance(sides, share);
+                }
             }
+        }
+        for lane in 0..LANES {
+            variance[lane] = variance[lane].max(own[lane]);
         }
         std::array::from_fn(|lane| {
             let curve = pooled.curve(self.length, reach[lane], pooled.scale);

@@ -81,6 +81,22 @@ fn share(covered: f64, failing: f64) -> f64 {
     1.0 / (covered + KAPPA) + 1.0 / (failing + KAPPA)
 }
 
+/// The variance of δ where each side has that of its own rows, from the rows, the sum and the sum of squares of each:
+/// δ = q (f S − k F)/(k + f), so that it is q² k f (f s₁² + k s₀²)/(k + f)². A single row has no variance.
+#[inline(always)]
+fn own_variance(sides: [(f64, f64, f64); 2], share: f64) -> f64 {
+    let [spread, other] = sides.map(|(n, sum, squares)| {
+        let spread = (squares - sum * sum / n) / (n - 1.0);
+        if n > 1.0 && spread > 0.0 {
+            spread
+        } else {
+            0.0
+        }
+    });
+    let (k, f) = (sides[0].0, sides[1].0);
+    share * share * k * f * (f * spread + k * other) / ((k + f) * (k + f))
+}
+
 /// No value is lower: a score has room for numbers up to 2¹¹, and rounding takes some of it.
 const LOWEST: f64 = -2000.0;
 
@@ -101,8 +117,9 @@ struct Null {
 struct Stratum {
     n: f64,
     weight: f64,
-    /// T, the sum of the target.
+    /// T, the sum of the target, and that of its squares.
     sum: f64,
+    squares: f64,
     /// Where all rows are compared.
     null: Null,
 }
@@ -110,11 +127,12 @@ struct Stratum {
 impl Stratum {
     fn new(cells: &[u64], levels: &[f64], n_rows: f64) -> Stratum {
         let n = cells.iter().sum::<u64>() as f64;
-        let weighted = levels.iter().zip(cells.iter().map(|&count| count as f64));
+        let weighted = || levels.iter().zip(cells.iter().map(|&count| count as f64));
         Stratum {
             n,
             weight: n / n_rows,
-            sum: weighted.map(|(value, count)| value * count).sum(),
+            sum: weighted().map(|(value, count)| value * count).sum(),
+            squares: weighted().map(|(value, count)| value * value * count).sum(),
             null: Null::new(levels, |level| cells[level], n, n_rows),
         }
     }
@@ -409,6 +427,14 @@ impl Pooled {
         (n as i64 as f64, sum)
     }
 
+    /// Σ y² of the rows with these counts.
+    #[inline]
+    fn squares(&self, counts: impl Iterator<Item = u64>) -> f64 {
+        let each = self.levels.iter().zip(counts);
+        each.map(|(level, count)| level * level * count as i64 as f64)
+            .sum()
+    }
+
     /// Σ w δ and γε of a rule; nothing where there is nothing to compare, see the top of this file.
     pub fn effect_and_margin(
         &self,
@@ -418,6 +444,7 @@ impl Pooled {
     ) -> Option<(f64, f64)> {
         let n_levels = self.levels.len();
         let (mut effect, mut variance, mut reach) = (0.0, 0.0, 0.0f64);
+        let mut own = 0.0f64;
         // Always in the order of the strata, so that the sums do not depend on where the counts come from.
         for (index, stratum) in self.strata.iter().enumerate() {
             let first = index * n_levels;
@@ -440,8 +467,22 @@ impl Pooled {
                 let difference = (covered_sum + prior) * rest - (failing_sum + prior) * m;
                 effect += stratum.weight * difference * product;
                 reach = reach.max(null.reach * share);
+                if n_levels > 2 {
+                    let cells = first..first + n_levels;
+                    let squares = self.squares(counts[cells.clone()].iter().copied());
+                    let failing_squares = match self.layout.is_complement() {
+                        true => stratum.squares - squares,
+                        false => self.squares(cells.map(|cell| self.layout.failing(counts, cell))),
+                    };
+                    let sides = [
+                        (covered, covered_sum, squares),
+                        (failing, failing_sum, failing_squares),
+                    ];
+                    own += stratum.weight * stratum.weight * own_variance(sides, share);
+                }
             }
         }
+        variance = variance.max(own);
         (reach > 0.0).then(|| (effect, self.curve(length, reach, scale).at(variance)))
     }
 
