@@ -87,6 +87,7 @@ class Noise:
     numeric: int = 4
     few: int = 2
     text: int = 2
+    categories: int = 4
     gaps: str = ""
     confounding: float = 1.0
     numeric_control: bool = False
@@ -109,8 +110,10 @@ class Noise:
         for place in range(self.few):
             columns[f"i{place}"] = np.clip(np.round(rng.normal(size=n) + 0.5 * level), -2, 2)
         for place in range(self.text):
-            scores = rng.gumbel(size=(n, 4)) + 0.5 * level[:, None] * np.linspace(-1, 1, 4)
-            columns[f"c{place}"] = np.array(list("abcd"))[scores.argmax(axis=1)]
+            scores = rng.gumbel(size=(n, self.categories))
+            scores += 0.5 * level[:, None] * np.linspace(-1, 1, self.categories)
+            names = np.array(list("abcd") if self.categories == 4 else [f"v{name}" for name in range(self.categories)])
+            columns[f"c{place}"] = names[scores.argmax(axis=1)]
         if "reference" in self.options:
             arms = rng.gumbel(size=(n, 3)) + 0.5 * level[:, None] * np.linspace(-1, 1, 3)
             columns["arm"] = np.array(["placebo", "low", "high"])[arms.argmax(axis=1)]
@@ -129,6 +132,12 @@ def _target(rng: Generator, kind: float | str, level: NDArray[Any]) -> Any:
             return rng.normal(size=n) + level
         case "lognormal":
             return np.exp(1.5 * rng.normal(size=n) + 0.5 * level)
+        case "lognormal, σ = 2":
+            return np.exp(2 * rng.normal(size=n) + 0.5 * level)
+        case "97 % zeros":
+            return np.where(rng.random(n) < 0.97, 0.0, np.exp(rng.normal(size=n) + 0.5 * level))
+        case "Pareto":
+            return rng.pareto(1.5, size=n) * np.exp(0.3 * level)
         case "student t":
             return rng.standard_t(1.5, size=n) + level
         case "counts":
@@ -209,6 +218,20 @@ SHAPES = (
     Noise("reference arm, lognormal, missing", target="lognormal", gaps="at random", options=REFERENCE),
     Noise("decrease, outcome 30 %", options=DECREASE),
     Noise("decrease, outcome 5 %, 50 strata", target=0.05, strata=50, options=DECREASE),
+    Noise("lognormal target, σ = 2", target="lognormal, σ = 2"),
+    Noise("lognormal target, σ = 2, 20 strata", target="lognormal, σ = 2", strata=20, n=2000),
+    Noise("target of 97 % zeros", target="97 % zeros"),
+    Noise("target of 97 % zeros, 20 strata", target="97 % zeros", strata=20, n=2000),
+    Noise("Pareto target", target="Pareto"),
+    Noise("Pareto target, 60 rows", target="Pareto", n=60, strata=1),
+    Noise("outcome 1 %, 100 strata", n=5000, strata=100, target=0.01),
+    Noise("outcome 1 %, 300 rows", n=300, strata=1, target=0.01),
+    Noise("outcome 99 %, 20 strata", n=2000, strata=20, target=0.99),
+    Noise("200 categories", n=2000, numeric=2, few=0, text=2, categories=200),
+    Noise("200 categories, outcome 5 %", n=2000, numeric=2, few=0, text=2, categories=200, target=0.05),
+    Noise("100 strata, strongly confounded", n=3000, strata=100, confounding=3.0),
+    Noise("500 strata of 4 rows, strongly confounded", n=2000, strata=500, confounding=2.0),
+    Noise("normal target, 200 strata of 5 rows", target="normal", strata=200),
 )
 
 
@@ -236,20 +259,20 @@ def _one_shape(place: int, n_tables: int, patience: float) -> Row:
     }
 
 
-def noise(n_tables: int, patience: float) -> list[_Call]:
-    return [_Call(_one_shape, (place, n_tables, patience)) for place in range(len(SHAPES))]
+def noise(n_tables: int, patience: float) -> list[Call]:
+    return [Call(_one_shape, (place, n_tables, patience)) for place in range(len(SHAPES))]
 
 
 def noise_section(rows: Sequence[Row]) -> str:
     shown = table(
         ["noise", "rows", "strata", "max_length", "tables", "with a rule above 0"],
-        [[r["shape"], integer(r["n"]), r["strata"], r["max_length"] or "none", r["tables"], _above(r)] for r in rows],
+        [[r["shape"], integer(r["n"]), r["strata"], r["max_length"] or "none", r["tables"], above(r)] for r in rows],
     )
     total, above = sum(r["tables"] for r in rows), sum(r["above"] for r in rows)
     return f"{shown}\n\nAll shapes together: {above} of {integer(total)} tables."
 
 
-def _above(row: Row) -> str:
+def above(row: Row) -> str:
     return f"{row['above']} ({100 * row['above'] / row['tables']:.1f} %)"
 
 
@@ -327,9 +350,9 @@ def _one_cell(effect: int, strata: int, n_tables: int, patience: float) -> Row:
     return row
 
 
-def power(n_tables: int, patience: float) -> list[_Call]:
+def power(n_tables: int, patience: float) -> list[Call]:
     return [
-        _Call(_one_cell, (effect, strata, n_tables, patience)) for strata in STRATA for effect in range(len(EFFECTS))
+        Call(_one_cell, (effect, strata, n_tables, patience)) for strata in STRATA for effect in range(len(EFFECTS))
     ]
 
 
@@ -435,12 +458,12 @@ def _one_target(case: str) -> Row:
 TARGETS = ("adult: hours per week", "10 numeric columns, 20,000 rows")
 
 
-def cost(n_tables: int, patience: float) -> list[_Call]:
+def cost(n_tables: int, patience: float) -> list[Call]:
     if data_folder() is None:
         say("no folder of KEEL files; give it by CAUSALRULES_DATA")
         return []
     small_first = sorted(EXPERIMENTS, key=_size)
-    return [_Call(_one_target, (case,)) for case in TARGETS] + [_Call(_one_table, (e.name,)) for e in small_first]
+    return [Call(_one_target, (case,)) for case in TARGETS] + [Call(_one_table, (e.name,)) for e in small_first]
 
 
 def _size(experiment: Experiment) -> int:
@@ -572,11 +595,11 @@ def _population(rng: Generator, kind: str, n: int) -> NDArray[Any]:
     return rng.normal(size=n)
 
 
-def tail(n_tables: int, patience: float) -> list[_Call]:
-    exact = [_Call(_exact_tail, (n,)) for n in (2, 3, 5, 10, 20, 40, 80)]
+def tail(n_tables: int, patience: float) -> list[Call]:
+    exact = [Call(_exact_tail, (n,)) for n in (2, 3, 5, 10, 20, 40, 80)]
     kinds = ("normal", "lognormal", "minus lognormal", "one outlier")
     return exact + [
-        _Call(_drawn_tail, (kind, n, strata, place))
+        Call(_drawn_tail, (kind, n, strata, place))
         for place, kind in enumerate(kinds)
         for n, strata in ((4, 1), (12, 1), (60, 1), (400, 1), (4, 10), (12, 10))
     ]
@@ -682,12 +705,12 @@ def _one_control(name: str) -> Row:
     return {"case": f"noise with β = 2: {name}", "tables": 20, "above": sum(noise_above(shape, i) for i in range(20))}
 
 
-def limits(n_tables: int, patience: float) -> list[_Call]:
-    return [_Call(_one_limit, (name,)) for name in LIMITS] + [_Call(_one_control, (name,)) for name in CONTROLS]
+def limits(n_tables: int, patience: float) -> list[Call]:
+    return [Call(_one_limit, (name,)) for name in LIMITS] + [Call(_one_control, (name,)) for name in CONTROLS]
 
 
 def limits_section(rows: Sequence[Row]) -> str:
-    shown = [[row["case"], row["tables"], _above(row)] for row in rows]
+    shown = [[row["case"], row["tables"], above(row)] for row in rows]
     return table(["no effect, but", "tables", "with a rule above 0"], shown)
 
 
@@ -740,9 +763,9 @@ def _one_named(kind: str, compared: str, effect: float, n_tables: int, patience:
     return row | {"tested": tested, "significant": significant}
 
 
-def named(n_tables: int, patience: float) -> list[_Call]:
+def named(n_tables: int, patience: float) -> list[Call]:
     return [
-        _Call(_one_named, (kind, compared, effect, 5 * n_tables, patience))
+        Call(_one_named, (kind, compared, effect, 5 * n_tables, patience))
         for kind in NAMED
         for compared in COMPARED
         for effect in (0.0, 0.2)
@@ -770,7 +793,7 @@ def named_section(rows: Sequence[Row]) -> str:
 
 
 @dataclass(frozen=True)
-class _Call:
+class Call:
     """A function with its arguments, for another process."""
 
     function: Callable[..., Row]
@@ -780,7 +803,7 @@ class _Call:
         return self.function(*self.arguments)
 
 
-def _call(call: _Call) -> Row:
+def _call(call: Call) -> Row:
     return call()
 
 
@@ -789,7 +812,8 @@ def _results(calls: Sequence[Any], jobs: int) -> Iterator[Row]:
         yield from pool.imap(_call, calls)
 
 
-PARTS: dict[str, tuple[Callable[..., Any], Callable[[Sequence[Row]], str]]] = {
+Parts = dict[str, tuple[Callable[..., Any], Callable[[Sequence[Row]], str]]]
+PARTS: Parts = {
     "noise": (noise, noise_section),
     "power": (power, power_section),
     "cost": (cost, cost_section),
@@ -799,20 +823,20 @@ PARTS: dict[str, tuple[Callable[..., Any], Callable[[Sequence[Row]], str]]] = {
 }
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None, parts: Parts = PARTS, prefix: str = "score") -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(parts)}")
     parser.add_argument("--tables", type=int, default=200, help="tables of a shape of noise, or of a cell of power")
     parser.add_argument("--patience", type=float, default=600.0, help="seconds for a shape or cell; then fewer tables")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--strata", metavar="N,…", help=f"power: only some of {', '.join(map(str, STRATA))} strata")
     parser.add_argument("--print", action="store_true", help="measure nothing, print the results there are")
     given = parser.parse_args(arguments)
-    if unknown := [name for name in given.parts if name not in PARTS]:
-        parser.error(f"no part {unknown[0]!r}; the parts are {', '.join(PARTS)}")
-    for name in given.parts or PARTS:
-        measure, section = PARTS[name]
-        path = RESULTS / f"score-{name}.json"
+    if unknown := [name for name in given.parts if name not in parts]:
+        parser.error(f"no part {unknown[0]!r}; the parts are {', '.join(parts)}")
+    for name in given.parts or parts:
+        measure, section = parts[name]
+        path = RESULTS / f"{prefix}-{name}.json"
         if not given.print:
             about, rows, calls = machine(), [], measure(given.tables, given.patience)
             if name == "power" and given.strata:

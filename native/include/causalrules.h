@@ -99,9 +99,10 @@ int32_t cr_put_together(uint32_t kind, uint64_t *sum, const uint64_t *more, size
 
 /* Many tables (at most 64) that differ only in an outcome that happens or not, as often in each stratum. All rows of `table`
    have level 0; its last n_outcomes propositions are the outcomes. For each, the largest effect over margin of any rule, if
-   it reaches `least`; else minus infinity. A step returns 1 when all is done. */
+   it reaches `least`; else minus infinity. A step returns 1 when all is done, and 2 when it has taken more than
+   `most_work`, in words and counts that are compared: that depends on the tables alone, not on the machine. */
 Redrawn *cr_redrawn_new(const Table *table, size_t n_outcomes, const Estimation *estimation, size_t max_length,
-                        uint64_t min_rows, double least);
+                        uint64_t min_rows, double least, uint64_t most_work);
 int32_t cr_redrawn_step(Redrawn *redrawn, double seconds);
 int32_t cr_redrawn_ratios(const Redrawn *redrawn, double *ratios, size_t n_outcomes);
 void cr_redrawn_free(Redrawn *redrawn);

@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 pub const MOST: usize = 64;
 /// Rows in so many words are not put together.
 const FEW_WORDS: usize = 8;
+/// What a bound costs for each count, beside a word that is compared.
+const BOUND_WORK: usize = 16;
 /// Some of the tables, as bits.
 type Active = u64;
 
@@ -34,6 +36,17 @@ pub struct Options {
     pub min_rows: u64,
     /// Ratios below this do not matter.
     pub least: f64,
+    /// More work than this is too much, see [`Redrawn::step`].
+    pub most_work: u64,
+}
+
+/// How far a walk has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    Underway,
+    Done,
+    /// It would take more work than it may.
+    GivenUp,
 }
 
 pub struct Redrawn {
@@ -47,6 +60,9 @@ pub struct Redrawn {
     /// In which tables a rule has reached it.
     reached: Active,
     branches: Vec<Branch>,
+    /// How many words of rows, or counts of a rule, have been compared with those of eight tables. It depends on the tables
+    /// alone, not on the machine or how busy it is.
+    work: u64,
 }
 
 /// Some of the rows, with their outcomes.
@@ -198,19 +214,26 @@ impl Redrawn {
             layout: table.layout.clone(),
             reached: 0,
             branches: vec![root],
+            work: 0,
         }
     }
 
-    /// Goes on for about this long. Is all done?
-    pub fn step(&mut self, time: Duration) -> bool {
+    /// Goes on for about this long.
+    pub fn step(&mut self, time: Duration) -> Walk {
         let end = Instant::now().checked_add(time);
         while let Some(branch) = self.branches.pop() {
             self.expand(branch);
+            if self.work > self.options.most_work {
+                return Walk::GivenUp;
+            }
             if end.is_some_and(|end| Instant::now() >= end) {
                 break;
             }
         }
-        self.branches.is_empty()
+        match self.branches.is_empty() {
+            true => Walk::Done,
+            false => Walk::Underway,
+        }
     }
 
     /// For each table, the largest ratio, if it reaches what was asked for.
@@ -276,6 +299,8 @@ impl Redrawn {
         if rule.is_none() && room == 0 {
             return 0;
         }
+        let n_blocks = (0..MOST / LANES).filter(|block| active >> (block * LANES) & 0xff != 0);
+        self.work += (n_blocks.count() * (rows.len() + counts.len())) as u64;
         let open = vectorised(Look {
             place,
             pooled: &self.pooled,
@@ -297,7 +322,7 @@ impl Redrawn {
 
     /// In which of these tables can a rule below one with these counts be worth enough?
     fn can_reach(
-        &self,
+        &mut self,
         place: &Place,
         rows: &[u64],
         counts: &[u64],
@@ -308,7 +333,7 @@ impl Redrawn {
         let low = vec![0; counts.len()];
         let mut high = vec![vec![0; counts.len()]; LANES];
         let mut boxes = Boxes::new(&self.pooled);
-        let mut open = 0;
+        let (mut open, mut work) = (0, 0);
         for (number, block) in place.blocks.iter().enumerate() {
             let first = number * LANES;
             let lanes: Vec<usize> = bits(active >> first & 0xff).collect();
@@ -333,11 +358,13 @@ impl Redrawn {
             }
             let limits = high.iter().take(lanes.len());
             let limits: Vec<Limits> = limits.map(|high| Limits { low: &low, high }).collect();
+            work += (rows.len() + BOUND_WORK * counts.len()) as u64;
             let can_reach = boxes.can_reach(&limits, length, &scales);
             for (&lane, can_reach) in lanes.iter().zip(can_reach) {
                 open |= Active::from(can_reach) << (first + lane);
             }
         }
+        self.work += work;
         open
     }
 }

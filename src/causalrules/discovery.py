@@ -86,8 +86,9 @@ def discover(data: Any, question: Question) -> RuleSet:
     question, evidence = _with_beta(problem, question, deadline)
     packed = problem.pack()
     found = _search(problem, packed, question, deadline)
-    result = _result(data, problem, packed, question, found)
-    result = replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
+    evidence = _with_margin(problem, question, found, evidence, deadline)
+    result = _result(data, problem, packed, question, found, evidence)
+    result = replace(result, admissibility=admissibility, graph=graph)
     return result if held_out is None else held_out.measure(result)
 
 
@@ -176,9 +177,17 @@ def _measured(
     return _result(data, problem, problem.pack(), question, found)
 
 
-def _result(data: Any, problem: Problem | Parts, packed: Packed, question: Question, found: search.Found) -> RuleSet:
+def _result(
+    data: Any,
+    problem: Problem | Parts,
+    packed: Packed,
+    question: Question,
+    found: search.Found,
+    evidence: SearchEvidence | None = None,
+) -> RuleSet:
     """Put the rules that were found together with what is proven about them."""
-    rules = rule_results(problem, packed, question, found)
+    margin = None if evidence is None else evidence.margin
+    rules = rule_results(problem, packed, question, found, 1.0 if margin is None else margin.factor)
     end = search.end(found, rules)
     return RuleSet(
         rules=rules,
@@ -200,6 +209,7 @@ def _result(data: Any, problem: Problem | Parts, packed: Packed, question: Quest
         history=(*found.history[:-1], end),
         problem=problem if isinstance(problem, Problem) else None,
         parts=None if isinstance(problem, Problem) else problem,
+        evidence=evidence,
     )
 
 
@@ -325,6 +335,24 @@ def _with_beta(
     shown = False if callable(question.progress) else question.progress
     calibration = calibrate(problem, question, seed=question.seed, time_limit=deadline.left(0.5), progress=shown)
     return replace(question, beta=calibration.beta), SearchEvidence(calibration=calibration)
+
+
+def _with_margin(
+    problem: Problem | Parts,
+    question: Question,
+    found: search.Found,
+    evidence: SearchEvidence | None,
+    deadline: Deadline,
+) -> SearchEvidence | None:
+    """Return the evidence with margins from shuffled tables, where no rule is beyond those for the number of rules."""
+    by_length = question.estimator == "pooled" and isinstance(question.beta, tuple)
+    if not by_length or not found.optimal or not found.rules or found.rules[0][0] > 0:
+        return evidence
+    from causalrules.trust.calibration import calibrate_margin
+    from causalrules.trust.evidence import SearchEvidence
+
+    margin = calibrate_margin(problem, question, deadline)
+    return evidence if margin is None else replace(evidence or SearchEvidence(), margin=margin)
 
 
 def _watched(

@@ -2,7 +2,7 @@
 
 use super::border::{guard, reference, slice_mut};
 use super::value::Estimation;
-use crate::redrawn::{Options, Redrawn, MOST};
+use crate::redrawn::{Options, Redrawn, Walk, MOST};
 use crate::table::Table;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,7 @@ pub unsafe extern "C" fn cr_redrawn_new(
     max_length: usize,
     min_rows: u64,
     least: f64,
+    most_work: u64,
 ) -> *mut Redrawn {
     guard(std::ptr::null_mut(), || {
         let checked = reference(table, "table")?;
@@ -33,6 +34,7 @@ pub unsafe extern "C" fn cr_redrawn_new(
             max_length,
             min_rows,
             least,
+            most_work,
         };
         let redrawn = Redrawn::new(Arc::from_raw(table), pooled, options);
         Ok(Box::into_raw(Box::new(redrawn)))
@@ -46,7 +48,11 @@ pub unsafe extern "C" fn cr_redrawn_step(redrawn: *mut Redrawn, seconds: f64) ->
     guard(-1, || {
         let redrawn = redrawn.as_mut().ok_or("redrawn is null")?;
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).map_err(|e| e.to_string())?;
-        Ok(i32::from(redrawn.step(time)))
+        Ok(match redrawn.step(time) {
+            Walk::Underway => 0,
+            Walk::Done => 1,
+            Walk::GivenUp => 2,
+        })
     })
 }
 

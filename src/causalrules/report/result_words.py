@@ -131,7 +131,7 @@ def _basis(rules: RuleSet) -> str:
     adjusted = "number of rules" if rules.stopped == "evaluated" else "search"
     words = {
         "permutations": f"p, adjusted for the {adjusted} (error rate {rate})",
-        "margin": f"the conservative {rules.noun} (error rate {rate}); rules.trust() tests it further",
+        "margin": f"the conservative {rules.noun}{_margin(rules)} (error rate {rate}); rules.trust() tests it further",
         "held-out rows": f"p on held-out rows, adjusted for the number of rules (error rate {rate})",
         "overlap": "how few rows have a comparison group",
         "nothing": "nothing yet: rules.trust() tests it",
@@ -144,6 +144,12 @@ def _basis(rules: RuleSet) -> str:
     return "evidence rests on " + "; ".join(
         f"{words[basis]} for {_rules(which)}" for basis, which in sorted(places.items())
     )
+
+
+def _margin(rules: RuleSet) -> str:
+    """Say where the margin for chance comes from, if not from the number of rules."""
+    margin = None if rules.evidence is None else rules.evidence.margin
+    return "" if margin is None else f", by {margin.permutations} shuffled tables"
 
 
 def _level(rules: RuleSet) -> float:
@@ -344,8 +350,8 @@ def _why_empty(rules: RuleSet) -> str:
     question = rules.question
     if question.estimator == "pooled" and question.control and not question.min_coverage:
         return (
-            "No rule can be compared: within each stratum of the controls, the rows are all on one side of every rule or "
-            "all have the same outcome. Use fewer or coarser controls."
+            "No rule can be compared: within each stratum of the controls, the rows are all on one side of every rule "
+            "or all have the same outcome. Use fewer or coarser controls."
         )
     return "No rule satisfies the options; lower min_coverage or add actionable columns."
 
@@ -358,7 +364,7 @@ def warning(rules: RuleSet) -> str | None:
         return _why_empty(rules)
     best = rules[0]
     found = any(rule.verdict.found for rule in rules)
-    if found and best.value <= 0 and best.estimator in ("pooled", "reliable"):
+    if found and not best.stands_out and best.estimator in ("pooled", "reliable"):
         return (
             f"No conservative {rules.noun} is beyond 0, but permutations, which are sharper than its margin, tell "
             "rules from chance: see the adjusted p."
@@ -370,13 +376,13 @@ def warning(rules: RuleSet) -> str | None:
     if p_values and (named or rules.stopped == "optimal"):
         if (passed := _passed(rules)) is not None:
             return f"{nothing(rules)}: {passed.verdict.doubts[0]}."
-        nearest = "" if best.value > 0 or named else " The list has what came nearest."
+        nearest = "" if best.stands_out or named else " The list has what came nearest."
         least, sign = min(p_values)
         return (
             f"{nothing(rules)}: p, adjusted for the {'number of rules' if named else 'search'}, is "
             f"{'at least ' * (len(rules) > 1)}{p_number(least, sign)} {p_needed(sign, _level(rules))}.{nearest}"
         )
-    if best.value > 0:
+    if best.value > 0 or best.stands_out:
         return None
     if best.by_length and rules.stopped in _STOPPED and not rules.optimal:
         return "No rule found so far stands out from chance: the search was not finished, and a better one may exist."
@@ -386,7 +392,8 @@ def warning(rules: RuleSet) -> str | None:
     if best.by_length:
         return (
             f"No rule stands out from chance: none has a conservative {rules.noun} beyond 0. Listed are those nearest "
-            f"to it, by {rules.noun} over margin ({best.ratio:.2f} for the first; above 1 it would stand out)."
+            f"to it, by {rules.noun} over margin ({best.ratio / best.margin_scale:.2f} for the first; above 1 it would "
+            "stand out)."
         )
     if best.estimator in ("pooled", "reliable"):
         side, other = ("below", "positive") if best.decrease else ("above", "negative")
@@ -467,7 +474,7 @@ def _conservative(rule: RuleResult, rules: RuleSet) -> str:
     said = f"{said} ({how})"
     if _against(rule):
         return said
-    if rule.value <= 0 and rule.verdict.basis != "permutations":
+    if not rule.stands_out and rule.verdict.basis != "permutations":
         return f"{said}, so it may be due to chance"
     if rule.p_value is not None:
         return f"{said}; {adjusted_p(rule.p_value, rule.p_sign)}"

@@ -214,6 +214,7 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
         "identification": to_json(rule.identification),
         **({} if rule.grouped is None else {"grouped": to_json(rule.grouped)}),
         **({} if rule.n_levels == 2 else {"n_levels": rule.n_levels}),
+        **({} if rule.margin_scale == 1 else {"margin_scale": rule.margin_scale}),
     }
 
 
@@ -248,6 +249,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         "n_levels": from_json(int, payload.get("n_levels", 2), "n_levels"),
         "decrease": question.direction == "decrease",
         "by_length": isinstance(question.beta, tuple),
+        "margin_scale": from_json(float, payload.get("margin_scale", 1.0), "margin_scale"),
         "grouped": _read_grouped(payload.get("grouped")),
         "control": from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
     }

@@ -193,6 +193,8 @@ class RuleResult:
         Whether the search was for rules that decrease the outcome.
     by_length
         Whether `beta` is that of the rule's length, with a margin for extreme rows.
+    margin_scale
+        What part of that margin is enough, by shuffled tables; 1 where they were not asked.
     grouped
         Where rows belong together in groups, the standard error that allows for it.
     control
@@ -219,6 +221,7 @@ class RuleResult:
     n_levels: int = 2
     decrease: bool = False
     by_length: bool = False
+    margin_scale: float = 1.0
     grouped: Grouped | None = None
     control: tuple[str, ...] = ()
     circumstances: Circumstances | None = field(default=None, compare=False)
@@ -370,7 +373,7 @@ class RuleResult:
 
     @cached_property
     def margin(self) -> float:
-        """What the pooled estimator subtracts as a margin for chance."""
+        """What the pooled estimator subtracts as a margin for chance, when it searches."""
         reach = 0.0
         if self.by_length:
             # An outcome that happens or not ranges over 1 in strata where it does both.
@@ -386,7 +389,7 @@ class RuleResult:
 
     @property
     def ratio(self) -> float:
-        """The effect over its margin for chance, as the pooled estimator has them: above 1, it stands out.
+        """The effect over its margin for chance, as the search has them: above `margin_scale`, it stands out.
 
         Without a margin the target is the same everywhere in each stratum, and there is no effect either: 0.
         """
@@ -417,7 +420,7 @@ class RuleResult:
         """
         if self.is_mean or self.estimator == "pooled":
             sign = -1.0 if self.decrease else 1.0
-            return estimators.pooled_effect(*self.scored_sides) - sign * self.margin
+            return estimators.pooled_effect(*self.scored_sides) - sign * self.margin_scale * self.margin
         a, b, c, d = self.tables
         if self.decrease:
             return -estimators.reliable_effect(b, a, d, c, self.beta)
@@ -685,7 +688,9 @@ class Variant:
         return self.rule.text
 
 
-def rule_results(searched: Problem | Parts, rows: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:
+def rule_results(
+    searched: Problem | Parts, rows: Packed, question: Question, found: Found, margin_scale: float = 1.0
+) -> tuple[RuleResult, ...]:
     """Return the rules that a search found, with their counts or sums."""
     rules = []
     for _, conditions in found.rules:
@@ -704,6 +709,7 @@ def rule_results(searched: Problem | Parts, rows: Packed, question: Question, fo
             "n_levels": len(problem.comparison.values),
             "decrease": problem.comparison.decrease,
             "by_length": isinstance(beta, tuple),
+            "margin_scale": margin_scale,
             "control": problem.roles.control,
             "grouped": problem.grouped(conditions),
         }

@@ -17,12 +17,21 @@ from causalrules.search.core import Batch, PackedTable
 from causalrules.search.problem import Problem
 from causalrules.search.run import min_rows
 
+# No limit to the work of a walk.
+UNLIMITED = 2**64 - 1
+_GIVEN_UP = 2
+
+
+class TooMuchWorkError(Exception):
+    """A walk takes more work than it may."""
+
 
 class Redrawn:
     """The largest effect over margin in each of many tables that differ only in an outcome that happens or not.
 
     The outcomes are the last `n_outcomes` propositions of `table`, whose rows are all of level 0; they happen equally
-    often in each stratum. Ratios below `least` do not matter.
+    often in each stratum. Ratios below `least` do not matter. A walk of more than `most_work` is given up, in words of
+    64 rows, or counts, that are compared with those of eight tables.
     """
 
     MOST = 64
@@ -37,19 +46,22 @@ class Redrawn:
         max_length: int,
         min_rows: int,
         least: float,
+        most_work: int = UNLIMITED,
     ) -> None:
         estimation, kept = estimation_of("pooled", beta, 1.0, table.levels)
-        found = lib.cr_redrawn_new(table._handle, n_outcomes, estimation, max_length, min_rows, least)
+        found = lib.cr_redrawn_new(table._handle, n_outcomes, estimation, max_length, min_rows, least, most_work)
         del kept
         if not found:
             raise failure()
         self._handle, self._n_outcomes = ffi.gc(found, lib.cr_redrawn_free), n_outcomes
 
     def step(self, seconds: float) -> bool:
-        """Go on for about this long; return whether all is done."""
+        """Go on for about this long; return whether all is done. A TooMuchWorkError if it takes more than it may."""
         done = lib.cr_redrawn_step(self._handle, seconds)
         if done < 0:
             raise failure()
+        if done == _GIVEN_UP:
+            raise TooMuchWorkError
         return bool(done)
 
     def ratios(self) -> NDArray[np.float64]:
@@ -80,14 +92,21 @@ def can_share(problems: Sequence[Problem], question: Question) -> bool:
     )
 
 
-def begin(problems: Sequence[Problem], question: Question, least: float) -> Redrawn:
-    """Begin the walk for these tables, at most `Redrawn.MOST`; ratios below `least` do not matter.
+def begin(
+    problem: Problem,
+    outcomes: Sequence[NDArray[np.uint8]],
+    question: Question,
+    least: float,
+    most_work: int = UNLIMITED,
+) -> Redrawn:
+    """Begin the walk for tables with the rows of the problem and these outcomes, at most `Redrawn.MOST`.
 
-    The margin is the question's; with β = 1 it is the standard error, and the ratio the smallest β that is enough.
+    Ratios below `least` do not matter. The margin is the question's; with β = 1 it is the standard error, and the ratio
+    the smallest β that is enough.
     """
-    rows = problems[0].rows.local
-    language, comparison, n_outcomes = rows.language, rows.comparison, len(problems)
-    outcomes = [comparison.codes(each.outcome).astype(np.int32) for each in problems]
+    rows = problem.rows.local
+    language, comparison, n_outcomes = rows.language, rows.comparison, len(outcomes)
+    codes = [comparison.codes(each).astype(np.int32) for each in outcomes]
     ones = np.ones(n_outcomes, np.int32)
     n_columns = len(language.columns)
     table = PackedTable(
@@ -96,7 +115,7 @@ def begin(problems: Sequence[Problem], question: Question, least: float) -> Redr
         np.concatenate([language.high, ones]),
         n_columns + n_outcomes,
         rows.strata.n_strata,
-        [Batch(rows.stratum, np.zeros_like(rows.outcome), None, [*rows.columns, *outcomes])],
+        [Batch(rows.stratum, np.zeros_like(rows.outcome), None, [*rows.columns, *codes])],
         missing=comparison.missing,
     )
     assert question.max_length is not None
@@ -108,4 +127,5 @@ def begin(problems: Sequence[Problem], question: Question, least: float) -> Redr
         max_length=question.max_length,
         min_rows=min_rows(question.min_coverage, rows.n_rows),
         least=max(least, 0.0),
+        most_work=most_work,
     )

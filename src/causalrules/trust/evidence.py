@@ -408,11 +408,30 @@ class StabilityRun:
 
 
 @dataclass(frozen=True)
+class CalibratedMargin:
+    """How much smaller the margins for chance may be than those for the number of rules, by shuffled tables.
+
+    Attributes
+    ----------
+    factor
+        With probability `confidence`, no rule of a table without effects exceeds this part of its margin.
+    permutations, seed
+        The shuffled tables, and the seed of the shuffling.
+    """
+
+    factor: float
+    confidence: float
+    permutations: int
+    seed: int
+
+
+@dataclass(frozen=True)
 class SearchEvidence:
     """How the evidence was obtained; None for parts that were not computed."""
 
     permutation: PermutationRun | None = None
     calibration: Calibration | None = None
+    margin: CalibratedMargin | None = None
     honest: HonestRun | None = None
     stability: StabilityRun | None = None
 

@@ -89,7 +89,10 @@ class Searcher:
         """Return the largest effect over margin in each table where one walk can serve them all; else None."""
         if not redrawn.can_share(problems, question):
             return None
-        walk = redrawn.begin(problems, question, least)
+        return self.walked(redrawn.begin(problems[0], [each.outcome for each in problems], question, least))
+
+    def walked(self, walk: redrawn.Redrawn) -> list[float]:
+        """Walk to the end; return the largest effect over margin in each table."""
         while not walk.step(_STEP):
             if self.stopped.is_set():
                 raise _StoppedError

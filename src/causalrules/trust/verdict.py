@@ -45,7 +45,7 @@ class Circumstances:
     guaranteed
         Whether a conservative effect beyond 0 is more than chance does, at this level, by its margin.
     calibrated
-        Whether that margin was calibrated on shuffled outcomes.
+        Whether that margin rests on shuffled outcomes, and not on the number of rules.
     fixed
         Whether the rules were named in advance, so that nothing was searched.
     noun
@@ -131,7 +131,7 @@ def circumstances(rules: RuleSet) -> Circumstances:
         level=level,
         # The margin takes rows to be independent; rows that belong together are not.
         guaranteed=rate <= level + 1e-9 and not question.groups,
-        calibrated=calibrated,
+        calibrated=calibrated or (evidence is not None and evidence.margin is not None),
         fixed=rules.stopped == "evaluated",
         noun=rules.noun,
         randomised=question.randomised if isinstance(question.randomised, tuple) else (),
@@ -185,7 +185,7 @@ def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[st
 
 def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str]]:
     """Return whether the rule is more than chance does, what that rests on, and the words for it."""
-    beyond = known.guaranteed and rule.value > 0
+    beyond = known.guaranteed and rule.stands_out
     if rule.p_value is not None and (rule.p_value <= known.level or not beyond):
         words = adjusted_p(rule.p_value, rule.p_sign, "number of rules" if known.fixed else "search")
         words += f" {p_needed(rule.p_sign, known.level)}"
@@ -195,11 +195,12 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
         return rule.p_value <= known.level, "permutations", [words]
     conservative = f"conservative {known.noun}"
     if beyond:
-        how = "calibrated on shuffled outcomes" if known.calibrated else "by its margin for the number of rules"
+        how = "by a margin from shuffled outcomes" if known.calibrated else "by its margin for the number of rules"
         rate = percent(known.level, 0)
         return True, "margin", [f"{conservative} beyond 0: {how}, chance does that in at most {rate} of tables"]
     if known.guaranteed:
-        return False, "margin", [f"{conservative} not beyond 0; permutations are sharper than its margin"]
+        sharper = "" if known.calibrated else "; permutations are sharper than its margin"
+        return False, "margin", [f"{conservative} not beyond 0{sharper}"]
     honest = None if rule.evidence is None else rule.evidence.honest
     if honest is not None and honest.p_value is not None:
         words = f"{adjusted_p(honest.p_value, adjusted_for='number of rules')}, on held-out rows"
