@@ -248,7 +248,7 @@ def error_of_means(strata: list[tuple[Any, Any, int]], effect: float) -> float:
     """The standard error of a difference of means, each side with one row more that has the variance of both."""
     n_rows = sum(n for *_, n in strata)
     weights = [n / n_rows for *_, n in strata]
-    sides = [[pair[place] for pair in strata] for place in (0, 1)]
+    sides: list[list[Any]] = [[a for a, _, _ in strata], [b for _, b, _ in strata]]
     scatter = sum(((values - values.mean()) ** 2).sum() for side in sides for values in side)
     one_row = scatter / sum(len(values) - 1 for side in sides for values in side)
     variance, spreads = 0.0, []

@@ -219,3 +219,26 @@ def test_results_and_json_are_in_the_users_unit() -> None:
         assert rule.strata[0].p_not_rule == 1e9 + 1.5
         assert rule.effect == 2
     assert again[0].interval == rules[0].interval
+
+
+@pytest.mark.parametrize("groups", [None, "group"])
+def test_checks_of_trust_do_not_depend_on_the_unit(groups: str | None) -> None:
+    rng = np.random.default_rng(0)
+    x, z = rng.integers(0, 3, 300), rng.normal(size=300)
+    y = np.round((rng.lognormal(0, 1, 300) + 1.5 * (x == 1) + z) * 1024) / 1024
+
+    def checked(y: Any, scale: float) -> list[float]:
+        columns = {"x": x, "z": z, "group": np.arange(300) // 3, "y": y}
+        asked = cr.discover(columns, "y", control="z", actionable=["x"], k=1, groups=groups, n_jobs=1)
+        rule = asked.trust(permutations=19, replicates=2, splits=2, n_jobs=1)[0]
+        known = rule.evidence
+        assert known is not None
+        assert known.honest is not None
+        assert known.sensitivity is not None
+        assert known.doubly_robust is not None
+        effects = (rule.effect, known.honest.effect, known.honest.standard_error, known.doubly_robust.effect)
+        return [*(float(number or 0) / scale for number in effects), known.sensitivity.gamma, rule.p_value or 0.0]
+
+    expected = checked(y, 1.0)
+    for change, scale in ((y + 2.0**20, 1.0), (y * 1e6, 1e6), ((y * 1024).astype(np.int64) + 2**60, 1024.0)):
+        assert checked(change, scale) == pytest.approx(expected, abs=1e-9)

@@ -515,21 +515,23 @@ def wilson(share: float, rows: float, reach: float) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def skewed(variance: float, lean: float, reach: float) -> tuple[float, float]:
-    """Return how far the interval of a mean reaches down and up, `reach` standard errors wide.
+def skewed(variance: float, lean: float, confidence: float, degrees: float = math.inf) -> tuple[float, float]:
+    """Return how far the interval of a mean reaches down and up.
 
-    a + √(a² + t² V), with a = (t²/3 + 1/6) lean on the side of the rare values and 0 on the other
+    a + √(a² + t² V), with a = (z²/3 + 1/6) lean on the side of the rare values and 0 on the other; t is `student`'s
+    quantile and z the normal one
 
     Where large values are rare, a sample without them has a mean that is too low and a variance that is too small: the
     estimates of both go together, by `lean`. The end is where (y − μ)² = t²V + 2a(y − μ): to second order that of
     Johnson (1978) and Hall (1992), and Wilson's for an outcome that happens or not. The other end stays where it is:
     shorter, as theirs is, it would fail in heavy tails, whose third moments are uncertain.
 
-    >>> [round(end, 3) for end in skewed(0.01, 0.0, 1.96)], [round(end, 3) for end in skewed(0.01, 0.1, 1.96)]
+    >>> [round(end, 3) for end in skewed(0.01, 0.0, 0.95)], [round(end, 3) for end in skewed(0.01, 0.1, 0.95)]
     ([0.196, 0.196], [0.196, 0.388])
     """
-    shift = (reach**2 / 3 + 1 / 6) * lean
-    down, up = (at + math.hypot(at, reach * math.sqrt(variance)) for at in (max(-shift, 0.0), max(shift, 0.0)))
+    shift = (beta_of_confidence(confidence) ** 2 / 3 + 1 / 6) * lean
+    reach = student(confidence, degrees) * math.sqrt(variance)
+    down, up = (at + math.hypot(at, reach) for at in (max(-shift, 0.0), max(shift, 0.0)))
     return down, up
 
 
@@ -625,8 +627,9 @@ def estimate(
             reaches.append((side.mean - low, high - side.mean))
     else:
         square = p.variance**2 / p.degrees + q.variance**2 / q.degrees
-        t = student(confidence, (p.variance + q.variance) ** 2 / square if square > 0 else math.inf)
-        reaches = [skewed(side.variance, side.lean, t) for side in (p, q)]
+        degrees = (p.variance + q.variance) ** 2 / square if square > 0 else math.inf
+        t = student(confidence, degrees)
+        reaches = [skewed(side.variance, side.lean, confidence, degrees) for side in (p, q)]
     (down_p, up_p), (down_q, up_q) = reaches
     farthest = 1.0 if binary else math.inf
     low = effect - math.hypot(down_p, up_q, t * math.sqrt(between))
