@@ -237,7 +237,11 @@ def test_checks_of_trust_do_not_depend_on_the_unit(groups: str | None) -> None:
         assert known.sensitivity is not None
         assert known.doubly_robust is not None
         effects = (rule.effect, known.honest.effect, known.honest.standard_error, known.doubly_robust.effect)
-        return [*(float(number or 0) / scale for number in effects), known.sensitivity.gamma, rule.p_value or 0.0]
+        return [
+            *(float(number or 0) / scale for number in effects),
+            known.sensitivity.gamma or 0.0,
+            rule.p_value or 0.0,
+        ]
 
     expected = checked(y, 1.0)
     for change, scale in ((y + 2.0**20, 1.0), (y * 1e6, 1e6), ((y * 1024).astype(np.int64) + 2**60, 1024.0)):

@@ -41,7 +41,9 @@ def side_of(stratum: NDArray[Any], y: Floats, weights: ArrayLike, chosen: NDArra
     n, total = (np.bincount(where, weight * power, n_strata).astype(np.float64) for power in (1.0, value))
     # Distances from the mean, as the squares of large values lose the digits in which they differ.
     apart = value - _share(total, n)[where]
-    return Side(n, total, *(np.bincount(where, weight * apart**power, n_strata).astype(np.float64) for power in (2, 3)))
+    squares = weight * apart * apart
+    sums = (np.bincount(where, each, n_strata).astype(np.float64) for each in (squares, squares * apart))
+    return Side(n, total, *sums)
 
 
 class Side(NamedTuple):
