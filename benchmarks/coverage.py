@@ -1,8 +1,9 @@
 """How often do intervals cover the truth, and how often is something found in noise? `python benchmarks/coverage.py`
 
-Sections: fixed (rules named in advance), chained (held-out rows, forward chaining), simultaneous (all rules of a list
-at once), groups (rows that belong together), own_controls (rules with controls of their own), gamma (the end of Γ's
-interval), noise (false findings over 18 shapes).
+Sections: fixed (rules named in advance), overlap (few rows on one side of large strata), skewed (means of targets with
+long tails), population (effects that differ between strata), chained (held-out rows, forward chaining), simultaneous
+(all rules of a list at once), groups (rows that belong together), own_controls (rules with controls of their own),
+gamma (the end of Γ's interval), noise (false findings over 18 shapes).
 Each writes its table to benchmarks/results/coverage-<section>.json and prints it; docs/trust-statistics.md shows them.
 `--tables N` sets the tables of each cell.
 """
@@ -67,6 +68,113 @@ def fixed(tables: int) -> list[Row]:
         found.append(
             {"target": kind, "base": base, "effect": sign * change, "strata": n_strata, "covered": share, "rows": n}
             | {"coverage": hits / times, "width": round(width / times, 4), "tables": times}
+        )
+    return found
+
+
+def shares_covered(
+    rng: np.random.Generator, shares: NDArray[Any], low: NDArray[Any], change: NDArray[Any], n: int, times: int
+) -> tuple[float, float, float]:
+    """How often the interval of an outcome covers the population's effect, its width, and the effective rows.
+
+    Strata of equal size in the population have these shares of covered rows, and the outcome with probability `low`, or
+    low + change on the covered side. The effect is that of the strata that have both sides.
+    """
+    hits = width = worth = 0.0
+    for _ in range(times):
+        size = rng.multinomial(n, np.full(len(shares), 1 / len(shares)))
+        k = rng.binomial(size, shares)
+        a, c = rng.binomial(k, low + change), rng.binomial(size - k, low)
+        inside = (k > 0) & (k < size)
+        truth = float(np.mean(change[inside])) if inside.any() else 0.0
+        sides = Side.binary(a, k - a), Side.binary(c, size - k - c), Side.binary(a + c, size - a - c)
+        found = estimators.estimate(*sides)
+        hits += bool(found.low <= truth <= found.high) or not inside.any()
+        width += np.nan_to_num(found.high - found.low)
+        worth += estimators.effective_rows(*sides)
+    return hits / times, width / times, worth / times
+
+
+def overlap(tables: int) -> list[Row]:
+    """A rule named in advance that few rows of large strata satisfy: propensities of 0.5 to 5 %."""
+    found = []
+    shapes: dict[str, Callable[[float], NDArray[Any]]] = {
+        "half the rows, the other half at 50 %": lambda share: np.array([share, 0.5]),
+        "the lowest of 10 strata, up to 60 %": lambda share: np.geomspace(share, 0.6, 10),
+        "all of 10 strata": lambda share: np.full(10, share),
+        "one stratum": lambda share: np.array([share]),
+    }
+    cells = itertools.product(
+        shapes.items(), (0.005, 0.01, 0.02, 0.05), (1000, 4000), ((0.1, 0.0), (0.3, 0.0), (0.5, 0.2))
+    )
+    for (where, shares_of), share, n, (base, change) in cells:
+        shares = shares_of(share)
+        low = base * np.linspace(0.6, 1.4, len(shares)) if len(shares) > 1 else np.array([base])
+        rng = rng_of(share * 1000, len(shares), n, base, change)
+        times = 10 * tables
+        covered, width, worth = shares_covered(rng, shares, low, np.full(len(shares), change), n, times)
+        found.append(
+            {"where": where, "propensity": share, "rows": n, "base": base, "effect": change, "coverage": covered}
+            | {"width": round(width, 4), "effective rows": round(worth), "tables": times}
+        )
+    return found
+
+
+def population(tables: int) -> list[Row]:
+    """Effects that differ between strata, whose sizes are chance: how often the population's effect is covered."""
+    found = []
+    for n_strata, spread, n, share in itertools.product((2, 5, 20), (0.1, 0.3), (500, 2000), (0.2, 0.5)):
+        rng = rng_of(n_strata, spread, n, share, 29)
+        low = np.linspace(0.25, 0.45, n_strata)
+        change = 0.1 + spread * np.linspace(-1, 1, n_strata)
+        times = 10 * tables
+        covered, width, _ = shares_covered(rng, np.full(n_strata, share), low, np.clip(change, -low, 1 - low), n, times)
+        found.append(
+            {"strata": n_strata, "effects": f"0.1 ± {spread}", "rows": n, "covered": share, "coverage": covered}
+            | {"width": round(width, 4), "tables": times}
+        )
+    return found
+
+
+# Targets with a mean of 0, by name.
+TAILS: dict[str, Callable[[np.random.Generator, int], NDArray[Any]]] = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "exponential": lambda rng, n: rng.exponential(size=n) - 1,
+    "t, 3 degrees": lambda rng, n: rng.standard_t(3, n),
+    "0 or 1, 10 %": lambda rng, n: (rng.random(n) < 0.1) - 0.1,
+    "lognormal, σ = 1": lambda rng, n: rng.lognormal(0, 1, n) - np.exp(0.5),
+    "lognormal, σ = 1.5": lambda rng, n: rng.lognormal(0, 1.5, n) - np.exp(1.125),
+    "lognormal, σ = 2": lambda rng, n: rng.lognormal(0, 2, n) - np.exp(2),
+    "97 % zeros": lambda rng, n: (rng.random(n) < 0.03) * rng.exponential(size=n) - 0.03,
+}
+
+
+def skewed(tables: int) -> list[Row]:
+    """The mean of a target with a long tail, for a rule named in advance: its interval, and Welch's beside it."""
+    found = []
+    sizes = ((1, 1000, 0.1), (1, 3000, 0.1), (1, 1000, 0.5), (5, 1000, 0.1), (20, 1000, 0.2), (1, 300, 0.1))
+    for tail, (n_strata, n, share) in itertools.product(TAILS, sizes):
+        rng = rng_of(list(TAILS).index(tail), n_strata, n, share)
+        hits, usual, above, ratio, times = 0, 0, 0, 0.0, 10 * tables
+        for _ in range(times):
+            stratum = np.arange(n) % n_strata
+            covered = np.arange(n) // n_strata < share * n / n_strata
+            y = TAILS[tail](rng, n) + stratum
+            sides = sides_of(stratum, covered, y, n_strata)
+            effect, _, low, high = estimators.estimate(*sides, binary=False)
+            hits += low <= 0 <= high
+            above += high < 0
+            weight = sides[2].n / n
+            parts = [weight**2 * side.scatter / (side.n - 1) / side.n for side in sides[:2]]
+            sums = [float(np.sum(part)) for part in parts]
+            spread = sum(float(np.sum(part**2 / (side.n - 1))) for part, side in zip(parts, sides, strict=False))
+            reach = np.sqrt(sum(sums)) * (estimators.student(0.95, sum(sums) ** 2 / spread) if spread else 0.0)
+            usual += abs(effect) <= reach
+            ratio += (high - low) / (2 * reach) if reach else 0.0
+        found.append(
+            {"target": tail, "strata": n_strata, "rows": n, "covered": share, "coverage": hits / times}
+            | {"truth above": above / times, "Welch's": usual / times, "width over Welch's": round(ratio / times, 3)}
+            | {"tables": times}
         )
     return found
 
@@ -310,6 +418,9 @@ def noise(tables: int) -> list[Row]:
 
 SECTIONS: dict[str, Callable[[int], list[Row]]] = {
     "fixed": fixed,
+    "overlap": overlap,
+    "skewed": skewed,
+    "population": population,
     "chained": chained,
     "simultaneous": simultaneous,
     "groups": groups,

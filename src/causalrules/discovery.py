@@ -28,6 +28,7 @@ from causalrules.search.margins import beta_of_rules, betas
 from causalrules.search.nearest import nearest, ratio_of
 from causalrules.search.problem import Problem, prepare
 from causalrules.search.progress import search_bar, watching
+from causalrules.search.rows import excludes_reference
 from causalrules.text import points
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _measured(
     if question.reference is not None:
         column, _ = question.reference
         for conditions, (_, numbers) in zip(named, rules, strict=True):
-            if not problem.of(numbers).excludes_reference(numbers):
+            if not excludes_reference(problem.of(numbers).rows, numbers):
                 raise RoleError(
                     f"{describe(conditions)!r} does not exclude the reference rows; add a condition on {column!r}",
                     parameter="rule",

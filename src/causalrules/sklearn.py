@@ -436,7 +436,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         if self._problem.roles.outcome.is_mean:
             if rows.kinds[name] is not Kind.NUMBER:
                 raise DataError(f"y holds {rows.kinds[name]} values; in fit() it held numbers, whose mean counts")
-            values = np.asarray(rows.histogram(name).values.sortable, np.float64)
+            values = self._problem.roles.outcome.centred(rows.histogram(name).values.sortable)
         else:
             values = resolve_outcome(rows.observed(name), name, self._outcome).satisfied.astype(np.float64)
         codes = rows.codes(name, np.arange(len(values)))[:-2]

@@ -203,3 +203,12 @@ def printable(words: str) -> str:
         letter if letter.isprintable() or letter in _JOINERS else letter.encode("unicode_escape").decode("ascii")
         for letter in words
     )
+
+
+def effective(rows: float) -> str:
+    """Say how many rows of a balanced experiment an estimate is worth.
+
+    >>> effective(38.4)
+    'effectively 38 rows, half of them on each side'
+    """
+    return f"effectively {counted(round(rows), 'row')}, half of them on each side"

@@ -307,7 +307,7 @@ def test_json_brings_back_an_equal_result(rules: RuleSet) -> None:
     assert again.to_json() == text
     assert [rule.text for rule in again] == [rule.text for rule in rules]
     payload = strict(text)
-    assert payload["schema"] == "causalrules/2"
+    assert payload["schema"] == "causalrules/3"
     for rule, written in zip(rules, payload["rules"], strict=True):
         assert written["effect"] == (None if math.isnan(rule.effect) else rule.effect)
         assert written["reliable_effect"] == rule.reliable_effect
@@ -389,7 +389,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("[" * 100_000, "the text is not JSON"),
         ('{"schema": NaN}', "NaN is not a number of JSON"),
         ("{}", "the schema None; this version reads 'causalrules/1'"),
-        ('{"schema": "causalrules/3"}', "the schema 'causalrules/3'"),
+        ('{"schema": "causalrules/4"}', "the schema 'causalrules/4'"),
         ('{"schema": "causalrules/1"}', "question must be an object, not NoneType"),
         ("[]", "the schema None"),
         ("no/such/file.json", "cannot read a result from 'no/such/file.json'"),

@@ -234,7 +234,7 @@ def test_rows_alike_keep_their_sides_of_every_rule(table: SmallTable, seed: int,
                 np.testing.assert_array_equal(before.n, after.n)
         everything = problem.compared((), scored=True)[2], each.compared((), scored=True)[2]
         np.testing.assert_allclose(everything[0].total, everything[1].total)
-        np.testing.assert_allclose(everything[0].squares, everything[1].squares)
+        np.testing.assert_allclose(everything[0].scatter, everything[1].scatter)
 
 
 FEW_ALIKE: dict[str, list[Any]] = {

@@ -406,7 +406,7 @@ def test_only_the_margin_for_the_number_of_rules_or_a_calibrated_one_is_evidence
 
 def test_files_of_the_first_schema_are_read_and_judged_anew(trusted: RuleSet) -> None:
     payload = json.loads(trusted.to_json())
-    assert payload["schema"] == "causalrules/2"
+    assert payload["schema"] == "causalrules/3"
     assert payload["rules"][0]["verdict"]["evidence"] == "supported"
     assert payload["rules"][0]["verdict"]["strong"] is False
     payload["schema"] = "causalrules/1"
@@ -417,8 +417,8 @@ def test_files_of_the_first_schema_are_read_and_judged_anew(trusted: RuleSet) ->
         del rule["evidence"]["sensitivity"]["gamma"], rule["evidence"]["sensitivity"]["gamma_limit"]
     old = RuleSet.from_json(json.dumps(payload))
     assert [rule.verdict.evidence for rule in old] == [rule.verdict.evidence for rule in trusted]
-    payload["schema"] = "causalrules/3"
-    with pytest.raises(DataError, match="this version reads 'causalrules/1', 'causalrules/2'"):
+    payload["schema"] = "causalrules/4"
+    with pytest.raises(DataError, match="this version reads 'causalrules/1', 'causalrules/2', 'causalrules/3'"):
         RuleSet.from_json(json.dumps(payload))
 
 

@@ -180,6 +180,20 @@ LIMITS: dict[str, tuple[int, int]] = {
 }
 
 
+def less(numbers: NDArray[Any], centre: int | float) -> NDArray[np.float64]:
+    """Return numbers less a centre as floats; whole numbers are subtracted as such, as floats may be equal to others.
+
+    >>> less(np.array([2**53, 2**53 + 1]), 2**53).tolist()
+    [0.0, 1.0]
+    """
+    if numbers.dtype.kind == "f" or isinstance(centre, float):
+        with np.errstate(over="ignore"):  # to inf, which is refused
+            return np.asarray(numbers, np.float64) - float(centre)
+    # Modulo 2⁶⁴, so that no difference overflows.
+    apart = numbers.astype(np.uint64) - np.uint64(centre % 2**64)
+    return np.where(numbers >= centre, apart.astype(np.float64), -((~apart + np.uint64(1)).astype(np.float64)))
+
+
 def python_value(value: Any) -> Any:
     """Return a value of NumPy or pandas as Python's own; others as they are."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):

@@ -287,13 +287,16 @@ class StreamedTable(Table):
         bins = _bins(value, uppers.tolist())
         return Sql(f"(CASE WHEN {value} IS NULL THEN -1 ELSE {bins.text} END)::{dtype}", bins.parameters)
 
-    def quantity(self, name: str) -> Sql:
-        """Return the expression for the number or date of each row as it sorts, nan if missing."""
-        return Sql(f"coalesce(({self._value(name)})::DOUBLE, 'nan'::DOUBLE)")
+    def quantity(self, name: str, centre: int | float = 0) -> Sql:
+        """Return the expression for the number or date of each row as it sorts, less a centre; nan if missing."""
+        # Whole numbers are subtracted as such: as floats, large ones are equal to others.
+        number = "HUGEINT" if isinstance(centre, int) else "DOUBLE"
+        less = f"({self._value(name)})::{number} - ?::{number}" if centre else self._value(name)
+        return Sql(f"coalesce(({less})::DOUBLE, 'nan'::DOUBLE)", (centre,) if centre else ())
 
-    def quantities(self, name: str) -> NDArray[np.float64]:
-        """Return the number or date of each row as it sorts, nan if missing."""
-        return self._whole(self.quantity(name), np.float64)
+    def quantities(self, name: str, centre: int | float = 0) -> NDArray[np.float64]:
+        """Return the number or date of each row as it sorts, less a centre; nan if missing."""
+        return self._whole(self.quantity(name, centre), np.float64)
 
     def _labels(self, name: str) -> str:
         """Return an enumeration of the column's texts, so that DuckDB looks each string up once."""

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data.columns import Column, Ends, Histogram, Kind, check_values
+from causalrules.data.columns import Column, Ends, Histogram, Kind, check_values, less
 from causalrules.data.weights import frequencies
 from causalrules.exceptions import DataError, UnknownColumnError
 from causalrules.text import unknown_column
@@ -152,10 +152,10 @@ class Table:
         """Return the bin of each row, −1 if missing; `uppers` are the sortable uppers of all bins but the last."""
         return self._column(name).binned(uppers)
 
-    def quantities(self, name: str) -> NDArray[np.float64]:
-        """Return the number or date of each row as it sorts, nan if missing."""
+    def quantities(self, name: str, centre: int | float = 0) -> NDArray[np.float64]:
+        """Return the number or date of each row as it sorts, less a centre; nan if missing."""
         column = self._column(name)
-        numbers = column.data.astype(np.float64)
+        numbers = less(column.data, centre)
         numbers[column.missing] = np.nan
         return numbers
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data.columns import Histogram, Kind, python_value
+from causalrules.data.columns import Histogram, Kind, less, python_value
 from causalrules.data.table import Table
 from causalrules.exceptions import DataError, RoleError
 from causalrules.language.cuts import cut_ends
@@ -27,11 +27,10 @@ MAX_LEVELS = 32
 # Extreme rows are pointed out if this share of the rows holds this share of the target's variance.
 _FEW_ROWS, _MUCH_VARIANCE = 0.001, 0.1
 
-# Sums of squares of larger values may overflow.
-_TOO_LARGE = 1e140
-
-# A variance from sums of squares has about four digits where the values are so many times its root.
-_DIGITS = 1e6
+# Ranges of the target whose powers are floats with all their digits.
+_LEAST_RANGE, _MOST_RANGE = 1e-50, 1e50
+# Values nearer than this, in units of the range, are one level.
+_SAME_LEVEL = 2.0**-48
 _PERCENTAGE = re.compile(r"\s*[+-]?[0-9]+([.,][0-9]+)?\s*%\s*")
 
 
@@ -46,11 +45,14 @@ class Outcome:
     level
         The level of each distinct value of the target, from 0 on, rising with the value: 1 where an outcome happens.
     values
-        What each level stands for: its mean, or 0 and 1.
+        What each level stands for: its mean less the centre, or 0 and 1.
     is_mean
         Whether the mean of the target is what counts.
     notes
         What to know about the target.
+    centre
+        Where the mean of the target counts, its smallest value, which is subtracted before anything is squared or added
+        up. It is subtracted as the whole number that it may be: as floats, large ones are equal to others.
     """
 
     column: str
@@ -59,6 +61,11 @@ class Outcome:
     values: NDArray[np.float64]
     is_mean: bool = False
     notes: tuple[str, ...] = ()
+    centre: int | float = 0
+
+    def centred(self, numbers: NDArray[Any]) -> NDArray[np.float64]:
+        """Return values of the target, as they sort, less the centre."""
+        return less(numbers, self.centre)
 
     @property
     def satisfied(self) -> NDArray[np.bool_]:
@@ -91,41 +98,41 @@ def resolve_outcome(table: Table, target: str, outcome: Any) -> Outcome:
 
 def _mean(target: str, histogram: Histogram, in_memory: bool) -> Outcome:
     """Put the values of a numeric target into levels."""
-    values, counts = np.asarray(histogram.values.sortable, np.float64), histogram.counts
-    if len(values) < 2:
-        raise RoleError(f"all values of {target!r} are {format_value(histogram.values[0])}: nothing can change it")
-    largest = float(np.abs(values).max())
-    if largest > _TOO_LARGE:
+    known, counts = histogram.values, histogram.counts
+    if len(known) < 2:
+        raise RoleError(f"all values of {target!r} are {format_value(known[0])}: nothing can change it")
+    centre = known.sortable[0].item()
+    values = less(known.sortable, centre)
+    span = float(values[-1])
+    if not _LEAST_RANGE <= span <= _MOST_RANGE:
+        mend = "multiply" if span < _LEAST_RANGE else "divide"
         raise RoleError(
-            f"the target {target!r} has values of up to {largest:.3g}, whose squares overflow; divide it by a constant"
+            f"the values of the target {target!r} are from {format_value(known[0])} to {format_value(known[-1])}, a "
+            f"range that floats cannot square; {mend} it by a constant, so that it is between 1e-50 and 1e50"
         )
-    ends = cut_ends(counts, MAX_LEVELS)
-    level = np.searchsorted(ends, np.arange(len(values)))
+    # Values that are equal for the search, which takes the range as its unit, are put into levels together.
+    place = np.concatenate([[0], np.cumsum(np.diff(values) > _SAME_LEVEL * span)])
+    ends = cut_ends(np.bincount(place, counts).astype(np.int64), MAX_LEVELS)
+    level = np.searchsorted(ends, place)
     rows = np.bincount(level, counts)
-    means = np.bincount(level, counts * values) / rows
+    last = np.flatnonzero(np.append(level[1:] != level[:-1], True))
+    first = np.append(0, last[:-1] + 1)
+    # Rounding must not move a mean out of its level.
+    means = np.clip(np.bincount(level, counts * values) / rows, values[first], values[last])
     notes = []
     if len(values) == 2:
         notes.append(
-            f"the target {target!r} has the values {shorten(histogram.values)}, and its mean is what counts; for the "
+            f"the target {target!r} has the values {shorten(known)}, and its mean is what counts; for the "
             "probability of one of them, name it as the outcome"
         )
     if len(ends) < len(values):
         notes.append(
             f"the target {target!r} has {len(values):,} values; ranking and conservative estimates take {len(ends)} "
-            "levels of them, "
-            + (
-                "differences and intervals the values themselves"
-                if in_memory
-                else "and so do differences and intervals"
-            )
+            "levels of them, differences and intervals the values themselves"
+            + ("" if in_memory else "; checks that resample rows take the levels")
         )
     mean = float(np.average(values, weights=counts))
     deviation = counts * (values - mean) ** 2
-    if largest > _DIGITS * np.sqrt(deviation.sum() / counts.sum()):
-        notes.append(
-            f"the values of the target {target!r} are so large beside their differences that standard errors lose "
-            f"digits; subtract a constant such as {format_value(float(f'{mean:.6g}'))}"
-        )
     order = np.argsort(-((values - mean) ** 2), kind="stable")
     few = np.cumsum(counts[order]) <= max(_FEW_ROWS * counts.sum(), 1)
     share = deviation[order][few].sum() / deviation.sum()
@@ -133,10 +140,10 @@ def _mean(target: str, histogram: Histogram, in_memory: bool) -> Outcome:
         n_few = int(counts[order][few].sum())
         notes.append(
             f"{100 * share:.0f} % of the variance of the target {target!r} is due to {counted(n_few, 'extreme row')}; "
-            f"check them, or use a threshold as the outcome, such as '>= {format_value(float(f'{mean:.3g}'))}'"
+            f"check them, or use a threshold as the outcome, such as '>= {format_value(float(f'{centre + mean:.3g}'))}'"
         )
     text = f"mean of {format_column(target)}"
-    return Outcome(target, text, level.astype(np.uint8), means, is_mean=True, notes=tuple(notes))
+    return Outcome(target, text, level.astype(np.uint8), means, is_mean=True, notes=tuple(notes), centre=centre)
 
 
 def condition_on(names: Iterable[str], text: str) -> tuple[str, str] | None:

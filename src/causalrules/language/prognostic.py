@@ -217,7 +217,8 @@ def _to_fit(table: Table, features: Features, outcome: Outcome, seed: int, group
         from causalrules.data.streaming import StreamedTable
 
         assert isinstance(table, StreamedTable)
-        target = table.quantity(outcome.column) if outcome.is_mean else table.code(outcome.column, last)
+        by_level = table.code(outcome.column, last)
+        target = table.quantity(outcome.column, outcome.centre) if outcome.is_mean else by_level
         parts = []
         for matrix, (y, weights) in features.batches(table, target, table.weight):
             y = y if outcome.is_mean else outcome.level[last][np.asarray(y)]
@@ -230,7 +231,15 @@ def _to_fit(table: Table, features: Features, outcome: Outcome, seed: int, group
         bins = None if outcome.is_mean else Bins.of(table, outcome.column, last)
         used = {*features.columns, *table.observing, groups}
         found = table.map(
-            _read_part, *table.observing, features, bins, outcome.level[last], share, seed, groups, columns=used
+            _read_part,
+            *table.observing,
+            features,
+            outcome.centre if bins is None else bins,
+            outcome.level[last],
+            share,
+            seed,
+            groups,
+            columns=used,
         )
         parts = table.gather(found)
     matrix, y, weights, fold = (np.concatenate(each) for each in zip(*parts, strict=True))
@@ -248,22 +257,22 @@ def _read_part(
     target: str,
     weights: str | None,
     features: Features,
-    bins: Bins | None,
+    bins: Bins | int | float,
     level: NDArray[np.uint8],
     share: float,
     seed: int,
     groups: str | None,
 ) -> _Rows:
-    """Read the rows to fit of one partition, on its worker."""
+    """Read the rows to fit of one partition, on its worker; `bins` are those of the target, or the centre of a mean."""
     table = read(part).observed(target, weights)
-    y = table.quantities(target) if bins is None else level[bins.codes(table)].astype(np.float64)
+    y = level[bins.codes(table)].astype(np.float64) if isinstance(bins, Bins) else table.quantities(target, bins)
     return _read(table, features, y, seed, groups).sampled(share, seed)
 
 
 def score_strata(bins: ScoreBins, scores: Vector, outcome: Outcome) -> Strata:
     """Return the strata of bins of the predicted target."""
     name = _name(outcome)
-    texts = _ranges([float(scores.min()), *bins.uppers.tolist(), float(scores.max())])
+    texts = _ranges([float(scores.min()), *bins.uppers.tolist(), float(scores.max())], float(outcome.centre))
     return Strata(
         columns=(name,),
         ends={name: np.arange(bins.n_bins, dtype=np.intp)},
@@ -275,11 +284,11 @@ def score_strata(bins: ScoreBins, scores: Vector, outcome: Outcome) -> Strata:
 
 
 def targets(table: Table, outcome: Outcome) -> Vector:
-    """Return the target of each row: 1 where an outcome happens, or its value."""
+    """Return the target of each row: 1 where an outcome happens, or its value less its centre."""
     positions = table.codes(outcome.column, np.arange(len(outcome.level), dtype=np.intp))
     if not outcome.is_mean:
         return outcome.level.astype(np.float64)[positions]
-    return np.asarray(table.histogram(outcome.column).values.sortable, np.float64)[positions]
+    return outcome.centred(table.histogram(outcome.column).values.sortable)[positions]
 
 
 def quantiles(scores: Vector, weights: Vector, n_bins: int) -> Vector:
@@ -305,8 +314,11 @@ def _name(outcome: Outcome) -> str:
     return SCORES[outcome.is_mean]
 
 
-def _ranges(ends: list[float]) -> list[str]:
-    """Write the ranges with as few digits as tell them apart."""
+def _ranges(ends: list[float], centre: float) -> list[str]:
+    """Write the ranges of predictions less a centre with as few digits as tell them apart."""
+    if len({centre + end for end in ends}) < len(set(ends)):
+        return [f"{centre:.17g} + ({each})" for each in _ranges(ends, 0.0)]
+    ends = [centre + end for end in ends]
     for digits in range(2, 18):
         texts = [f"{end:.{digits}g}" for end in ends]
         if len(set(texts)) == len(set(ends)):

@@ -10,7 +10,7 @@ import numpy as np
 
 from causalrules import estimators
 from causalrules.report.result_words import stratum_name
-from causalrules.text import counted, difference, percent, with_interval
+from causalrules.text import counted, difference, effective, percent, with_interval
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -118,12 +118,15 @@ def _methods(rule: RuleResult) -> Alert | None:
 
 
 def _lacking(rule: RuleResult) -> Alert | None:
-    if 1 - rule.overlap <= _LACKING:
-        return None
-    return Alert(
-        "Little overlap",
-        f"{percent(1 - rule.overlap, 0)} of the rows have no comparison group; the numbers leave them out.",
-    )
+    said = []
+    if 1 - rule.overlap > _LACKING:
+        said.append(f"{percent(1 - rule.overlap, 0)} of the rows have no comparison group; the numbers leave them out.")
+    if rule.thin:
+        said.append(
+            "In some strata few rows are on one side, and the estimate rests on them: it is worth "
+            f"{effective(rule.effective_rows)}."
+        )
+    return Alert("Little overlap", " ".join(said)) if said else None
 
 
 def _undecided(rule: RuleResult) -> Alert | None:

@@ -16,6 +16,7 @@ from causalrules.text import (
     amount,
     counted,
     difference,
+    effective,
     listed,
     number,
     p_needed,
@@ -293,7 +294,7 @@ def outcome_level(rules: RuleSet) -> str:
     everything = rules[0].sides[2] if rules else None
     if everything is None or everything.n.sum() != rules.n_rows:
         return outcome
-    level = float(everything.total.sum() / everything.n.sum())
+    level = rules[0].centre + float(everything.total.sum() / everything.n.sum())
     return f"{outcome} ({amount(level)} over all rows)" if is_mean(rules) else f"{outcome} ({percent(level)} of rows)"
 
 
@@ -582,8 +583,12 @@ def _unadjusted(rule: RuleResult, control: Sequence[str]) -> tuple[str, ...]:
 
 def _lacking(rule: RuleResult) -> tuple[str, ...]:
     outside = [stratum for stratum in rule.strata if not stratum.overlap]
-    if not outside:
+    if not outside and not rule.thin:
         return ()
+    worth = f"It is worth {effective(rule.effective_rows)}."
+    if not outside:
+        return (f"In some strata few rows are on one side, and the estimate rests on them. {worth}",)
     strata = "1 stratum" if len(outside) == 1 else f"{len(outside):,} strata"
     rows = counted(sum(stratum.n for stratum in outside), "row")
-    return (f"The estimate leaves out {strata} ({rows}) without a comparison group.",)
+    left_out = f"The estimate leaves out {strata} ({rows}) without a comparison group."
+    return (f"{left_out} {worth}" if rule.effective_rows else left_out,)

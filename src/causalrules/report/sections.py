@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import describe
 from causalrules.report import trust_words
-from causalrules.text import counted, difference, number, percent, sentence, with_interval
+from causalrules.text import counted, difference, effective, number, percent, sentence, with_interval
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
@@ -51,7 +51,7 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     if evidence.doubly_robust is not None or evidence.balance:
         found.append(_adjusted(evidence, rules, rule.is_mean))
     if evidence.overlap is not None and evidence.overlap.n_strata:
-        lacking = _lacking(evidence.overlap, rules.noun, rule.is_mean)
+        lacking = _lacking(evidence.overlap, rule.effective_rows, rules.noun, rule.is_mean)
         found.append(Section("Rows without a comparison group", (lacking,)))
     if evidence.stability is not None and evidence.stability.conditions:
         conditions = tuple(map(trust_words.condition_cells, evidence.stability.conditions))
@@ -147,12 +147,13 @@ def _adjusted(evidence: RuleEvidence, rules: RuleSet, is_mean: bool) -> Section:
     return Section("Controls on both sides", tuple(sentences), headings if rows else (), rows, "balance")
 
 
-def _lacking(overlap: Overlap, noun: str, is_mean: bool) -> str:
+def _lacking(overlap: Overlap, effective_rows: float, noun: str, is_mean: bool) -> str:
     strata = "1 stratum" if overlap.n_strata == 1 else f"{overlap.n_strata:,} strata"
     numbers = (overlap.effect, overlap.effect_with, overlap.low, overlap.high)
     without, with_them, low, high = (difference(each, is_mean) for each in numbers)
     bounds = "" if overlap.low is None else f"; over all rows it is between {low} and {high}"
     return (
         f"In {strata} with {counted(overlap.n_rows, 'row')} ({percent(overlap.share, 0)}) the rule always or never "
-        f"holds. Without them the {noun} is {without}; with a difference of 0 in them, {with_them}{bounds}."
+        f"holds. Without them the {noun} is {without}; with a difference of 0 in them, {with_them}{bounds}. The "
+        f"estimate is worth {effective(effective_rows)}."
     )

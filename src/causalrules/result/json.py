@@ -1,4 +1,4 @@
-"""Results as JSON, schema "causalrules/2"; "causalrules/1" is read too.
+"""Results as JSON, schema "causalrules/3"; those before are read too.
 
 What a search found is apart from how long it took ("run"), so that two results can be compared. Of a rule, the
 conditions, the counts, the p-value and the evidence are read back; the other numbers follow from them, and are written
@@ -32,9 +32,9 @@ from causalrules.writing import replace_file
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
 
-SCHEMA = "causalrules/2"
+SCHEMA = "causalrules/3"
 # In the first schema, a verdict was one word; what it followed from is read, and judged anew.
-_READ = ("causalrules/1", SCHEMA)
+_READ = ("causalrules/1", "causalrules/2", SCHEMA)
 _STRATUM_NUMBERS = (
     "n",
     "a",
@@ -81,16 +81,14 @@ class _Counts:
 class _Scored:
     """The sums of a stratum."""
 
-    covered: tuple[int, float, float]
-    failing: tuple[int, float, float]
-    everything: tuple[int, float, float]
+    covered: tuple[float, ...]
+    failing: tuple[float, ...]
+    everything: tuple[float, ...]
     span: float
 
     def sums(self) -> StratumSums:
         """Return the sums, with counts that are checked."""
-        sides = (self.covered, self.failing, self.everything)
-        _check_counts([side[0] for side in sides])
-        covered, failing, everything = (Sums(*side) for side in sides)
+        covered, failing, everything = map(_read_sums, (self.covered, self.failing, self.everything))
         return StratumSums(covered, failing, everything, self.span)
 
 
@@ -208,6 +206,7 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
         "conditions": [condition.to_dict() for condition in rule.conditions],
         "control": list(rule.control),
         **{name: to_json(getattr(rule, name)) for name in (*NUMBERS, "n_undecided", "p_value", "interval")},
+        **({"centre": rule.centre} if rule.is_mean else {}),
         "strata": [_stratum(rule, place, stratum) for place, stratum in strata],
         "verdict": {**to_json(rule.verdict), "strong": rule.verdict.strong},
         "evidence": to_json(rule.evidence),
@@ -258,11 +257,13 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
     strata = _list(payload, "strata")
     if any(isinstance(stratum, dict) and "covered" in stratum for stratum in strata):
         read = [from_json(_Sums, stratum, "strata") for stratum in strata]
-        _check_rows(sum(stratum.everything[0] for stratum in read))
+        sums = tuple(stratum.sums() for stratum in read)
+        _check_rows(sum(stratum.everything.n for stratum in sums))
         return RuleResult(
             labels=tuple(stratum.labels for stratum in read),
             counts=(),
-            sums=tuple(stratum.sums() for stratum in read),
+            sums=sums,
+            centre=from_json(float, payload.get("centre", 0.0), "centre"),
             scored=tuple(stratum.scored.sums() for stratum in read if stratum.scored is not None),
             **known,
         )
@@ -277,6 +278,16 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         undecided=undecided if any(map(any, undecided)) else (),
         **known,
     )
+
+
+def _read_sums(numbers: Sequence[float]) -> Sums:
+    if len(numbers) not in (3, 4) or int(numbers[0]) != numbers[0]:
+        raise DataError(f"strata: {list(numbers)!r:.60} are not the number of rows of a side and three sums")
+    n, total, *rest = numbers
+    _check_counts([int(n)])
+    if len(rest) == 1:  # schema 2: the sum of the squares themselves
+        rest = [max(rest[0] - total**2 / max(n, 1), 0.0), 0.0]
+    return Sums(int(n), total, *rest)
 
 
 def _read_variant(payload: Any, question: Question) -> Variant:

@@ -40,6 +40,7 @@ NUMBERS = (
     "p_do_rule",
     "p_do_not_rule",
     "overlap",
+    "effective_rows",
     "standard_error",
     "length",
     "value",
@@ -47,11 +48,18 @@ NUMBERS = (
 
 
 class Sums(NamedTuple):
-    """Some rows: how many they are, and the sums of their target and of its squares."""
+    """Some rows: how many, the sum of their target, and those of its squared and cubed distances from their mean."""
 
     n: int
     total: float
-    squares: float
+    scatter: float
+    cubes: float
+
+    @classmethod
+    def binary(cls, positive: int, negative: int) -> Sums:
+        """Return the sums of rows with and without an outcome."""
+        n, total, scatter, cubes = (float(each[0]) for each in Side.binary(positive, negative))
+        return cls(int(n), total, scatter, cubes)
 
     @property
     def mean(self) -> float:
@@ -80,15 +88,18 @@ class StratumEffect:
     labels
         The values of the controls.
     sums
-        The rows, and the sums of their target.
+        The rows, and the sums of their target less `centre`.
     weight
         The weight of the stratum: (n+4)/(N+4K) in the reliable effect, n/N in the others.
+    centre
+        What is subtracted from the target before it is added up.
     """
 
     labels: Mapping[str, str] = field(hash=False)
     sums: StratumSums
     beta: float
     weight: float
+    centre: float = 0.0
 
     @property
     def n(self) -> int:
@@ -118,17 +129,17 @@ class StratumEffect:
     @property
     def p_rule(self) -> float:
         """Share of the covered rows with the outcome, or mean of their target."""
-        return self.sums.covered.mean
+        return self.centre + self.sums.covered.mean
 
     @property
     def p_not_rule(self) -> float:
         """Share of the other rows with the outcome, or mean of their target."""
-        return self.sums.failing.mean
+        return self.centre + self.sums.failing.mean
 
     @property
     def difference(self) -> float:
         """`p_rule` minus `p_not_rule`."""
-        return self.p_rule - self.p_not_rule
+        return self.sums.covered.mean - self.sums.failing.mean
 
     @property
     def reliable_difference(self) -> float:
@@ -184,7 +195,9 @@ class RuleResult:
         For an outcome that happens or not, the rows with and without it that are not compared, in each stratum: a
         missing value leaves open whether the rule holds, or they are not reference rows.
     sums
-        For a mean, the sums of the target in each stratum, instead of the counts.
+        For a mean, the sums of the target less `centre` in each stratum, instead of the counts.
+    centre
+        For a mean, the smallest value of the target.
     scored
         The same for the levels of the target that the search ranks by, where they are not its values.
     n_levels
@@ -217,6 +230,7 @@ class RuleResult:
     identification: Identification | None = None
     undecided: tuple[tuple[int, int], ...] = ()
     sums: tuple[StratumSums, ...] = ()
+    centre: float = 0.0
     scored: tuple[StratumSums, ...] = ()
     n_levels: int = 2
     decrease: bool = False
@@ -453,18 +467,37 @@ class RuleResult:
     @cached_property
     def p_do_rule(self) -> float:
         """Adjusted probability of the outcome where the rule holds, or adjusted mean of the target."""
-        return estimators.standardised(self.sides[0].mean, *self.sides)
+        return self.centre + estimators.standardised(self.sides[0].mean, *self.sides)
 
     @cached_property
     def p_do_not_rule(self) -> float:
         """Adjusted probability of the outcome where the rule does not hold, or adjusted mean of the target."""
-        return estimators.standardised(self.sides[1].mean, *self.sides)
+        return self.centre + estimators.standardised(self.sides[1].mean, *self.sides)
 
     @cached_property
     def overlap(self) -> float:
         """Share of the rows in strata where the rule holds for some rows and fails for some."""
         covered, failing, everything = self.sides
         return float(everything.n[estimators.comparable(covered, failing)].sum() / everything.n.sum())
+
+    @cached_property
+    def effective_rows(self) -> float:
+        """How many rows of a balanced experiment would tell as much about the effect.
+
+        Half of them on each side and all in one stratum, they would give `effect` the same variance, if that of a row
+        is the same everywhere: 4/Σ w²(1/k + 1/f), over the strata with both sides. At most the rows with a comparison
+        group, and few where one side has few rows in large strata.
+        """
+        return estimators.effective_rows(*self.sides)
+
+    @property
+    def thin(self) -> bool:
+        """Whether the strata leave less than a quarter of the effective rows that the same sides have in one stratum.
+
+        A side then has few rows where there are many, and the effect rests on them.
+        """
+        k, f = (float(side.n[estimators.comparable(*self.sides[:2])].sum()) for side in self.sides[:2])
+        return k * f > 0 and self.effective_rows < k * f / (k + f)
 
     @cached_property
     def standard_error(self) -> float:
@@ -507,11 +540,11 @@ class RuleResult:
         else:
             weights = estimators.reliable_weights(*self.tables).tolist()
         sums = self.sums or tuple(
-            StratumSums(Sums(a + b, a, a), Sums(c + d, c, c), Sums(a + b + c + d + u + v, a + c + u, a + c + u), 1.0)
+            StratumSums(Sums.binary(a, b), Sums.binary(c, d), Sums.binary(a + c + u, b + d + v), 1.0)
             for (a, b, c, d), (u, v) in self._with_undecided()
         )
         return tuple(
-            StratumEffect(labels, stratum, beta=self.beta, weight=weight)
+            StratumEffect(labels, stratum, beta=self.beta, weight=weight, centre=self.centre)
             for labels, stratum, weight in zip(self.labels, sums, weights, strict=True)
         )
 
@@ -693,7 +726,8 @@ def rule_results(
 ) -> tuple[RuleResult, ...]:
     """Return the rules that a search found, with their counts or sums."""
     rules = []
-    for _, conditions in found.rules:
+    values = _value_sums(searched, [conditions for _, conditions in found.rules])
+    for place, (_, conditions) in enumerate(found.rules):
         problem, packed = searched.of(conditions), rows.part(conditions)
         covered, failing = packed.count(conditions)
         everything = np.add(*packed.count())
@@ -715,8 +749,11 @@ def rule_results(
         }
         if problem.roles.outcome.is_mean:
             scored = _level_sums(sides, problem.comparison.values)
-            sums = _value_sums(problem, conditions)
-            rules.append(RuleResult(counts=(), sums=sums or scored, scored=scored if sums else (), **known))
+            sums = values[place] if values else ()
+            centre = float(problem.roles.outcome.centre)
+            rules.append(
+                RuleResult(counts=(), sums=sums or scored, centre=centre, scored=scored if sums else (), **known)
+            )
             continue
         (b, a), (d, c), (without, with_outcome) = (side.T for side in sides)
         undecided = np.stack([with_outcome - a - c, without - b - d], axis=1)
@@ -739,21 +776,21 @@ def _sides(strata: Sequence[StratumSums]) -> tuple[Side, Side, Side]:
 
 def _level_sums(sides: Sequence[_Counts], values: NDArray[np.float64]) -> tuple[StratumSums, ...]:
     """Return the sums of the levels of the target, from the counts of each level."""
-    tables = [np.stack([side.sum(axis=1), side @ values, side @ values**2]) for side in sides]
     spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in sides[0] + sides[1] > 0]
-    return _strata_sums(tables, spans)
+    return _strata_sums([Side.of_levels(side, values) for side in sides], spans)
 
 
-def _value_sums(problem: Problem, conditions: Sequence[int]) -> tuple[StratumSums, ...]:
-    """Return the sums of the values of the target, where they are here and its levels are not its values."""
-    if not problem.rows.is_local or problem.rows.local.target is None:
-        return ()
-    rows = problem.rows.local
-    covered, failing = problem.sides(conditions)
-    chosen = [covered, failing, np.ones(len(rows.stratum), np.bool_)]
-    return _strata_sums([rows.sums(each) for each in chosen], rows.spans(covered | failing).tolist())
+def _value_sums(searched: Problem | Parts, rules: Sequence[Sequence[int]]) -> list[tuple[StratumSums, ...]]:
+    """Return the sums of the values of the target for each rule; nothing where its levels are all that is known."""
+    if not searched.roles.outcome.is_mean or not rules:
+        return []
+    if len(searched.all) == 1:
+        found = searched.first.rows.measured(rules)
+    else:
+        found = [each for conditions in rules for each in searched.of(conditions).rows.measured([conditions])]
+    return [_strata_sums(each[:3], each.spans.tolist()) for each in found]
 
 
-def _strata_sums(tables: Sequence[NDArray[np.float64]], spans: Sequence[float]) -> tuple[StratumSums, ...]:
-    sides = [[Sums(int(n), float(total), float(squares)) for n, total, squares in table.T] for table in tables]
+def _strata_sums(tables: Sequence[Side], spans: Sequence[float]) -> tuple[StratumSums, ...]:
+    sides = [[Sums(int(n), *rest) for n, *rest in np.stack(table, axis=1).tolist()] for table in tables]
     return tuple(StratumSums(*each) for each in zip(*sides, spans, strict=True))

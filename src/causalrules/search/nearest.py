@@ -34,7 +34,7 @@ def ratio_of(packed: Packed, comparison: Comparison, question: Question, conditi
     packed = packed.part(conditions)
     counts = [comparison.true(each) for each in (*packed.count(conditions), np.add(*packed.count()))]
     values = comparison.values
-    covered, failing, everything = (Side(each.sum(axis=1), each @ values, each @ values**2) for each in counts)
+    covered, failing, everything = (Side.of_levels(each, values) for each in counts)
     spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in counts[0] + counts[1] > 0]
     betas = question.beta
     assert isinstance(betas, tuple), "the margin is one by length"

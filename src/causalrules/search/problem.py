@@ -28,7 +28,7 @@ from causalrules.question import Question
 from causalrules.search.controls import Controls
 from causalrules.search.core import Narrowed, Packed
 from causalrules.search.progress import count_bar, watching
-from causalrules.search.rows import Comparison, LocalRows, Rows, local_rows
+from causalrules.search.rows import Comparison, LocalRows, Rows, compared, local_rows
 from causalrules.search.run import threads
 
 # Models of fewer values of the controls are fitted in no time.
@@ -132,28 +132,8 @@ class Problem:
 
     def sides(self, conditions: Iterable[int]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which rows satisfy all of the conditions, and on which they fail; the rest cannot be compared."""
-        language, rows, conditions = self.language, self.rows.local, list(conditions)
-        covered = np.ones(len(rows.stratum), np.bool_)
-        possible = covered.copy()
-        for condition in conditions:
-            codes = rows.columns[language.column_index[condition]]
-            holds = (codes >= language.low[condition]) & (codes <= language.high[condition])
-            covered &= holds
-            possible &= holds | (codes < 0)
-        if rows.reference is not None:
-            fails = self.excludes_reference(conditions)
-            return covered & (rows.reference == 0), (rows.reference == 1) & fails
-        return covered, ~(possible if self.comparison.missing == "unknown" else covered)
-
-    def excludes_reference(self, conditions: Iterable[int]) -> bool:
-        """Return whether one of the conditions excludes the reference rows by what it says of their own column."""
-        language = self.language
-        assert self.comparison.reference is not None
-        column, low, high = self.comparison.reference
-        return any(
-            language.column_index[each] == column and (language.high[each] < low or high < language.low[each])
-            for each in conditions
-        )
+        rows = self.rows.local
+        return compared(rows, rows.columns, rows.reference, conditions, len(rows.stratum))
 
     @property
     def frequencies(self) -> NDArray[np.int64]:
@@ -196,19 +176,17 @@ class Problem:
         )
         return covered, failing, everything
 
-    def grouped(
-        self, numbers: Iterable[int], frequencies: NDArray[np.int64] | None = None, *, population: bool = False
-    ) -> Grouped | None:
+    def grouped(self, numbers: Iterable[int], frequencies: NDArray[np.int64] | None = None) -> Grouped | None:
         """Return the standard error of a rule's effect that allows for groups; None without them."""
         if self.group is None:
             return None
         weights = self.frequencies if frequencies is None else frequencies
         rows = self.rows.local
-        return estimators.grouped(rows.stratum, rows.y, weights, self.sides(numbers), self.group, population=population)
+        return estimators.grouped(rows.stratum, rows.y, weights, self.sides(numbers), self.group)
 
     def with_rows(self, **changes: Any) -> Problem:
         """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""
-        return replace(self, rows=replace(self.rows.local, **changes))
+        return replace(self, rows=replace(self.rows.local, **{"stored": None, **changes}))
 
     def pack(self, others: Collection[int] | None = None, conditions: Collection[int] | None = None) -> Packed:
         """Pack the rows into bits for the search: all columns, or those that its rules can be on and these others.
@@ -285,7 +263,7 @@ def with_controls(
     if isinstance(rows, LocalRows):
         exact = strata.columns == tuple(sorted(control))
         stratum = combining.stratum(strata.ends) if exact else strata.index_in(observed)
-        rows = replace(rows, strata=strata, stratum=stratum)
+        rows = replace(rows, strata=strata, stratum=stratum, stored=None)
     else:
         rows = _code(observed, problem.language, strata, roles.outcome, question)
     notes = (

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.data.columns import Ends, code_type
 from causalrules.data.table import Table
+from causalrules.estimators import Side, both, side_of
 from causalrules.language.language import Language
 from causalrules.language.outcome import Outcome
 from causalrules.language.strata import Strata
@@ -68,6 +69,107 @@ class Comparison:
 BINARY = Comparison(np.array([0.0, 1.0]), missing="false")
 
 
+class Measured(NamedTuple):
+    """The values of the target, less their centre, where a rule holds, where it fails, and of all rows.
+
+    `least` and `most` are the ends of the values that are compared, in each stratum.
+    """
+
+    covered: Side
+    failing: Side
+    everything: Side
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+
+    @property
+    def spans(self) -> NDArray[np.float64]:
+        """Range of the values that are compared in each stratum; 0 without rows."""
+        return np.where(self.most >= self.least, self.most - self.least, 0.0)
+
+
+class Coded(Protocol):
+    """What the codes of rows refer to."""
+
+    @property
+    def language(self) -> Language:
+        """The conditions."""
+
+    @property
+    def strata(self) -> Strata:
+        """The strata of the controls."""
+
+    @property
+    def comparison(self) -> Comparison:
+        """How covered rows are compared with the others."""
+
+
+def excludes_reference(rows: Coded, conditions: Iterable[int]) -> bool:
+    """Return whether one of the conditions excludes the reference rows by what it says of their own column."""
+    language = rows.language
+    assert rows.comparison.reference is not None
+    column, low, high = rows.comparison.reference
+    return any(
+        language.column_index[each] == column and (language.high[each] < low or high < language.low[each])
+        for each in conditions
+    )
+
+
+def satisfied(
+    language: Language, columns: Sequence[NDArray[Any]], conditions: Iterable[int], n_rows: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which rows satisfy all of the conditions, and which may, by the codes of the language's columns."""
+    covered = np.ones(n_rows, np.bool_)
+    possible = covered.copy()
+    for condition in conditions:
+        codes = columns[language.column_index[condition]]
+        holds = (codes >= language.low[condition]) & (codes <= language.high[condition])
+        covered &= holds
+        possible &= holds | (codes < 0)
+    return covered, possible
+
+
+def compared(
+    rows: Coded, columns: Sequence[NDArray[Any]], reference: NDArray[np.uint8] | None, conditions: Iterable[int], n: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which of n rows satisfy all of the conditions, and on which they fail; the rest cannot be compared."""
+    conditions = list(conditions)
+    covered, possible = satisfied(rows.language, columns, conditions, n)
+    if reference is not None:
+        return covered & (reference == 0), (reference == 1) & excludes_reference(rows, conditions)
+    return covered, ~(possible if rows.comparison.missing == "unknown" else covered)
+
+
+def measure(rows: Coded, batch: Batch, y: NDArray[np.float64], rules: Sequence[Sequence[int]]) -> list[Measured]:
+    """Measure rules by the values of the target of a batch."""
+    n_strata, n_rows = rows.strata.n_strata, len(y)
+    weights = np.ones(n_rows) if batch.weights is None else batch.weights.astype(np.float64)
+    everything = side_of(batch.strata, y, weights, np.ones(n_rows, np.bool_), n_strata)
+    found = []
+    for conditions in rules:
+        covered, failing = compared(rows, batch.columns, batch.reference, conditions, n_rows)
+        sides = [side_of(batch.strata, y, weights, side, n_strata) for side in (covered, failing)]
+        least, most = np.full(n_strata, np.inf), np.full(n_strata, -np.inf)
+        chosen = covered | failing
+        np.minimum.at(least, batch.strata[chosen], y[chosen])
+        np.maximum.at(most, batch.strata[chosen], y[chosen])
+        found.append(Measured(sides[0], sides[1], everything, least, most))
+    return found
+
+
+def together(first: Sequence[Measured], second: Sequence[Measured]) -> list[Measured]:
+    """Add up what was measured on two batches."""
+    return [
+        Measured(
+            both(here.covered, there.covered),
+            both(here.failing, there.failing),
+            both(here.everything, there.everything),
+            np.minimum(here.least, there.least),
+            np.maximum(here.most, there.most),
+        )
+        for here, there in zip(first, second, strict=True)
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class Rows(ABC):
     """Coded rows, with the language and the strata that the codes refer to."""
@@ -95,6 +197,10 @@ class Rows(ABC):
     def digest(self) -> int:
         """Return an order-independent 128-bit hash of the rows."""
 
+    @abstractmethod
+    def measured(self, rules: Sequence[Sequence[int]]) -> list[Measured]:
+        """Measure rules by the values of the target; return nothing if its levels say them or are all that is known."""
+
     @property
     @abstractmethod
     def local(self) -> LocalRows:
@@ -118,11 +224,13 @@ class LocalRows(Rows):
     reference
         1 for the rows to compare with; None for all that a rule does not cover.
     target
-        Value of the target, where its level does not say it.
+        Value of the target less its centre, where its level does not say it.
     record
         Record of the table that each row is; None if they are in the table's order.
     group
         Number of the group of each row; None if each row stands for itself.
+    stored
+        Where these are merged rows of a table in files: its rows, which know the values of the target.
     """
 
     stratum: NDArray[np.int32]
@@ -133,12 +241,17 @@ class LocalRows(Rows):
     target: NDArray[np.float64] | None = None
     record: NDArray[np.int64] | None = None
     group: NDArray[np.int64] | None = None
+    stored: Rows | None = None
 
     is_local = True
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle holds no connection to files.
+        return {**vars(self), "stored": None}
+
     @property
     def y(self) -> NDArray[np.float64]:
-        """Value of the target."""
+        """Value of the target, less its centre."""
         return self.comparison.values[self.outcome] if self.target is None else self.target
 
     @property
@@ -151,22 +264,21 @@ class LocalRows(Rows):
         """Rows by stratum and target, so that sums do not depend on the order of the table."""
         return np.lexsort((self.y, self.stratum))
 
-    def sums(self, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the number of these rows in each stratum, and the sums of their target and of its squares."""
-        chosen = self._order[rows[self._order]]
-        weight = np.ones(len(chosen)) if self.weights is None else self.weights[chosen].astype(np.float64)
-        stratum, y, n_strata = self.stratum[chosen], self.y[chosen], self.strata.n_strata
-        return np.stack([np.bincount(stratum, weight * power, n_strata) for power in (np.ones_like(y), y, y**2)])
-
-    def spans(self, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the range of the target of these rows in each stratum; 0 without rows."""
-        chosen = self._order[rows[self._order]]
-        stratum, y = self.stratum[chosen], self.y[chosen]
-        least, most = (np.searchsorted(stratum, np.arange(self.strata.n_strata), side) for side in ("left", "right"))
-        spans = np.zeros(self.strata.n_strata)
-        present = most > least
-        spans[present] = y[most[present] - 1] - y[least[present]]
-        return spans
+    def measured(self, rules: Sequence[Sequence[int]]) -> list[Measured]:
+        """Measure rules by the values of the target; return nothing if its levels say them or are all that is known."""
+        if self.target is None:
+            return [] if self.stored is None else self.stored.measured(rules)
+        # In an order that is not the table's, so that sums do not depend on it.
+        order = self._order
+        used = {self.language.column_index[condition] for conditions in rules for condition in conditions}
+        batch = Batch(
+            self.stratum[order],
+            self.outcome,
+            None if self.weights is None else self.weights[order],
+            [column[order] if place in used else column for place, column in enumerate(self.columns)],
+            None if self.reference is None else self.reference[order],
+        )
+        return measure(self, batch, self.y[order], rules)
 
     def fetch(self) -> Batch:
         """Return all rows as arrays."""
@@ -238,7 +350,7 @@ def local_rows(
         reference=None if reference is None else table.select(*reference).astype(np.uint8),
         target=None
         if outcome.is_exact
-        else np.asarray(table.histogram(outcome.column).values.sortable, np.float64)[positions],
+        else outcome.centred(table.histogram(outcome.column).values.sortable)[positions],
         group=None if groups is None else group_codes(table, groups),
     )
 

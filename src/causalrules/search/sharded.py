@@ -33,7 +33,7 @@ from causalrules.language.strata import Strata
 from causalrules.search import merging
 from causalrules.search.core import Batch
 from causalrules.search.remote import Part, RemoteTable, put_together
-from causalrules.search.rows import Comparison, RemoteRows, packed, runs
+from causalrules.search.rows import Comparison, Measured, RemoteRows, measure, packed, runs, together
 
 # Threads of the search, each waiting for an answer: as many queries are sent together.
 _QUERIES = 32
@@ -65,6 +65,7 @@ def shard_rows(
         language,
         strata,
         comparison,
+        None if outcome.is_exact else outcome.centre,
     )
     return ShardedRows(language, strata, comparison, table, coding)
 
@@ -80,10 +81,15 @@ class _Coding:
     language: Language
     strata: Strata
     comparison: Comparison
+    # What is subtracted from the target, where its level does not say its value.
+    centre: int | float | None = None
 
     def batch(self, part: Any) -> Batch:
         """Code the rows of a partition."""
-        table = read(part).observed(self.target.column, self.weights)
+        return self.coded(read(part).observed(self.target.column, self.weights))
+
+    def coded(self, table: Table) -> Batch:
+        """Code the rows of a table whose target is present."""
         return Batch(
             self.strata.index_in(table),
             self.level[self.target.codes(table)],
@@ -115,6 +121,12 @@ def _encode(part: Any, coding: _Coding) -> Batch:
 
 def _pack(part: Any, number: int, coding: _Coding) -> Shard:
     return Shard(number, coding.batch(part), coding)
+
+
+def _measure(part: Any, coding: _Coding, rules: Sequence[Sequence[int]]) -> list[Measured]:
+    table = read(part).observed(coding.target.column, coding.weights)
+    assert coding.centre is not None
+    return measure(coding, coding.coded(table), table.quantities(coding.target.column, coding.centre), rules)
 
 
 def _digest(part: Any, coding: _Coding) -> int:
@@ -153,9 +165,15 @@ class ShardedRows(RemoteRows):
         """Number of rows, each counted as often as its weight says."""
         return self.table.n_rows
 
-    def _map(self, function: Any, numbered: bool = False) -> list[Any]:
+    def _map(self, function: Any, *arguments: Any, numbered: bool = False) -> list[Any]:
         used = {*self.table.observing, *self.strata.sources, *self.language.columns}
-        return self.table.map(function, self.coding, columns=used, numbered=numbered)
+        return self.table.map(function, self.coding, *arguments, columns=used, numbered=numbered)
+
+    def measured(self, rules: Sequence[Sequence[int]]) -> list[Measured]:
+        """Measure rules by the values of the target; return nothing if its levels say them."""
+        if self.coding.centre is None:
+            return []
+        return functools.reduce(together, self.table.gather(self._map(_measure, list(rules))))
 
     def fetch(self) -> Batch:
         """Return all rows as arrays."""

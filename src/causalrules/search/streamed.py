@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +20,7 @@ from causalrules.language.strata import Strata
 from causalrules.search import merging
 from causalrules.search.core import Batch, PackedTable
 from causalrules.search.memory import require_memory
-from causalrules.search.rows import Comparison, LocalRows, RemoteRows, Rows, runs
+from causalrules.search.rows import Comparison, LocalRows, Measured, RemoteRows, Rows, measure, runs, together
 
 # So many rows tell whether many are identical: a row group of the Parquet files that DuckDB writes.
 _SAMPLED = 122_880
@@ -40,6 +41,7 @@ def stream_rows(table: Table, language: Language, strata: Strata, outcome: Outco
         codes=[table.code(name, language.ends[name]) for name in language.columns],
         level=outcome.level[ends],
         assigned=assigned,
+        target=None if outcome.is_exact else table.quantity(outcome.column, outcome.centre),
     )
     return rows.merged() if assigned is None and merging.pays(rows.sample(), min(table.n_records, SLICE)) else rows
 
@@ -67,6 +69,8 @@ class StreamedRows(RemoteRows):
         The level of each code of the target.
     assigned
         The stratum of each row, where the codes of the controls do not say it.
+    target
+        Expression for the value of the target less its centre, where its level does not say it.
     """
 
     table: StreamedTable
@@ -74,6 +78,7 @@ class StreamedRows(RemoteRows):
     codes: Sequence[Sql]
     level: NDArray[np.uint8]
     assigned: NDArray[np.int32] | None = None
+    target: Sql | None = None
 
     @property
     def n_rows(self) -> int:
@@ -95,10 +100,22 @@ class StreamedRows(RemoteRows):
 
     def batches(self) -> Iterator[Batch]:
         """Code the rows slice by slice."""
-        n, start = len(self.kind), 0
-        for arrays in self.table.select_batches([*self.kind, self.table.weight, *self.codes]):
-            yield self._batch(arrays[:n], arrays[n], arrays[n + 1 :], start)
+        return (batch for batch, _ in self._batches([]))
+
+    def _batches(self, others: Sequence[Sql]) -> Iterator[tuple[Batch, Sequence[Any]]]:
+        """Code the rows slice by slice, and evaluate other expressions."""
+        n, n_others, start = len(self.kind), len(others), 0
+        for arrays in self.table.select_batches([*others, *self.kind, self.table.weight, *self.codes]):
+            found, arrays = arrays[:n_others], arrays[n_others:]
+            yield self._batch(arrays[:n], arrays[n], arrays[n + 1 :], start), found
             start += len(arrays[n])
+
+    def measured(self, rules: Sequence[Sequence[int]]) -> list[Measured]:
+        """Measure rules by the values of the target; return nothing if its levels say them."""
+        if self.target is None:
+            return []
+        parts = (measure(self, batch, np.asarray(y, np.float64), rules) for batch, (y,) in self._batches([self.target]))
+        return functools.reduce(together, parts)
 
     def sample(self) -> Batch:
         """Return the first rows."""
@@ -113,7 +130,8 @@ class StreamedRows(RemoteRows):
         batch = self._batch(arrays[:n], weights, arrays[n:])
         columns = tuple(batch.columns)
         weights = weights.astype(np.uint64)
-        return LocalRows(self.language, self.strata, self.comparison, batch.strata, batch.outcomes, weights, columns)
+        coded = batch.strata, batch.outcomes, weights, columns
+        return LocalRows(self.language, self.strata, self.comparison, *coded, stored=self)
 
     def fetch(self) -> Batch:
         """Return all rows as arrays."""

@@ -17,6 +17,7 @@ from causalrules.data.table import Table
 from causalrules.estimators import Grouped, Side
 from causalrules.exceptions import DataError, OptionError
 from causalrules.language.outcome import resolve_outcome
+from causalrules.language.prognostic import targets
 from causalrules.options import Share, Whole
 from causalrules.question import Question
 from causalrules.search.deadline import Deadline
@@ -74,7 +75,7 @@ class _Measured:
             counts = tuple((a, b, c, d) for a, b, c, d in np.array(table).T.astype(int).tolist())
         if not compared:
             return cls(None, None, None, None, 0, n_rows, counts=counts)
-        found = estimators.estimate(*sides, confidence, binary=binary, population=True)
+        found = estimators.estimate(*sides, confidence, binary=binary)
         if grouped is not None:
             found = estimators.grouped_estimate(found.effect, grouped, confidence, binary=binary)
         return cls(*found, compared, n_rows, counts=counts)
@@ -148,7 +149,7 @@ def hold_out(problem: Problem | Parts, share: float, seed: int = 0) -> tuple[Pro
 
     def grouped(rule: RuleResult) -> Grouped | None:
         numbers = held_out.language.numbers(rule.conditions)
-        return held_out.of(numbers).grouped(numbers, population=True)
+        return held_out.of(numbers).grouped(numbers)
 
     return searched, HeldOut("holdout", held_out.n_rows, seed, sides, grouped)
 
@@ -189,8 +190,7 @@ def second_table(table: Table, problem: Problem | Parts, question: Question) -> 
             )
     rows = other.observed(roles.target, question.weights)
     outcome = resolve_outcome(rows, roles.target, question.outcome)
-    values = np.asarray(rows.histogram(roles.target).values.sortable) if outcome.is_mean else outcome.level
-    y = values.astype(np.float64)[rows.codes(roles.target, np.arange(len(values)))]
+    y = targets(rows, outcome)
     weights = np.ones(rows.n_records) if rows.weights is None else rows.weights
 
     @cache
@@ -229,7 +229,7 @@ def second_table(table: Table, problem: Problem | Parts, question: Question) -> 
         if group is None:
             return None
         both = compared_rows(rule, rows, question)
-        return estimators.grouped(stratum_of(rule), y, weights, both, group, population=True)
+        return estimators.grouped(stratum_of(rule), y, weights, both, group)
 
     def known(own: Problem) -> Problem:
         if own.controls is None:

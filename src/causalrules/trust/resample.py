@@ -47,7 +47,10 @@ def exchangeable(problem: Problem) -> Problem:
     rows, weights = problem.rows.local, problem.frequencies
     totals = estimators.side_of(rows.stratum, rows.y, weights, np.ones(len(weights), np.bool_), problem.strata.n_strata)
     residual = rows.y - totals.mean[rows.stratum]
-    sizes, level = np.unique(np.abs(residual).round(12), return_inverse=True)
+    # In units of the largest: residuals that are equal on paper may differ in their last bits.
+    largest = float(np.abs(residual).max(initial=0.0)) or 1.0
+    sizes, level = np.unique((np.abs(residual) / largest).round(12), return_inverse=True)
+    sizes = sizes * largest
     if len(sizes) > _MAGNITUDES:
         counts = np.bincount(level, weights)
         middle = (np.cumsum(counts) - counts / 2) / counts.sum()

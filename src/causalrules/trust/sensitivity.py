@@ -82,7 +82,7 @@ def _strength(rule: RuleResult, name: str) -> ControlStrength:
         with_rule = ratio_with_rule(covered.n, failing.n, rule.effect < 0)
         with_outcome = max(ratio_with_outcome(side.total, side.n) for side in (covered, failing))
         strength = e_value(bias_factor(with_rule, with_outcome))
-    left, right, rows = (Side(*(part.sum(axis=1) for part in side)) for side in (covered, failing, everything))
+    left, right, rows = (_summed(side) for side in (covered, failing, everything))
     effect = estimators.standardised(left.mean - right.mean, left, right, rows)
     return ControlStrength(
         control=name,
@@ -251,13 +251,19 @@ def _by_value(rule: RuleResult, name: str, others: Sequence[str]) -> tuple[Side,
     value = np.unique(np.where(rare[value], len(rows), value), return_inverse=True)[1]
     shape = (stratum.max() + 1, value.max() + 1)
 
-    def tabled(part: Floats) -> Floats:
-        table = np.zeros(shape)
-        np.add.at(table, (stratum, value), part)
-        return table
+    def tabled(side: Side) -> Side:
+        found = estimators.added(side, stratum * shape[1] + value, shape[0] * shape[1])
+        return Side(*(each.reshape(shape) for each in found))
 
-    covered, failing, everything = (Side(*(tabled(part) for part in side)) for side in rule.sides)
+    covered, failing, everything = map(tabled, rule.sides)
     return covered, failing, everything
+
+
+def _summed(side: Side) -> Side:
+    """Return the rows of each stratum of the other controls, whatever the value."""
+    n_strata, n_values = side.n.shape
+    flat = Side(*(each.ravel() for each in side))
+    return estimators.added(flat, np.repeat(np.arange(n_strata), n_values), n_strata)
 
 
 def _numbered(keys: Sequence[Hashable]) -> NDArray[np.intp]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from causalrules import estimators
-from causalrules.text import adjusted_p, counted, listed, p_needed, percent, with_interval
+from causalrules.text import adjusted_p, counted, effective, listed, p_needed, percent, with_interval
 from causalrules.trust.evidence import HonestEffect, RuleEvidence
 
 if TYPE_CHECKING:
@@ -271,7 +271,8 @@ def _weigh_models(
 
 def _for_whom(rule: RuleResult) -> list[str]:
     share = percent(rule.overlap, 0)
-    return [] if share == "100 %" else [f"it is about the {share} of rows with a comparison group"]
+    about = [] if share == "100 %" else [f"it is about the {share} of rows with a comparison group"]
+    return [*about, f"it is worth {effective(rule.effective_rows)}"] if about or rule.thin else about
 
 
 def _claim(rule: RuleResult, known: Circumstances) -> tuple[str, list[str]]:
