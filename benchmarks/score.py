@@ -268,8 +268,8 @@ def noise_section(rows: Sequence[Row]) -> str:
         ["noise", "rows", "strata", "max_length", "tables", "with a rule above 0"],
         [[r["shape"], integer(r["n"]), r["strata"], r["max_length"] or "none", r["tables"], above(r)] for r in rows],
     )
-    total, above = sum(r["tables"] for r in rows), sum(r["above"] for r in rows)
-    return f"{shown}\n\nAll shapes together: {above} of {integer(total)} tables."
+    total, beyond = sum(r["tables"] for r in rows), sum(r["above"] for r in rows)
+    return f"{shown}\n\nAll shapes together: {beyond} of {integer(total)} tables."
 
 
 def above(row: Row) -> str:

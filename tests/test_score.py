@@ -19,10 +19,12 @@ from causalrules.exceptions import RoleError
 from causalrules.language.language import Language, build_language
 from causalrules.question import Question
 from causalrules.search.margins import beta_of_rules, betas, count_rules
+from causalrules.trust import calibration
+from causalrules.trust.evidence import CalibratedMargin
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import score
+from benchmarks import margins, score
 
 N = 600
 KINDS = ("binary", "exact levels", "rounded levels")
@@ -78,13 +80,60 @@ def test_hardly_any_table_of_noise_has_a_rule_above_0() -> None:
 )
 def test_discover_says_of_noise_that_nothing_stands_out(name: str) -> None:
     shape = next(each for each in score.SHAPES if each.name == name)
-    columns, question = shape.draw(np.random.default_rng(0))
-    asked = {"control": question.control, "outcome": 1, "max_length": shape.length, **shape.options}
-    rules = discover(columns, k=3, **asked)
-    assert all(rule.value <= 0 and rule.reliable_effect <= 0 for rule in rules)
-    ratios = [rule.ratio for rule in rules]
-    assert ratios == sorted(ratios, reverse=True)
-    assert all(ratio < 1 for ratio in ratios)
+    n_out = 0
+    for seed in range(20):
+        columns, question = shape.draw(np.random.default_rng([5, seed]))
+        asked = {"control": question.control, "outcome": 1, "max_length": shape.length, **shape.options}
+        rules = discover(columns, k=3, **asked)
+        assert all(rule.value <= 0 for rule in rules)
+        ratios = [rule.ratio for rule in rules]
+        assert ratios == sorted(ratios, reverse=True)
+        assert [rule.stands_out for rule in rules] == [rule.ratio > rule.margin_scale for rule in rules]
+        n_out += rules[0].stands_out
+        # Only outcomes that are compared with all other rows are shuffled at once.
+        assert (rules[0].margin_scale < 1) == ("reference" not in name)
+    assert n_out <= 4  # one in twenty is what the error rate allows
+
+
+def shuffled(rules: cr.RuleSet) -> CalibratedMargin | None:
+    return None if rules.evidence is None else rules.evidence.margin
+
+
+def test_margins_from_shuffled_tables_find_more_and_are_the_same_in_any_order() -> None:
+    columns = margins.thousand(np.random.default_rng(7), 0.12)
+    asked: dict[str, Any] = {"control": "z", "outcome": 1, "k": 1, "max_length": 2}
+    rules = discover(columns, **asked)
+    margin = shuffled(rules)
+    assert margin is not None
+    assert rules[0].text == "t = 1"
+    assert rules[0].value < 0 < rules[0].reliable_effect
+    assert rules[0].margin_scale == margin.factor < 1
+    assert "499 shuffled tables" in str(rules)
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
+    order = np.random.default_rng(8).permutation(1000)
+    turned = {name: columns[name][order] for name in reversed(columns)}
+    weighted = {name: values[::2] for name, values in columns.items()}
+    assert shuffled(discover(turned, **asked)) == margin
+    assert shuffled(discover(columns, **asked, n_jobs=1)) == margin
+    assert shuffled(discover(columns, **asked, seed=1)) != margin
+    twice = {name: np.repeat(values, 2) for name, values in weighted.items()}
+    of_weights = discover(weighted | {"n": np.full(500, 2)}, **asked, weights="n")
+    assert shuffled(of_weights) == shuffled(discover(twice, **asked)) is not None
+
+
+def test_margins_are_for_the_number_of_rules_where_shuffled_tables_take_too_much_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = margins.thousand(np.random.default_rng(7), 0.12)
+    asked: dict[str, Any] = {"control": "z", "outcome": 1, "k": 1, "max_length": 2}
+    for name, most in (("_MOST_WORK", 100), ("_MOST_DRAWN", 1000)):
+        with monkeypatch.context() as changed:
+            changed.setattr(calibration, name, most)
+            rules = discover(columns, **asked)
+            assert rules.evidence is None
+            assert rules[0].margin_scale == 1
+            assert rules[0].reliable_effect < 0
+            assert "shuffled tables" not in str(rules)
 
 
 def test_where_nothing_stands_out_the_first_rule_has_the_largest_ratio_of_all() -> None:

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse  # type: ignore[import-untyped]
@@ -277,6 +277,7 @@ def test_the_score_on_the_rows_of_fit_is_the_reliable_effect(table: SmallTable, 
     columns = table.columns()
     y = columns.pop(TARGET)
     model = cr.CausalRules(k=1, beta=beta, max_length=2, n_jobs=1).fit(columns, y, control=list(table.control))
+    assume(len(model.rules_) > 0)
     a, b, c, d = np.array(model.rules_[0].counts).T
     assert model.score(columns, y) == pytest.approx(estimators.reliable_effect(a, b, c, d, 2.0))
 

@@ -413,8 +413,8 @@ def pooled_margin(beta: float, variance: float, reach: float = 0.0) -> float:
 def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> float:
     """Return the number that the search maximises under the name of an estimator, for an outcome that happens or not.
 
-    "pooled" is `pooled_effect` minus `pooled_margin` with β√V (−inf where no stratum has both sides and both outcomes:
-    such a rule is none), "reliable" is `reliable_effect`, "plugin" `plugin_effect`, "wracc" `wracc`, "association"
+    "pooled" is `pooled_effect` minus `pooled_margin` with β√V (0 where no stratum has both sides and both outcomes: no
+    rule for the search), "reliable" is `reliable_effect`, "plugin" `plugin_effect`, "wracc" `wracc`, "association"
     `association`.
 
     >>> round(objective("association", 161, 9, 181, 540), 5)
@@ -423,8 +423,7 @@ def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: Array
     match estimator:
         case "pooled":
             sides = Side.binary(a, b), Side.binary(c, d), Side.binary(np.add(a, c), np.add(b, d))
-            variance = pooled_variance(*sides)
-            return pooled_effect(*sides) - pooled_margin(beta, variance) if variance > 0 else -math.inf
+            return pooled_effect(*sides) - pooled_margin(beta, pooled_variance(*sides))
         case "reliable":
             return reliable_effect(a, b, c, d, beta)
         case "plugin":

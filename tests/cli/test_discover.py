@@ -153,7 +153,13 @@ def test_csv_without_formulas_and_without_nan(tmp_path):
     data = tmp_path / "data.csv"
     data.write_text("@SUM(1),z,y\n1,p,0\n1,p,1\n2,q,1\n2,q,0\n2,q,0\n")
     rows = list(
-        csv.DictReader(io.StringIO(run("discover", data, "--target", "y", "--control", "z", "--format", "csv").stdout))
+        csv.DictReader(
+            io.StringIO(
+                run(
+                    "discover", data, "--target", "y", "--control", "z", "--estimator", "reliable", "--format", "csv"
+                ).stdout
+            )
+        )
     )
     assert rows
     assert all(row["rule"].startswith("'@SUM(1)") for row in rows)

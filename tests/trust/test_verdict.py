@@ -394,7 +394,7 @@ def test_only_the_margin_for_the_number_of_rules_or_a_calibrated_one_is_evidence
     assert (own.evidence, own.basis) == ("cannot tell", "nothing")
     calibrated = cr.discover(planted(), "y", beta="calibrated", **options)[0].verdict
     assert (calibrated.evidence, calibrated.basis) == ("supported", "margin")
-    assert "calibrated on shuffled outcomes" in calibrated.reasons[0]
+    assert "by a margin from shuffled outcomes" in calibrated.reasons[0]
     # A margin for an error rate of 20 % is no evidence at 5 %.
     loose = cr.discover(planted(), "y", error_rate=0.2, **(options | {"estimator": "pooled"}))
     assert loose[0].verdict.evidence == "supported"

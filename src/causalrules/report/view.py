@@ -240,11 +240,16 @@ def _hidden(less: list[Less], n_left: int) -> tuple[str, ...]:
 
 def lead_of(rules: RuleSet) -> int | None:
     """Return the place of the rule for the first screen: the first with evidence, or that could not be judged."""
-    words = [rule.verdict.evidence for rule in rules]
-    for wanted in (("supported", "suggestive"), ("cannot tell",)):
-        if found := [place for place, word in enumerate(words) if word in wanted]:
-            return found[0]
-    return None
+    verdicts = [rule.verdict for rule in rules]
+    found = [place for place, verdict in enumerate(verdicts) if verdict.found]
+    # Of rules that were searched for and do not stand out, those that could not be judged are candidates like others.
+    named = rules.stopped == "evaluated"
+    unknown = [
+        place
+        for place, (rule, verdict) in enumerate(zip(rules, verdicts, strict=True))
+        if verdict.evidence == "cannot tell" and (named or rule.stands_out or verdict.basis == "nothing")
+    ]
+    return next(iter([*found, *unknown]), None)
 
 
 def _rule(rule: RuleResult, rules: RuleSet, less: Less) -> RuleView:

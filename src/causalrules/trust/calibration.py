@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules import estimators
-from causalrules.exceptions import OptionError
+from causalrules.exceptions import DataError, OptionError
 from causalrules.options import Share, Whole
 from causalrules.question import Question
 from causalrules.search import redrawn
@@ -131,39 +131,38 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
 
     Margins for the number of rules are right whatever the rules have in common; rules that share rows and columns have
     less to gain from chance. Whether it takes too long is decided by the work, not by the time, so that the answer is
-    the same on every machine.
+    the same on every machine; and rows are put into an order of their own first, so that it is the same in any order
+    and wherever they are.
 
     Returns
     -------
     CalibratedMargin or None
         None where shuffled tables cannot share a walk, or it would take too long.
     """
-    if not isinstance(problem, Problem) or not problem.rows.is_local or not redrawn.can_share([problem], question):
-        return None
-    if problem.n_rows * _FIRST > _MOST_DRAWN:
-        return None
     confidence = 1 - question.error_rate
     n_kept = n_largest(confidence, _FIRST)
-    if n_kept < 1:
+    if not isinstance(problem, Problem) or problem.n_rows * _FIRST > _MOST_DRAWN or n_kept < 1:
         return None
-    rows = problem.rows.local
-    order = np.argsort(rows.stratum, kind="stable")
-    ends = np.flatnonzero(np.diff(rows.stratum[order])) + 1
+    try:
+        ordered = _in_order(problem)
+    except DataError:  # the workers that have the rows are gone
+        return None
+    if not redrawn.can_share([ordered], question):
+        return None
+    ends = np.flatnonzero(np.diff(ordered.stratum)) + 1
     largest: list[float] = []
 
     def drawn(place: int) -> NDArray[np.uint8]:
         rng = repeat.generator(question.seed, "calibration", place)
-        strata = np.split(rows.outcome[order], ends)
+        strata = np.split(ordered.outcome.copy(), ends)
         for stratum in strata:
             rng.shuffle(stratum)
-        outcome = np.empty_like(rows.outcome)
-        outcome[order] = np.concatenate(strata)
-        return outcome
+        return np.concatenate(strata)
 
     def walked(first: int, least: float, searcher: repeat.Searcher, places: range) -> Sequence[float]:
         outcomes = [drawn(first + place) for place in places]
         most_work = _MOST_WORK * len(places) // redrawn.Redrawn.MOST
-        return searcher.walked(redrawn.begin(problem, outcomes, question, least, most_work))
+        return searcher.walked(redrawn.begin(ordered, outcomes, question, least, most_work))
 
     try:
         # What is known from the first tables saves work in the others; their order must not matter.
@@ -179,6 +178,24 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
         return None
     factor = max(sorted(largest, reverse=True)[n_kept - 1], 0.0) * (1 + CLOSE)
     return CalibratedMargin(min(factor, 1.0), confidence, _FIRST, question.seed)
+
+
+def _in_order(problem: Problem) -> Problem:
+    """Return the same rows, each as often as it counts, by stratum, columns and outcome."""
+    rows = problem.rows.local
+    order = np.lexsort((rows.outcome, *rows.columns, rows.stratum))
+    if rows.weights is not None:
+        order = np.repeat(order, rows.weights[order].astype(np.int64))
+    return problem.with_rows(
+        stratum=rows.stratum[order],
+        outcome=rows.outcome[order],
+        columns=tuple(column[order] for column in rows.columns),
+        weights=None,
+        reference=None if rows.reference is None else rows.reference[order],
+        group=None if rows.group is None else rows.group[order],
+        target=None,
+        record=None,
+    )
 
 
 def fewest(confidence: float) -> int:
