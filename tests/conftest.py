@@ -7,6 +7,9 @@ from hypothesis import settings
 
 # The width of the text output; under pytest-xdist it would be that of no terminal.
 os.environ["COLUMNS"] = "100"
+# A worker per core is enough: threads of models and of linear algebra that wait for a core burn it meanwhile.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
 # No timing in tests: a busy machine is not a failure. The same examples each time, so that a change is judged by
 # itself; new ones are what `dev.py fuzz` is for.
 settings.register_profile("causalrules", deadline=None, derandomize="CAUSALRULES_FUZZ" not in os.environ)

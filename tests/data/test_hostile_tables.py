@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import datetime as dt
-import threading
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -278,27 +279,26 @@ def test_columns_are_the_same_however_many_are_read_together(
 ENDLESS = "SELECT sum(a.range + b.range) AS y FROM range(10000000000) a, range(1000) b"
 
 
-def test_ctrl_c_interrupts_a_query(tmp_path: Path) -> None:
+def test_ctrl_c_interrupts_a_query(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("x,y\n1,0\n2,1\n")
-    import _thread
-
-    timer = threading.Timer(0.3, _thread.interrupt_main)
-    timer.start()
+    # Pressed when it is looked after the query for the first time.
+    monkeypatch.setattr(database, "_limits", lambda *_: _thread.interrupt_main)
     with pytest.raises(KeyboardInterrupt):
         read(path, query=ENDLESS)
-    timer.join()
 
 
-def test_ctrl_c_interrupts_reading(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import _thread
-
+def test_ctrl_c_interrupts_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     source = database.Database()
-    timer = threading.Timer(0.3, _thread.interrupt_main)
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        source.rows(ENDLESS)
-    timer.join()
+    wait = database.interruptible
+
+    def interrupted(work: Callable[[], Any], *how: Any) -> Any:
+        return wait(lambda: (_thread.interrupt_main(), work()), *how)
+
+    with monkeypatch.context() as pressed:
+        pressed.setattr(database, "interruptible", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            source.rows(ENDLESS)
     assert source.rows("SELECT 1") == [(1,)]
 
 
