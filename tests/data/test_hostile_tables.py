@@ -77,7 +77,10 @@ def test_a_report_shows_intervals() -> None:
 
 @pytest.mark.parametrize(
     ("categories", "reason"),
-    [([1, "1", 3.5], "several categories that are written '1'"), ([1, 10**5000], "thousands of digits")],
+    [
+        ([1, "1", 3.5], "several categories that are written '1'"),
+        (pd.Index([1, 10**5000], dtype=object), "thousands of digits"),
+    ],
 )
 def test_categories_that_cannot_be_told_apart_are_refused(categories: Any, reason: str) -> None:
     with pytest.raises(RoleError, match=reason):
