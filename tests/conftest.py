@@ -2,8 +2,11 @@
 
 import os
 import signal
+from typing import Any
 
 from hypothesis import settings
+
+import skips
 
 # The width of the text output; under pytest-xdist it would be that of no terminal.
 os.environ["COLUMNS"] = "100"
@@ -17,3 +20,10 @@ settings.load_profile("causalrules")
 # A shell's background jobs ignore Ctrl-C, and so would what the tests start; they send it on purpose.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say at the end what was skipped, why, and what would run it."""
+    skipped = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", ())]
+    for line in skips.lines(skipped):
+        terminalreporter.write_line(line)
