@@ -60,7 +60,7 @@ def bare(rules: cr.RuleSet) -> tuple[Any, ...]:
     estimator=st.sampled_from(["reliable", "plugin", "wracc", "association"]),
     redundant=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_each_option_means_what_it_means_in_python(spread, **options):
     cuts = options.pop("cuts")
     if cuts and (not options["actionable"] or "age" in options["actionable"]):

@@ -23,6 +23,7 @@ from causalrules.data import database, inference
 from causalrules.data.files import read_path
 from causalrules.data.reading import read
 from causalrules.exceptions import DataError, FileError, RoleError
+from causalrules.waiting import interruptible
 
 X = np.random.default_rng(1).integers(0, 40, 300)
 Y = (X + np.random.default_rng(2).integers(0, 30, 300) > 40).astype(int)
@@ -293,10 +294,13 @@ def test_ctrl_c_interrupts_a_query(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def test_ctrl_c_interrupts_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     source = database.Database()
-    wait = database.interruptible
 
     def interrupted(work: Callable[[], Any], *how: Any) -> Any:
-        return wait(lambda: (_thread.interrupt_main(), work()), *how)
+        def begun() -> Any:
+            _thread.interrupt_main()
+            return work()
+
+        return interruptible(begun, *how)
 
     with monkeypatch.context() as pressed:
         pressed.setattr(database, "interruptible", interrupted)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import LONG, examples
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
+
+from strategies import LONG, examples
 
 # Every column but the first has its causes among those before it: dozens of sets of controls.
 GRAPH = [[f"x{i}", f"x{i + step}"] for i in range(9) for step in (1, 3) if i + step < 9]
