@@ -63,7 +63,8 @@ def _is_numeric(counts: tuple[Any, ...]) -> bool:
 
 
 def _cast(column: str, dtype: str) -> str:
-    """Return the expression that casts a text; a clock with a time zone gets seconds, as DuckDB before 2.0 needs them."""
+    """Return the expression that casts a column of texts."""
+    # DuckDB before 2.0 reads no clock with a time zone that has no seconds.
     if dtype == "timestamp with time zone":
         column = f"regexp_replace({column}, '^(.{{16}})([Z+-].*)$', '\\1:00\\2')"
     return f"{column}::{dtype}"
