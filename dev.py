@@ -2,30 +2,42 @@
 """Every chore of the project by one name, such as `python3 dev.py demo` or `python3 dev.py test`.
 
 Needs Python ≥ 3.11 and cargo, nothing else: it makes its own virtual environment in `.venv`
-and installs the package with its developers' tools there whenever what it is built from has changed.
+and installs the package there whenever what it is built from has changed, with developers' tools where they are needed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
-BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
-PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
+FLOORS = ROOT / ".venv-floors"
 
 
-def run(*command: object, cwd: Path = ROOT) -> None:
-    print("$", *(Path(part).name if isinstance(part, Path) else part for part in command), flush=True)
-    code = subprocess.run([str(part) for part in command], cwd=cwd).returncode
+def python_of(environment: Path) -> Path:
+    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+PYTHON = python_of(VENV)
+# One test process per core. A process that has nothing left to do takes tests from the others.
+PYTEST = (PYTHON, "-m", "pytest", "-n", "auto", "--dist", "worksteal")
+
+
+def run(*command: object, cwd: Path = ROOT, environment: Mapping[str, str] | None = None) -> None:
+    settings = [f"{name}={value!r}" for name, value in (environment or {}).items()]
+    print("$", *settings, *(Path(part).name if isinstance(part, Path) else part for part in command), flush=True)
+    code = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env={**os.environ, **(environment or {})}
+    ).returncode
     if code:
         sys.exit(code)
 
@@ -40,24 +52,34 @@ def built_from() -> str:
     return digest.hexdigest()
 
 
-def setup() -> None:
+def setup(tools: bool = True) -> None:
     """Make the environment and build the package, if what it is built from has changed."""
     stamp = VENV / "built-from"
-    if stamp.is_file() and stamp.read_text() == built_from():
-        return
+    kind, _, known = stamp.read_text().partition(" ") if stamp.is_file() else ("", "", "")
+    tools = tools or kind == "tools"
+    if known != built_from() or (tools and kind != "tools"):
+        make(VENV, stamp)
+        install(VENV, "-e", ".[dev]" if tools else ".")
+        stamp.write_text(f"{'tools' if tools else 'package'} {built_from()}")
+
+
+def make(environment: Path, stamp: Path) -> None:
+    """Make a virtual environment, unless there is one that was finished."""
     if sys.version_info < (3, 11):  # noqa: UP036 -- nothing has checked it yet
         sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
     if shutil.which("cargo") is None:
         sys.exit("cargo is needed to build the core, and is not on the PATH: see https://rustup.rs")
-    if not stamp.is_file():  # also where an earlier try was cut short
-        venv.create(VENV, symlinks=os.name != "nt", with_pip=True)
-    run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", ".[dev]")
-    stamp.write_text(built_from())
+    if not stamp.is_file():
+        venv.create(environment, symlinks=os.name != "nt", with_pip=True)
+
+
+def install(environment: Path, *packages: str) -> None:
+    run(python_of(environment), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
 
 
 def demo(*arguments: str) -> None:
     """Find rules in a table shipped with the package."""
-    setup()
+    setup(tools=False)
     run(PYTHON, "-m", "causalrules.cli", "demo", *arguments)
 
 
@@ -65,14 +87,67 @@ def test(*arguments: str) -> None:
     """All tests, of the core and of the package; arguments are pytest's."""
     setup()
     # In debug, where arithmetic that overflows is an error.
-    run("cargo", "test", "--quiet", cwd=ROOT / "native")
-    run(PYTHON, "-m", "pytest", "-n", "auto", *arguments)
+    run("cargo", "test", "--quiet", "--lib", cwd=ROOT / "native")
+    run(*PYTEST, *arguments)
+
+
+# The instructions that NumPy would choose from here.
+_FOUND = """
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+print(*(name for name in __cpu_dispatch__ if __cpu_features__[name]))
+"""
+
+
+def widths() -> None:
+    """The kept answers again, with narrower vectors in NumPy and BLAS than this machine has."""
+    setup()
+    found = subprocess.run([PYTHON, "-c", _FOUND], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    wide = [name for name in found if name.startswith(("AVX512", "X86_V4"))]
+    for names, kernels in ((wide, "Haswell"), (found, "Nehalem")):
+        if names:
+            narrow = {"NPY_DISABLE_CPU_FEATURES": " ".join(names), "OPENBLAS_CORETYPE": kernels}
+            run(*PYTEST, "tests/test_golden.py", environment=narrow)
+        else:
+            print(f"skipped: NumPy uses no instructions here that {kernels} does not have")
+
+
+def pins() -> list[str]:
+    """What the package needs, in exactly the lowest versions that it says it works with, and tools to test it."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *(each for name in ("plots", "ml", "dask", "studio") for each in extras[name])]
+    # Data frames of today do not work with the lowest NumPy.
+    needed += [each for each in extras["dev"] if each.startswith(("pandas>", "polars>", "pyarrow>"))]
+    tools = [each for each in extras["dev"] if each.startswith(("pytest>", "pytest-xdist>", "hypothesis>"))]
+    return [*(re.sub(r">=([\w.]+).*", r"==\1", each) for each in needed), *tools]
+
+
+# Where other packages are used.
+_OF_FLOORS = "data result graph cli test_sklearn.py report/test_plots.py studio/test_server.py studio/test_session.py "
+_OF_FLOORS += "search/test_sharded.py"
+
+
+def floors(*arguments: str) -> None:
+    """Tests of what uses other packages, with the lowest versions of these; arguments are pytest's."""
+    stamp = FLOORS / "built-from"
+    wanted = "\n".join([*pins(), built_from()])
+    if not stamp.is_file() or stamp.read_text() != wanted:
+        make(FLOORS, stamp)
+        install(FLOORS, *pins())
+        install(FLOORS, "--no-deps", "-e", ".")
+        stamp.write_text(wanted)
+    tests = arguments or [f"tests/{each}" for each in _OF_FLOORS.split()]
+    # Old packages use what new ones are about to drop, and scikit-learn has corrected its own checks since.
+    chosen = ["-W", "ignore::DeprecationWarning", "-k", "not scikit_learns_own_checks"]
+    run(python_of(FLOORS), *PYTEST[1:], *chosen, *tests)
 
 
 def coverage() -> None:
     """All tests of the package, slower, and which of its branches they cover: an error below the floor."""
     setup()
-    run(PYTHON, "-m", "pytest", "-n", "auto", "--cov", "--cov-report=term:skip-covered")
+    run(*PYTEST, "--cov", "--cov-report=term:skip-covered")
 
 
 def npm(*arguments: object) -> None:
@@ -170,6 +245,8 @@ CHORES: dict[str, Callable[..., None]] = {
     "setup": setup,
     "demo": demo,
     "test": test,
+    "widths": widths,
+    "floors": floors,
     "coverage": coverage,
     "lint": lint,
     "paper": paper,

@@ -12,12 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-WITH_BROWSER = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium is installed; apt-get install chromium to test the pages in it"
-)
-WITH_AXE = pytest.mark.skipif(
-    not (ROOT / "web/node_modules/axe-core").is_dir(), reason="axe is not installed; npm ci in web/ to test with it"
-)
+WITH_BROWSER = pytest.mark.skipif(CHROMIUM is None, reason="no browser: apt-get install chromium")
+WITH_AXE = pytest.mark.skipif(not (ROOT / "web/node_modules/axe-core").is_dir(), reason="no axe: npm ci in web/")
 
 
 @contextmanager

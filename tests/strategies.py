@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from oracle import Coded
 
 TARGET = "y"
+# Set by `dev.py fuzz`: more examples of everything.
+LONG = bool(os.environ.get("CAUSALRULES_FUZZ"))
 # The paper's estimator and comparison, for tests of what it finds.
 RELIABLE: dict[str, Any] = {
     "estimator": "reliable",
@@ -22,6 +25,11 @@ RELIABLE: dict[str, Any] = {
 }
 # The paper's comparison and list alone: what `oracle.top_k` takes for granted.
 FALSE: dict[str, Any] = {"similarity": None, "missing": "false", "control_bins": 4}
+
+
+def examples(few: int, many: int) -> int:
+    """Return how many examples to try: few among the tests, many in `dev.py fuzz`."""
+    return many if LONG else few
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from causalrules.studio.server import Server
 from causalrules.studio.session import Studio
 
 # Generous, because a busy machine is not a failure.
-PATIENCE = 60.0
+PATIENCE = 600.0
 
 
 def titanic(folder: Path) -> Path:

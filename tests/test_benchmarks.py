@@ -71,7 +71,7 @@ def test_a_peer_gets_the_same_propositions(table: SmallTable) -> None:
 @pytest.mark.parametrize("bins", [None, 4])
 def test_pysubgroup_answers_as_we_do(algorithm: str, bins: int | None, tmp_path: Path) -> None:
     if not peers.has_pysubgroup():
-        pytest.skip("pysubgroup is not there: `python3 dev.py bench --quick --only peers` installs it for itself")
+        pytest.skip("no pysubgroup: python3 dev.py bench --quick --only peers installs it for itself")
     table = noise_table(400, 4)
     coded = problem_of(source(table if bins is None else binned(table, bins)), "y", True)
     holds, outcome = peers.held(coded)

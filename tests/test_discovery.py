@@ -22,7 +22,7 @@ from causalrules.discovery import evaluate_like
 from causalrules.question import Question
 from causalrules.search import run as search
 from causalrules.search.core import Status
-from strategies import FALSE, RELIABLE, TARGET, SmallTable, questions, small_tables
+from strategies import FALSE, RELIABLE, TARGET, SmallTable, examples, questions, small_tables
 
 TITANIC = ["class", "sex", "age", "sibsp", "parch", "embarked"]
 
@@ -74,7 +74,7 @@ def discover(small: SmallTable, columns: dict[str, list[Any]] | None = None, **q
     return cr.discover(columns or small.columns(), **given)
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(500, 1500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_tables(), questions())
 def test_equal_to_brute_force(small: SmallTable, question: dict[str, Any]) -> None:
     found = discover(small, **question, **FALSE)
@@ -143,7 +143,7 @@ def brute_force(
     return asked, rules
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(all_tables(), all_questions(), st.booleans())
 def test_every_way_to_compare_is_equal_to_brute_force(
     drawn: tuple[SmallTable, bool], question: dict[str, Any], reference: bool
@@ -192,7 +192,7 @@ def test_every_way_to_compare_is_equal_to_brute_force(
     assert [rule.n_undecided for rule in found] == [n - each for each in decided]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75, 150), deadline=None)
 @given(small_tables(max_rows=80, max_actionable=6), questions(), st.randoms(use_true_random=False))
 def test_the_answer_does_not_depend_on_order_or_threads(
     small: SmallTable, question: dict[str, Any], shuffle: random.Random
@@ -466,7 +466,7 @@ def tables_full_of_ties(draw: st.DrawFn) -> SmallTable:
     return SmallTable(rows, usable, {})
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(200, 500), deadline=None)
 @given(tables_full_of_ties(), questions())
 def test_ties_are_won_as_brute_force_says(small: SmallTable, question: dict[str, Any]) -> None:
     if not small.actionable:

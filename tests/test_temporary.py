@@ -16,7 +16,7 @@ from causalrules.exceptions import FileError
 from causalrules.writing import replace_file, require_writable
 
 OWNER = """
-import sys, time
+import sys
 from pathlib import Path
 from causalrules import temporary
 folder = temporary.Folder()
@@ -24,12 +24,13 @@ folder = temporary.Folder()
 context = temporary.beside(Path(sys.argv[1]))
 context.__enter__()
 print(folder.path, flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
 
 
 def owner(target: Path) -> tuple[subprocess.Popen[str], Path]:
-    process = subprocess.Popen([sys.executable, "-c", OWNER, str(target)], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", OWNER, str(target)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     return process, Path(process.stdout.readline().strip())
 

@@ -60,7 +60,7 @@ def bare(rules: cr.RuleSet) -> tuple[Any, ...]:
     estimator=st.sampled_from(["reliable", "plugin", "wracc", "association"]),
     redundant=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_each_option_means_what_it_means_in_python(spread, **options):
     cuts = options.pop("cuts")
     if cuts and (not options["actionable"] or "age" in options["actionable"]):
@@ -445,7 +445,7 @@ def test_ctrl_c_prints_the_best_so_far_and_progress_is_on_a_terminal_only(endles
     while terminal.count(b" gap ") < 3:  # the bar has come and moved: the search is under way
         terminal += os.read(ours, 4096)
     process.send_signal(signal.SIGINT)
-    output = process.communicate(timeout=60)[0].decode()
+    output = process.communicate()[0].decode()
     os.close(ours)
 
     assert process.returncode == 1

@@ -141,7 +141,7 @@ def test_a_signal_ends_a_query_and_leaves_nothing(tmp_path: Path, number: signal
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate()
     assert process.returncode == (143 if number == signal.SIGTERM else 1)
     assert "Traceback" not in said
     assert not [*tmp_path.iterdir()]

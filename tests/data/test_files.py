@@ -249,7 +249,7 @@ def test_columns_of_parquet_types(tmp_path):
     connection = duckdb.connect()
     connection.sql(
         "SELECT 5::UTINYINT AS a, 2::HUGEINT AS b, TIME '10:00' AS c, INTERVAL 2 DAYS AS d, "
-        "TIMESTAMPTZ '2020-01-01 10:00+02' AS e, 'x'::ENUM('y', 'x') AS f, "
+        "TIMESTAMPTZ '2020-01-01 10:00:00+02' AS e, 'x'::ENUM('y', 'x') AS f, "
         "'00000000-0000-0000-0000-000000000001'::UUID AS g, 18446744073709551615::UBIGINT AS h, "
         "1.5::FLOAT AS i"
     ).to_parquet(str(path))

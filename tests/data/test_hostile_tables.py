@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import datetime as dt
-import threading
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +23,7 @@ from causalrules.data import database, inference
 from causalrules.data.files import read_path
 from causalrules.data.reading import read
 from causalrules.exceptions import DataError, FileError, RoleError
+from causalrules.waiting import interruptible
 
 X = np.random.default_rng(1).integers(0, 40, 300)
 Y = (X + np.random.default_rng(2).integers(0, 30, 300) > 40).astype(int)
@@ -76,7 +78,10 @@ def test_a_report_shows_intervals() -> None:
 
 @pytest.mark.parametrize(
     ("categories", "reason"),
-    [([1, "1", 3.5], "several categories that are written '1'"), ([1, 10**5000], "thousands of digits")],
+    [
+        ([1, "1", 3.5], "several categories that are written '1'"),
+        (pd.Index([1, 10**5000], dtype=object), "thousands of digits"),
+    ],
 )
 def test_categories_that_cannot_be_told_apart_are_refused(categories: Any, reason: str) -> None:
     with pytest.raises(RoleError, match=reason):
@@ -278,27 +283,29 @@ def test_columns_are_the_same_however_many_are_read_together(
 ENDLESS = "SELECT sum(a.range + b.range) AS y FROM range(10000000000) a, range(1000) b"
 
 
-def test_ctrl_c_interrupts_a_query(tmp_path: Path) -> None:
+def test_ctrl_c_interrupts_a_query(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("x,y\n1,0\n2,1\n")
-    import _thread
-
-    timer = threading.Timer(0.3, _thread.interrupt_main)
-    timer.start()
+    # Pressed when it is looked after the query for the first time.
+    monkeypatch.setattr(database, "_limits", lambda *_: _thread.interrupt_main)
     with pytest.raises(KeyboardInterrupt):
         read(path, query=ENDLESS)
-    timer.join()
 
 
-def test_ctrl_c_interrupts_reading(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import _thread
-
+def test_ctrl_c_interrupts_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     source = database.Database()
-    timer = threading.Timer(0.3, _thread.interrupt_main)
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        source.rows(ENDLESS)
-    timer.join()
+
+    def interrupted(work: Callable[[], Any], *how: Any) -> Any:
+        def begun() -> Any:
+            _thread.interrupt_main()
+            return work()
+
+        return interruptible(begun, *how)
+
+    with monkeypatch.context() as pressed:
+        pressed.setattr(database, "interruptible", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            source.rows(ENDLESS)
     assert source.rows("SELECT 1") == [(1,)]
 
 

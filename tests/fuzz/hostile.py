@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import datetime as dt
 import math
-import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,15 +21,8 @@ from hypothesis import strategies as st
 
 import causalrules as cr
 
-# Set by `dev.py fuzz`: more examples of everything.
-LONG = bool(os.environ.get("CAUSALRULES_FUZZ"))
 # Seconds of computing, whatever else the machine does: longer than any answer to these small inputs takes.
 HANGS = 20
-
-
-def examples(few: int, many: int) -> int:
-    """Return how many examples to try: few among the tests, many in `dev.py fuzz`."""
-    return many if LONG else few
 
 
 class HangError(BaseException):

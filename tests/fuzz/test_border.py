@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from hostile import examples, watched
+from hostile import watched
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from causalrules.exceptions import CausalRulesError
 from causalrules.search import border, core, remote, values
+from strategies import examples
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 DTYPES = ["int8", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float64", "bool", "object", "U2"]

@@ -10,12 +10,13 @@ from typing import Any
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from hostile import GRAPHS, JUNK, TEXTS, attempt, columns, examples, options, save, tables, watched
+from hostile import GRAPHS, JUNK, TEXTS, attempt, columns, options, save, tables, watched
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
 from causalrules.cli import cli
+from strategies import examples
 
 QUIET = [
     HealthCheck.too_slow,

@@ -8,14 +8,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import LONG, examples
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
+
+from strategies import LONG, examples
 
 # Every column but the first has its causes among those before it: dozens of sets of controls.
 GRAPH = [[f"x{i}", f"x{i + step}"] for i in range(9) for step in (1, 3) if i + step < 9]
@@ -77,8 +79,12 @@ def expected(kind: str) -> tuple[str, float]:
     return answer, float(said.split()[-1])
 
 
-def survives(kind: str, kills: list[tuple[float, str]]) -> list[bool]:
-    """Kill a search at these shares of its time, and compare what it answers in the end; each time, is it saved?"""
+def survives(kind: str, kills: list[tuple[float, str]], once_saved: bool = False) -> list[bool]:
+    """Kill a search at these shares of its time, and compare what it answers in the end; each time, is it saved?
+
+    The time is that of a search nobody disturbed. On a machine that is busier now, kills come early in the search;
+    `once_saved` has them wait until there is something to go on from.
+    """
     answer, seconds = expected(kind)
     saved = []
     with tempfile.TemporaryDirectory() as folder:
@@ -91,10 +97,12 @@ def survives(kind: str, kills: list[tuple[float, str]]) -> list[bool]:
             try:
                 process.wait(share * seconds)
             except subprocess.TimeoutExpired:
+                while once_saved and not path.exists() and process.poll() is None:
+                    time.sleep(0.01)
                 process.send_signal(signal.Signals[number])
-            process.communicate(timeout=60)
+            process.communicate()
             saved.append(path.exists())
-        found, said = start(kind, path).communicate(timeout=120)
+        found, said = start(kind, path).communicate()
         assert found == answer, said
         assert [each.name for each in Path(folder).iterdir()] == ["search.ckpt"]
     return saved
@@ -122,5 +130,4 @@ def test_a_killed_search_goes_on_to_the_same_answer(kind: str, kills: list[tuple
 @pytest.mark.parametrize("kind", [*QUESTIONS] if LONG else ["own controls, different rules"])
 def test_kills_spread_over_the_whole_search_change_nothing(kind: str) -> None:
     kills = 10 if LONG else 1
-    # On a machine that is busier than when it was timed, early kills come before anything is saved.
-    assert any(survives(kind, [((number + 0.7) / kills * 0.9, "SIGKILL") for number in range(kills)]))
+    assert all(survives(kind, [((number + 0.7) / kills * 0.9, "SIGKILL") for number in range(kills)], once_saved=True))

@@ -17,12 +17,11 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from hostile import LONG, examples
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from strategies import TARGET, SmallTable, small_tables
+from strategies import LONG, TARGET, SmallTable, examples, small_tables
 
 TYPES = {"number": "DOUBLE PRECISION", "text": "TEXT", "boolean": "BOOLEAN"}
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))

@@ -9,11 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hostile import attempt, examples
+from hostile import attempt
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
+from strategies import examples
 
 QUIET = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 JSON = st.recursive(

@@ -18,6 +18,7 @@ from causalrules.graph.backdoor import identify_rule
 from causalrules.graph.criteria import Violation
 from causalrules.graph.graph import CausalGraph
 from causalrules.graph.suggestions import suggest
+from strategies import examples
 
 Roles = dict[str, str]
 
@@ -116,7 +117,7 @@ def readings(graph: CausalGraph) -> Iterator[CausalGraph]:
             yield CausalGraph(graph.nodes, tuple(directed), tuple(bidirected), (), graph.latent)
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=examples(250, 700), deadline=None)
 @given(graphs_with_roles())
 def test_every_edge_that_breaks_a_criterion_is_reported_under_its_letter(
     case: tuple[CausalGraph, Roles],
@@ -148,7 +149,7 @@ def admissible(draw: st.DrawFn) -> tuple[CausalGraph, Roles]:
     return CausalGraph(graph.nodes, directed, bidirected, latent=graph.latent), role
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(400, 2000), deadline=None)
 @given(admissible())
 def test_proposition_1_admissible_controls_block_every_spurious_path(case: tuple[CausalGraph, Roles]) -> None:
     graph, role = case
@@ -160,7 +161,7 @@ def test_proposition_1_admissible_controls_block_every_spurious_path(case: tuple
         assert back_door(graph, target, variables, control)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(250, 600), deadline=None)
 @given(admissible(), st.data())
 def test_one_edge_more_is_reported_if_and_only_if_it_breaks_a_criterion(
     case: tuple[CausalGraph, Roles], data: st.DataObject
@@ -184,7 +185,7 @@ def test_one_edge_more_is_reported_if_and_only_if_it_breaks_a_criterion(
     assert letters == expected
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=examples(250, 700), deadline=None)
 @given(graphs_with_roles(most=6))
 def test_identified_is_the_back_door_criterion_for_every_subset(case: tuple[CausalGraph, Roles]) -> None:
     graph, role = case
@@ -203,7 +204,7 @@ def places(violations: Iterable[Violation]) -> set[tuple[str, ...]]:
     return {("e", one.path[-1]) if one.criterion == "e" else one.path for one in violations}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150, 300), deadline=None)
 @given(graphs_with_roles(most=6))
 def test_every_remedy_mends_its_violation_and_brings_up_no_other(case: tuple[CausalGraph, Roles]) -> None:
     graph, role = case
@@ -244,7 +245,7 @@ def is_open(path: tuple[str, ...], graph: CausalGraph, control: set[str]) -> boo
     return arrows[0].startswith("<")
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=examples(250, 700), deadline=None)
 @given(graphs_with_roles(most=6, arrows=("", "->", "->", "<->")))
 def test_a_rule_is_identified_by_the_back_door_criterion_or_its_open_path_is_named(
     case: tuple[CausalGraph, Roles],
@@ -266,7 +267,7 @@ def test_a_rule_is_identified_by_the_back_door_criterion_or_its_open_path_is_nam
             assert is_open(path, graph, control)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(150, 400), deadline=None)
 @given(graphs_with_roles(most=5, unknown=3, arrows=("", "->", "--", "--", "<->")))
 def test_what_is_partly_known_is_judged_by_all_its_readings(case: tuple[CausalGraph, Roles]) -> None:
     graph, role = case
@@ -287,7 +288,7 @@ def test_what_is_partly_known_is_judged_by_all_its_readings(case: tuple[CausalGr
     assert identify_rule(graph, target=target, variables=variables, control=control).identified == expected
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(120, 250), deadline=None)
 @given(graphs_with_roles(most=5, unknown=3, arrows=("", "->", "--", "--", "<->")))
 def test_with_too_many_readings_to_try_nothing_certain_is_claimed_wrongly(
     case: tuple[CausalGraph, Roles],

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from causalrules.exceptions import FileError, GraphError, NoSuchFileError
 from causalrules.graph.graph import CausalGraph
+from strategies import examples
 
 ANY_NAME = st.text(max_size=8)
 
@@ -28,7 +29,7 @@ def graphs(draw: st.DrawFn, names: st.SearchStrategy[str] = ANY_NAME) -> CausalG
     return CausalGraph(tuple(nodes), tuple(directed), tuple(bidirected), tuple(unknown), frozenset(latent))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150, 300), deadline=None)
 @given(graphs())
 def test_every_format_brings_every_graph_back(graph: CausalGraph) -> None:
     assert CausalGraph.read(graph) == graph
@@ -183,7 +184,7 @@ def test_an_unknown_latent_variable_is_refused_with_the_name_that_was_meant() ->
         CausalGraph.read("age -> y", latent=["agee"])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(200, 400), deadline=None)
 @given(st.text(alphabet='ab"\\<>{}[]-=;,/*# \n@o.1', max_size=60), st.sampled_from(["dag {", "graph [", ""]))
 def test_any_text_is_a_graph_or_a_graph_error(text: str, start: str) -> None:
     try:
@@ -196,7 +197,7 @@ def test_any_text_is_a_graph_or_a_graph_error(text: str, start: str) -> None:
 GML_WORDS = ["graph", "node", "edge", "id", "label", "source", "target", "directed", "multigraph", "u_of_edge", "dir"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150, 300), deadline=None)
 @given(
     st.lists(st.sampled_from([*GML_WORDS, "[", "[", "]", "]", "0", "1", "1.5", "9" * 5000, '"a"', '"[]"', '"', "\n"]))
 )
@@ -208,7 +209,7 @@ def test_any_gml_is_a_graph_or_a_graph_error(words: list[str]) -> None:
     assert CausalGraph.read(graph.to_gml()) == graph
 
 
-N = 100_000
+N = 30_000
 NAMES = " ".join(f"a{number}" for number in range(N))
 
 

@@ -128,7 +128,7 @@ def test_causal_learns_graphs_are_known_by_what_they_offer() -> None:
 
 
 def test_causal_learns_own_graphs() -> None:
-    general = pytest.importorskip("causallearn.graph.GeneralGraph")
+    general = pytest.importorskip("causallearn.graph.GeneralGraph", reason="no causal-learn: pip install causal-learn")
     from causallearn.graph.Edge import Edge  # type: ignore[import-not-found]
     from causallearn.graph.Endpoint import Endpoint  # type: ignore[import-not-found]
     from causallearn.graph.GraphNode import GraphNode  # type: ignore[import-not-found]

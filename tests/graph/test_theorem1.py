@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from causalrules.graph.admissibility import check
+from strategies import examples
 from structural_models import Model, Values, adjusted, after_intervention, complement, random_model
 
 
@@ -37,7 +38,7 @@ def models(draw: st.DrawFn) -> tuple[Model, tuple[str, ...], tuple[str, ...]]:
     return random_model(causes, sizes, draw(st.integers(0, 2**32 - 1))), actionable, controls
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(100, 250), deadline=None)
 @given(models(), st.data())
 def test_theorem_1_the_adjusted_difference_is_the_effect_of_the_policy(
     case: tuple[Model, tuple[str, ...], tuple[str, ...]], data: st.DataObject

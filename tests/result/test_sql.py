@@ -26,6 +26,7 @@ from causalrules.report import tables
 from causalrules.result import sql as export
 from causalrules.result.rule import RuleResult
 from rulesets import HOSTILE, admissibility, rule_set, rule_sets, women_of_two_classes
+from strategies import examples
 
 LETTERS = "aB1 _-\"'`\\;%$/*()[]{}∧é日א\u202e👩\n\r\t\0\x1b\u2028"
 NAMES = st.text(st.sampled_from(LETTERS.replace("\0", "")), min_size=1, max_size=8) | st.sampled_from(
@@ -173,7 +174,7 @@ NANOSECONDS = st.integers(-3000, 3000) | st.integers(-(2**62), 2**62)
 
 
 @given(st.lists(NANOSECONDS, min_size=1, max_size=6), st.sampled_from(["=", "<=", ">="]))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(40, 100))
 def test_nanoseconds_belong_to_their_microsecond_everywhere(nanoseconds: list[int], operator: str) -> None:
     times = np.array(nanoseconds, "M8[ns]")
     value = times[:1].astype("M8[us]").astype(dt.datetime)[0]

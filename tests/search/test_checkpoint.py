@@ -9,10 +9,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -84,9 +84,18 @@ def test_a_stopped_search_goes_on_to_the_same_answer(
     assert [progress.nodes for progress in again.history] == [again.nodes]
 
 
-def test_a_search_that_ran_out_of_time_goes_on(tmp_path: Path) -> None:
+def test_a_search_that_ran_out_of_time_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "search.ckpt"
-    stopped = cr.discover(noise(), "y", time_limit=1e-3, checkpoint=path, max_length=3)
+    clock = [0.0]
+    with monkeypatch.context() as hurried:
+        # The first step expands one node or none; then an hour has passed.
+        hurried.setattr(search, "_FIRST_STEP", 0.0)
+        hurried.setattr(search, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+
+        def pass_time(progress: search.Progress) -> None:
+            clock[0] += 3600
+
+        stopped = cr.discover(noise(), "y", time_limit=60, checkpoint=path, max_length=3, progress=pass_time)
     assert stopped.stopped == "time limit"
     rules = cr.discover(noise(), "y", checkpoint=path, max_length=3)
     assert rules.nodes > stopped.nodes
@@ -94,34 +103,40 @@ def test_a_search_that_ran_out_of_time_goes_on(tmp_path: Path) -> None:
 
 
 KILLED = """
-import sys
+import os, signal, sys
 import causalrules as cr
-from causalrules.search import checkpoint
-checkpoint._FIRST = checkpoint._LATER = 0.05
+from causalrules.search import checkpoint, core, run
+# Short steps, each of which is written down: this is over long before the search is.
+checkpoint._FIRST = checkpoint._LATER = run._FIRST_STEP = 0.0
+checkpoint._SHARE = 1e9
+core.NativeSearch.patience = 1e-6
 sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
 from test_checkpoint import noise
-cr.discover(noise(), "y", max_length=3, checkpoint=sys.argv[2])
+written = 0
+def watch(progress):
+    global written
+    if written > 2:
+        print(written, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    written = progress.nodes
+cr.discover(noise(), "y", max_length=3, checkpoint=sys.argv[2], progress=watch)
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
-def test_a_killed_search_goes_on(tmp_path: Path) -> None:
+def test_a_killed_search_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "search.ckpt"
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(path)]
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONWARNINGS": "default"})
-    for _ in range(6000):
-        if path.exists() or process.poll() is not None:
-            break
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
-    assert process.returncode == -signal.SIGKILL
+    environment = {**os.environ, "PYTHONWARNINGS": "default"}
+    killed = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert killed.returncode == -signal.SIGKILL
+    monkeypatch.setattr(search, "_FIRST_STEP", 0.0)
     rules = cr.discover(noise(), "y", max_length=3, checkpoint=path)
     expected = cr.discover(noise(), "y", max_length=3)
     assert answer(rules) == answer(expected)
     # It did go on: what was searched before was not searched again.
     first = rules.history[0]
-    assert first.nodes > 0
+    assert first.nodes >= int(killed.stdout) > 2
     assert math.isfinite(first.upper_bound)
 
 

@@ -13,6 +13,7 @@ import oracle
 from causalrules.exceptions import CausalRulesError
 from causalrules.search import border, values
 from causalrules.search import core as _native
+from strategies import examples
 
 ESTIMATORS = sorted(border.ESTIMATORS)
 
@@ -29,7 +30,7 @@ def boxes(draw: st.DrawFn) -> list[tuple[int, int, int, int, int, int]]:
     return [side() + side() for _ in range(draw(st.integers(1, 5)))]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(200, 400), deadline=None)
 @given(boxes(), st.sampled_from(ESTIMATORS), st.floats(0, 6), st.data())
 def test_no_reachable_value_exceeds_the_bound(
     box: list[tuple[int, ...]], estimator: str, beta: float, data: st.DataObject
@@ -42,7 +43,7 @@ def test_no_reachable_value_exceeds_the_bound(
         assert oracle.objective(estimator, a, b, n1, n0, beta) <= bound + 1e-12
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150, 300), deadline=None)
 @given(boxes(), st.sampled_from(ESTIMATORS), st.floats(0, 6))
 def test_the_value_is_the_formulas(box: list[tuple[int, ...]], estimator: str, beta: float) -> None:
     n1, a, _, n0, b, _ = (list(column) for column in zip(*box, strict=True))

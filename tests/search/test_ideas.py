@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import oracle
 from coded import CodedTable, agree, in_parts, pack, possible, run
-from strategies import coded_questions, coded_tables
+from strategies import coded_questions, coded_tables, examples
 
 similarities = st.sampled_from([0.2, 0.25, 1 / 3, 0.5, 0.5, 0.6, 2 / 3, 0.8, 1.0]) | st.floats(0.2, 1)
 
@@ -24,7 +24,7 @@ def ordered(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRul
     return [rule for rule in kept if rule.value >= question["floor"]]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(150, 400), deadline=None)
 @given(coded_tables(), coded_questions(), similarities, st.integers(1, 2))
 def test_a_list_of_different_rules_is_the_greedy_one(
     coded: CodedTable, question: dict[str, Any], similarity: float, threads: int
@@ -80,7 +80,7 @@ def test_a_list_can_be_continued_from_given_leaders(
     agree(run(pack(coded), question), expected)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75, 150), deadline=None)
 @given(coded_tables(), coded_questions(), st.integers(1, 2))
 def test_the_front_has_the_best_rule_for_every_coverage(
     coded: CodedTable, question: dict[str, Any], threads: int
@@ -90,7 +90,7 @@ def test_the_front_has_the_best_rule_for_every_coverage(
     agree(run(pack(coded), question | {"wanted": "wider"}, threads), expected)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75, 150), deadline=None)
 @given(coded_tables(), coded_questions(), similarities, st.data())
 def test_a_neighbourhood_has_the_best_near_duplicates(
     coded: CodedTable, question: dict[str, Any], similarity: float, data: st.DataObject

@@ -18,10 +18,10 @@ from causalrules.exceptions import CausalRulesError
 from causalrules.search import core as _native
 from causalrules.search import remote, values
 from coded import CodedTable, agree, drawn_table, expect, in_parts, pack, possible, run
-from strategies import coded_questions, coded_tables
+from strategies import coded_questions, coded_tables, examples
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(200, 600), deadline=None)
 @given(coded_tables(), coded_questions(), st.integers(1, 2))
 def test_the_search_finds_what_the_brute_force_finds(coded: CodedTable, question: dict[str, Any], threads: int) -> None:
     question = possible(question, coded[1])
@@ -101,7 +101,7 @@ def test_sizes_that_were_counted_without_the_columns_change_nothing(
     agree(run(pack(coded, sizes=True), question), expect(coded, question))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100, 300), deadline=None)
 @given(coded_tables(), coded_questions(), st.integers(0, 6), st.booleans(), st.data())
 def test_values_and_bounds_of_the_core_are_the_formulas(
     coded: CodedTable, question: dict[str, Any], length: int, apart: bool, data: st.DataObject

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import datetime as dt
 import itertools
 import json
 import os
 import signal
-import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ import causalrules as cr
 from causalrules.data import dask as distributed_data
 from causalrules.exceptions import DataError
 from causalrules.search import remote
+from causalrules.search import run as search
 from causalrules.search import sharded as cluster
 from strategies import SmallTable, questions, small_tables
 
@@ -86,7 +89,7 @@ def _delayed(part: pd.DataFrame) -> Any:
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
-    max_examples=12,
+    max_examples=8,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
 @given(small_tables(), questions(), st.data())
@@ -121,8 +124,8 @@ def planted(n_rows: int = 400, seed: int = 0) -> pd.DataFrame:
 
 def test_every_kind_of_column(client: Any) -> None:
     frame = planted()
-    expected = cr.discover(frame, "y", control="z")
-    rules = cr.discover(dd.from_pandas(frame, npartitions=3), "y", control="z", client=client)
+    expected = cr.discover(frame, "y", control="z", max_length=2)
+    rules = cr.discover(dd.from_pandas(frame, npartitions=3), "y", control="z", max_length=2, client=client)
     assert answer(rules) == answer(expected)
     assert rules.problem is not None
     assert expected.problem is not None
@@ -135,7 +138,8 @@ def test_every_kind_of_column(client: Any) -> None:
 
 def test_without_a_cluster_threads_of_this_process_do() -> None:
     frame = planted()
-    assert answer(cr.discover(dd.from_pandas(frame, npartitions=2), "y")) == answer(cr.discover(frame, "y"))
+    found = cr.discover(dd.from_pandas(frame, npartitions=2), "y", max_length=2)
+    assert answer(found) == answer(cr.discover(frame, "y", max_length=2))
 
 
 def test_partitions_of_other_types(client: Any) -> None:
@@ -233,29 +237,69 @@ def noise(n_rows: int = 2000, n_columns: int = 12) -> pd.DataFrame:
     return frame.assign(y=rng.integers(0, 2, n_rows))
 
 
-def test_time_limits_and_interrupts_end_it(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def during_a_question(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """What is to be done, once, when the next question to the workers is under way; from another thread than ours."""
+    waiting: list[Callable[[], None]] = []
+    deliver = cluster.Messenger.deliver
+
+    def disturbed(messenger: cluster.Messenger, queries: Any) -> Any:
+        with contextlib.suppress(IndexError):
+            waiting.pop()()
+        return deliver(messenger, queries)
+
+    monkeypatch.setattr(cluster.Messenger, "deliver", disturbed)
+    return waiting
+
+
+def test_time_limits_end_it(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote.RemoteSearch, "patience", 0.2)
+    clock = [0.0]
+    monkeypatch.setattr(search, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+
+    def pass_time(progress: Any) -> None:
+        clock[0] += 3600 * (len(progress.rules) == 10)
+
     frame = dd.from_pandas(noise(), npartitions=2)
-    # Of the time limit, the cluster may need half to begin.
-    stopped = cr.discover(frame, "y", time_limit=2, client=client, similarity=None)
+    stopped = cr.discover(frame, "y", time_limit=60, client=client, similarity=None, progress=pass_time)
     assert stopped.stopped == "time limit"
     assert len(stopped) == 10
 
-    def interrupt(progress: Any) -> None:
-        # From another thread, while the main thread waits for the next step.
-        threading.Timer(0.05, _thread.interrupt_main).start()
 
+def test_interrupts_end_it(
+    client: Any, monkeypatch: pytest.MonkeyPatch, during_a_question: list[Callable[[], None]]
+) -> None:
+    monkeypatch.setattr(remote.RemoteSearch, "patience", 0.2)
+    interrupted: list[bool] = []
+
+    def interrupt(progress: Any) -> None:
+        if len(progress.rules) == 10 and not interrupted:
+            interrupted.append(True)
+            during_a_question.append(_thread.interrupt_main)
+
+    frame = dd.from_pandas(noise(), npartitions=2)
     stopped = cr.discover(frame, "y", progress=interrupt, client=client, similarity=None)
     assert stopped.stopped == "interrupted"
     assert len(stopped) == 10
     assert not stopped.optimal
 
 
-def test_a_checkpoint_does_not_care_where_the_rows_are(client: Any, tmp_path: Path) -> None:
-    local = noise(500, 6)
+def test_a_checkpoint_does_not_care_where_the_rows_are(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = noise(300, 4)
     path = tmp_path / "search.ckpt"
     frame = dd.from_pandas(local, npartitions=3)
-    cr.discover(frame, "y", time_limit=0.3, client=client, checkpoint=path, max_length=2)
+
+    def interrupt(progress: Any) -> None:
+        if progress.nodes:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as hurried:
+        hurried.setattr(search, "_FIRST_STEP", 0.0)
+        hurried.setattr(remote.RemoteSearch, "patience", 1e-6)
+        cut = cr.discover(frame, "y", client=client, checkpoint=path, max_length=2, progress=interrupt)
+    assert cut.stopped == "interrupted"
     expected = answer(cr.discover(local, "y", max_length=2))
     assert answer(cr.discover(local, "y", checkpoint=path, max_length=2)) == expected
     other = dd.from_pandas(local, npartitions=2)
@@ -263,35 +307,39 @@ def test_a_checkpoint_does_not_care_where_the_rows_are(client: Any, tmp_path: Pa
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
-def test_a_worker_that_is_killed_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote.RemoteSearch, "patience", 0.2)
-    local = noise(800, 4)
+def test_a_worker_that_is_killed_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, during_a_question: list[Callable[[], None]]
+) -> None:
+    monkeypatch.setattr(search, "_FIRST_STEP", 0.0)
+    local = noise(300, 3)
     killed: list[int] = []
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as workers,
         distributed.Client(workers, set_as_default=False) as client,
     ):
+        first = next(iter(client.run(os.getpid).values()))
 
         def kill() -> None:
-            os.kill(killed[0], signal.SIGKILL)
+            os.kill(first, signal.SIGKILL)
+            killed.append(first)
 
         def watch(progress: Any) -> None:
-            if not killed:
-                killed.append(next(iter(client.run(os.getpid).values())))
-                # While questions are under way.
-                threading.Timer(0.1, kill).start()
+            if not killed and not during_a_question:
+                during_a_question.append(kill)
 
-        rules = cr.discover(dd.from_pandas(local, npartitions=4), "y", client=client, progress=watch, max_length=3)
-    assert len(rules.history) > 2
-    assert answer(rules) == answer(cr.discover(local, "y", max_length=3))
+        rules = cr.discover(dd.from_pandas(local, npartitions=4), "y", client=client, progress=watch, max_length=2)
+    assert killed == [first]
+    assert answer(rules) == answer(cr.discover(local, "y", max_length=2))
 
 
 def scale_down(workers: Any, client: Any) -> None:
     workers.scale(0)
+    while workers.scheduler.workers:
+        time.sleep(0.01)
 
 
 def scale_down_and_interrupt(workers: Any, client: Any) -> None:
-    workers.scale(0)
+    scale_down(workers, client)
     _thread.interrupt_main()
 
 
@@ -320,6 +368,7 @@ def test_a_cluster_that_is_gone_is_an_error_and_the_search_is_kept(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
+    during_a_question: list[Callable[[], None]],
 ) -> None:
     monkeypatch.setattr(cluster, "_WITHOUT_WORKERS", patience)
     monkeypatch.setattr(cluster, "_POLL", 0.1)
@@ -336,9 +385,9 @@ def test_a_cluster_that_is_gone_is_an_error_and_the_search_is_kept(
         def watch(progress: Any) -> None:
             seen.append(progress)
             if progress.nodes and not taken_down:
+                # Once there is something to keep.
                 taken_down.append(True)
-                # Once there is something to keep, and while questions are under way.
-                threading.Timer(0.05, take_down, (workers, client)).start()
+                during_a_question.append(lambda: take_down(workers, client))
 
         frame = dd.from_pandas(local, npartitions=3)
         with pytest.raises(

@@ -20,12 +20,15 @@ from causalrules.exceptions import DataError, OptionError
 from causalrules.search import memory, merging
 from causalrules.search import streamed as stream
 from causalrules.search.core import Batch
-from strategies import SmallTable, questions, small_tables
+from strategies import SmallTable, examples, questions, small_tables
 
 # Shrinking would write thousands of files.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 slow = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40, phases=PHASES
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=examples(20, 40),
+    phases=PHASES,
 )
 
 

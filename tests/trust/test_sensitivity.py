@@ -243,7 +243,7 @@ def test_a_missing_comparison_group_is_warned_about() -> None:
     assert (found.overlap.n_strata, found.overlap.n_rows) == (1, 5)
 
 
-@pytest.mark.skipif(not (DATA / "causal").is_dir(), reason=f"no folder {DATA / 'causal'}; set CAUSALRULES_DATA")
+@pytest.mark.skipif(not (DATA / "causal").is_dir(), reason="no data: set CAUSALRULES_DATA to their folder")
 def test_lalonde_is_nearer_to_the_experiment_when_adjusted_and_lacks_overlap() -> None:
     module = benchmark()
     experiment, observed = module.lalonde_columns()

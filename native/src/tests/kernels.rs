@@ -1,9 +1,11 @@
 //! Counting words.
 
 use super::*;
+use crate::cpu::{vectorised, widths};
+use crate::lanes::{Counting, Lanes};
 
 #[test]
-fn vector_and_plain_kernels_agree() {
+fn kernels_of_every_width_agree() {
     let mut random = Random(1);
     for _ in 0..300 {
         // Long enough for the vector units, or too short; as many questions as are answered together, or fewer.
@@ -21,31 +23,51 @@ fn vector_and_plain_kernels_agree() {
             end,
         };
         let segments = [segment(0, 2, 1, 0, cut), segment(1, NO_CELL, 4, cut, n)];
-        let count = |kernel: Kernel| {
+        let counts = widths::each(|| {
             let mut counts = vec![0; 3 * n_asked];
             let mut asked: Vec<Question> = ys
                 .iter()
                 .map(Vec::as_slice)
                 .zip(counts.chunks_mut(3))
                 .collect();
-            (kernel.count_each)(&x, &mut asked, &segments);
+            (fastest().count_each)(&x, &mut asked, &segments);
             counts
-        };
-        let plain = count(Kernel::PLAIN);
-        assert_eq!(plain, count(fastest()));
-        for (y, counts) in ys.iter().zip(plain.chunks(3)) {
-            let by_hand = |range: std::ops::Range<usize>| -> u64 {
+        });
+        let by_hand = |y: &[u64]| {
+            let both = |range: std::ops::Range<usize>| -> u64 {
                 range.map(|w| u64::from((x[w] & y[w]).count_ones())).sum()
             };
-            let first = by_hand(0..cut);
-            assert_eq!(counts, [first, 4 * by_hand(cut..n), first]);
+            let first = both(0..cut);
+            [first, 4 * both(cut..n), first]
+        };
+        for (y, counts) in ys.iter().zip(counts.chunks(3)) {
+            assert_eq!(counts, by_hand(y));
         }
-        let y = &ys[0];
 
-        let (mut gathered, mut again) = (vec![0; n], vec![0; n]);
-        (Kernel::PLAIN.gather)(&x, y, &mut gathered);
-        (fastest().gather)(&x, y, &mut again);
-        assert_eq!(gathered, again);
+        let eight: [Vec<u64>; LANES] = std::array::from_fn(|_| random.words(n));
+        let block: Vec<Lanes> = (0..n)
+            .map(|word| eight.each_ref().map(|y| y[word]))
+            .collect();
+        let side_by_side = widths::each(|| {
+            let mut counts = [[7; LANES]; 3];
+            vectorised(Counting {
+                rows: &x,
+                block: &block,
+                segments: &segments,
+                counts: &mut counts,
+            });
+            counts
+        });
+        for (lane, y) in eight.iter().enumerate() {
+            assert_eq!(side_by_side.map(|lanes| lanes[lane]), by_hand(y));
+        }
+
+        let y = &ys[0];
+        let gathered = widths::each(|| {
+            let mut gathered = vec![0; n];
+            (fastest().gather)(&x, y, &mut gathered);
+            gathered
+        });
         let bit = |words: &[u64], place: usize| words[place / 64] >> (place % 64) & 1;
         let kept: Vec<u64> = (0..n * 64)
             .filter(|&p| bit(y, p) == 1)

@@ -9,8 +9,9 @@ mod kernels;
 mod nodes;
 mod searches;
 mod tables;
+mod widths;
 
-use crate::bitset::{Kernel, Question, Segment, NO_CELL};
+use crate::bitset::{Question, Segment, NO_CELL};
 use crate::cpu::fastest;
 use crate::describe::shortest;
 use crate::estimator::{to_number, Estimator, Margin, Score, Settings};

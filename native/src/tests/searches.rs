@@ -7,7 +7,7 @@ fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, V
     search_rows(rows, 0, None, false, threads, steps_of)
 }
 
-fn search_rows(
+pub(super) fn search_rows(
     rows: Arc<dyn Rows>,
     kind: u32,
     max_length: Option<usize>,

@@ -11,7 +11,7 @@ import shutil
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,6 +75,9 @@ class Database:
                 "temp_directory": str(self.folder / "spill"),
             },
         )
+        # Written by threads of their own, as from DuckDB 2.0 on, files sometimes never end once they are interrupted.
+        with suppress(duckdb.Error):  # of an earlier version
+            self.connection.execute("SET async_threads = 0")
         if on_disk:
             self.connection.execute("ATTACH ? AS store", [str(self.folder / "store.duckdb")])
         else:

@@ -56,7 +56,11 @@ class _Frame:
             self._classify(name, raw)
 
     def _classify(self, name: str, raw: Any) -> None:
-        kind = _array_kind(raw) if isinstance(raw, np.ndarray) else _series_kind(raw)
+        try:
+            kind = _array_kind(raw) if isinstance(raw, np.ndarray) else _series_kind(raw)
+        except ValueError:  # narwhals may hash a pandas type, by the text of its categories
+            self._leave_out(name, _MANY_DIGITS)
+            return
         if kind is Kind.ORDERED:
             labels = _ordered_labels(name, raw.dtype.categories, self.notes)
             if isinstance(labels, str):

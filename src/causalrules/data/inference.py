@@ -62,10 +62,20 @@ def _is_numeric(counts: tuple[Any, ...]) -> bool:
     return numbers == n_values and not underscores
 
 
+def _cast(column: str, dtype: str) -> str:
+    """Return the expression that casts a column of texts."""
+    # DuckDB before 2.0 reads no clock with a time zone that has no seconds.
+    if dtype == "timestamp with time zone":
+        column = f"regexp_replace({column}, '^(.{{16}})([Z+-].*)$', '\\1:00\\2')"
+    return f"{column}::{dtype}"
+
+
 def _other_types() -> str:
     day = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
     clock = r"[0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?)?"
     zone = "(Z|[+-][0-9]{{2}}(:[0-9]{{2}})?)"
+    # The braces are those of a format.
+    zoned = _cast("value", "timestamp with time zone").replace("{", "{{").replace("}", "}}")
     tokens, more_tokens = (", ".join(f"'{token}'" for token in each) for each in (_NA_TOKENS, _NA_BESIDE_NUMBERS))
     return (
         "SELECT place, count(*) FILTER (value IN ('true', 'false', 'True', 'False', 'TRUE', 'FALSE')), "
@@ -73,7 +83,7 @@ def _other_types() -> str:
         f"count(*) FILTER (regexp_full_match(value, '{day}([ T]{clock})?') "
         "AND TRY_CAST(value AS TIMESTAMP) IS NOT NULL), "
         f"count(*) FILTER (regexp_full_match(value, '{day}[ T]{clock}{zone}') "
-        "AND TRY_CAST(value AS TIMESTAMPTZ) IS NOT NULL), "
+        f"AND TRY({zoned}) IS NOT NULL), "
         f"count(*) FILTER (regexp_full_match(value, '{clock}') AND TRY_CAST(value AS TIME) IS NOT NULL), "
         "count(*) FILTER (regexp_full_match(value, '-?[0-9]+(,[0-9]+)?')), min(value) FILTER (contains(value, ',')), "
         f"count(*) FILTER (TRY_CAST(value AS DOUBLE) IS NULL AND value NOT IN ({more_tokens})), "
@@ -117,7 +127,7 @@ def _type(
         ("time", times),
     ):
         if matching == n_values:
-            return dtype, f"{column}::{dtype}"
+            return dtype, _cast(column, dtype)
     if first_with_comma is not None and with_comma == n_values:
         notes.append(
             f"column {name!r} is text: its values are written like {shorten([first_with_comma])}; if these are numbers "
