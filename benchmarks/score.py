@@ -661,11 +661,6 @@ def _other_arms(rng: Generator, big: bool) -> tuple[Columns, Question]:
     return {"arm": arm, "z": z, "y": y.astype(int)}, question
 
 
-def _weights(rng: Generator) -> tuple[Columns, Question]:
-    columns = {"x": rng.normal(size=200), "y": rng.integers(0, 2, 200), "w": np.full(200, 50)}
-    return columns, Question("y", 1, None, ["x"], weights="w", max_length=1)
-
-
 def _binned(rng: Generator, bins: int | None) -> tuple[Columns, Question]:
     options = {"control_bins": bins}
     shape = Noise(
@@ -681,7 +676,6 @@ LIMITS: dict[str, tuple[int, Callable[[Generator], tuple[Columns, Question]]]] =
     "missing by the outcome and its own value": (20, lambda rng: _missing_by_both(rng, 2_000)),
     "arm like the reference, another harmful, 1 stratum": (200, lambda rng: _other_arms(rng, True)),
     "arm like the reference, another harmful, 100 strata": (50, lambda rng: _other_arms(rng, False)),
-    "weights of 50 that are not numbers of rows": (50, _weights),
     "numeric confounder, 20,000 rows, default bins": (20, lambda rng: _binned(rng, None)),
     "numeric confounder, 20,000 rows, 4 bins": (20, lambda rng: _binned(rng, 4)),
 }
