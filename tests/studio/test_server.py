@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import http.client
 import json
@@ -121,7 +122,11 @@ def test_the_command_prints_its_address_and_ends_with_ctrl_c(tmp_path: Path) -> 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent as on Unix")
 def test_a_server_that_is_killed_leaves_the_workspace(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "causalrules", "studio", str(titanic(tmp_path)), "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process,
+        contextlib.ExitStack() as end,
+    ):
+        end.callback(process.kill)  # or a failure would wait for it
         assert process.stdout is not None
         found = re.search(r":(\d+)/\?token=(\S+)", process.stdout.readline())
         assert found is not None
@@ -135,7 +140,6 @@ def test_a_server_that_is_killed_leaves_the_workspace(tmp_path: Path) -> None:
 
         until(pick)
         connection.close()
-        process.kill()
     assert workspaces.load(tmp_path / "titanic.studio.json").target == "survived"
 
 
