@@ -458,3 +458,24 @@ def test_adding_a_constant_to_the_target_changes_no_effect() -> None:
     plain, moved = (discover(data | {"y": data["y"] + offset}, **asked, k=1)[0] for offset in (0.0, 1.7e9))
     assert moved.value == pytest.approx(plain.value, rel=1e-3)
     assert moved.standard_error == pytest.approx(plain.standard_error, rel=1e-3)
+
+
+def test_margins_are_for_the_number_of_rules_where_hardly_any_shuffled_table_has_a_rule() -> None:
+    data = {"x": [None] * 97 + ["a", "b", "b"], "y": [0] * 97 + [1, 0, 0]}
+    for least in (0.0, 0.015):
+        rules = discover(data, outcome=1, max_length=1, min_coverage=least)
+        assert shuffled(rules) is None
+        assert "No rule stands out" in str(rules)
+
+
+def test_a_mean_is_not_supported_by_levels_against_its_own_interval() -> None:
+    # Equal means, but the large values of one group all lie in the top level.
+    rng = np.random.default_rng([31, 2])
+    heavy = rng.random(3000) < 0.1
+    spread = np.where(heavy, 1.5, 0.3)
+    data = {"c": np.where(heavy, "p", "q"), "y": np.exp(spread * rng.normal(size=3000) - spread**2 / 2)}
+    rule = discover(data, k=1, direction="decrease")[0]
+    assert rule.stands_out
+    assert rule.interval.high > 0
+    assert rule.verdict.evidence == "not supported"
+    assert "its values give" in rule.verdict.reasons[-2]

@@ -87,9 +87,9 @@ def discover(data: Any, question: Question) -> RuleSet:
     question, evidence = _with_beta(problem, question, deadline)
     packed = problem.pack()
     found = _search(problem, packed, question, deadline)
-    evidence = _with_margin(problem, question, found, evidence, deadline)
-    result = _result(data, problem, packed, question, found, evidence)
-    result = replace(result, admissibility=admissibility, graph=graph)
+    result = _result(data, problem, packed, question, found)
+    result = replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
+    result = _with_margin(result, problem, question, deadline)
     return result if held_out is None else held_out.measure(result)
 
 
@@ -178,17 +178,9 @@ def _measured(
     return _result(data, problem, problem.pack(), question, found)
 
 
-def _result(
-    data: Any,
-    problem: Problem | Parts,
-    packed: Packed,
-    question: Question,
-    found: search.Found,
-    evidence: SearchEvidence | None = None,
-) -> RuleSet:
+def _result(data: Any, problem: Problem | Parts, packed: Packed, question: Question, found: search.Found) -> RuleSet:
     """Put the rules that were found together with what is proven about them."""
-    margin = None if evidence is None else evidence.margin
-    rules = rule_results(problem, packed, question, found, 1.0 if margin is None else margin.factor)
+    rules = rule_results(problem, packed, question, found)
     end = search.end(found, rules)
     return RuleSet(
         rules=rules,
@@ -210,7 +202,6 @@ def _result(
         history=(*found.history[:-1], end),
         problem=problem if isinstance(problem, Problem) else None,
         parts=None if isinstance(problem, Problem) else problem,
-        evidence=evidence,
     )
 
 
@@ -338,22 +329,18 @@ def _with_beta(
     return replace(question, beta=calibration.beta), SearchEvidence(calibration=calibration)
 
 
-def _with_margin(
-    problem: Problem | Parts,
-    question: Question,
-    found: search.Found,
-    evidence: SearchEvidence | None,
-    deadline: Deadline,
-) -> SearchEvidence | None:
-    """Return the evidence with margins from shuffled tables, where no rule is beyond those for the number of rules."""
+def _with_margin(result: RuleSet, problem: Problem | Parts, question: Question, deadline: Deadline) -> RuleSet:
+    """Take margins from shuffled tables, where no rule is beyond those for the number of rules."""
     by_length = question.estimator == "pooled" and isinstance(question.beta, tuple)
-    if not by_length or not found.optimal or not found.rules or found.rules[0][0] > 0:
-        return evidence
+    if not by_length or not result.optimal or not result or result[0].value > 0:
+        return result
     from causalrules.trust.calibration import calibrate_margin
-    from causalrules.trust.evidence import SearchEvidence
+    from causalrules.trust.evidence import with_run
 
     margin = calibrate_margin(problem, question, deadline)
-    return evidence if margin is None else replace(evidence or SearchEvidence(), margin=margin)
+    if margin is None:
+        return result
+    return with_run(result, [replace(rule, margin_scale=margin.factor) for rule in result], margin=margin)
 
 
 def _watched(

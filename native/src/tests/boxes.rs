@@ -124,7 +124,8 @@ fn no_value_in_a_box_exceeds_its_bound() {
                 let value = estimator.value(&inside, length + random.below(3) as usize);
                 assert!(value <= bound, "estimator {kind}, β = {beta}: {inside:?} of {:?} is worth {value} > {bound} over {:?}..{:?}", reach.layout, reach.low, reach.high);
                 // With a goal the bound may be another one, but not beyond it for that.
-                let goal = bound + [-1_000_000_000_000, 0, 1, 1_000_000_000_000][round % 4];
+                let goal =
+                    bound.saturating_add([-1_000_000_000_000, 0, 1, 1_000_000_000_000][round % 4]);
                 let asked = estimator.bound(&reach.low, &reach.high, length, goal);
                 assert!(asked < goal || bound >= goal);
                 assert!(asked >= value);
@@ -335,4 +336,31 @@ fn a_quick_look_at_eight_rules_misses_none() {
         n_seen[0] > 375 && n_seen[1] > 750 && n_seen[2] > 750,
         "{n_seen:?}"
     );
+}
+
+#[test]
+fn few_failing_rows_of_a_huge_stratum_do_not_lower_a_bound_by_rounding() {
+    // Their sum is the small difference of two large ones, unless the levels are 0 and 1.
+    let mut random = Random(29);
+    for _ in 0..4_000 {
+        let level = 0.5 + random.below(1 << 30) as f64 / (1u64 << 31) as f64;
+        let most = [100_000, 10_000_000][random.below(2) as usize];
+        let all: Vec<u64> = (0..3).map(|_| 1_000 + random.below(most)).collect();
+        let low: Vec<u64> = all.iter().map(|&n| n - random.below(3)).collect();
+        let high: Vec<u64> = (low.iter().zip(&all))
+            .map(|(&low, &all)| low + random.below(all - low + 1))
+            .collect();
+        let layout = Layout::new(3, all, Sides::Complement);
+        let settings = Settings {
+            kind: 4,
+            margin: Margin::Number(0.5),
+            margin_scale: 1.0,
+            levels: vec![0.0, level, 1.0],
+        };
+        let estimator = crate::estimator::create(&settings, &layout).unwrap();
+        let bound = estimator.bound(&low, &high, 1, Score::MIN);
+        for counts in [&low, &high] {
+            assert!(estimator.value(counts, 1) <= bound);
+        }
+    }
 }

@@ -137,9 +137,10 @@ fn shuffled_outcomes_do_not_depend_on_the_width() {
                 max_length: 3,
                 min_rows: 1,
                 least: 0.0,
+                most_work: u64::MAX,
             };
             let mut redrawn = Redrawn::new(table, pooled, options);
-            while !redrawn.step(Duration::from_secs(600)) {}
+            while redrawn.step(Duration::from_secs(600)) == redrawn::Walk::Underway {}
             redrawn.ratios().collect::<Vec<Option<f64>>>()
         });
         assert!(ratios.iter().any(Option::is_some));

@@ -366,9 +366,10 @@ def warning(rules: RuleSet) -> str | None:
     best = rules[0]
     found = any(rule.verdict.found for rule in rules)
     if found and not best.stands_out and best.estimator in ("pooled", "reliable"):
+        sharper = "" if _margin(rules) else ", which are sharper than its margin,"
         return (
-            f"No conservative {rules.noun} is beyond 0, but permutations, which are sharper than its margin, tell "
-            "rules from chance: see the adjusted p."
+            f"No conservative {rules.noun} is beyond 0, but permutations{sharper} tell rules from chance: see the "
+            "adjusted p."
         )
     if found:
         return None

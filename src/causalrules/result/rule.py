@@ -721,9 +721,7 @@ class Variant:
         return self.rule.text
 
 
-def rule_results(
-    searched: Problem | Parts, rows: Packed, question: Question, found: Found, margin_scale: float = 1.0
-) -> tuple[RuleResult, ...]:
+def rule_results(searched: Problem | Parts, rows: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:
     """Return the rules that a search found, with their counts or sums."""
     rules = []
     values = _value_sums(searched, [conditions for _, conditions in found.rules])
@@ -743,7 +741,6 @@ def rule_results(
             "n_levels": len(problem.comparison.values),
             "decrease": problem.comparison.decrease,
             "by_length": isinstance(beta, tuple),
-            "margin_scale": margin_scale,
             "control": problem.roles.control,
             "grouped": problem.grouped(conditions),
         }

@@ -137,12 +137,15 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
     Returns
     -------
     CalibratedMargin or None
-        None where shuffled tables cannot share a walk, or it would take too long.
+        None where shuffled tables cannot share a walk, it would take too long, or Ctrl-C ends it: what was found by
+        then is kept, with margins for the number of rules.
     """
     confidence = 1 - question.error_rate
     n_kept = n_largest(confidence, _FIRST)
     if not isinstance(problem, Problem) or problem.n_rows * _FIRST > _MOST_DRAWN or n_kept < 1:
         return None
+    if len(problem.comparison.values) != 2 or question.max_length is None or question.reference or question.groups:
+        return None  # before any rows are fetched
     try:
         ordered = _in_order(problem)
     except DataError:  # the workers that have the rows are gone
@@ -176,7 +179,9 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
         return None
     if len(largest) < _FIRST:  # the time limit has passed
         return None
-    factor = max(sorted(largest, reverse=True)[n_kept - 1], 0.0) * (1 + CLOSE)
+    factor = sorted(largest, reverse=True)[n_kept - 1] * (1 + CLOSE)
+    if not factor > 0:  # hardly any shuffled table has a rule at all: nothing to compare with
+        return None
     return CalibratedMargin(min(factor, 1.0), confidence, _FIRST, question.seed)
 
 

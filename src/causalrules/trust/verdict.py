@@ -176,11 +176,21 @@ def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[st
         if basis == "nothing" or few:
             return CANNOT_TELL, basis, [], [*tested, *few]
         return NOT_SUPPORTED, basis, [], tested
+    if rule.scored and not _excludes_zero(rule):
+        low, high = rule.interval
+        measured = with_interval(rule.effect, low, high, True)
+        return NOT_SUPPORTED, basis, tested, [f"the search ranks by levels of the target; its values give {measured}"]
     reasons, doubts, against = _repeated(rule, known)
     if against:
         return NOT_SUPPORTED, basis, tested, against
     doubts = [*few, *doubts]
     return SUGGESTIVE if doubts else SUPPORTED, basis, [*tested, *reasons, *_for_whom(rule)], doubts
+
+
+def _excludes_zero(rule: RuleResult) -> bool:
+    """Tell whether the interval is on the side of 0 that was searched for: levels and values of a target can differ."""
+    low, high = rule.interval
+    return high < 0 if rule.decrease else low > 0
 
 
 def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str]]:

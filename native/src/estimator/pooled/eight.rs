@@ -240,6 +240,8 @@ struct Margins {
     least: Numbers,
     most: Numbers,
     reach: [Reach; LANES],
+    /// Σ w n/(f + κ) with the fewest failing rows, where the sum of their target is the small difference of large sums.
+    cancelled: Numbers,
 }
 
 impl Bounds<'_> {
@@ -251,7 +253,9 @@ impl Bounds<'_> {
     fn begin(&mut self) -> Margins {
         let pooled = self.pooled;
         let n_levels = pooled.levels.len();
-        let [mut least, mut most, mut reach, mut ratio] = [[0.0f64; LANES]; 4];
+        let [mut least, mut most, mut reach, mut ratio, mut cancelled] = [[0.0f64; LANES]; 5];
+        // Sums of zeros and ones are exact.
+        let is_rounded = n_levels > 2;
         // The smallest V and b of a single stratum.
         let [mut least_alone, mut reach_alone] = [[f64::INFINITY; LANES]; 2];
         let limits: [Limits; LANES] =
@@ -312,6 +316,8 @@ impl Bounds<'_> {
                 here.covered_sum[lane] = sum[lane] + prior;
                 here.rest_sum[lane] = stratum.sum - sum[lane] + prior;
                 here.may_do_without[lane] = !must;
+                let large = stratum.weight * n / (n - many + KAPPA);
+                cancelled[lane] += if is_rounded { large } else { 0.0 };
             }
         }
         let reach = std::array::from_fn(|lane| Reach {
@@ -321,7 +327,12 @@ impl Bounds<'_> {
         for lane in 0..LANES {
             least[lane] = least[lane].max(least_alone[lane]);
         }
-        Margins { least, most, reach }
+        Margins {
+            least,
+            most,
+            reach,
+            cancelled,
+        }
     }
 
     /// Σ w h over all strata, each at its largest; c = γρ w s² in each. `bends`: may h be largest inside a stretch? For an
@@ -381,7 +392,12 @@ impl Task for Bounds<'_> {
     /// See [`Estimator::bound`] of [`Pooled`]; each box goes through its own pieces.
     #[inline(always)]
     fn run(mut self, _: impl Vector) -> Numbers {
-        let Margins { least, most, reach } = self.begin();
+        let Margins {
+            least,
+            most,
+            reach,
+            cancelled,
+        } = self.begin();
         let pooled = self.pooled;
         let goal = [self.short, self.enough];
         let mut pieces: [Pieces; LANES] =
@@ -393,7 +409,8 @@ impl Task for Bounds<'_> {
         let effect = self.largest_sum(&[0.0; LANES], !is_binary);
         let mut slack = [0.0; LANES];
         for lane in 0..LANES {
-            slack[lane] = pooled.slack * (4.0 + least_margin(lane, pieces[lane].most));
+            let margin = least_margin(lane, pieces[lane].most);
+            slack[lane] = pooled.slack * (4.0 + margin + cancelled[lane]);
         }
         loop {
             let [mut constant, mut slope, mut cheap] = [[0.0; LANES]; 3];

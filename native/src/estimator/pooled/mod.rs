@@ -16,6 +16,10 @@
 //! rows, so that they dilute both. A rule without a contrast in any stratum where the target varies is *no rule*: nothing
 //! can be said of it, and its value is below all others ([`Score::MIN`]).
 //!
+//! A rule may change how much a target of more than two levels varies, and not its mean. There, V is the larger of the above and
+//! of the variance that Σ w δ has if each side has the variance of its own rows, see [`own_variance`]. The bound does without
+//! the latter, which only lowers values.
+//!
 //! The margin ε is `β√V` for a given β. For a β by length, that of a rule of l conditions is Bernstein's
 //!
 //! ```text
