@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from causalrules import __version__, estimators
+from causalrules import __version__
 from causalrules.data.columns import code_type
 from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError, RoleError
@@ -22,13 +20,14 @@ from causalrules.options import is_number
 from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
 from causalrules.result.rule import RuleResult, rule_results
 from causalrules.result.rules import RuleSet
+from causalrules.result.steps import proof
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
-from causalrules.search.margins import beta_of_rules, betas
-from causalrules.search.nearest import nearest, ratio_of
+from causalrules.search.ladder import Step
+from causalrules.search.margins import beta_of_rules
 from causalrules.search.problem import Problem, prepare
-from causalrules.search.progress import search_bar, watching
 from causalrules.search.rows import excludes_reference
+from causalrules.stepwise import Climbed, search_list, with_beta
 from causalrules.text import points
 
 if TYPE_CHECKING:
@@ -37,15 +36,12 @@ if TYPE_CHECKING:
     from causalrules.graph.graph import CausalGraph
     from causalrules.language.language import Language
     from causalrules.language.propositions import Proposition
-    from causalrules.search.core import Packed
     from causalrules.search.parts import Parts
-    from causalrules.trust.evidence import SearchEvidence
+    from causalrules.trust.evidence import Calibration
     from causalrules.trust.holdout import HeldOut
 
 # A column is pointed out from this difference on, with at least so many rows on each side.
 _LEAK, _FEW = 0.95, 20
-# β of the estimators but pooled, where none is given.
-DEFAULT_BETA = 2.0
 
 
 @asks(Question)
@@ -83,13 +79,10 @@ def discover(data: Any, question: Question) -> RuleSet:
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
     problem = _prepared(table, roles, question, admissibility)
-    problem, held_out = _hold_out(table, problem, question)
-    question, evidence = _with_beta(problem, question, deadline)
-    packed = problem.pack()
-    found = _search(problem, packed, question, deadline)
-    result = _result(data, problem, packed, question, found)
-    result = replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
-    result = _with_margin(result, problem, question, deadline)
+    problem, held_out = _hold_out(problem, question)
+    climbed = search_list(table, problem, question, graph, deadline, held_out)
+    result = _result(data, question, climbed)
+    result = replace(result, admissibility=admissibility, graph=graph)
     return result if held_out is None else held_out.measure(result)
 
 
@@ -133,9 +126,9 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     problem = _prepared(table, roles, question, admissibility, language)
     if question.beta is None and question.estimator == "pooled":
         question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
-    question, evidence = _with_beta(problem, question, deadline)
-    result = _measured(data, problem, named, question)
-    return replace(result, admissibility=admissibility, graph=graph, evidence=evidence)
+    question, calibration = with_beta(problem, question, deadline)
+    result = _measured(data, problem, named, question, calibration)
+    return replace(result, admissibility=admissibility, graph=graph)
 
 
 def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet | None:
@@ -160,7 +153,11 @@ def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet
 
 
 def _measured(
-    data: Any, problem: Problem | Parts, named: Sequence[tuple[Proposition, ...]], question: Question
+    data: Any,
+    problem: Problem | Parts,
+    named: Sequence[tuple[Proposition, ...]],
+    question: Question,
+    calibration: Calibration | None = None,
 ) -> RuleSet:
     """Measure rules that are named instead of searched for."""
     number = {condition: index for index, condition in enumerate(problem.language.propositions)}
@@ -175,33 +172,42 @@ def _measured(
                 )
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
     found = search.Found(rules, nothing, optimal=True, stopped="evaluated", history=(nothing,))
-    return _result(data, problem, problem.pack(), question, found)
+    step = Step(problem, question, found, stands_out=True)
+    measured = rule_results(problem, problem.pack(), question, found)
+    return _result(data, question, Climbed((step,), (measured,), calibration))
 
 
-def _result(data: Any, problem: Problem | Parts, packed: Packed, question: Question, found: search.Found) -> RuleSet:
+def _result(data: Any, question: Question, climbed: Climbed) -> RuleSet:
     """Put the rules that were found together with what is proven about them."""
-    rules = rule_results(problem, packed, question, found)
-    end = search.end(found, rules)
+    first, last = climbed.steps[0], climbed.steps[-1]
+    problem = first.problem
+    rules, nearest = climbed.listed
+    steps = tuple(proof(step, found) for step, found in zip(climbed.steps, climbed.rules, strict=True))
     return RuleSet(
         rules=rules,
-        question=_answered(question, problem),
-        optimal=found.optimal,
-        upper_bound=end.upper_bound,
-        gap=end.gap,
-        stopped=found.stopped,
+        question=_answered(replace(question, beta=first.question.beta), problem),
+        optimal=all(step.optimal for step in steps),
+        upper_bound=steps[0].upper_bound,
+        gap=steps[-1].gap,
+        stopped=last.found.stopped,
         n_rows=problem.n_rows,
         n_dropped=problem.n_dropped,
         n_strata=problem.n_strata,
         n_propositions=len(problem.language.propositions),
-        nodes=end.nodes,
-        seconds=end.seconds,
-        notes=(*problem.notes, *_leaks(rules)),
+        nodes=sum(step.nodes for step in steps),
+        seconds=sum(step.seconds for step in steps),
+        notes=(*problem.notes, *climbed.notes, *_leaks(rules)),
         versions={"causalrules": __version__, "python": platform.python_version()},
         source=os.path.basename(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None,
         library=problem.library,
-        history=(*found.history[:-1], end),
+        history=climbed.history,
+        evidence=climbed.evidence,
+        steps=steps,
+        nearest=nearest,
+        rungs=climbed.rungs,
         problem=problem if isinstance(problem, Problem) else None,
         parts=None if isinstance(problem, Problem) else problem,
+        ladder=climbed.steps,
     )
 
 
@@ -300,7 +306,7 @@ def _admitted(
     return checked
 
 
-def _hold_out(table: Table, problem: Problem | Parts, question: Question) -> tuple[Problem | Parts, HeldOut | None]:
+def _hold_out(problem: Problem | Parts, question: Question) -> tuple[Problem | Parts, HeldOut | None]:
     """Return the rows to search, and the held-out rows, if any."""
     if question.holdout is None:
         return problem, None
@@ -308,73 +314,7 @@ def _hold_out(table: Table, problem: Problem | Parts, question: Question) -> tup
 
     if is_number(question.holdout):
         return holdout.hold_out(problem, question.holdout, question.seed)
-    return holdout.second_table(table, problem, question)
-
-
-def _with_beta(
-    problem: Problem | Parts, question: Question, deadline: Deadline
-) -> tuple[Question, SearchEvidence | None]:
-    """Return the question with a number for β, and how it was calibrated."""
-    if question.beta != "calibrated":
-        beta = question.beta if question.confidence is None else estimators.beta_of_confidence(question.confidence)
-        if beta is None and question.estimator == "pooled":
-            beta = betas(problem.language, question.max_length, question.error_rate)
-        return replace(question, beta=DEFAULT_BETA if beta is None else beta, confidence=None), None
-    from causalrules.trust.calibration import calibrate
-    from causalrules.trust.evidence import SearchEvidence
-
-    # Half of the time is for the search; a function for its progress does not know permutations.
-    shown = False if callable(question.progress) else question.progress
-    calibration = calibrate(problem, question, seed=question.seed, time_limit=deadline.left(0.5), progress=shown)
-    return replace(question, beta=calibration.beta), SearchEvidence(calibration=calibration)
-
-
-def _with_margin(result: RuleSet, problem: Problem | Parts, question: Question, deadline: Deadline) -> RuleSet:
-    """Take margins from shuffled tables, where no rule is beyond those for the number of rules."""
-    by_length = question.estimator == "pooled" and isinstance(question.beta, tuple)
-    if not by_length or not result.optimal or not result or result[0].value > 0:
-        return result
-    from causalrules.trust.calibration import calibrate_margin
-    from causalrules.trust.evidence import with_run
-
-    margin = calibrate_margin(problem, question, deadline)
-    if margin is None:
-        return result
-    return with_run(result, [replace(rule, margin_scale=margin.factor) for rule in result], margin=margin)
-
-
-def _watched(
-    question: Question, language: Language
-) -> AbstractContextManager[Callable[[search.Progress], None] | None]:
-    """Show the progress of a search as the question asks, the best rule in words."""
-
-    def in_words(conditions: tuple[int, ...]) -> str:
-        return describe(language.propositions[number] for number in conditions)
-
-    def told(progress: search.Progress) -> None:
-        found = progress.found or (((progress.best, progress.conditions),) if progress.best is not None else ())
-        question.progress(replace(progress, rules=tuple((value, in_words(each)) for value, each in found)))
-
-    shown = told if callable(question.progress) else question.progress
-    return watching(shown, partial(search_bar, in_words))
-
-
-def _search(problem: Problem | Parts, packed: Packed, question: Question, deadline: Deadline) -> search.Found:
-    checkpoint = None
-    if question.checkpoint is not None:
-        from causalrules.search.checkpoint import Checkpoint
-
-        checkpoint = Checkpoint(question.checkpoint, problem, question)
-    scale = problem.comparison.scale
-    with _watched(question, problem.language) as watch:
-        limited = replace(question, time_limit=deadline.left())
-        found = search.run(packed, limited, problem.n_rows, scale=scale, watch=watch, checkpoint=checkpoint)
-
-    def again(question: Question, floor: float, factor: float) -> search.Found:
-        limited = replace(question, time_limit=deadline.left())
-        return search.run(packed, limited, problem.n_rows, floor=floor, margin_scale=factor, scale=scale)
-
-    return nearest(partial(ratio_of, packed, problem.comparison, question), question, found, again)
+    return holdout.second_table(question.holdout, problem, question)
 
 
 def _answered(question: Question, problem: Problem | Parts) -> Question:

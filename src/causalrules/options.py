@@ -180,10 +180,14 @@ class Choice(Kind):
 
 @dataclass(frozen=True)
 class Flag(Kind):
-    """True or False."""
+    """True or False; None is allowed where `none` says when that is on."""
+
+    none: str | None = None
 
     def __call__(self, name: str, value: Any) -> Any:
         """Return the flag as Python's bool; NumPy's is accepted."""
+        if value is None and self.none:
+            return None
         if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
             return bool(value)
         raise OptionError("give True or False", parameter=name, value=shown(value))

@@ -52,7 +52,7 @@ PAPER: dict[str, Any] = {
     "estimator": "reliable",
     "beta": 2.0,
     "max_length": None,
-    "similarity": None,
+    "stepwise": False,
     "missing": "false",
     "control_bins": 4,
     "adjust": "strata",
@@ -170,13 +170,15 @@ class Question:
         panel=QUESTION,
         fitted=False,
     )
-    k: int = option(10, Whole(least=1, most=MOST_RULES), "Number of rules.", panel=RULES, flag="-k", searched=True)
-    similarity: float | None = option(
-        0.5,
-        Number(least=0, most=1, above=True, none="the k best rules, however similar, and also below 0"),
-        "List different rules: each is the best that shares less than this much of its rows (Jaccard) with the rules "
-        "before it, and the list ends where nothing above 0 is left.",
+    k: int = option(5, Whole(least=1, most=MOST_RULES), "Number of rules.", panel=RULES, flag="-k", searched=True)
+    stepwise: bool | None = option(
+        None,
+        Flag(none="where the estimator is pooled"),
+        "List rules that each add to those above: step by step the best rule on the columns that are left, with the "
+        "columns of the rules above held fixed, until nothing is above 0. False: the k best rules, however similar. "
+        "By default on where the estimator is pooled.",
         panel=RULES,
+        negated="List the k best rules, however similar and also below 0, as the paper does.",
         searched=True,
     )
     beta: float | str | tuple[float, ...] | None = option(
@@ -195,15 +197,8 @@ class Question:
         "Largest chance that any rule without an effect scores above 0, where beta is not given (pooled estimator).",
         panel=RULES,
     )
-    confidence: float | None = option(
-        None,
-        Number(least=0, most=1, none="by beta"),
-        "Two-sided confidence level, instead of beta; 0.9545 is beta = 2.",
-        panel=RULES,
-        kept=False,
-    )
     max_length: int | None = option(
-        4,
+        3,
         Whole(least=1, none="no limit"),
         "Maximum conditions per rule (an interval counts as two).",
         panel=RULES,
@@ -244,14 +239,6 @@ class Question:
     )
     estimator: str = option(
         "pooled", Choice(words=ESTIMATORS), f"What is maximised: {', '.join(ESTIMATORS)}.", panel=RULES, searched=True
-    )
-    redundant: bool = option(
-        True,
-        Flag(),
-        "Whether rules may be no better than one of their generalisations.",
-        panel=RULES,
-        negated="Only rules that are better than each of their generalisations.",
-        searched=True,
     )
     holdout: Any = option(
         None,
@@ -299,10 +286,15 @@ class Question:
         for name, known in options():
             # Numbers of other libraries become Python's own, so that equal questions are written and compared alike.
             object.__setattr__(self, name, known.kind(name, getattr(self, name)))
-        if self.confidence is not None and self.beta is not None:
+        if self.stepwise and self.estimator != "pooled":
             raise OptionError(
-                "it means the same as beta: give one of the two", parameter="confidence", value=shown(self.confidence)
+                f"{self.estimator!r} has no score that says where a list ends; leave stepwise out, or give "
+                "estimator='pooled'",
+                parameter="stepwise",
+                value="True",
             )
+        if self.stepwise:  # the default, named
+            object.__setattr__(self, "stepwise", None)
         if not self.own_controls and self.allowed_control is not None:
             raise OptionError("it limits control='auto', which is not asked for", parameter="allowed_control")
         if self.graph is None and self.latent:
@@ -314,6 +306,11 @@ class Question:
         """Return the question with these options; itself if it has them already, because checking all takes a while."""
         same = all(getattr(self, name) is value or getattr(self, name) == value for name, value in changes.items())
         return self if same else replace(self, **changes)
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether each rule of the list adds to those above it."""
+        return self.estimator == "pooled" if self.stepwise is None else self.stepwise
 
     @property
     def own_controls(self) -> bool:

@@ -56,7 +56,7 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spelling(name: str, known: Option) -> tuple[str, str]:
-    negated = isinstance(known.kind, Flag) and default(name)
+    negated = isinstance(known.kind, Flag) and (default(name) or known.kind.none)
     return flag(f"no_{name}" if negated else name), name
 
 
@@ -64,8 +64,8 @@ def _settings(name: str, known: Option) -> dict[str, Any]:
     value = default(name)
     settings: dict[str, Any] = {"panel": known.panel, "help": _help(known, value)}
     if isinstance(known.kind, Flag):
-        # A flag that is on by default is turned off by its negation.
-        return settings | {"is_flag": True, "flag_value": not value, "default": value}
+        # A flag that is on by default, or where its kind says so, is turned off by its negation.
+        return settings | {"is_flag": True, "flag_value": not value and not known.kind.none, "default": value}
     if name == "target":
         settings["required"] = True
     elif not known.repeated and value is not None:

@@ -164,6 +164,7 @@ def adjustments(
     observed: Iterable[str] | None = None,
     sizes: Mapping[str, int] | None = None,
     sets: Iterable[Iterable[str]] | None = None,
+    held_fixed: Iterable[str] = (),
 ) -> Adjustments:
     """Return controls for every set of up to `max_length` actionable columns.
 
@@ -191,6 +192,8 @@ def adjustments(
         The number of values of each variable; by default 2.
     sets
         The sets of columns of interest; by default all.
+    held_fixed
+        Variables that are adjusted for in any case; controls are those that are needed besides.
 
     Returns
     -------
@@ -201,6 +204,8 @@ def adjustments(
     >>> found = adjustments("a -> b -> y; a -> y", "y", ["a", "b"], max_length=1)
     >>> [(each.columns, each.control) for each in found.sets]
     [(('a',), ()), (('b',), ('a',))]
+    >>> print(adjustments("a -> b -> y; a -> y", "y", ["a"], held_fixed=["b"]).sets[0].reason)
+    with b held fixed, what the rule does by way of it would be left out
     """
     causal_graph = CausalGraph.read(graph)
     names = sorted(unique_names(actionable))
@@ -208,7 +213,8 @@ def adjustments(
     absent = [name for name in names if name not in nodes]
     validate_roles(causal_graph, {"target": (target,), "actionable": tuple(names)}, columns=absent)
     candidates = nodes if observed is None else nodes.intersection(unique_names(observed))
-    candidates = candidates - causal_graph.latent - {target}
+    held = sorted(unique_names(held_fixed))
+    candidates = candidates - causal_graph.latent - {target, *held}
     chosen = _every_set(names, max_length) if sets is None else sorted({tuple(sorted(each)) for each in sets})
     n_edges = len(causal_graph.directed) + len(causal_graph.bidirected) + len(causal_graph.unknown)
     if len(chosen) * n_edges > _MOST_WORK:
@@ -219,7 +225,7 @@ def adjustments(
             parameter="max_length",
             value=str(max_length),
         )
-    finder = _Finder(causal_graph, target, candidates, sizes or {})
+    finder = _Finder(causal_graph, target, candidates, sizes or {}, held)
     longest = len(names) if max_length is None else max_length
     return Adjustments(longest, tuple(finder.adjustment(columns, absent) for columns in chosen))
 
@@ -253,11 +259,19 @@ def _controls(control: Sequence[str]) -> str:
 class _Finder:
     """Find controls in one graph, or in all that a graph with unknown edges allows."""
 
-    def __init__(self, graph: CausalGraph, target: str, candidates: Collection[str], sizes: Mapping[str, int]) -> None:
-        self.graph, self.target = graph, target
+    def __init__(
+        self,
+        graph: CausalGraph,
+        target: str,
+        candidates: Collection[str],
+        sizes: Mapping[str, int],
+        held_fixed: Collection[str] = (),
+    ) -> None:
+        self.graph, self.target, self.held_fixed = graph, target, tuple(held_fixed)
         self.links = GraphLinks(graph)
         self.place = {name: place for place, name in enumerate(graph.nodes)}
         self.candidates = sorted(candidates)
+        self.given = sum(1 << self.place[name] for name in held_fixed)
         # Fewest combinations of values, then fewest variables, then names: each outweighs all that follow.
         n = len(self.candidates)
         self.cost: dict[int, int] = {}
@@ -276,6 +290,9 @@ class _Finder:
         effects = 0
         for drawing in self.drawings:
             effects |= drawing.effects(x)
+        if between := [name for name in self.held_fixed if effects >> self.place[name] & 1]:
+            verb = f"with {listed(between)} held fixed, what the rule does by way of"
+            return Adjustment(columns, None, f"{verb} {'it' if len(between) == 1 else 'them'} would be left out")
         cost = {place: its_cost for place, its_cost in self.cost.items() if not effects >> place & 1}
         for z in self._trials(x, cost):
             if not self.graph.unknown or self._is_valid(columns, x, z):
@@ -289,7 +306,7 @@ class _Finder:
             sizes = range(len(bits) + 1)
             trials = {sum(chosen) for size in sizes for chosen in itertools.combinations(bits, size)}
         else:
-            cheapest = [drawing.cheapest(x, cost) for drawing in self.drawings]
+            cheapest = [drawing.cheapest(x, cost, self.given) for drawing in self.drawings]
             trials = {z for z in cheapest if z is not None}
             if self.graph.unknown:
                 trials.add(functools.reduce(operator.or_, trials, 0))
@@ -297,8 +314,9 @@ class _Finder:
 
     def _is_valid(self, columns: tuple[str, ...], x: int, z: int) -> bool:
         if self.links.can_enumerate:
-            return all(drawing.separates(x, z) for drawing in self.drawings)
-        return bool(identify_rule(self.graph, target=self.target, variables=columns, control=self._names(z)))
+            return all(drawing.separates(x, z | self.given) for drawing in self.drawings)
+        control = (*self._names(z), *self.held_fixed)
+        return bool(identify_rule(self.graph, target=self.target, variables=columns, control=control))
 
     def _names(self, z: int) -> tuple[str, ...]:
         return tuple(name for name in self.candidates if z >> self.place[name] & 1)
@@ -310,6 +328,7 @@ class _Finder:
         links = self.links.certain
         before = ancestors(links, [self.target, *columns])
         control = {name for name in self._names(sum(1 << place for place in cost)) if name in before}
+        control |= set(self.held_fixed)
         opened = ancestors(links, control)
         path = min((path for _, path in open_paths(links, self.target, set(columns), control, opened)), key=len)
         inside = [path[place] for place in range(2, len(path) - 2, 2)]
@@ -388,12 +407,13 @@ class _Drawing:
         open_neighbours = [neighbours.get(node, 0) & ~z for node in range(len(self.parents))]
         return not _closure(x, open_neighbours) >> self.target & 1
 
-    def cheapest(self, x: int, cost: Mapping[int, int]) -> int | None:
-        """Return the set of least cost that d-separates x from the target, or None if there is none.
+    def cheapest(self, x: int, cost: Mapping[int, int], given: int = 0) -> int | None:
+        """Return the set of least cost that with those given d-separates x from the target, or None if there is none.
 
         A minimum vertex cut, by augmenting flows along shortest paths (Edmonds & Karp 1972).
         """
-        neighbours = self._moral(x, 0)
+        moral = self._moral(x, given)
+        neighbours = {node: each & ~given for node, each in moral.items() if not given >> node & 1}
         blocked = sum(1 << place for place in cost)
         uncut = [neighbours.get(node, 0) & ~blocked for node in range(len(self.parents))]
         if _closure(x, uncut) >> self.target & 1:

@@ -272,7 +272,7 @@ def _read_part(
 def score_strata(bins: ScoreBins, scores: Vector, outcome: Outcome) -> Strata:
     """Return the strata of bins of the predicted target."""
     name = _name(outcome)
-    texts = _ranges([float(scores.min()), *bins.uppers.tolist(), float(scores.max())], float(outcome.centre))
+    texts = ranges([float(scores.min()), *bins.uppers.tolist(), float(scores.max())], float(outcome.centre))
     return Strata(
         columns=(name,),
         ends={name: np.arange(bins.n_bins, dtype=np.intp)},
@@ -314,10 +314,10 @@ def _name(outcome: Outcome) -> str:
     return SCORES[outcome.is_mean]
 
 
-def _ranges(ends: list[float], centre: float) -> list[str]:
+def ranges(ends: list[float], centre: float) -> list[str]:
     """Write the ranges of predictions less a centre with as few digits as tell them apart."""
     if len({centre + end for end in ends}) < len(set(ends)):
-        return [f"{centre:.17g} + ({each})" for each in _ranges(ends, 0.0)]
+        return [f"{centre:.17g} + ({each})" for each in ranges(ends, 0.0)]
     ends = [centre + end for end in ends]
     for digits in range(2, 18):
         texts = [f"{end:.{digits}g}" for end in ends]

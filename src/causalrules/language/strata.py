@@ -53,6 +53,8 @@ class Strata:
         Value or bin of each control, for each stratum.
     notes
         Remarks on how the strata were formed.
+    n_held
+        How many of the last columns are not controls but hold other rules' columns fixed (`language.held_fixed`).
     """
 
     columns: tuple[str, ...]
@@ -60,8 +62,9 @@ class Strata:
     bins: Mapping[str, Coded]
     labels: tuple[Mapping[str, str], ...]
     notes: tuple[str, ...]
-    # Sorted keys of the combinations of the first 1, 2, … controls; see _keys.
+    # Sorted keys of the combinations of the first 1, 2, … controls; see `join_keys`.
     _levels: tuple[NDArray[np.int64], ...]
+    n_held: int = 0
 
     @property
     def n_strata(self) -> int:
@@ -83,11 +86,26 @@ class Strata:
         levels = (*self._levels[:-1], self._levels[-1][strata]) if self._levels else ()
         return replace(self, labels=labels, _levels=levels)
 
-    def index(self, codes: Mapping[str, NDArray[Any]], n_rows: int) -> NDArray[np.int32]:
-        """Return the stratum of each row, given the codes of the controls."""
+    @property
+    def held_fixed(self) -> tuple[str, ...]:
+        """The columns of a table that are held fixed, beside the controls."""
+        held = self.columns[len(self.columns) - self.n_held :]
+        return tuple(name for column in held for name in getattr(self.bins.get(column), "columns", (column,)))
+
+    def index(
+        self, codes: Mapping[str, NDArray[Any]], n_rows: int, begun: NDArray[Any] | None = None
+    ) -> NDArray[np.int32]:
+        """Return the stratum of each row, given the codes of the columns.
+
+        `begun` is the stratum of each row by the controls alone, where only the columns that are held fixed are left.
+        """
         index: NDArray[Any] = np.zeros(n_rows, np.int64)
-        for column, level in zip(self.columns, self._levels, strict=True):
-            index = _places(level, _keys(index, codes[column], len(self.ends[column])))
+        axes = list(zip(self.columns, self._levels, strict=True))
+        if begun is not None:
+            index, axes = begun.astype(np.int64), axes[len(axes) - self.n_held :]
+        for column, level in axes:
+            code = codes[column] if column in codes else self.bins[column].combined(codes)  # type: ignore[attr-defined]
+            index = places(level, join_keys(index, code, len(self.ends[column])))
         return index.astype(np.int32)
 
     def index_in(self, table: Table) -> NDArray[np.int32]:
@@ -105,10 +123,10 @@ class Strata:
         for column, level in zip(self.columns, self._levels, strict=True):
             bins = self.bins[column]
             codes = bins.codes(table, unseen=True)
-            keys = _keys(index, codes, bins.n_bins)
+            keys = join_keys(index, codes, bins.n_bins)
             index = np.searchsorted(level, keys).clip(max=len(level) - 1)
             known &= (codes < bins.n_bins) & (level[index] == keys)
-            keys = _keys(combination, codes, int(codes.max(initial=0)) + 1)
+            keys = join_keys(combination, codes, int(codes.max(initial=0)) + 1)
             combination = np.unique(keys, return_inverse=True)[1]
         new = np.unique(combination[~known], return_inverse=True)[1]
         index[~known] = self.n_strata + new
@@ -141,8 +159,8 @@ class Combining:
                 self._known[key] = np.where(codes < 0, np.int32(n_bins), codes)
             keys = self._path[-1][2] * (n_bins + 1) if self._path else np.zeros(self._n_rows, np.int64)
             keys += self._known[key]
-            level = _distinct(keys)
-            self._path.append((key, level, _places(level, keys)))
+            level = distinct(keys)
+            self._path.append((key, level, places(level, keys)))
 
     def levels(self, ends: Mapping[str, Ends]) -> list[NDArray[np.int64]]:
         """Return the sorted keys of the strata of the first 1, 2, … controls."""
@@ -155,19 +173,19 @@ class Combining:
         return self._path[-1][2].astype(np.int32) if self._path else np.zeros(self._n_rows, np.int32)
 
 
-def _keys(parents: NDArray[np.int64], codes: NDArray[Any], n_bins: int) -> NDArray[np.int64]:
+def join_keys(parents: NDArray[np.int64], codes: NDArray[Any], n_bins: int) -> NDArray[np.int64]:
     """Combine strata of the controls before with the codes of the next; missing comes last."""
     return parents * (n_bins + 1) + np.where(codes < 0, n_bins, codes)
 
 
-def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the sorted distinct keys; of small ones by counting, which is faster than sorting."""
     if len(keys) and keys.max() < 4 * len(keys):
         return np.flatnonzero(np.bincount(keys))
     return np.unique(keys)
 
 
-def _places(level: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def places(level: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the place of each key among the sorted distinct ones."""
     if len(level) and level[-1] < 4 * len(keys):
         place = np.zeros(int(level[-1]) + 1, np.int64)
@@ -225,7 +243,7 @@ def stratify(
         given = cuts is not None and column in cuts
         if column in ordered and (given or (column in many and n_values > bins)):
             ends[column], _ = cut(column, histogram, bins, cuts, notes)
-        names[column] = _bin_names(histogram.values, ends[column])
+        names[column] = bin_names(histogram.values, ends[column])
         if len(ends[column]) < n_values:
             notes.append(
                 f"control {column!r} has {n_values:,} values, binned into {len(ends[column])}: "
@@ -247,13 +265,14 @@ def _levels(table: Table, ends: Mapping[str, Ends]) -> list[NDArray[np.int64]]:
     levels: list[NDArray[np.int64]] = []
     index: NDArray[Any] = np.zeros(1, np.int64)
     for column, codes in table.combinations(ends).items():
-        keys = _keys(index, codes, len(ends[column]))
-        levels.append(_distinct(keys))
-        index = _places(levels[-1], keys)
+        keys = join_keys(index, codes, len(ends[column]))
+        levels.append(distinct(keys))
+        index = places(levels[-1], keys)
     return levels
 
 
-def _bin_names(values: Values, ends: Ends) -> list[str]:
+def bin_names(values: Values, ends: Ends) -> list[str]:
+    """Return the name of each bin, and that of missing values."""
     names, first = [], 0
     before: Scalar = -math.inf
     for end in ends.tolist():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +16,7 @@ from causalrules.estimators import Estimate, Grouped, Side
 from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
 from causalrules.language.strata import SCORES
+from causalrules.result.steps import Alone
 from causalrules.text import unknown_column
 
 if TYPE_CHECKING:
@@ -211,13 +212,13 @@ class RuleResult:
     grouped
         Where rows belong together in groups, the standard error that allows for it.
     control
-        The columns that the rule is adjusted for.
+        The controls that the rule is adjusted for.
+    held_fixed
+        The columns of the rules above it in the list, which it is adjusted for too: its effect is what it adds.
+    alone
+        Its effect on its own, adjusted for the controls only; None where that is not known.
     circumstances
         What `verdict` depends on besides the rule; a RuleSet sets it.
-    near
-        The `variants`, once they have been looked for.
-    neighbourhood
-        How they are looked for; a RuleSet whose rows are at hand sets it.
     """
 
     conditions: tuple[Proposition, ...]
@@ -238,9 +239,9 @@ class RuleResult:
     margin_scale: float = 1.0
     grouped: Grouped | None = None
     control: tuple[str, ...] = ()
+    held_fixed: tuple[str, ...] = ()
+    alone: Alone | None = None
     circumstances: Circumstances | None = field(default=None, compare=False)
-    near: tuple[Variant, ...] | None = field(default=None, compare=False)
-    neighbourhood: Callable[[RuleResult], tuple[Variant, ...]] | None = field(default=None, compare=False)
 
     @classmethod
     def from_counts(
@@ -275,32 +276,6 @@ class RuleResult:
         from causalrules.report import notebook
 
         return notebook.card(self)
-
-    @property
-    def variants(self) -> tuple[Variant, ...]:
-        """The strongest near-duplicates of the rule, up to five: searched for when they are first asked for.
-
-        Raises
-        ------
-        OptionError
-            If the result was read from a file that has no variants.
-
-        Examples
-        --------
-        >>> import causalrules as cr
-        >>> rules = cr.discover(cr.datasets.titanic(), "survived", k=1)
-        >>> for variant in rules[0].variants[:2]:
-        ...     print(f"{variant.rule.text}: {variant.shared:.0%} in common")
-        class ≤ 2 ∧ parch ≤ 2 ∧ sex = female: 99% in common
-        class ≤ 2 ∧ sex = female ∧ sibsp ≤ 2: 98% in common
-        """
-        if self.near is None:
-            if self.neighbourhood is None:
-                raise OptionError(
-                    "this rule was read from a file, without variants or the rows to look for them; search again"
-                )
-            object.__setattr__(self, "near", self.neighbourhood(self))
-        return self.near or ()
 
     @cached_property
     def text(self) -> str:
@@ -343,7 +318,7 @@ class RuleResult:
     @property
     def is_prognostic(self) -> bool:
         """Whether the strata are those of a prediction from the controls, and not of their values."""
-        return bool(self.labels) and tuple(self.labels[0]) in ((SCORES[0],), (SCORES[1],))
+        return bool(self.labels) and not set(SCORES).isdisjoint(self.labels[0])
 
     @cached_property
     def tables(self) -> tuple[_Counts, _Counts, _Counts, _Counts]:
@@ -702,25 +677,6 @@ class RuleResult:
         return plots.strata(self, ax)
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A near-duplicate of another rule.
-
-    Attributes
-    ----------
-    rule
-        The near-duplicate.
-    shared
-        The share of rows that it has in common with the other rule (Jaccard).
-    """
-
-    rule: RuleResult
-    shared: float
-
-    def __str__(self) -> str:
-        return self.rule.text
-
-
 def rule_results(searched: Problem | Parts, rows: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:
     """Return the rules that a search found, with their counts or sums."""
     rules = []
@@ -742,6 +698,7 @@ def rule_results(searched: Problem | Parts, rows: Packed, question: Question, fo
             "decrease": problem.comparison.decrease,
             "by_length": isinstance(beta, tuple),
             "control": problem.roles.control,
+            "held_fixed": problem.held_fixed,
             "grouped": problem.grouped(conditions),
         }
         if problem.roles.outcome.is_mean:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from causalrules.graph.backdoor import Identification
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import Question
-    from causalrules.result.similarity import Group
+    from causalrules.result.steps import Rung, StepProof
+    from causalrules.search.ladder import Step
     from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
     from causalrules.search.run import Progress
@@ -60,10 +61,18 @@ class RuleSet(Sequence[RuleResult]):
         The data frame library that `to_frame` answers in.
     history
         The progress of the search, one entry a step.
+    steps
+        What is proven by each step of the search; a plain list has one.
+    nearest
+        Where a list of rules that add ended because nothing else stands out: the rule that came nearest to it.
+    rungs
+        The adjusted level of the outcome where none of the rules holds, where the first does, the first two, and so on.
     problem
         The coded table that was searched; None for a result that was read from a file.
     parts
         The same for each set of controls, where rules have their own.
+    ladder
+        The same for each step.
     """
 
     rules: tuple[RuleResult, ...]
@@ -88,6 +97,10 @@ class RuleSet(Sequence[RuleResult]):
     history: tuple[Progress, ...] = field(default=(), compare=False)
     problem: Problem | None = field(default=None, compare=False)
     parts: Parts | None = field(default=None, compare=False)
+    steps: tuple[StepProof, ...] = field(default=(), compare=False)
+    nearest: RuleResult | None = None
+    rungs: tuple[Rung, ...] = ()
+    ladder: tuple[Step, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if self.graph is not None:
@@ -97,12 +110,6 @@ class RuleSet(Sequence[RuleResult]):
         known = circumstances(self)
         if any(rule.circumstances != known for rule in self.rules):
             object.__setattr__(self, "rules", tuple(replace(rule, circumstances=known) for rule in self.rules))
-        if self.searched is not None:
-            from causalrules.result.ideas import variants
-
-            object.__setattr__(
-                self, "rules", tuple(replace(rule, neighbourhood=partial(variants, self)) for rule in self.rules)
-            )
 
     @overload
     def __getitem__(self, index: int) -> RuleResult: ...
@@ -133,6 +140,27 @@ class RuleSet(Sequence[RuleResult]):
     def searched(self) -> Problem | Parts | None:
         """The rows that were searched; None for a result that was read from a file."""
         return self.problem if self.parts is None else self.parts
+
+    def problem_of(self, rule: RuleResult) -> Problem:
+        """Return the coded table in which a rule of the list is measured."""
+        place = self.rules.index(rule) if self.question.is_stepwise and len(self.ladder) > 1 else 0
+        searched = self.ladder[place].problem if self.ladder else self.searched
+        if searched is None:
+            raise DataError("this result was read from a file, without its rows; call discover() on the table first")
+        return searched.of(searched.language.numbers(rule.conditions))
+
+    @property
+    def findings(self) -> tuple[RuleResult, ...]:
+        """The rules that are more than chance does, doubts or not: on noise there are none.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"])
+        >>> [rule.text for rule in rules.findings]
+        ['class ≤ 2 ∧ sex = female']
+        """
+        return tuple(rule for rule in self if rule.verdict.found)
 
     @property
     def claim(self) -> str:
@@ -351,7 +379,7 @@ class RuleSet(Sequence[RuleResult]):
         measure = partial(
             holdout.cross_fit, splits=splits, seed=seed, confidence=confidence, n_jobs=n_jobs, progress=progress
         )
-        return each_part(self, lambda rules, limit, _: measure(rules, time_limit=limit), time_limit)
+        return each_part(self, lambda rules, limit, _: measure(rules, time_limit=limit), time_limit, whole=True)
 
     def stability(
         self,
@@ -400,7 +428,7 @@ class RuleSet(Sequence[RuleResult]):
             n_jobs=n_jobs,
             progress=progress,
         )
-        return each_part(self, lambda rules, limit, _: measure(rules, time_limit=limit), time_limit)
+        return each_part(self, lambda rules, limit, _: measure(rules, time_limit=limit), time_limit, whole=True)
 
     def sensitivity(self, *, confidence: float = 0.95) -> RuleSet:
         """Compute E-values: how strong an unmeasured confounder must be to explain an effect away.
@@ -551,69 +579,54 @@ class RuleSet(Sequence[RuleResult]):
             The same rules with `evidence`, on which their verdicts then rest.
         """
         from causalrules.trust import everything
-        from causalrules.trust.parts import each_part
 
-        measure = partial(
-            everything.trust,
+        return everything.trust(
+            self,
             permutations=permutations,
             replicates=replicates,
             splits=splits,
             seed=seed,
             level=level,
             n_jobs=n_jobs,
+            time_limit=time_limit,
             progress=progress,
         )
-        return each_part(
-            self, lambda rules, limit, share: measure(rules, time_limit=limit, among=share), time_limit, adjust=True
-        )
 
-    def groups(self, similarity: float = 0.5, data: Any = None) -> tuple[Group, ...]:
-        """Group near-duplicates under the strongest of them.
+    def confirm(self, table: Any, *, confidence: float = 0.95) -> RuleSet:
+        """Measure the same list on new rows: each rule with the columns of the rules above it held fixed.
 
-        Parameters
-        ----------
-        similarity
-            Share of rows in common (Jaccard) from which two rules are near-duplicates.
-        data
-            The rows to compare on, for a result that was read from a file; by default those that were searched.
-
-        Returns
-        -------
-        tuple of Group
-            Each with its leader, its variants, and the share of rows that each variant has in common with the leader.
-
-        Examples
-        --------
-        >>> import causalrules as cr
-        >>> passengers = cr.datasets.titanic()
-        >>> rules = cr.discover(passengers, "survived", actionable=["class", "sex"], k=3, similarity=None)
-        >>> [group.leader.text for group in rules.groups()]
-        ['class ≤ 2 ∧ sex = female']
-        """
-        from causalrules.result import similarity as near
-
-        return near.groups(self, similarity, data)
-
-    def ideas(self, k: int | None = None, similarity: float = 0.5, time_limit: float | None = None) -> RuleSet:
-        """Search for k rules of which none is a near-duplicate of a better one, as `discover` does by default.
+        Nothing is searched, so that intervals and p-values (one-sided, Holm) owe nothing to a search.
 
         Parameters
         ----------
-        k
-            Number of rules; by default as many as were asked for.
-        similarity
-            Share of rows in common (Jaccard) from which two rules are near-duplicates.
-        time_limit
-            Seconds after which the rules found so far are returned.
+        table
+            Anything that `discover` reads, with the columns of the rules, the controls and the target.
+        confidence
+            Confidence of the intervals.
 
         Returns
         -------
         RuleSet
-            The list of different rules.
-        """
-        from causalrules.result import ideas
+            The same rules with `evidence.honest`; `rules.confirmed` says which of them hold.
 
-        return ideas.ideas(self, k, similarity, time_limit)
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> table = cr.datasets.titanic()
+        >>> rules = cr.discover(table[::2], "survived", actionable=["class", "sex"])
+        >>> rules.confirm(table[1::2]).confirmed
+        (True,)
+        """
+        from causalrules.trust import holdout
+
+        return holdout.confirm(self, table, confidence)
+
+    @property
+    def confirmed(self) -> tuple[bool | None, ...]:
+        """For each rule, whether held-out rows confirm it at the level of the verdict; None if they were not asked."""
+        honest = [None if rule.evidence is None else rule.evidence.honest for rule in self]
+        level = self.question.error_rate
+        return tuple(None if known is None or known.p_value is None else known.p_value <= level for known in honest)
 
     def frontier(self, time_limit: float | None = None) -> RuleSet:
         """Return the front of value and coverage: for every coverage, the best rule there is.
@@ -641,19 +654,9 @@ class RuleSet(Sequence[RuleResult]):
         35% sex = female
         45% class ≤ 2
         """
-        from causalrules.result import ideas
+        from causalrules.result import frontier
 
-        return ideas.frontier(self, time_limit)
-
-    def families(self) -> RuleSet:
-        """Look for the variants of every rule, so that they are shown and kept with it.
-
-        Returns
-        -------
-        RuleSet
-            The same rules, each with its `variants`.
-        """
-        return replace(self, rules=tuple(replace(rule, near=rule.variants) for rule in self))
+        return frontier.frontier(self, time_limit)
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the result as JSON.
@@ -766,7 +769,7 @@ class RuleSet(Sequence[RuleResult]):
         Parameters
         ----------
         kind : str
-            What to show: "effects", "coverage", "front", "shared", "convergence", "graph", "honest", "conditions",
+            What to show: "effects", "coverage", "front", "convergence", "graph", "honest", "conditions",
             "stability", "bias", "propensity" or "balance".
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.
@@ -790,6 +793,8 @@ def _identified(rules: tuple[RuleResult, ...], question: Question, graph: Causal
     for rule in rules:
         columns = tuple(sorted({condition.column for condition in rule.conditions}))
         if columns not in known:
-            known[columns] = identify_rule(graph, target=question.target, variables=columns, control=rule.control)
+            known[columns] = identify_rule(
+                graph, target=question.target, variables=columns, control=(*rule.control, *rule.held_fixed)
+            )
         result.append(replace(rule, identification=known[columns]))
     return tuple(result)

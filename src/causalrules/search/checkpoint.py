@@ -1,6 +1,7 @@
 """Save a search to a file and resume it.
 
-The file is a line of JSON that identifies the question and the rows, then the numbers that the core saved.
+The file is a line of JSON that identifies the question and the rows, with the steps of a ladder that are done, then the
+numbers that the core saved of the search under way.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from causalrules.search.problem import Problem
 
 _FORMAT = "causalrules checkpoint"
-_LONGEST_HEADER = 10_000
+_LONGEST_HEADER = 10_000_000
 # The first save is early, so that a path that cannot be written is known soon.
 _FIRST, _LATER = 1.0, 10.0
 # Saving takes no more than this share of the time: a large search is saved less often.
@@ -36,24 +37,38 @@ _SHARE = 0.02
 
 
 class Checkpoint:
-    """The file of one search, identified by fingerprints of its data and options."""
+    """The file of one search, identified by fingerprints of its data and options.
+
+    Attributes
+    ----------
+    finished
+        The steps of a ladder that are done, in terms of JSON; in the end all but the last.
+    saved
+        How many of them there were in the file.
+    """
 
     def __init__(self, path: str | os.PathLike[str], problem: Problem | Parts, question: Question) -> None:
         self._path = _usable(path)
         self._of = _fingerprints(problem, question)
-        self._due = 0.0
+        self._due = time.monotonic() + _FIRST
         self._warned = False
+        self.finished: list[Any] = []
+        self._numbers = self._read() if self._path.exists() else None
+        self.saved = len(self.finished)
 
     def resume(self, search: Search) -> None:
         """Resume from the file, if there is one; a DataError says why it cannot be used."""
-        self._due = time.monotonic() + _FIRST
-        if not self._path.exists():
+        numbers, self._numbers = self._numbers, None
+        if numbers is None:
             return
-        numbers = self._read()
         try:
             search.restore(numbers)
         except CausalRulesError as error:
-            raise DataError(f"checkpoint {str(self._path)!r}: {error}; delete it to start over") from error
+            raise self.damaged(str(error)) from error
+
+    def damaged(self, why: str) -> DataError:
+        """Return the error for a file that does not say what it should."""
+        return DataError(f"checkpoint {str(self._path)!r}: {why}; delete it to start over")
 
     def save(self, search: Search, at_once: bool = False) -> None:
         """Write the file atomically, if it is time for it; the search goes on if that fails."""
@@ -62,7 +77,8 @@ class Checkpoint:
         begun = time.monotonic()
         numbers = search.save().astype("<u8", copy=False).tobytes()
         header = {"format": _FORMAT, "version": __version__, "of": self._of, "bytes": len(numbers)}
-        header["sha256"] = hashlib.sha256(numbers).hexdigest()
+        header["steps"] = self.finished
+        header["sha256"] = _sum_of(numbers, self.finished)
         try:
             replace_file(self._path, json.dumps(header).encode("ascii") + b"\n" + numbers, "checkpoint")
         except FileError as error:
@@ -90,8 +106,10 @@ class Checkpoint:
         except OSError as error:
             raise DataError(f"cannot read {place}: {error.strerror}") from error
         is_whole = len(numbers) % 8 == 0 and len(numbers) == header.get("bytes")
-        if not is_whole or hashlib.sha256(numbers).hexdigest() != header.get("sha256"):
+        steps = header.get("steps")
+        if not is_whole or not isinstance(steps, list) or _sum_of(numbers, steps) != header.get("sha256"):
             raise DataError(f"{place} is damaged or cut short; delete it to start over")
+        self.finished = steps
         return np.frombuffer(numbers, "<u8").astype(np.uint64)
 
     def _compare(self, place: str, of: Any) -> None:
@@ -102,6 +120,10 @@ class Checkpoint:
                     f"{place} was made with other {what}; ask the same question of the same data, "
                     "or delete it to start over"
                 )
+
+
+def _sum_of(numbers: bytes, steps: list[Any]) -> str:
+    return hashlib.sha256(numbers + json.dumps(steps).encode("ascii")).hexdigest()
 
 
 def _usable(path: str | os.PathLike[str]) -> Path:

@@ -7,7 +7,7 @@ offers to those who search and measure, all of them together do too.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -47,6 +47,11 @@ class Parts:
             for number, problem in enumerate(self.problems)
             for each in problem.language.offered or ()
         }
+
+    def has(self, conditions: Iterable[int]) -> bool:
+        """Return whether a rule belongs to one of the problems."""
+        propositions = self.language.propositions
+        return frozenset(propositions[condition].column for condition in conditions) in self._number
 
     def number(self, conditions: Iterable[int]) -> int:
         """Return the number of the problem that a rule belongs to."""
@@ -175,10 +180,11 @@ def own_controls(
     question: Question,
     allowed: Iterable[str],
     sets: Iterable[Iterable[str]] | None = None,
+    held_fixed: Sequence[str] = (),
 ) -> Adjustments:
     """Return the controls of each set of actionable columns: of the valid ones, those with the fewest strata.
 
-    `sets` are those of interest, if not all.
+    `sets` are those of interest, if not all; columns that are `held_fixed` are adjusted for besides.
     """
     observed = table.observed(roles.target, question.weights)
     allowed = [name for name in allowed if name in graph.nodes and name != roles.target]
@@ -191,6 +197,7 @@ def own_controls(
         observed=allowed,
         sizes=sizes,
         sets=sets,
+        held_fixed=held_fixed,
     )
 
 

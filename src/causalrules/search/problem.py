@@ -47,6 +47,8 @@ class Problem:
     # The rows of the table as they are, and those of a second table that were held out.
     controls: Controls | None = None
     second: Controls | None = None
+    # Columns of rules above this step of a ladder, beside the controls.
+    held_fixed: tuple[str, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle holds the coded rows, not the table that they were read from.
@@ -302,7 +304,7 @@ def _stratify(table: Table, roles: Roles, cuts: Cuts, question: Question, combin
 
 
 def _controls(table: Table, roles: Roles, question: Question) -> Controls | None:
-    if not roles.control or table.storage != "memory":
+    if table.storage != "memory":
         return None
     return controls_of(table, roles.outcome, roles.control, question)
 

@@ -35,11 +35,16 @@ def watching(
 
 
 @contextmanager
-def search_bar(in_words: Callable[[tuple[int, ...]], str]) -> Iterator[Callable[[Progress], None]]:
-    """Show the progress of a search, with the best rule as `in_words` describes its conditions."""
+def search_bar(
+    in_words: Callable[[tuple[int, ...]], str], placed: Callable[[Progress], Progress] = lambda progress: progress
+) -> Iterator[Callable[[Progress], None]]:
+    """Show the progress of a search, with the best rule as `in_words` describes its conditions.
+
+    `placed` says which step of a list it is, and how long the steps before have taken.
+    """
     bar = _Line(in_words) if _in_notebook() else _Bar(in_words)
     try:
-        yield bar.show
+        yield lambda progress: bar.show(placed(progress))
     finally:
         bar.stop()
 
@@ -114,8 +119,10 @@ def numbers(progress: Progress, in_words: Callable[[tuple[int, ...]], str] = str
     '3 s · best 0.5000 · bound 0.7500 · gap 0.2500 · x ≤ 1'
     >>> numbers(Progress(3.21, best=0.5, upper_bound=0.5, gap=0.1, nodes=12345, conditions=(4,)), lambda _: "x ≤ 1")
     '3 s · best 0.5000 · proven best · last of the list open by 0.1000 · x ≤ 1'
+    >>> numbers(Progress(3.21, best=0.5, upper_bound=0.75, gap=0.25, nodes=12345, step=2), lambda _: "x ≤ 1")
+    '3 s · rule 2 · best 0.5000 · bound 0.7500 · gap 0.2500 · x ≤ 1'
     """
-    elapsed = f"{progress.seconds:.0f} s"
+    elapsed = f"{progress.seconds:.0f} s" + (f" · rule {progress.step}" if progress.step > 1 else "")
     if progress.best is None:
         return f"{elapsed} · no rule yet · {counted(progress.nodes, 'node')}"
     said = [elapsed, f"best {progress.best:.4f}"]

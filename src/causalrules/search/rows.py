@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from causalrules.data.columns import Ends, code_type
 from causalrules.data.table import Table
 from causalrules.estimators import Side, both, side_of
+from causalrules.language.held_fixed import Cells
 from causalrules.language.language import Language
 from causalrules.language.outcome import Outcome
 from causalrules.language.strata import Strata
@@ -60,6 +61,13 @@ class Comparison:
     def codes(self, outcome: NDArray[Any]) -> NDArray[Any]:
         """Return the codes of the levels for the core."""
         return (len(self.values) - 1 - outcome).astype(outcome.dtype) if self.decrease else outcome
+
+    def within(self, whole: Language, part: Language) -> Comparison:
+        """Return the comparison by the column numbers of a part of the language."""
+        if self.reference is None:
+            return self
+        column, low, high = self.reference
+        return replace(self, reference=(part.columns.index(whole.columns[column]), low, high))
 
     def true(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return counts by the core's levels as counts by those of the target."""
@@ -201,6 +209,14 @@ class Rows(ABC):
     def measured(self, rules: Sequence[Sequence[int]]) -> list[Measured]:
         """Measure rules by the values of the target; return nothing if its levels say them or are all that is known."""
 
+    @abstractmethod
+    def cells(self, columns: Sequence[int]) -> Cells:
+        """Count the rows of each stratum, codes of some columns of the language, and level of the target."""
+
+    @abstractmethod
+    def held(self, strata: Strata, language: Language) -> Rows:
+        """Return the rows with some of their columns held fixed: in strata divided by them, and a language without."""
+
     @property
     @abstractmethod
     def local(self) -> LocalRows:
@@ -291,6 +307,24 @@ class LocalRows(Rows):
     def digest(self) -> int:
         """Return an order-independent 128-bit hash of the rows."""
         return merging.digest(_Parts(self.fetch()))
+
+    def cells(self, columns: Sequence[int]) -> Cells:
+        """Count the rows of each stratum, codes of some columns of the language, and level of the target."""
+        codes = [self.columns[column] for column in columns]
+        return Cells.of(self.stratum, codes, self.outcome, self.weights, len(self.comparison.values))
+
+    def held(self, strata: Strata, language: Language) -> LocalRows:
+        """Return the rows with some of their columns held fixed: in strata divided by them, and a language without."""
+        codes = dict(zip(self.language.columns, self.columns, strict=True))
+        return replace(
+            self,
+            language=language,
+            strata=strata,
+            comparison=self.comparison.within(self.language, language),
+            stratum=strata.index(codes, len(self.stratum), begun=self.stratum),
+            columns=tuple(codes[name] for name in language.columns),
+            stored=None if self.stored is None else self.stored.held(strata, language),
+        )
 
     @property
     def local(self) -> LocalRows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ class Progress:
 
     For a function that watches the search: `conditions` are the numbers of the best rule's conditions, `found` the
     values and conditions of the whole list so far, and `rules` the same in words, where the user's function watches.
+    `step` is the number of the rule that is searched for, in a list in which each rule adds.
     """
 
     seconds: float
@@ -40,6 +41,7 @@ class Progress:
     conditions: tuple[int, ...] = field(default=(), compare=False)
     found: tuple[tuple[float, tuple[int, ...]], ...] = field(default=(), compare=False)
     rules: tuple[tuple[float, str], ...] = field(default=(), compare=False)
+    step: int = 1
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,7 @@ def run(
     scale: float = 1.0,
     watch: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
-    wanted: str | None = None,
-    leaders: Sequence[Sequence[int]] = (),
+    least_rows: int | None = None,
 ) -> Found:
     """Search until it is done, the time is up or the user interrupts, and return the best rules so far.
 
@@ -86,25 +87,18 @@ def run(
         Called with the progress after every step.
     checkpoint
         Where to save the search, and resume it from.
-    wanted, leaders
-        Which rules may stand beside which, and rules that come before; see `NativeSearch`. By default the question's
-        `similarity` decides.
+    least_rows
+        Minimum number of rows that a rule covers; by default that of `min_coverage`.
     """
-    if wanted is None:
-        wanted = "any" if question.similarity is None or question.k == 1 else "different"
     search = table.search(
         estimator=question.estimator,
         beta=question.beta,
         k=question.k,
         alpha=question.alpha,
         max_length=None if question.max_length is None else min(question.max_length, _LONGEST),
-        min_rows=min_rows(question.min_coverage, n_rows),
-        redundant=question.redundant,
+        min_rows=min_rows(question.min_coverage, n_rows) if least_rows is None else least_rows,
         floor=floor / scale,
         margin_scale=margin_scale,
-        wanted=wanted,
-        similarity=math.nan if question.similarity is None else question.similarity,
-        leaders=leaders,
     )
     if checkpoint is not None:
         checkpoint.resume(search)

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from causalrules.data.dask import DistributedTable, gather
 from causalrules.data.reading import read
 from causalrules.data.table import Table
 from causalrules.exceptions import CausalRulesError, DataError
+from causalrules.language.held_fixed import Cells
 from causalrules.language.language import Language
 from causalrules.language.outcome import Outcome
 from causalrules.language.strata import Strata
@@ -129,6 +130,12 @@ def _measure(part: Any, coding: _Coding, rules: Sequence[Sequence[int]]) -> list
     return measure(coding, coding.coded(table), table.quantities(coding.target.column, coding.centre), rules)
 
 
+def _cells(part: Any, coding: _Coding, columns: Sequence[int]) -> Cells:
+    batch = coding.batch(part)
+    codes = [batch.columns[column] for column in columns]
+    return Cells.of(batch.strata, codes, batch.outcomes, batch.weights, len(coding.comparison.values))
+
+
 def _digest(part: Any, coding: _Coding) -> int:
     return merging.digest([coding.batch(part)])
 
@@ -174,6 +181,23 @@ class ShardedRows(RemoteRows):
         if self.coding.centre is None:
             return []
         return functools.reduce(together, self.table.gather(self._map(_measure, list(rules))))
+
+    def cells(self, columns: Sequence[int]) -> Cells:
+        """Count the rows of each stratum, codes of some columns of the language, and level of the target."""
+        return Cells.merged(self.table.gather(self._map(_cells, list(columns))))
+
+    def held(self, strata: Strata, language: Language) -> ShardedRows:
+        """Return the rows with some of their columns held fixed: in strata divided by them, and a language without."""
+        bins = dict(zip(self.language.columns, self.coding.bins, strict=True))
+        comparison = self.comparison.within(self.language, language)
+        coding = replace(
+            self.coding,
+            bins=[bins[name] for name in language.columns],
+            language=language,
+            strata=strata,
+            comparison=comparison,
+        )
+        return replace(self, language=language, strata=strata, comparison=comparison, coding=coding)
 
     def fetch(self) -> Batch:
         """Return all rows as arrays."""

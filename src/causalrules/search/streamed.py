@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from causalrules.data.database import SLICE
 from causalrules.data.streaming import Sql, StreamedTable
 from causalrules.data.table import Table
+from causalrules.language.held_fixed import Cells
 from causalrules.language.language import Language
 from causalrules.language.outcome import Outcome
 from causalrules.language.prognostic import ScoreBins
@@ -37,6 +38,7 @@ def stream_rows(table: Table, language: Language, strata: Strata, outcome: Outco
         strata,
         comparison,
         table,
+        controls=controls,
         kind=[*(table.code(name, strata.ends[name]) for name in controls), table.code(outcome.column, ends)],
         codes=[table.code(name, language.ends[name]) for name in language.columns],
         level=outcome.level[ends],
@@ -61,19 +63,22 @@ class StreamedRows(RemoteRows):
 
     Attributes
     ----------
+    controls
+        The columns whose codes say the stratum, or what is left of it where it is assigned.
     kind
-        Expressions for the codes of the controls and of the target.
+        Expressions for the codes of these columns and of the target.
     codes
         Expressions for the codes of the columns of the language.
     level
         The level of each code of the target.
     assigned
-        The stratum of each row, where the codes of the controls do not say it.
+        The stratum of each row by the controls, where their codes do not say it.
     target
         Expression for the value of the target less its centre, where its level does not say it.
     """
 
     table: StreamedTable
+    controls: Sequence[str]
     kind: Sequence[Sql]
     codes: Sequence[Sql]
     level: NDArray[np.uint8]
@@ -87,12 +92,10 @@ class StreamedRows(RemoteRows):
 
     def _batch(self, kind: Sequence[Any], weights: Any, codes: Sequence[Any], start: int = 0) -> Batch:
         *controls, target = kind
-        if self.assigned is not None:
-            strata = self.assigned[start : start + len(target)]
-        else:
-            strata = self.strata.index(dict(zip(self.strata.columns, controls, strict=True)), len(target))
+        begun = None if self.assigned is None else self.assigned[start : start + len(target)]
+        codes_of = dict(zip(self.controls, controls, strict=True))
         return Batch(
-            strata,
+            self.strata.index(codes_of, len(target), begun),
             self.level[target],
             weights.astype(np.uint64) if self.table.weighted else None,
             codes,
@@ -133,6 +136,34 @@ class StreamedRows(RemoteRows):
         coded = batch.strata, batch.outcomes, weights, columns
         return LocalRows(self.language, self.strata, self.comparison, *coded, stored=self)
 
+    def cells(self, columns: Sequence[int]) -> Cells:
+        """Count the rows of each stratum, codes of some columns of the language, and level of the target."""
+        chosen, n, n_levels = [self.codes[column] for column in columns], len(self.kind), len(self.comparison.values)
+        if self.assigned is None:
+            *arrays, weights = self.table.groups([*self.kind, *chosen], ["weight"])
+            batch = self._batch(arrays[:n], weights, arrays[n:])
+            return Cells.of(batch.strata, batch.columns, batch.outcomes, weights, n_levels)
+        parts, start = [], 0
+        for arrays in self.table.select_batches([*self.kind, self.table.weight, *chosen]):
+            batch = self._batch(arrays[:n], arrays[n], arrays[n + 1 :], start)
+            parts.append(Cells.of(batch.strata, batch.columns, batch.outcomes, arrays[n], n_levels))
+            start += len(arrays[n])
+        return Cells.merged(parts)
+
+    def held(self, strata: Strata, language: Language) -> StreamedRows:
+        """Return the rows with some of their columns held fixed: in strata divided by them, and a language without."""
+        codes = dict(zip(self.language.columns, self.codes, strict=True))
+        fixed = strata.held_fixed
+        return replace(
+            self,
+            language=language,
+            strata=strata,
+            comparison=self.comparison.within(self.language, language),
+            controls=[*self.controls, *fixed],
+            kind=[*self.kind[:-1], *(codes[name] for name in fixed), self.kind[-1]],
+            codes=[codes[name] for name in language.columns],
+        )
+
     def fetch(self) -> Batch:
         """Return all rows as arrays."""
         return merging.concatenate(list(self.batches()))
@@ -167,9 +198,9 @@ class StreamedRows(RemoteRows):
         n_levels = len(self.comparison.values)
         counts = np.zeros((n_bits, self.strata.n_strata * n_levels), np.int64)
         start = 0
-        for target, weights in self.table.select_batches([*self.kind, self.table.weight]):
-            batch = self._batch([target], weights, [], start)
-            start += len(target)
+        for *kind, weights in self.table.select_batches([*self.kind, self.table.weight]):
+            batch = self._batch(kind, weights, [], start)
+            start += len(weights)
             place = batch.strata.astype(np.int64) * n_levels + batch.outcomes
             for bit in range(n_bits):
                 present = np.asarray(weights, np.int64) >> bit & 1

@@ -47,16 +47,15 @@ def conditions(
 ) -> RuleSet:
     """Test each condition of each rule, in the order of the list until the time limit.
 
-    Large tables are shuffled fewer times, at least 199. Conditions of rules that are compared with reference rows, and
-    of rows that belong together, are not tested.
+    Large tables are shuffled fewer times, at least 199. Where rows belong together, the signs of whole groups are
+    flipped instead. Where rules are compared with reference rows, the condition on the arm is what makes it a rule: its
+    p-value is that of the rule.
     """
     del n_jobs, progress
     deadline = Deadline.after(time_limit)
     permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
     level = Share()("level", level)
     problem = repeat.require_problem(rules, "trust")
-    if rules.question.reference is not None or rules.question.groups:
-        return rules
     tests = _Tests(problem, permutations, seed, deadline)
     return replace(rules, rules=tuple(_tested(rule, tests, level) for rule in rules))
 
@@ -67,6 +66,7 @@ def _tested(rule: RuleResult, tests: _Tests, level: float) -> RuleResult:
         p_values: list[float | None] = [rule.p_value]
     else:
         p_values = tests.p_values(numbers)
+        p_values = [rule.p_value if tests.is_arm(number) else p for number, p in zip(numbers, p_values, strict=True)]
     if None in p_values:
         return rule
     marked = tuple(replace(each, p_value=p) for each, p in zip(rule.conditions, p_values, strict=True))
@@ -88,10 +88,18 @@ class _Tests:
         self._permutations, self._seed, self._deadline = permutations, seed, deadline
         self._known: dict[tuple[int, ...], _Rest] = {}
 
+    def is_arm(self, number: int) -> bool:
+        """Return whether a condition is about the column of the reference rows."""
+        reference = self.problem.comparison.reference
+        return reference is not None and self.problem.language.column_index[number] == reference[0]
+
     def p_values(self, numbers: Sequence[int]) -> list[float | None]:
         """Return the p-value of each condition given the others; None after the time limit, or for too many rows."""
-        found = []
+        found: list[float | None] = []
         for number in numbers:
+            if self.is_arm(number):
+                found.append(0.0)  # not tested here, and never dropped
+                continue
             rest = tuple(sorted(other for other in numbers if other != number))
             if rest not in self._known:
                 if self._deadline.passed:
@@ -137,8 +145,7 @@ class _Rest:
         at_once = max(1, _AT_ONCE // n_rows)
         best = []
         for start in range(0, times, at_once):
-            keys = contrast.stratum + rng.random((min(at_once, times - start), n_rows))
-            shuffled = contrast.y[np.argsort(keys, axis=1)]
+            shuffled = contrast.redrawn(min(at_once, times - start), rng)
             best.append(np.max(contrast.ratios(shuffled), axis=1, initial=-np.inf))
         return cls(contrast.ratios(contrast.y[None])[0], np.concatenate(best))
 
@@ -160,12 +167,24 @@ class Contrasts:
         Stratum and target of each row; larger is better.
     holds, fails
         Which rows (rows) satisfy each condition (columns), and on which it fails.
+    group
+        The group of each row, from 0 on; None if each stands for itself. The target is then less its mean in the
+        stratum, whose sign is as likely the other one.
     """
 
     stratum: NDArray[np.int64]
     y: NDArray[np.float64]
     holds: NDArray[np.bool_]
     fails: NDArray[np.bool_]
+    group: NDArray[np.int64] | None = None
+
+    def redrawn(self, times: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return the target shuffled within each stratum, or with the signs of whole groups flipped, this often."""
+        if self.group is not None:
+            signs = rng.choice([-1.0, 1.0], (times, int(self.group.max()) + 1))
+            return np.asarray(self.y * signs[:, self.group])
+        keys = self.stratum + rng.random((times, len(self.y)))
+        return np.asarray(self.y[np.argsort(keys, axis=1)])
 
     @classmethod
     def of(cls, problem: Problem, rest: Sequence[int]) -> Contrasts:
@@ -180,7 +199,11 @@ class Contrasts:
         holds = (codes >= language.low) & (codes <= language.high)
         unknown = (codes < 0) & (problem.comparison.missing == "unknown")
         y = np.asarray(-values if problem.comparison.decrease else values, np.float64)
-        return cls(stratum, y, holds, ~holds & ~unknown)
+        group = None
+        if problem.group is not None and len(y):
+            group = np.unique(problem.group[chosen], return_inverse=True)[1].astype(np.int64)
+            y = y - (np.bincount(stratum, y) / np.bincount(stratum))[stratum]
+        return cls(stratum, y, holds, ~holds & ~unknown, group)
 
     def ratios(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the effect of each condition over its margin, for targets that differ in the order of rows alone.

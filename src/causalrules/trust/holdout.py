@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,13 @@ from causalrules import estimators
 from causalrules.data.reading import read
 from causalrules.data.table import Table
 from causalrules.estimators import Grouped, Side
-from causalrules.exceptions import DataError, OptionError
+from causalrules.exceptions import DataError, OptionError, RoleError
 from causalrules.language.outcome import resolve_outcome
 from causalrules.language.prognostic import targets
 from causalrules.options import Share, Whole
 from causalrules.question import Question
 from causalrules.search.deadline import Deadline
+from causalrules.search.ladder import divide_like
 from causalrules.search.problem import Problem, controls_of, reference_rows
 from causalrules.search.rows import group_codes
 from causalrules.text import counted, unknown_column
@@ -111,19 +112,35 @@ def _honest(rules: RuleSet, measured: Sequence[_Measured], splits: int) -> list[
 class HeldOut:
     """Rows kept from the search.
 
-    `sides` gives those that a rule covers, those on which it fails, and all; `grouped` the standard error that allows
-    for groups, None without them.
+    Attributes
+    ----------
+    source, n_rows, seed
+        Where they are from, how many there are, and how they were drawn.
+    sides
+        Of a rule and the problem in which it was found: the rows that it covers, those on which it fails, and all.
+    grouped
+        The standard error that allows for groups; None without them.
+    searched
+        Leaves these rows out of a problem.
+    whole
+        One of the problems with all rows; None if the rows are another table's.
     """
 
     source: str
     n_rows: int
     seed: int | None
-    sides: Callable[[RuleResult], tuple[Side, Side, Side]]
-    grouped: Callable[[RuleResult], Grouped | None]
+    sides: Callable[[RuleResult, Problem], tuple[Side, Side, Side]]
+    grouped: Callable[[RuleResult, Problem], Grouped | None]
+    searched: Callable[[Problem], Problem] = lambda problem: problem
+    whole: Problem | None = None
 
     def measure(self, rules: RuleSet, confidence: float = 0.95) -> RuleSet:
         """Return the rules with their effects on these rows."""
-        measured = [_Measured.of(self.sides(rule), not rule.is_mean, confidence, self.grouped(rule)) for rule in rules]
+        measured = []
+        for rule in rules:
+            own = rules.problem_of(rule)
+            found = self.sides(rule, own), not rule.is_mean, confidence, self.grouped(rule, own)
+            measured.append(_Measured.of(*found))
         run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, 1, confidence, self.seed)
         return _with_effects(rules, _honest(rules, measured, 1), run)
 
@@ -135,7 +152,13 @@ def hold_out(problem: Problem | Parts, share: float, seed: int = 0) -> tuple[Pro
     """
     share, seed = Share()("holdout", share), Whole()("seed", seed)
     kept, chosen = shared_out(problem.first, share, repeat.generator(seed, "split"))
-    searched, held_out = (problem.each(partial(reweighted, counts=counts)) for counts in (kept, chosen))
+    whole = {each.roles.control: each for each in problem.all}
+
+    def left(other: Problem) -> Problem:
+        whole[other.roles.control] = other
+        return reweighted(other, kept)
+
+    searched = problem.each(left)
     outcome = searched.first.outcome
     if outcome.min() == outcome.max():
         raise OptionError(
@@ -143,15 +166,17 @@ def hold_out(problem: Problem | Parts, share: float, seed: int = 0) -> tuple[Pro
             "hold out fewer"
         )
 
-    def sides(rule: RuleResult) -> tuple[Side, Side, Side]:
-        numbers = held_out.language.numbers(rule.conditions)
-        return held_out.of(numbers).compared(numbers)
+    @cache
+    def others(own: Problem) -> Problem:
+        return divide_like(reweighted(whole[own.roles.control], chosen), own)
 
-    def grouped(rule: RuleResult) -> Grouped | None:
-        numbers = held_out.language.numbers(rule.conditions)
-        return held_out.of(numbers).grouped(numbers)
+    def sides(rule: RuleResult, own: Problem) -> tuple[Side, Side, Side]:
+        return others(own).compared(others(own).language.numbers(rule.conditions))
 
-    return searched, HeldOut("holdout", held_out.n_rows, seed, sides, grouped)
+    def grouped(rule: RuleResult, own: Problem) -> Grouped | None:
+        return others(own).grouped(others(own).language.numbers(rule.conditions))
+
+    return searched, HeldOut("holdout", int(chosen.sum()), seed, sides, grouped, left, problem.first)
 
 
 def compared_rows(rule: RuleResult, rows: Table, question: Question) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -172,49 +197,56 @@ def compared_rows(rule: RuleResult, rows: Table, question: Question) -> tuple[ND
     return covered & ~chosen, chosen
 
 
-def second_table(table: Table, problem: Problem | Parts, question: Question) -> tuple[Problem | Parts, HeldOut]:
+def second_table(other: Any, problem: Problem | Parts, question: Question) -> tuple[Problem | Parts, HeldOut]:
     """Take another table as held-out rows, in the language and the strata of the first.
 
     Return the problem, which then knows the controls of these rows, too.
     """
-    other = read(question.holdout)
-    roles = problem.roles
-    names = sorted({name for each in problem.all for name in each.roles.control})
-    for name in (roles.target, *names):
-        if name not in other.names:
-            raise DataError(f"the holdout table lacks a column of the first: {unknown_column(name, other.names)}")
-        if table.kinds[name] is not other.kinds[name]:
-            raise DataError(
-                f"column {name!r} holds {table.kinds[name]} values in the table and {other.kinds[name]} values in the "
-                "holdout table; make them alike"
-            )
-    rows = other.observed(roles.target, question.weights)
-    outcome = resolve_outcome(rows, roles.target, question.outcome)
+    held_out = new_rows(other, problem, question, "the holdout table")
+    roles, rows = problem.roles, read(other).observed(problem.roles.target, question.weights)
+    outcome = resolve_outcome(rows, roles.target, None if roles.outcome.is_mean else roles.outcome.text)
+
+    def known(own: Problem) -> Problem:
+        if own.controls is None:
+            return own
+        return replace(own, second=controls_of(rows, outcome, own.roles.control, question))
+
+    return problem.each(known), held_out
+
+
+def new_rows(other: Any, problem: Problem | Parts, question: Question, name: str) -> HeldOut:
+    """Take another table as held-out rows; `name` is what errors call it."""
+    table, roles = read(other), problem.roles
+    _require(table, roles.target, name)
+    rows = table.observed(roles.target, question.weights)
+    try:
+        outcome = resolve_outcome(rows, roles.target, None if roles.outcome.is_mean else roles.outcome.text)
+    except RoleError as error:
+        raise DataError(f"{name}: {error}") from error
+    if outcome.is_mean != roles.outcome.is_mean:
+        raise DataError(f"{name}: the values of {roles.target!r} are of another kind; make them alike")
     y = targets(rows, outcome)
     weights = np.ones(rows.n_records) if rows.weights is None else rows.weights
 
     @cache
-    def strata(own: Problem) -> NDArray[np.intp]:
+    def stratum(own: Problem) -> NDArray[np.intp]:
+        for column in (*own.roles.control, *own.held_fixed):
+            _require(rows, column, name)
         try:
             return np.unique(own.strata.index_of(rows), return_inverse=True)[1]
         except DataError as error:
-            raise DataError(f"the holdout table: {error}") from error
-
-    def stratum_of(rule: RuleResult) -> NDArray[np.intp]:
-        return strata(problem.of(problem.language.numbers(rule.conditions)))
+            raise DataError(f"{name}: {error}") from error
 
     for each in problem.all[:1]:
-        strata(each)
+        stratum(each)
 
-    def sides(rule: RuleResult) -> tuple[Side, Side, Side]:
+    def sides(rule: RuleResult, own: Problem) -> tuple[Side, Side, Side]:
         for condition in rule.conditions:
             if condition.column not in rows.names:
-                raise DataError(
-                    f"the rule {rule.text!r} on the holdout table: {unknown_column(condition.column, rows.names)}"
-                )
-        stratum = stratum_of(rule)
+                raise DataError(f"the rule {rule.text!r} on {name}: {unknown_column(condition.column, rows.names)}")
+        place = stratum(own)
         covered, failing, everything = (
-            estimators.side_of(stratum, y, weights, chosen, int(stratum.max()) + 1)
+            estimators.side_of(place, y, weights, chosen, int(place.max()) + 1)
             for chosen in (*compared_rows(rule, rows, question), np.ones(rows.n_records, np.bool_))
         )
         return covered, failing, everything
@@ -222,21 +254,32 @@ def second_table(table: Table, problem: Problem | Parts, question: Question) -> 
     group = None
     if question.groups is not None:
         if question.groups not in rows.names:
-            raise DataError(f"the holdout table lacks the groups: {unknown_column(question.groups, rows.names)}")
+            raise DataError(f"{name} lacks the groups: {unknown_column(question.groups, rows.names)}")
         group = group_codes(rows, question.groups)
 
-    def grouped(rule: RuleResult) -> Grouped | None:
+    def grouped(rule: RuleResult, own: Problem) -> Grouped | None:
         if group is None:
             return None
-        both = compared_rows(rule, rows, question)
-        return estimators.grouped(stratum_of(rule), y, weights, both, group)
+        return estimators.grouped(stratum(own), y, weights, compared_rows(rule, rows, question), group)
 
-    def known(own: Problem) -> Problem:
-        if own.controls is None:
-            return own
-        return replace(own, second=controls_of(rows, outcome, own.roles.control, question))
+    return HeldOut("second table", rows.n_rows, None, sides, grouped)
 
-    return problem.each(known), HeldOut("second table", rows.n_rows, None, sides, grouped)
+
+def _require(table: Table, column: str, name: str) -> None:
+    if column not in table.names:
+        raise DataError(f"{name} lacks a column of the first: {unknown_column(column, table.names)}")
+
+
+def confirm(rules: RuleSet, table: Any, confidence: float = 0.95) -> RuleSet:
+    """Implement `RuleSet.confirm`."""
+    confidence = Share()("confidence", confidence)
+    searched = rules.searched
+    if searched is None:
+        raise DataError(
+            "confirm() needs the strata of the rules, but this result was read from a file, without its rows; "
+            "call discover() on the table first"
+        )
+    return new_rows(table, searched, rules.question, "the table").measure(rules, confidence)
 
 
 def cross_fit(
@@ -256,10 +299,12 @@ def cross_fit(
     on average: a martingale, whose variance is the sum of the blocks' own. (Where each part is measured by rules found
     on all others, the searches share rows, and the errors of the parts go together.)
 
+    Where each rule adds to those above it, the whole list is searched step by step on the rows before a block, and a
+    rule is measured with the columns above it held fixed, as that search had them.
+
     Place j of the list is measured with the j-th rule of each search, and `found` says in how many blocks that is the
     rule itself. (Matching rules by their rows would use the list of all rows, which has seen the outcomes of the
-    blocks: the rule named first then tends to get the block effects that are high by chance.) If the rules are ideas,
-    so are those of each search.
+    blocks: the rule named first then tends to get the block effects that are high by chance.)
     """
     deadline = Deadline.after(time_limit)
     splits, seed = Whole(least=2)("splits", splits), Whole()("seed", seed)
@@ -272,8 +317,8 @@ def cross_fit(
     blocks = folds(problem, splits, rng, later)
     before = [first + sum(blocks[:place]) for place in range(splits)]
 
-    def work(searcher: repeat.Searcher, place: int) -> list[tuple[int, ...]]:
-        return searcher.listed(reweighted(problem, before[place]), rules.question)
+    def work(searcher: repeat.Searcher, place: int) -> list[repeat.Listed]:
+        return searcher.listed(reweighted(problem, before[place]), rules.question, k=max(len(rules), 1))
 
     lists = list(repeat.in_order(work, splits, n_jobs, "splits", progress, deadline))
     if not lists:
@@ -286,8 +331,10 @@ def cross_fit(
         parts, found = [], 0
         for past, counts, listed in zip(before, blocks, lists, strict=False):
             if place < len(listed):
-                parts.append(chaining.block(problem, listed[place], past, counts, problem.frequencies - past))
-                found += np.array_equal(rows, problem.covered(listed[place]))
+                numbers, step = listed[place]
+                own = divide_like(problem, step)
+                parts.append(chaining.block(own, numbers, past, counts, problem.frequencies - past))
+                found += np.array_equal(rows, problem.covered(numbers))
         mean = chaining.mean(parts, not rule.is_mean, confidence, grouped=problem.group is not None)
         effect, error, low, high = (None,) * 4 if mean is None else mean
         compared = sum(part.n_rows for part in parts)

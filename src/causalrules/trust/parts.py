@@ -1,4 +1,7 @@
-"""Evidence on rules with different controls: each set of controls on its own, put together.
+"""Evidence on rules that are measured in different strata: each set of rules on its own, put together.
+
+In a list in which each rule adds, a rule is tested within the strata of its step, against the rules of that step. The
+steps are tested in their order, as the search took them: a p-value is at least that of the rule above.
 
 An outcome cannot be shuffled within the strata of several sets of controls at once. So the rules with the same controls
 are tested among themselves, and a p-value p becomes p · M / m, where m of all M rules that were searched have these
@@ -13,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from causalrules.search.margins import count_rules
+from causalrules.search.problem import Problem
 from causalrules.trust.evidence import Significance, with_evidence
 
 if TYPE_CHECKING:
@@ -25,21 +29,26 @@ def each_part(
     measure: Callable[[RuleSet, float | None, float], RuleSet],
     time_limit: float | None = None,
     adjust: bool = False,
+    whole: bool = False,
 ) -> RuleSet:
-    """Measure the rules of each set of controls, and put the results together.
+    """Measure the rules of each step and of each set of controls, and put the results together.
 
     Parameters
     ----------
     rules
         The rules of all.
     measure
-        What to do with the rules of one set of controls, or with all if they have the same, in so many seconds; the
-        last number is their share of all rules that were searched.
+        What to do with the rules of one step and set of controls, in a number of seconds; the last number is their
+        share of the error of all.
     time_limit
         Seconds for all together.
     adjust
-        Whether p-values are adjusted for the other sets of controls.
+        Whether p-values are adjusted for the other sets of controls, and for the rules above.
+    whole
+        Whether to measure all steps at once, where rules do not have their own controls.
     """
+    if len(rules.ladder) > 1 and rules and not (whole and rules.parts is None):
+        return _each_step(rules, measure, time_limit, adjust)
     parts = rules.parts
     if parts is None or not rules:
         return measure(rules, time_limit, 1.0)
@@ -67,6 +76,57 @@ def each_part(
     return replace(
         rules, rules=tuple(found[place] for place in range(len(rules))), evidence=evidence, notes=tuple(notes)
     )
+
+
+def _each_step(
+    rules: RuleSet,
+    measure: Callable[[RuleSet, float | None, float], RuleSet],
+    time_limit: float | None,
+    adjust: bool,
+) -> RuleSet:
+    """Measure each rule in its own step, with an equal share of the error."""
+    found: list[RuleResult] = []
+    evidence, notes, least = rules.evidence, list(rules.notes), 0.0
+    for rule, step in zip(rules, rules.ladder, strict=False):
+        question = replace(
+            step.question.answered(),
+            beta=step.question.beta,
+            stepwise=False,
+            control=step.question.control if rules.question.own_controls else (*rule.control, *rule.held_fixed),
+            outcome=rules.question.outcome,
+            actionable=step.problem.roles.actionable,
+            cuts=rules.question.cuts,
+        )
+        problem = step.problem
+        own = replace(
+            rules,
+            rules=(rule,),
+            question=question,
+            problem=problem if isinstance(problem, Problem) else None,
+            parts=None if isinstance(problem, Problem) else problem,
+            ladder=(),
+            steps=(),
+            nearest=None,
+            evidence=evidence,
+        )
+        share = 1 / len(rules)
+        limit = None if time_limit is None else time_limit / len(rules)
+        measured = each_part(own, lambda part, left, part_share: measure(part, left, share * part_share), limit, adjust)  # noqa: B023
+        one = measured[0]
+        if adjust and one.p_value is not None:
+            least = max(least, one.p_value)
+            one = _at_least(one, least)
+        found.append(one)
+        evidence = measured.evidence
+        notes += [note for note in measured.notes if note not in notes]
+    return replace(rules, rules=tuple(found), evidence=evidence, notes=tuple(notes))
+
+
+def _at_least(rule: RuleResult, least: float) -> RuleResult:
+    """Return the rule with a p-value that is at least this."""
+    known = None if rule.evidence is None else rule.evidence.significance
+    rule = replace(rule, p_value=least)
+    return rule if known is None else with_evidence(rule, significance=replace(known, step_down=least))
 
 
 def _raised(rule: RuleResult, factor: float) -> RuleResult:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from causalrules.exceptions import DataError, OptionError
 from causalrules.options import Threads
 from causalrules.question import Question
 from causalrules.search import redrawn
-from causalrules.search import run as search
+from causalrules.search import run as search_run
 from causalrules.search.core import Packed
 from causalrules.search.deadline import Deadline
+from causalrules.search.ladder import Rule, Step, climb, hold
+from causalrules.search.margins import betas
 from causalrules.search.nearest import CLOSE, best_ratio, nearest, ratio_of
 from causalrules.search.problem import Problem
 from causalrules.search.progress import count_bar, watching
@@ -51,6 +53,13 @@ class _StoppedError(Exception):
     """Ends a search whose result is no longer needed."""
 
 
+class Listed(NamedTuple):
+    """A rule of a list, by the numbers of its conditions in the first problem, and the problem that it was found in."""
+
+    conditions: tuple[int, ...]
+    problem: Problem
+
+
 class Searcher:
     """Single-threaded searches that end when the loop around them ends or the deadline passes."""
 
@@ -64,9 +73,32 @@ class Searcher:
         """Search. The core releases the GIL."""
         return self._search(problem.pack(), problem, question, floor, margin_scale)
 
-    def listed(self, problem: Problem, question: Question, **changes: Any) -> list[tuple[int, ...]]:
-        """Return the conditions of each rule in the list, of rules or of ideas, that the question asks for."""
+    def listed(self, problem: Problem, question: Question, **changes: Any) -> list[Listed]:
+        """Return the k rules of the list that the question asks for.
+
+        Where each rule adds, steps go on until there are k rules, whether they stand out or not.
+        """
         question = exact(question, **changes)
+        if not question.is_stepwise or question.k == 1:
+            return [Listed(conditions, problem) for conditions in self._best(problem, question)]
+
+        def search(own: Problem | Parts, above: Sequence[Rule]) -> Step:
+            assert isinstance(own, Problem), "rules with their own controls are searched part by part"
+            beta = question.beta
+            if isinstance(beta, tuple):
+                beta = betas(own.language, question.max_length, question.error_rate)
+            one = question.changed(k=1, beta=beta)
+            rules = tuple((0.0, conditions) for conditions in self._best(own, one))
+            progress = search_run.Progress(0.0, None, 0.0, 0.0, 0)
+            return Step(own, one, Found(rules, progress, True, "optimal", ()), stands_out=bool(rules))
+
+        steps = climb(problem, question.k, search, lambda above: hold(problem, above))
+        return [
+            Listed(problem.language.numbers(step.rule), step.problem.first) for step in steps if step.rule is not None
+        ]
+
+    def _best(self, problem: Problem, question: Question) -> list[tuple[int, ...]]:
+        """Return the conditions of the k best rules, or of those nearest to standing out."""
         packed = problem.pack()
         run = partial(self._search, packed, problem)
         ratio = partial(ratio_of, packed, problem.comparison, question)
@@ -110,7 +142,7 @@ class Searcher:
     ) -> Found:
         question = question.changed(n_jobs=1, time_limit=self.deadline.left())
         scale = problem.comparison.scale
-        found = search.run(
+        found = search_run.run(
             packed,
             question,
             problem.n_rows,
@@ -160,7 +192,7 @@ def in_blocks(
 ) -> Iterator[T]:
     """Yield what `in_order` does, where `work` does up to `size` at once; fewer at first, to be heard soon."""
     searcher = Searcher(deadline)
-    threads = search.threads(Threads()("n_jobs", n_jobs))
+    threads = search_run.threads(Threads()("n_jobs", n_jobs))
     executor = ThreadPoolExecutor(threads)
     waiting: deque[Future[Sequence[T]]] = deque()
     blocks = list(_growing(times, size))
@@ -206,7 +238,7 @@ def together(table: Problem, question: Question, times: int, n_jobs: int, deadli
     if not redrawn.can_share([table], question):
         return 1
     most = redrawn.Redrawn.MOST if deadline.left() is None else _FEW
-    each = -(-times // search.threads(Threads()("n_jobs", n_jobs)))
+    each = -(-times // search_run.threads(Threads()("n_jobs", n_jobs)))
     return max(1, min(most, each, _MOST_OUTCOMES // table.n_rows))
 
 
@@ -219,13 +251,19 @@ def generator(seed: int, purpose: str, place: int = 0) -> np.random.Generator:
     return np.random.default_rng([seed, 1 + _PURPOSES.index(purpose), 1 + place])
 
 
-def require_problem(rules: RuleSet, what: str) -> Problem:
-    """Return the coded table behind the rules."""
-    if rules.problem is None:
+def require_rows(rules: RuleSet, what: str) -> None:
+    """Raise an error unless the coded rows behind the rules are at hand."""
+    if rules.searched is None:
         raise DataError(
             f"{what} searches the data again, but this result was read from a file, without its rows; "
             "call discover() on the table first"
         )
+
+
+def require_problem(rules: RuleSet, what: str) -> Problem:
+    """Return the coded table behind the rules."""
+    require_rows(rules, what)
+    assert rules.problem is not None, "rules with their own controls are measured part by part"
     return rules.problem
 
 

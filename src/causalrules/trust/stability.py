@@ -13,7 +13,6 @@ from causalrules.language.propositions import Proposition, format_column
 from causalrules.options import Share, Whole
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
-from causalrules.search.similarity import jaccard
 from causalrules.trust import repeat
 from causalrules.trust.evidence import (
     BEST,
@@ -34,6 +33,8 @@ NEARLY = 0.8
 # Cut points are reported from the 5 % to the 95 % quantile.
 _TAIL = 0.05
 _MOST_CONDITIONS = 20
+# Steps of each sample, where each rule adds to those above it.
+_STEPS = 5
 
 Key = tuple[str, str, Any]
 
@@ -49,7 +50,10 @@ def stability(
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
-    """Implement `RuleSet.stability`: rules count as reappearing among the 10 best rules (or ideas) of a sample."""
+    """Implement `RuleSet.stability`: rules count as reappearing among the 10 best rules of a sample, or in 5 steps.
+
+    Where each rule adds to those above it, every sample is searched step by step.
+    """
     deadline = Deadline.after(time_limit)
     replicates, seed = Whole(least=1)("replicates", replicates), Whole()("seed", seed)
     share = Share()("share", share)
@@ -57,10 +61,12 @@ def stability(
         raise OptionError("give 'subsample' or 'bootstrap'", parameter="method", value=repr(method))
     problem = repeat.require_problem(rules, "stability")
 
+    n_listed = max(_STEPS, len(rules)) if rules.question.is_stepwise else BEST
+
     def work(searcher: repeat.Searcher, place: int) -> list[tuple[int, ...]]:
         rng = repeat.generator(seed, "sample", place)
         sample = bootstrap(problem, rng) if method == "bootstrap" else subsample(problem, share, rng)
-        return searcher.listed(sample, rules.question, k=BEST)
+        return [found.conditions for found in searcher.listed(sample, rules.question, k=n_listed)]
 
     lists = list(repeat.in_order(work, replicates, n_jobs, "samples", progress, deadline))
     if not lists:
@@ -92,7 +98,9 @@ def stability(
 
 
 def _similarity(mine: NDArray[np.bool_], other: NDArray[np.bool_], weights: NDArray[np.int64]) -> float:
-    return jaccard(*(int(weights[rows].sum()) for rows in (mine & other, mine, other)))
+    """Return the Jaccard similarity of the rows that two rules cover."""
+    both, either = int(weights[mine & other].sum()), int(weights[mine | other].sum())
+    return both / either if either else 1.0
 
 
 def _key(proposition: Proposition) -> Key:

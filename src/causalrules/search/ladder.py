@@ -1,0 +1,193 @@
+"""The ladder: a list in which each rule adds to those above it (docs/list.md).
+
+The first rule is the best of all. Then its columns are held fixed: the next rule is the best on the columns that are
+left, adjusted for the controls and for the columns above, and so on until nothing is above 0. Each step is a problem of
+its own, searched exactly for its best rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from causalrules.language.held_fixed import Conditions, Prediction, hold_fixed
+from causalrules.language.propositions import Proposition
+from causalrules.language.strata import join_keys
+from causalrules.search.problem import Problem
+from causalrules.search.run import Found
+
+if TYPE_CHECKING:
+    from causalrules.data.table import Table
+    from causalrules.question import Question
+    from causalrules.search.parts import Parts
+
+# A rule as its conditions.
+Rule = tuple[Proposition, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One step of a ladder.
+
+    Attributes
+    ----------
+    problem
+        The rows, with the columns of the rules above held fixed, and the conditions on those that are left.
+    question
+        What was searched, with β for the rules of this step.
+    found
+        The best rule, and what is proven about it.
+    stands_out
+        Whether the rule is above 0, so that the ladder goes on.
+    margin_scale
+        What part of the margin is enough, by shuffled tables; 1 where they were not asked.
+    """
+
+    problem: Problem | Parts
+    question: Question
+    found: Found
+    stands_out: bool
+    margin_scale: float = 1.0
+
+    @property
+    def rule(self) -> Rule | None:
+        """The conditions of the best rule; None if there is none."""
+        propositions = self.problem.language.propositions
+        return tuple(propositions[number] for number in self.found.rules[0][1]) if self.found.rules else None
+
+
+def climb(
+    first: Problem | Parts,
+    k: int,
+    search: Callable[[Problem | Parts, Sequence[Rule]], Step],
+    following: Callable[[Sequence[Rule]], Problem | Parts | None],
+) -> list[Step]:
+    """Search step by step for up to k rules; the last step may be one in which nothing stands out.
+
+    Parameters
+    ----------
+    first
+        The problem of the first step.
+    k
+        The most rules.
+    search
+        Searches one step, given the rules above it.
+    following
+        The problem of the next step, given the rules above it; None if no column is left.
+    """
+    steps: list[Step] = []
+    above: list[Rule] = []
+    problem: Problem | Parts | None = first
+    while problem is not None:
+        step = search(problem, above)
+        steps.append(step)
+        if not step.stands_out or step.rule is None or step.found.stopped != "optimal" or len(steps) == k:
+            break
+        above.append(step.rule)
+        problem = following(above)
+    return steps
+
+
+def held_columns(problem: Problem | Parts, above: Iterable[Rule]) -> list[str]:
+    """Return the columns of the rules above that are held fixed, by name: all but that of the reference rows.
+
+    Rows of other arms are not compared at all, so that there is nothing to hold fixed.
+    """
+    reference = problem.comparison.reference
+    arm = None if reference is None else problem.language.columns[reference[0]]
+    return sorted({condition.column for rule in above for condition in rule} - {arm})
+
+
+def hold(problem: Problem, above: Sequence[Rule], table: Table | None = None) -> Problem | None:
+    """Return the problem of the next step: without the columns of the rules above, which are held fixed.
+
+    With reference rows, the arms that the rules above are about are left out.
+
+    Parameters
+    ----------
+    problem
+        The problem of the first step.
+    above
+        The rules above.
+    table
+        The observed rows; None where strata need no labels.
+
+    Returns
+    -------
+    Problem or None
+        None if no condition is left.
+    """
+    language = problem.language
+    fixed = held_columns(problem, above)
+    used = [language.columns.index(name) for name in fixed]
+    numbers = [language.numbers(rule) for rule in above]
+    conditions = _other_arms(problem, numbers)
+    rest = [place for place in range(len(language.columns)) if place not in used]
+    narrowed, kept = language.only(rest, conditions)
+    reference = problem.comparison.reference
+    if not len(kept) or (reference is not None and not np.any(language.column_index[kept] == reference[0])):
+        return None
+    strata = problem.strata
+    if fixed:
+        ends = {name: language.ends[name] for name in fixed}
+        rules = [_on(used, problem, each) for each in numbers]
+        cells = problem.rows.cells(used)
+        strata = hold_fixed(strata, table, ends, cells, [each for each in rules if each], problem.comparison.values)
+    actionable = tuple(name for name in problem.roles.actionable if name not in fixed)
+    controls, second = (
+        None if each is None else replace(each, columns=tuple(sorted({*each.columns, *fixed})))
+        for each in (problem.controls, problem.second)
+    )
+    return replace(
+        problem,
+        roles=replace(problem.roles, actionable=actionable),
+        rows=problem.rows.held(strata, narrowed),
+        controls=controls,
+        second=second,
+        held_fixed=tuple(fixed),
+    )
+
+
+def divide_like(problem: Problem, step: Problem) -> Problem:
+    """Return the problem with its strata divided as those of a step are, whichever combinations occur in its rows.
+
+    It keeps its language. Strata are numbered anew, and have no labels.
+    """
+    strata, rows = step.strata, problem.rows.local
+    if not strata.n_held:
+        return problem
+    codes = dict(zip(problem.language.columns, rows.columns, strict=True))
+    index = rows.stratum.astype(np.int64)
+    for column in strata.columns[len(strata.columns) - strata.n_held :]:
+        bins = strata.bins.get(column)
+        code = bins.combined(codes) if isinstance(bins, Prediction) else codes[column]
+        index = np.unique(join_keys(index, code, len(strata.ends[column])), return_inverse=True)[1]
+    labels: tuple[dict[str, str], ...] = ({},) * (int(index.max(initial=-1)) + 1)
+    return problem.with_rows(strata=replace(problem.strata, labels=labels), stratum=index.astype(np.int32))
+
+
+def _on(used: Sequence[int], problem: Problem, rule: Sequence[int]) -> Conditions:
+    """Return the conditions of a rule on the columns that are held fixed, by the places of these."""
+    language = problem.language
+    return [
+        (used.index(int(language.column_index[number])), int(language.low[number]), int(language.high[number]))
+        for number in rule
+        if language.column_index[number] in used
+    ]
+
+
+def _other_arms(problem: Problem, above: Sequence[Sequence[int]]) -> list[int] | None:
+    """Return the conditions that hold for none of the arms that the rules above are about; None for all."""
+    if problem.comparison.reference is None:
+        return None
+    column, language = problem.comparison.reference[0], problem.language
+    left = set(range(len(language.propositions)))
+    for rule in above:
+        own = [number for number in rule if language.column_index[number] == column]
+        low, high = max(language.low[own]), min(language.high[own])
+        overlaps = (language.column_index == column) & (language.low <= high) & (language.high >= low)
+        left -= set(np.flatnonzero(overlaps).tolist())
+    return sorted(left)

@@ -1,0 +1,320 @@
+"""The list that discover() searches for: the k best rules, or step by step rules that each add to those above.
+
+Both are steps: a plain list is one step with k rules, a ladder has one rule a step (`search.ladder`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from causalrules.language.propositions import describe
+from causalrules.language.strata import Combining
+from causalrules.result.rule import RuleResult, rule_results
+from causalrules.result.steps import Alone, Rung, staircase
+from causalrules.search import run
+from causalrules.search.deadline import Deadline
+from causalrules.search.ladder import Rule, Step, climb, held_columns, hold
+from causalrules.search.margins import betas
+from causalrules.search.nearest import nearest, ratio_of
+from causalrules.search.parts import Parts, own_controls
+from causalrules.search.problem import Problem, with_controls
+from causalrules.search.progress import search_bar, watching
+from causalrules.text import counted
+
+if TYPE_CHECKING:
+    from causalrules.data.table import Table
+    from causalrules.graph.graph import CausalGraph
+    from causalrules.question import Question
+    from causalrules.search.checkpoint import Checkpoint
+    from causalrules.search.core import Packed
+    from causalrules.trust.evidence import CalibratedMargin, Calibration, SearchEvidence
+    from causalrules.trust.holdout import HeldOut
+
+# β of the estimators but pooled, where none is given.
+DEFAULT_BETA = 2.0
+# The rows of the first step stay packed while they take no more bits than this; otherwise they are packed again.
+_KEPT = 2**31
+
+
+@dataclass(frozen=True, eq=False)
+class Climbed:
+    """What was searched.
+
+    Attributes
+    ----------
+    steps
+        The steps, and for each the rules that it found.
+    calibration, margin
+        How β was calibrated for the first step; the margin from shuffled tables where one was used last.
+    rungs
+        The levels of the outcome where the first rules hold.
+    notes
+        What to know about the steps.
+    """
+
+    steps: tuple[Step, ...]
+    rules: tuple[tuple[RuleResult, ...], ...]
+    calibration: Calibration | None = None
+    margin: CalibratedMargin | None = None
+    rungs: tuple[Rung, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def listed(self) -> tuple[tuple[RuleResult, ...], RuleResult | None]:
+        """The rules of the list, and the one that would come next but does not stand out."""
+        first, *others = zip(self.steps, self.rules, strict=True)
+        following = [(step, found[0]) for step, found in others if found]
+        rules = (*first[1], *(rule for step, rule in following if step.stands_out))
+        return rules, next((rule for step, rule in following if not step.stands_out), None)
+
+    @property
+    def evidence(self) -> SearchEvidence | None:
+        """How margins were obtained; None where they are those for the number of rules."""
+        if self.calibration is None and self.margin is None:
+            return None
+        from causalrules.trust.evidence import SearchEvidence
+
+        return SearchEvidence(calibration=self.calibration, margin=self.margin)
+
+    @property
+    def history(self) -> tuple[run.Progress, ...]:
+        """The progress of all steps, one after the other."""
+        found: list[run.Progress] = []
+        seconds = 0.0
+        for place, (step, rules) in enumerate(zip(self.steps, self.rules, strict=True), 1):
+            own = (*step.found.history[:-1], run.end(step.found, rules))
+            found += [replace(each, step=place, seconds=seconds + each.seconds) for each in own]
+            seconds = found[-1].seconds
+        return tuple(found)
+
+
+def search_list(
+    table: Table,
+    problem: Problem | Parts,
+    question: Question,
+    graph: CausalGraph | None,
+    deadline: Deadline,
+    held_out: HeldOut | None = None,
+) -> Climbed:
+    """Search for the list that the question asks for; no step sees the rows that are held out."""
+    searcher = _Searcher(table, problem, question, graph, deadline, held_out)
+    k = question.k if question.is_stepwise else 1
+    steps = climb(problem, k, searcher.search, searcher.following)
+    rules, rungs = searcher.in_context(steps)
+    return Climbed(
+        tuple(steps),
+        rules,
+        searcher.calibration,
+        searcher.margin,
+        rungs,
+        tuple(dict.fromkeys(searcher.notes)),
+    )
+
+
+@dataclass
+class _Searcher:
+    """Searches one step after the other, and keeps what was found."""
+
+    table: Table
+    first: Problem | Parts
+    question: Question
+    graph: CausalGraph | None
+    deadline: Deadline
+    held_out: HeldOut | None = None
+    rules: list[tuple[RuleResult, ...]] = field(default_factory=list)
+    calibration: Calibration | None = None
+    margin: CalibratedMargin | None = None
+    notes: list[str] = field(default_factory=list)
+    _above: list[tuple[float, str]] = field(default_factory=list)
+    _seconds: float = 0.0
+    _checkpoint: Checkpoint | None = None
+    _packed: Packed | None = None
+
+    def __post_init__(self) -> None:
+        if self.question.checkpoint is not None:
+            from causalrules.search.checkpoint import Checkpoint
+
+            self._checkpoint = Checkpoint(self.question.checkpoint, self.first, self.question)
+
+    def search(self, problem: Problem | Parts, above: Sequence[Rule]) -> Step:
+        """Search one step, or take it from the checkpoint."""
+        one = self.question.changed(k=1) if self.question.is_stepwise else self.question
+        question, calibration = with_beta(problem, one, self.deadline)
+        if not above:
+            self.calibration = calibration
+        packed = problem.pack()
+        if not above and problem.n_rows * len(problem.language.propositions) <= _KEPT:
+            self._packed = packed
+        step = self._known(problem, question, len(above))
+        if step is None:
+            step = self._searched(problem, packed, question)
+        results = rule_results(problem, packed, step.question, step.found)
+        self.rules.append(tuple(replace(rule, margin_scale=step.margin_scale) for rule in results))
+        if self._checkpoint is not None and step.stands_out and len(self._checkpoint.finished) == len(above):
+            self._checkpoint.finished.append(_recorded(step))
+        self._seconds += step.found.progress.seconds
+        if step.rule is not None:
+            self._above.append((step.found.rules[0][0], describe(step.rule)))
+        return step
+
+    def in_context(self, steps: Sequence[Step]) -> tuple[tuple[tuple[RuleResult, ...], ...], tuple[Rung, ...]]:
+        """Return the rules with what they are on their own, and the staircase of the list."""
+        first, language = self.first, self.first.language
+        ladder = [step.rule for step in steps if step.rule is not None] if self.question.is_stepwise else []
+        listed = sum(step.stands_out for step in steps)
+        rungs: tuple[Rung, ...] = ()
+        if listed == 0 or not ladder:
+            return tuple(self.rules), rungs
+        packed = first.pack() if self._packed is None else self._packed
+        numbers = [tuple(sorted(language.numbers(rule))) for rule in ladder]
+        if isinstance(first, Problem) and self.question.reference is None:
+            rungs = staircase(first, packed, numbers[:listed])
+        known = [
+            place for place, each in enumerate(numbers) if place == 0 or not isinstance(first, Parts) or first.has(each)
+        ]
+        found = replace(steps[0].found, rules=tuple((0.0, numbers[place]) for place in known))
+        alone: dict[int, Alone] = {}
+        for place, rule in zip(known, rule_results(first, packed, steps[0].question, found), strict=True):
+            alone[place] = Alone(rule.effect, *rule.interval)
+        rules = [
+            tuple(replace(rule, alone=alone.get(place)) for rule in found) for place, found in enumerate(self.rules)
+        ]
+        return tuple(rules), rungs
+
+    def _searched(self, problem: Problem | Parts, packed: Packed, question: Question) -> Step:
+        scale = problem.comparison.scale
+        with self._watched(problem) as watch:
+            limited = replace(question, time_limit=self.deadline.left())
+            found = run.run(packed, limited, problem.n_rows, scale=scale, watch=watch, checkpoint=self._checkpoint)
+
+        def again(question: Question, floor: float, factor: float) -> run.Found:
+            limited = replace(question, time_limit=self.deadline.left())
+            return run.run(packed, limited, problem.n_rows, floor=floor, margin_scale=factor, scale=scale)
+
+        stands_out, factor = bool(found.rules) and found.rules[0][0] > 0, 1.0
+        ratio = partial(ratio_of, packed, problem.comparison, question)
+        found = nearest(ratio, question, found, again)
+        by_length = question.estimator == "pooled" and isinstance(question.beta, tuple)
+        if found.rules and not stands_out and found.optimal and by_length:
+            from causalrules.trust.calibration import calibrate_margin
+
+            margin = calibrate_margin(problem, question, self.deadline)
+            if margin is not None:
+                self.margin, factor = margin, margin.factor
+                stands_out = ratio(found.rules[0][1]) > factor
+        return Step(problem, question, found, stands_out, factor)
+
+    def _watched(self, problem: Problem | Parts) -> AbstractContextManager[Callable[[run.Progress], None] | None]:
+        """Show the progress of a step as the question asks, the best rule in words."""
+        propositions, above, seconds = problem.language.propositions, tuple(self._above), self._seconds
+
+        def in_words(conditions: tuple[int, ...]) -> str:
+            return describe(propositions[number] for number in conditions)
+
+        def placed(progress: run.Progress) -> run.Progress:
+            return replace(progress, step=len(above) + 1, seconds=seconds + progress.seconds)
+
+        def reported(progress: run.Progress) -> None:
+            found = progress.found or (((progress.best, progress.conditions),) if progress.best is not None else ())
+            texts = (*above, *((value, in_words(each)) for value, each in found))
+            self.question.progress(replace(placed(progress), rules=texts))
+
+        shown = reported if callable(self.question.progress) else self.question.progress
+        return watching(shown, partial(search_bar, in_words, placed))
+
+    def following(self, above: Sequence[Rule]) -> Problem | Parts | None:
+        """Return the problem of the next step."""
+        observed = self.table.observed(self.first.roles.target, self.question.weights)
+        if not self.question.own_controls:
+            assert isinstance(self.first, Problem)
+            return hold(self.first, above, observed)
+        return self._with_own_controls(above, observed)
+
+    def _with_own_controls(self, above: Sequence[Rule], observed: Table) -> Parts | None:
+        """Return the next step where each rule has its own controls, valid together with the columns above."""
+        assert self.graph is not None
+        fixed = held_columns(self.first, above)
+        roles, question = self.first.roles, self.question
+        rest = tuple(name for name in roles.actionable if name not in fixed)
+        if not rest:
+            return None
+        from causalrules.language.roles import columns
+
+        named = columns(self.table, question.allowed_control, "allowed_control")
+        allowed = named or tuple(name for name in self.table.names if name != question.weights)
+        found = own_controls(
+            self.table, replace(roles, actionable=rest), self.graph, question, allowed, held_fixed=fixed
+        )
+        between = [each for each in found.left_out if "held fixed" in each.reason]
+        if between:
+            self.notes.append(
+                f"rule {len(above) + 1}: {counted(len(between), 'set')} of columns left out, as what they do by way of "
+                "the columns above would not count"
+            )
+        whole = self.first.first if self.held_out is None else self.held_out.whole or self.first.first
+        whole = replace(whole, rows=replace(whole.rows, language=replace(whole.language, offered=None)))
+        combining = Combining(observed.codes, observed.n_records)
+        problems = []
+        for control, sets in sorted(found.groups.items()):
+            one = with_controls(whole, self.table, control, question, combining)
+            held = hold(one if self.held_out is None else self.held_out.searched(one), above, observed)
+            if held is not None:
+                language = replace(held.language, offered=tuple(sets))
+                if language.offered_numbers:
+                    problems.append(replace(held, rows=replace(held.rows, language=language)))
+        return Parts(tuple(problems)) if problems else None
+
+    def _known(self, problem: Problem | Parts, question: Question, place: int) -> Step | None:
+        """Return a step that a checkpoint knows."""
+        if self._checkpoint is None or place >= self._checkpoint.saved:
+            return None
+        try:
+            return _restored(problem, question, self._checkpoint.finished[place])
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise self._checkpoint.damaged("its steps cannot be read") from error
+
+
+def _recorded(step: Step) -> dict[str, Any]:
+    """Return a step that is done, in terms of JSON."""
+    value, conditions = step.found.rules[0]
+    progress = step.found.progress
+    return {
+        "value": value,
+        "conditions": [int(each) for each in conditions],
+        "upper_bound": progress.upper_bound,
+        "gap": progress.gap,
+        "nodes": progress.nodes,
+        "seconds": progress.seconds,
+        "optimal": step.found.optimal,
+        "margin_scale": step.margin_scale,
+    }
+
+
+def _restored(problem: Problem | Parts, question: Question, known: Mapping[str, Any]) -> Step:
+    value, conditions = float(known["value"]), tuple(int(each) for each in known["conditions"])
+    if not conditions or not all(0 <= each < len(problem.language.propositions) for each in conditions):
+        raise ValueError("there is no such rule")
+    progress = run.Progress(
+        float(known["seconds"]), value, float(known["upper_bound"]), float(known["gap"]), int(known["nodes"])
+    )
+    found = run.Found(((value, conditions),), progress, bool(known["optimal"]), "optimal", (progress,))
+    return Step(problem, question, found, True, float(known["margin_scale"]))
+
+
+def with_beta(problem: Problem | Parts, question: Question, deadline: Deadline) -> tuple[Question, Calibration | None]:
+    """Return the question with a number for β, and how it was calibrated."""
+    if question.beta != "calibrated":
+        beta = question.beta
+        if beta is None and question.estimator == "pooled":
+            beta = betas(problem.language, question.max_length, question.error_rate)
+        return replace(question, beta=DEFAULT_BETA if beta is None else beta), None
+    from causalrules.trust.calibration import calibrate
+
+    # Half of the time is for the search; a function for its progress does not know permutations.
+    shown = False if callable(question.progress) else question.progress
+    calibration = calibrate(problem, question, seed=question.seed, time_limit=deadline.left(0.5), progress=shown)
+    return replace(question, beta=calibration.beta), calibration
