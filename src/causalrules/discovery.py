@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from causalrules import __version__, estimators
+from causalrules import __version__
 from causalrules.data.columns import code_type
 from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError, RoleError
@@ -316,10 +316,10 @@ def _with_beta(
 ) -> tuple[Question, SearchEvidence | None]:
     """Return the question with a number for β, and how it was calibrated."""
     if question.beta != "calibrated":
-        beta = question.beta if question.confidence is None else estimators.beta_of_confidence(question.confidence)
+        beta = question.beta
         if beta is None and question.estimator == "pooled":
             beta = betas(problem.language, question.max_length, question.error_rate)
-        return replace(question, beta=DEFAULT_BETA if beta is None else beta, confidence=None), None
+        return replace(question, beta=DEFAULT_BETA if beta is None else beta), None
     from causalrules.trust.calibration import calibrate
     from causalrules.trust.evidence import SearchEvidence
 

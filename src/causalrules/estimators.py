@@ -858,14 +858,3 @@ def student(confidence: float, degrees: float) -> float:
         return z
     growth = (degrees - 5 / 6) / (degrees - 2 / 3 + 1 / (10 * degrees)) ** 2
     return math.sqrt(degrees * math.expm1(growth * z**2))
-
-
-def confidence_of_beta(beta: float) -> float:
-    """Return the two-sided confidence level of a z-score β.
-
-    >>> round(confidence_of_beta(2), 4)
-    0.9545
-    """
-    if not 0 <= beta < float("inf"):
-        raise OptionError(f"beta is {beta!r}; it must be a finite number of at least 0, such as 2.0")
-    return 2 * NormalDist().cdf(beta) - 1

@@ -52,7 +52,6 @@ PAPER: dict[str, Any] = {
     "estimator": "reliable",
     "beta": 2.0,
     "max_length": None,
-    "similarity": None,
     "missing": "false",
     "control_bins": 4,
     "adjust": "strata",
@@ -171,14 +170,6 @@ class Question:
         fitted=False,
     )
     k: int = option(10, Whole(least=1, most=MOST_RULES), "Number of rules.", panel=RULES, flag="-k", searched=True)
-    similarity: float | None = option(
-        0.5,
-        Number(least=0, most=1, above=True, none="the k best rules, however similar, and also below 0"),
-        "List different rules: each is the best that shares less than this much of its rows (Jaccard) with the rules "
-        "before it, and the list ends where nothing above 0 is left.",
-        panel=RULES,
-        searched=True,
-    )
     beta: float | str | tuple[float, ...] | None = option(
         None,
         NumberOrWord("NUMBER|calibrated", Number(least=0, most=1000, none="by length"), ("calibrated",)),
@@ -194,13 +185,6 @@ class Question:
         Share("RATE"),
         "Largest chance that any rule without an effect scores above 0, where beta is not given (pooled estimator).",
         panel=RULES,
-    )
-    confidence: float | None = option(
-        None,
-        Number(least=0, most=1, none="by beta"),
-        "Two-sided confidence level, instead of beta; 0.9545 is beta = 2.",
-        panel=RULES,
-        kept=False,
     )
     max_length: int | None = option(
         4,
@@ -244,14 +228,6 @@ class Question:
     )
     estimator: str = option(
         "pooled", Choice(words=ESTIMATORS), f"What is maximised: {', '.join(ESTIMATORS)}.", panel=RULES, searched=True
-    )
-    redundant: bool = option(
-        True,
-        Flag(),
-        "Whether rules may be no better than one of their generalisations.",
-        panel=RULES,
-        negated="Only rules that are better than each of their generalisations.",
-        searched=True,
     )
     holdout: Any = option(
         None,
@@ -299,10 +275,6 @@ class Question:
         for name, known in options():
             # Numbers of other libraries become Python's own, so that equal questions are written and compared alike.
             object.__setattr__(self, name, known.kind(name, getattr(self, name)))
-        if self.confidence is not None and self.beta is not None:
-            raise OptionError(
-                "it means the same as beta: give one of the two", parameter="confidence", value=shown(self.confidence)
-            )
         if not self.own_controls and self.allowed_control is not None:
             raise OptionError("it limits control='auto', which is not asked for", parameter="allowed_control")
         if self.graph is None and self.latent:

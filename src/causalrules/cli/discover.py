@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     panel=RULES,
     help="List the best rule for every coverage instead: the front of value and coverage.",
 )
-@click.option("--variants", is_flag=True, panel=RULES, help="Show the strongest near-duplicates of each rule, too.")
 @output.options
 @click.pass_context
 def discover(
@@ -44,7 +43,6 @@ def discover(
     permutations: int | None,
     trust: bool,
     frontier: bool,
-    variants: bool,
     **question: Any,
 ) -> None:
     """Find the rules with the highest conservative effect in FILE (CSV, TSV or Parquet, also gzipped).
@@ -58,19 +56,12 @@ def discover(
 
     progress = False if quiet else None
     rules = search(file, **options.given(question), progress=progress)
-    rules = listed(rules, question, frontier, variants)
+    if frontier and rules.stopped != "interrupted":
+        rules = rules.frontier(question["time_limit"])
     rules, interrupted = trusted(rules, question, permutations, trust, quiet)
     written = write(rules, form, output, report, quiet, explain)
     if interrupted or not written:
         ctx.exit(1)
-
-
-def listed(rules: RuleSet, question: dict[str, Any], frontier: bool, variants: bool) -> RuleSet:
-    """Return the front instead of the rules, and the rules with their variants, as was asked for."""
-    if rules.stopped == "interrupted":
-        return rules
-    rules = rules.frontier(question["time_limit"]) if frontier else rules
-    return rules.families() if variants else rules
 
 
 def trusted(

@@ -31,11 +31,7 @@ def table(rules: RuleSet) -> str:
     body = ""
     for place, rule in enumerate(rules, 1):
         shown = terminal.cells(rule, rules)[bool(wording.ranking(rules)) :]
-        said = wording.family(rule)
-        near = f"<br><small>{_text(said)}</small>" if said else ""
-        words = (
-            f'<td style="text-align:left"><bdi>{_text(rule.text)}</bdi>{near}</td><td>{_forest(rule, low, high)}</td>'
-        )
+        words = f'<td style="text-align:left"><bdi>{_text(rule.text)}</bdi></td><td>{_forest(rule, low, high)}</td>'
         numbers = "".join(f"<td>{escape(cell)}</td>" for cell in shown[:-1])
         body += f"<tr><td>{place}</td>{words}{numbers}<td>{_chip(answers(rule)[0])}</td></tr>"
     below = "".join(f"<p>{_text(sentence)}</p>" for sentence in terminal.sentences(rules))

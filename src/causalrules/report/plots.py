@@ -23,7 +23,6 @@ from causalrules.report.figure import (
 )
 from causalrules.report.result_words import is_mean, stratum_name
 from causalrules.report.rule_text import wrap
-from causalrules.result import similarity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,8 +41,6 @@ def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
         "effects": effects,
         "coverage": coverage,
         "front": front,
-        "shared": shared_rows,
-        "overlap": shared_rows,  # the former name
         "convergence": convergence,
         "graph": graph,
         "honest": trust_plots.honest,
@@ -213,25 +210,6 @@ def front(rules: RuleSet, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("difference in the mean" if is_mean(rules) else "difference in probability")
     legend(ax, 2)
     return finish(ax, plotted)
-
-
-def shared_rows(rules: RuleSet, ax: Axes | None = None) -> Axes:
-    """Plot which rules hold for the same rows: the Jaccard similarity of every pair."""
-    matrix = similarity.shared_rows(rules)
-    ax = axes(ax, height=0.8 + 0.34 * max(len(rules), 4), width=1.2 + 0.36 * max(len(rules), 6))
-    ax.imshow(matrix, cmap="Blues", vmin=0, vmax=1.25, aspect="auto")
-    numbers = [str(place) for place in range(1, len(rules) + 1)]
-    ax.set_xticks(range(len(rules)), numbers)
-    ax.set_yticks(range(len(rules)), numbers)
-    if len(rules) <= _MOST_NUMBERS:
-        for (row, column), value in np.ndenumerate(matrix):
-            ink = "white" if value > 0.75 else "black"
-            number = ax.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=8, color=ink)
-            number.set_in_layout(False)  # always inside the axes; measuring them all is slow
-    ax.set_xlabel("rows in common (% of the rows that either rule covers)")
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
-    return finish(ax, {"rule": [rule.text for rule in rules], "shared": matrix}, grid=False)
 
 
 def convergence(rules: RuleSet, ax: Axes | None = None) -> Axes:

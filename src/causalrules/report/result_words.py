@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from causalrules.language.propositions import AND, describe
+from causalrules.language.propositions import AND
 from causalrules.text import (
     adjusted_p,
     amount,
@@ -28,7 +28,7 @@ from causalrules.text import (
 
 if TYPE_CHECKING:
     from causalrules.question import Question
-    from causalrules.result.rule import RuleResult, Variant
+    from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
     from causalrules.trust.evidence import Calibration
 
@@ -265,7 +265,7 @@ def proof(rules: RuleSet) -> str:
     if rules.optimal and nothing_found(rules):
         return f"searched completely, no finding: {effort}"
     if rules.optimal:
-        return f"proven optimal, {effort}{_why_short(rules)}"
+        return f"proven optimal, {effort}"
     why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
     if math.isinf(rules.upper_bound):
         return f"{why}: nothing is proven yet, {effort}"
@@ -275,17 +275,6 @@ def proof(rules: RuleSet) -> str:
 def nothing_found(rules: RuleSet) -> bool:
     """Return whether there is no rule that stands out from chance, nor one that could not be judged."""
     return all(rule.verdict.evidence == "not supported" for rule in rules)
-
-
-def _why_short(rules: RuleSet) -> str:
-    """Say why there are fewer rules than were asked for."""
-    question = rules.question
-    if question.similarity is None or len(rules) >= question.k or not rules or rules[0].value <= 0:
-        return ""
-    share = percent(question.similarity, 0)
-    return (
-        f"; the list ends here: any other rule is at or below 0, or shares {share} or more of its rows with one above"
-    )
 
 
 def outcome_level(rules: RuleSet) -> str:
@@ -327,23 +316,6 @@ def sides(rule: RuleResult) -> tuple[str, str]:
 def same_mix(control: Sequence[str]) -> str:
     """Say for which mix of the controls the two levels are; empty without controls."""
     return adjustment(control).replace("adjusted for", "both adjusted to the same mix of") if control else ""
-
-
-def family(rule: RuleResult) -> str | None:
-    """Say what the variants of a rule have in common with it and what they change, once they are known."""
-    if not rule.near:
-        return None
-    sets = [set(variant.rule.conditions) for variant in rule.near]
-    core = describe([condition for condition in rule.conditions if all(condition in each for each in sets)])
-    said = "; ".join(f"{_change(rule, variant)} ({percent(variant.shared, 0)})" for variant in rule.near)
-    return f"variants{f' of {core}' if core else ''} (rows in common): {said}"
-
-
-def _change(rule: RuleResult, variant: Variant) -> str:
-    """Say how a variant differs, such as "+ age ≤ 40, − sex = female"."""
-    own, other = rule.conditions, variant.rule.conditions
-    added = [f"+ {condition.text}" for condition in other if condition not in own]
-    return ", ".join([*added, *(f"− {condition.text}" for condition in own if condition not in other)])
 
 
 def _why_empty(rules: RuleSet) -> str:

@@ -24,7 +24,6 @@ _NARROWEST_RULE = 16
 # Columns that a narrow terminal does without, the first first.
 _SPARE = ("coverage", "conservative", "value", "evidence")
 _MOST_SENTENCE_LINES = 20
-_MOST_FAMILY_LINES = 4
 _MOST_WHY_LINES = 4
 _COLOURS = {"supported": "32", "suggestive": "33", "not supported": "2", "cannot tell": "2"}
 
@@ -122,17 +121,13 @@ def _table(rules: RuleSet, common: Sequence[Proposition], width: int) -> list[st
     texts = [["rule"], *(wrap_rule(printable(_marked(rule, common)), room) for rule in rules)]
     room = max(columns(line) for lines in texts for line in lines)
     last = rows[0][-1] == "evidence"
-    families = [
-        [],
-        *(wrap(printable(wording.family(rule) or ""), width - widths[0] - 2, _MOST_FAMILY_LINES) for rule in rules),
-    ]
     found = []
-    for row, (first, *others), family in zip(rows, texts, families, strict=True):
+    for row, (first, *others) in zip(rows, texts, strict=True):
         number, *numbers = (cell.rjust(size) for cell, size in zip(row, widths, strict=True))
         if last:
             numbers[-1] = row[-1]
         found.append("  ".join([number, first + " " * (room - columns(first)), *numbers]))
-        found += [" " * (widths[0] + 2) + line for line in (*others, *family) if line]
+        found += [" " * (widths[0] + 2) + line for line in others]
     return found
 
 

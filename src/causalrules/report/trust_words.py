@@ -164,9 +164,8 @@ def obtained(rules: RuleSet) -> list[str]:
         from causalrules.trust.evidence import BEST
 
         of_each = f" ({percent(stability.share, 0)} of the rows)" if stability.method == "subsample" else ""
-        best = "rules" if rules.question.similarity is None else "ideas"
         searched = _of(stability.replicates, stability.asked, _samples(rules))
-        sentences.append(f"reappears: among the {BEST} best {best} of {searched}{of_each}")
+        sentences.append(f"reappears: among the {BEST} best rules of {searched}{of_each}")
     return sentences
 
 

@@ -17,25 +17,15 @@ from causalrules.report import result_words as wording
 from causalrules.report.alerts import Alert
 from causalrules.report.answers import Answer, answers, weakest
 from causalrules.report.sections import Section
-from causalrules.result import similarity as grouping
 from causalrules.text import amount, counted, p_number, percent, printable, sentence, with_interval
 
 if TYPE_CHECKING:
-    from causalrules.question import Question
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
 MOST_STRATA = 30
 # Reasons why sets of columns are left out.
 _MOST_REASONS = 20
-
-
-@dataclass(frozen=True)
-class Less:
-    """Why a rule is hidden at first ("redundant", or "variant" of a stronger one), or its own variants."""
-
-    why: str | None = None
-    variants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,8 +78,6 @@ class RuleView:
     stands_out: bool
     reading: tuple[str, ...]
     alerts: tuple[Alert, ...]
-    hidden: str | None
-    variants: tuple[str, ...]
     strata: tuple[str, ...]
     strata_left: str
     sections: tuple[Section, ...]
@@ -131,7 +119,7 @@ class View:
     proof: str
     warning: str
     ranking: str
-    hidden: tuple[str, ...]
+    rules_left: str
     rules: tuple[RuleView, ...]
     sections: tuple[Section, ...]
     graph: dict[str, Any] | None
@@ -146,8 +134,7 @@ class View:
 
 def view(rules: RuleSet, n_left: int = 0) -> View:
     """Return what the report of a result shows; `n_left` rules were left out of it."""
-    less = hidden(rules)
-    shown = tuple(_rule(rule, rules, place) for rule, place in zip(rules, less, strict=True))
+    shown = tuple(_rule(rule, rules) for rule in rules)
     lead, named = lead_of(rules), rules.stopped == "evaluated"
     return View(
         title=short(f"{rules.question.outcome} – rules", 90),
@@ -167,7 +154,9 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
         proof=short(sentence(wording.proof(rules)), 1500),
         warning=_warning(rules, lead),
         ranking=short(sentence(wording.ranking(rules) or ""), 1500),
-        hidden=_hidden(less, n_left),
+        rules_left=f"Only the best {counted(len(shown), 'rule')} of {len(shown) + n_left:,} are shown."
+        if n_left
+        else "",
         rules=shown,
         sections=tuple(map(_printable, sections.of_result(rules))),
         graph=None if rules.graph is None else _graph(rules),
@@ -197,47 +186,6 @@ def short(text: str, most: int) -> str:
     return plain if len(plain) <= most else f"{plain[: most - 1]}… ({len(plain):,} characters)"
 
 
-def hidden(rules: RuleSet) -> list[Less]:
-    """Tell the redundant rules and the near-duplicates from the others, where the rows are at hand."""
-    if rules.searched is not None and not rules.searched.is_local:
-        rules = replace(rules, problem=None, parts=None)  # remote rows are not fetched for a report
-    if rules.question.similarity is not None:
-        # A list of different rules has its near-duplicates with each rule, once they have been looked for.
-        return [Less(None, tuple(_shared(each.rule, each.shared) for each in rule.near or ())) for rule in rules]
-    redundant = grouping.redundant(rules)
-    result = [Less("redundant") if one else Less() for one in redundant]
-    if rules.searched is None:
-        return result
-    place = {rule.text: index for index, rule in enumerate(rules)}
-    listed = tuple(rule for rule, one in zip(rules, redundant, strict=True) if not one)
-    for group in grouping.groups(replace(rules, rules=listed)):
-        pairs = zip(group.variants, group.shared, strict=True)
-        variants = tuple(_shared(rule, shared) for rule, shared in pairs)
-        result[place[group.leader.text]] = Less(None, variants)
-        for rule in group.variants:
-            result[place[rule.text]] = Less("variant")
-    return result
-
-
-def _shared(rule: RuleResult, shared: float) -> str:
-    return f"{short(rule.text, 200)} ({percent(shared, 0)} of rows shared)"
-
-
-def _hidden(less: list[Less], n_left: int) -> tuple[str, ...]:
-    redundant, variants = (sum(place.why == why for place in less) for why in ("redundant", "variant"))
-    said = [f"Only the best {counted(len(less), 'rule')} of {len(less) + n_left:,} are shown."] if n_left else []
-    if redundant:
-        said.append(
-            f"{counted(redundant, 'redundant rule')} hidden: a more general rule in the list is at least as good. "
-            "Search with redundant=False for other rules in their place."
-        )
-    if variants:
-        said.append(
-            f"{counted(variants, 'near-duplicate')} hidden: a stronger rule in the list shares at least half the rows."
-        )
-    return tuple(said)
-
-
 def lead_of(rules: RuleSet) -> int | None:
     """Return the place of the rule for the first screen: the first with evidence, or that could not be judged."""
     verdicts = [rule.verdict for rule in rules]
@@ -252,7 +200,7 @@ def lead_of(rules: RuleSet) -> int | None:
     return next(iter([*found, *unknown]), None)
 
 
-def _rule(rule: RuleResult, rules: RuleSet, less: Less) -> RuleView:
+def _rule(rule: RuleResult, rules: RuleSet) -> RuleView:
     level = amount if rule.is_mean else percent
     evidence, claim = answers(rule)
     ordered = sorted(rule.strata, key=lambda stratum: -stratum.n)
@@ -277,8 +225,6 @@ def _rule(rule: RuleResult, rules: RuleSet, less: Less) -> RuleView:
         stands_out=rule.stands_out,
         reading=tuple(short(each, 1500) for each in wording.reading(rule, rules)),
         alerts=tuple(Alert(each.title, short(each.text, 600)) for each in alerts.of_rule(rule, rules)),
-        hidden=less.why,
-        variants=less.variants,
         strata=tuple(short(wording.stratum_name(stratum.labels), 300) for stratum in ordered[:MOST_STRATA]),
         strata_left=_left(len(ordered), sum(stratum.n for stratum in ordered[MOST_STRATA:])),
         sections=tuple(map(_printable, sections.of_rule(rule, rules))),
@@ -376,19 +322,11 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
         *asked,
         ("Maximised", wording.maximised(question)),
         ("β", _beta(rules)),
-        ("Rules", _which(question)),
+        ("Rules", f"the best {question.k:,}"),
         ("Conditions per rule", "any number" if question.max_length is None else f"at most {question.max_length}"),
         ("Minimum coverage", percent(question.min_coverage) if question.min_coverage else "none"),
         ("Bins per column", f"at most {question.max_bins}"),
     ]
-
-
-def _which(question: Question) -> str:
-    said = f"the best {question.k:,}{'' if question.redundant else ' that beat all of their generalisations'}"
-    if question.similarity is None:
-        return said
-    share = percent(question.similarity, 0)
-    return f"{said} above 0; of the rows that a rule or a stronger one covers, both cover less than {share}"
 
 
 def _beta(rules: RuleSet) -> str:

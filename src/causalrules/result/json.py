@@ -24,7 +24,7 @@ from causalrules.graph.graph import CausalGraph
 from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
 from causalrules.question import OWN_CONTROLS, Question
-from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect, StratumSums, Sums, Variant
+from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect, StratumSums, Sums
 from causalrules.text import shorten
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence
 from causalrules.writing import replace_file
@@ -132,7 +132,7 @@ def as_json(rules: RuleSet, most_strata: int | None = None) -> dict[str, Any]:
         "question": to_json(
             question.kept() | {"cuts": question.cuts or (), "source": rules.source, "calibrated": calibrated}
         ),
-        "rules": [_rule(rule, most_strata) | _variants(rule, most_strata) for rule in rules],
+        "rules": [_rule(rule, most_strata) for rule in rules],
         "proof": to_json(_Proof(rules.optimal, rules.upper_bound, rules.gap, rules.stopped)),
         "n_rows": rules.n_rows,
         "n_dropped": rules.n_dropped,
@@ -217,13 +217,6 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
     }
 
 
-def _variants(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
-    """Return the variants, once they have been looked for."""
-    if rule.near is None:
-        return {}
-    return {"variants": [_rule(variant.rule, most_strata) | {"shared": variant.shared} for variant in rule.near]}
-
-
 def _stratum(rule: RuleResult, place: int, stratum: StratumEffect) -> dict[str, Any]:
     left_out = ("a", "b", "c", "d", "reliable_difference") if rule.is_mean else ()
     numbers = {name: to_json(getattr(stratum, name)) for name in _STRATUM_NUMBERS if name not in left_out}
@@ -252,8 +245,6 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         "grouped": _read_grouped(payload.get("grouped")),
         "control": from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
     }
-    if payload.get("variants") is not None:
-        known["near"] = tuple(_read_variant(variant, question) for variant in _list(payload, "variants"))
     strata = _list(payload, "strata")
     if any(isinstance(stratum, dict) and "covered" in stratum for stratum in strata):
         read = [from_json(_Sums, stratum, "strata") for stratum in strata]
@@ -288,13 +279,6 @@ def _read_sums(numbers: Sequence[float]) -> Sums:
     if len(rest) == 1:  # schema 2: the sum of the squares themselves
         rest = [max(rest[0] - total**2 / max(n, 1), 0.0), 0.0]
     return Sums(int(n), total, *rest)
-
-
-def _read_variant(payload: Any, question: Question) -> Variant:
-    if isinstance(payload, dict):
-        payload = {name: value for name, value in payload.items() if name != "variants"}
-    rule = _read_rule(payload, question)
-    return Variant(rule, from_json(float, payload.get("shared"), "variants.shared"))
 
 
 def _read_grouped(payload: Any) -> Grouped | None:

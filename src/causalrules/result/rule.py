@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -214,10 +214,6 @@ class RuleResult:
         The columns that the rule is adjusted for.
     circumstances
         What `verdict` depends on besides the rule; a RuleSet sets it.
-    near
-        The `variants`, once they have been looked for.
-    neighbourhood
-        How they are looked for; a RuleSet whose rows are at hand sets it.
     """
 
     conditions: tuple[Proposition, ...]
@@ -239,8 +235,6 @@ class RuleResult:
     grouped: Grouped | None = None
     control: tuple[str, ...] = ()
     circumstances: Circumstances | None = field(default=None, compare=False)
-    near: tuple[Variant, ...] | None = field(default=None, compare=False)
-    neighbourhood: Callable[[RuleResult], tuple[Variant, ...]] | None = field(default=None, compare=False)
 
     @classmethod
     def from_counts(
@@ -275,32 +269,6 @@ class RuleResult:
         from causalrules.report import notebook
 
         return notebook.card(self)
-
-    @property
-    def variants(self) -> tuple[Variant, ...]:
-        """The strongest near-duplicates of the rule, up to five: searched for when they are first asked for.
-
-        Raises
-        ------
-        OptionError
-            If the result was read from a file that has no variants.
-
-        Examples
-        --------
-        >>> import causalrules as cr
-        >>> rules = cr.discover(cr.datasets.titanic(), "survived", k=1)
-        >>> for variant in rules[0].variants[:2]:
-        ...     print(f"{variant.rule.text}: {variant.shared:.0%} in common")
-        class ≤ 2 ∧ parch ≤ 2 ∧ sex = female: 99% in common
-        class ≤ 2 ∧ sex = female ∧ sibsp ≤ 2: 98% in common
-        """
-        if self.near is None:
-            if self.neighbourhood is None:
-                raise OptionError(
-                    "this rule was read from a file, without variants or the rows to look for them; search again"
-                )
-            object.__setattr__(self, "near", self.neighbourhood(self))
-        return self.near or ()
 
     @cached_property
     def text(self) -> str:
@@ -700,25 +668,6 @@ class RuleResult:
         from causalrules.report import plots
 
         return plots.strata(self, ax)
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A near-duplicate of another rule.
-
-    Attributes
-    ----------
-    rule
-        The near-duplicate.
-    shared
-        The share of rows that it has in common with the other rule (Jaccard).
-    """
-
-    rule: RuleResult
-    shared: float
-
-    def __str__(self) -> str:
-        return self.rule.text
 
 
 def rule_results(searched: Problem | Parts, rows: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:

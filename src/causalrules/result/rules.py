@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from causalrules.graph.backdoor import Identification
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import Question
-    from causalrules.result.similarity import Group
     from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
     from causalrules.search.run import Progress
@@ -97,12 +96,6 @@ class RuleSet(Sequence[RuleResult]):
         known = circumstances(self)
         if any(rule.circumstances != known for rule in self.rules):
             object.__setattr__(self, "rules", tuple(replace(rule, circumstances=known) for rule in self.rules))
-        if self.searched is not None:
-            from causalrules.result.ideas import variants
-
-            object.__setattr__(
-                self, "rules", tuple(replace(rule, neighbourhood=partial(variants, self)) for rule in self.rules)
-            )
 
     @overload
     def __getitem__(self, index: int) -> RuleResult: ...
@@ -567,54 +560,6 @@ class RuleSet(Sequence[RuleResult]):
             self, lambda rules, limit, share: measure(rules, time_limit=limit, among=share), time_limit, adjust=True
         )
 
-    def groups(self, similarity: float = 0.5, data: Any = None) -> tuple[Group, ...]:
-        """Group near-duplicates under the strongest of them.
-
-        Parameters
-        ----------
-        similarity
-            Share of rows in common (Jaccard) from which two rules are near-duplicates.
-        data
-            The rows to compare on, for a result that was read from a file; by default those that were searched.
-
-        Returns
-        -------
-        tuple of Group
-            Each with its leader, its variants, and the share of rows that each variant has in common with the leader.
-
-        Examples
-        --------
-        >>> import causalrules as cr
-        >>> passengers = cr.datasets.titanic()
-        >>> rules = cr.discover(passengers, "survived", actionable=["class", "sex"], k=3, similarity=None)
-        >>> [group.leader.text for group in rules.groups()]
-        ['class ≤ 2 ∧ sex = female']
-        """
-        from causalrules.result import similarity as near
-
-        return near.groups(self, similarity, data)
-
-    def ideas(self, k: int | None = None, similarity: float = 0.5, time_limit: float | None = None) -> RuleSet:
-        """Search for k rules of which none is a near-duplicate of a better one, as `discover` does by default.
-
-        Parameters
-        ----------
-        k
-            Number of rules; by default as many as were asked for.
-        similarity
-            Share of rows in common (Jaccard) from which two rules are near-duplicates.
-        time_limit
-            Seconds after which the rules found so far are returned.
-
-        Returns
-        -------
-        RuleSet
-            The list of different rules.
-        """
-        from causalrules.result import ideas
-
-        return ideas.ideas(self, k, similarity, time_limit)
-
     def frontier(self, time_limit: float | None = None) -> RuleSet:
         """Return the front of value and coverage: for every coverage, the best rule there is.
 
@@ -641,19 +586,9 @@ class RuleSet(Sequence[RuleResult]):
         35% sex = female
         45% class ≤ 2
         """
-        from causalrules.result import ideas
+        from causalrules.result import frontier
 
-        return ideas.frontier(self, time_limit)
-
-    def families(self) -> RuleSet:
-        """Look for the variants of every rule, so that they are shown and kept with it.
-
-        Returns
-        -------
-        RuleSet
-            The same rules, each with its `variants`.
-        """
-        return replace(self, rules=tuple(replace(rule, near=rule.variants) for rule in self))
+        return frontier.frontier(self, time_limit)
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the result as JSON.
@@ -766,7 +701,7 @@ class RuleSet(Sequence[RuleResult]):
         Parameters
         ----------
         kind : str
-            What to show: "effects", "coverage", "front", "shared", "convergence", "graph", "honest", "conditions",
+            What to show: "effects", "coverage", "front", "convergence", "graph", "honest", "conditions",
             "stability", "bias", "propensity" or "balance".
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.

@@ -58,7 +58,7 @@ def _best(
     """Return the largest effect over margin, and the rule that has it, if it reaches `least`."""
     best, factor = -math.inf, least
     rule: list[tuple[float, tuple[int, ...]]] = []
-    one = question.changed(k=1, redundant=True)
+    one = question.changed(k=1)
     while True:
         found = list(run(one, 0.0, max(factor - CLOSE, 0.0)).rules)
         reached = ratio(found[0][1]) if found else -math.inf
@@ -76,7 +76,7 @@ def nearest(ratio: Ratio, question: Question, found: Found, run: Run) -> Found:
     if not again.optimal:
         return found
     rules = list(again.rules)
-    if question.redundant and first and first[0][1] not in {conditions for _, conditions in rules}:
+    if first and first[0][1] not in {conditions for _, conditions in rules}:
         # At this factor it has the value 0, which a rule without effect and margin has too.
         rules = [*first, *rules][: max(len(rules), 1)]
     ratios = [ratio(conditions) for _, conditions in rules]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
-
-from causalrules.options import Number
 
 if TYPE_CHECKING:
     from causalrules.search.core import Packed
-
-SIMILARITY = Number(least=0, most=1, above=True)
 
 
 def jaccard(both: float, one: float, other: float) -> float:
@@ -39,23 +35,6 @@ class Coverage:
             lambda one, other: int(packed.count(sorted(sets[one] | sets[other]))[0].sum()),
         )
 
-    def shared(self, one: int, other: int) -> float:
-        """Return the Jaccard similarity of two rules."""
-        return jaccard(self._both(one, other), self._sizes[one], self._sizes[other])
-
     def within(self, one: int, other: int) -> bool:
         """Return whether the other rule covers all rows of this one and more."""
         return self._sizes[one] < self._sizes[other] and self._both(one, other) == self._sizes[one]
-
-    def groups(self, similarity: float) -> Mapping[int, Sequence[tuple[int, float]]]:
-        """Return the place of each leader, with the places and similarities of its near-duplicates."""
-        variants: dict[int, list[tuple[int, float]]] = {}
-        for place in range(len(self._sizes)):
-            for leader, others in variants.items():
-                shared = self.shared(leader, place)
-                if shared >= similarity:
-                    others.append((place, shared))
-                    break
-            else:
-                variants[place] = []
-        return variants

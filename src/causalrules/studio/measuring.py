@@ -13,7 +13,6 @@ from causalrules.language.propositions import format_value
 from causalrules.payload import to_json
 from causalrules.report.view import MOST_STRATA, view
 from causalrules.result.json import as_json
-from causalrules.search.similarity import jaccard
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
@@ -49,8 +48,9 @@ def shared_rows(rules: RuleSet) -> dict[str, Any]:
     assert rules.problem is not None, "rules that were measured have their rows"
     problem, packed = rules.problem, rules.problem.pack()
     one, other = (set(problem.language.numbers(rule.conditions)) for rule in rules[:2])
-    counts = [int(packed.count(sorted(each))[0].sum()) for each in (one | other, one, other)]
-    return {"both": counts[0], "one": counts[1], "other": counts[2], "share": jaccard(*counts)}
+    both, first, second = (int(packed.count(sorted(each))[0].sum()) for each in (one | other, one, other))
+    either = first + second - both
+    return {"both": both, "one": first, "other": second, "share": both / either if either else 1.0}
 
 
 def cuts(table: Table, name: str) -> dict[str, Any]:

@@ -21,7 +21,6 @@ SUFFIX = ".studio.json"
 # The options that the page asks for, and those that it folds away.
 FEW = ("k", "max_length", "min_coverage", "time_limit")
 MORE = (
-    "similarity",
     "estimator",
     "beta",
     "error_rate",
@@ -29,7 +28,6 @@ MORE = (
     "control_bins",
     "adjust",
     "missing",
-    "redundant",
     "holdout",
     "weights",
     "groups",

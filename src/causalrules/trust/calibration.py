@@ -104,7 +104,7 @@ def calibrate(
         raise OptionError(
             "with groups, β can be calibrated for the pooled estimator only", parameter="beta", value="'calibrated'"
         )
-    one = replace(question, k=1, beta=USUAL_BETA, alpha=1.0, redundant=True, time_limit=None)
+    one = replace(question, k=1, beta=USUAL_BETA, alpha=1.0, time_limit=None)
     n_sets = len(problem.all)
     each = 1 - (1 - confidence) / n_sets
     permutations = max(permutations, fewest(each)) if n_sets > 1 else permutations

@@ -258,8 +258,7 @@ def cross_fit(
 
     Place j of the list is measured with the j-th rule of each search, and `found` says in how many blocks that is the
     rule itself. (Matching rules by their rows would use the list of all rows, which has seen the outcomes of the
-    blocks: the rule named first then tends to get the block effects that are high by chance.) If the rules are ideas,
-    so are those of each search.
+    blocks: the rule named first then tends to get the block effects that are high by chance.)
     """
     deadline = Deadline.after(time_limit)
     splits, seed = Whole(least=2)("splits", splits), Whole()("seed", seed)

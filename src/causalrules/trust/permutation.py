@@ -100,7 +100,7 @@ def significance(
     else:
         values = np.array([_flipped_ratio(problem, beta, problem.language.numbers(rule.conditions)) for rule in rules])
     # Set here what every search is to have: checking a question anew takes as long as a small search.
-    question = repeat.exact(question, k=1, redundant=True, n_jobs=1, time_limit=None)
+    question = repeat.exact(question, k=1, n_jobs=1, time_limit=None)
     compare = _Comparison(problem, shuffled, question, values, rows, method)
     enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
     tally = _Tally(len(rules), enough)
@@ -189,10 +189,10 @@ class _Comparison:
         best = np.full((2, len(self.values)), -np.inf)
         if counting.any():
             # Only rules that reach a value still being counted matter. Without the j − 1 better rules, the best is
-            # among the first j. Redundant rules may stay: the most general of the best rules is not redundant.
+            # among the first j.
             floor = float(self.values[counting].min()) - self._tied
             k = int(np.flatnonzero(counting)[-1]) + 1 if self.method == "step-down" else 1
-            options = repeat.exact(self.question, k=k, redundant=True, similarity=None)
+            options = repeat.exact(self.question, k=k)
             found = searcher(self.shuffled(place), options, floor).rules
             if found:
                 best[0] = found[0][0]

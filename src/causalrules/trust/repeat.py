@@ -65,7 +65,7 @@ class Searcher:
         return self._search(problem.pack(), problem, question, floor, margin_scale)
 
     def listed(self, problem: Problem, question: Question, **changes: Any) -> list[tuple[int, ...]]:
-        """Return the conditions of each rule in the list, of rules or of ideas, that the question asks for."""
+        """Return the conditions of each rule in the list that the question asks for."""
         question = exact(question, **changes)
         packed = problem.pack()
         run = partial(self._search, packed, problem)

@@ -13,7 +13,6 @@ from causalrules.language.propositions import Proposition, format_column
 from causalrules.options import Share, Whole
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import Problem
-from causalrules.search.similarity import jaccard
 from causalrules.trust import repeat
 from causalrules.trust.evidence import (
     BEST,
@@ -49,7 +48,7 @@ def stability(
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> RuleSet:
-    """Implement `RuleSet.stability`: rules count as reappearing among the 10 best rules (or ideas) of a sample."""
+    """Implement `RuleSet.stability`: rules count as reappearing among the 10 best rules of a sample."""
     deadline = Deadline.after(time_limit)
     replicates, seed = Whole(least=1)("replicates", replicates), Whole()("seed", seed)
     share = Share()("share", share)
@@ -92,7 +91,9 @@ def stability(
 
 
 def _similarity(mine: NDArray[np.bool_], other: NDArray[np.bool_], weights: NDArray[np.int64]) -> float:
-    return jaccard(*(int(weights[rows].sum()) for rows in (mine & other, mine, other)))
+    """Return the Jaccard similarity of the rows that two rules cover."""
+    both, either = int(weights[mine & other].sum()), int(weights[mine | other].sum())
+    return both / either if either else 1.0
 
 
 def _key(proposition: Proposition) -> Key:
