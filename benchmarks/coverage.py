@@ -242,7 +242,7 @@ def chained(tables: int) -> list[Row]:
         for seed in range(tables):
             columns, _ = shape.table(seed)
             k = 1 if shape.effect else 3
-            rules = asked(columns, shape.target, k=k, similarity=None).cross_fit(5, seed, n_jobs=1)
+            rules = asked(columns, shape.target, k=k).cross_fit(5, seed, n_jobs=1)
             honest = [rule.evidence.honest for rule in rules]  # type: ignore[union-attr]
             significant += min(each.p_value for each in honest) <= 0.05  # type: ignore[union-attr, type-var, operator]
             if shape.effect and (rules[0].text != "x0 ≥ 2" or honest[0].found < honest[0].splits):  # type: ignore[union-attr]
@@ -280,7 +280,7 @@ def simultaneous(tables: int) -> list[Row]:
         gaps = []
         for seed in range(tables):
             columns, mean = shape.table(seed)
-            rules = asked(columns, shape.target, k=5, similarity=None).simultaneous(99, seed, n_jobs=1)
+            rules = asked(columns, shape.target, k=5).simultaneous(99, seed, n_jobs=1)
             truths = [truth_of(rule.covers(columns), mean, columns["z"]) for rule in rules]
             together += bounds_hold(rules, truths)
             naive += all(rule.interval_at(0.9).low <= truth + 1e-9 for rule, truth in zip(rules, truths, strict=True))
@@ -318,7 +318,7 @@ def groups(tables: int) -> list[Row]:
         for seed in range(tables):
             columns = clustered(seed, kind, share)
             for place, group in enumerate(("person", None)):
-                rules = asked(columns, kind, k=5, groups=group, similarity=None)
+                rules = asked(columns, kind, k=5, groups=group)
                 p_value = rules.significance(99, seed, n_jobs=1)[0].p_value
                 honest = rules.cross_fit(4, seed, n_jobs=1)[0].evidence.honest  # type: ignore[union-attr]
                 options: dict[str, Any] = {} if kind == "mean" else {"outcome": 1}
@@ -357,7 +357,7 @@ def own_controls(tables: int) -> list[Row]:
             options = {"actionable": ["x0", "x1", "x2"], "graph": graph, "max_length": 2, "n_jobs": 1}
             calibrated = cr.discover(columns, "y", 1, control="auto", k=1, beta="calibrated", **options)  # type: ignore[arg-type]
             false += bool(calibrated) and calibrated[0].value > 0
-            rules = cr.discover(columns, "y", 1, control="auto", k=5, similarity=None, **options)  # type: ignore[arg-type]
+            rules = cr.discover(columns, "y", 1, control="auto", k=5, **options)  # type: ignore[arg-type]
             held += bounds_hold(rules.simultaneous(499, seed, n_jobs=1), [0.0] * len(rules))
         found.append(
             {"rows": n, "base": base, "calibrated β: a rule above 0": false / tables}

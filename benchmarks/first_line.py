@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 RESULT = Path(__file__).parent / "results" / "first-line.json"
 N, COLUMNS, CUT, EFFECT = 5000, 20, 0.45, 0.15
 ASKED: dict[str, dict[str, Any]] = {
-    "the paper's: reliable, β = 2": {"estimator": "reliable", "beta": 2.0, "similarity": None},
+    "the paper's: reliable, β = 2": {"estimator": "reliable", "beta": 2.0},
     "the default": {},
 }
 

@@ -49,7 +49,7 @@ def measure(n_rows: int = 50_000, seeds: int = 3) -> list[dict[str, Any]]:
     for seed in range(seeds):
         table, edges = population(n_rows, seed)
         actionable = [name for name in table if name.startswith("x")]
-        options: dict[str, Any] = {"actionable": actionable, "max_length": 3, "k": 10, "n_jobs": 1, "similarity": None}
+        options: dict[str, Any] = {"actionable": actionable, "max_length": 3, "k": 10, "n_jobs": 1}
         start = time.process_time()
         auto = cr.discover(table, "y", control="auto", graph=edges, **options)
         own = time.process_time() - start

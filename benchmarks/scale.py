@@ -27,7 +27,6 @@ RELIABLE: dict[str, Any] = {
     "estimator": "reliable",
     "beta": 2.0,
     "missing": "false",
-    "similarity": None,
     "adjust": "strata",
     "control_bins": 4,
 }

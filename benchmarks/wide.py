@@ -33,7 +33,7 @@ def measure(n_columns: int, folder: Path) -> list[dict[str, Any]]:
     rows = []
     for form, data in {"frame": frame, "csv": folder / "wide.csv", "parquet": folder / "wide.parquet"}.items():
         wall, cpu = time.perf_counter(), time.process_time()
-        cr.discover(data, "y", max_length=1, k=3, similarity=None, n_jobs=1)
+        cr.discover(data, "y", max_length=1, k=3, n_jobs=1)
         row = {
             "columns": n_columns,
             "form": form,

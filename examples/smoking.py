@@ -47,9 +47,7 @@ plot_graph(graph, own)
 # %%
 # ![Age causes smoking and the disease; smoking causes tar, blood pressure and the disease](images/smoking.svg)
 
-rules = cr.discover(
-    table, "disease", control="auto", actionable=actionable, graph=graph, k=6, max_length=2, similarity=None
-)
+rules = cr.discover(table, "disease", control="auto", actionable=actionable, graph=graph, k=6, max_length=2)
 for rule in rules:
     print(f"{rule.text}: {100 * rule.effect:.1f} points, adjusted for {', '.join(rule.control)}")
 

@@ -27,8 +27,6 @@ QUESTION = Question(
     min_coverage=0.0,
     max_bins=8,
     estimator="reliable",
-    redundant=True,
-    similarity=None,
 )
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -19,12 +19,11 @@ LONG = bool(os.environ.get("CAUSALRULES_FUZZ"))
 RELIABLE: dict[str, Any] = {
     "estimator": "reliable",
     "beta": 2.0,
-    "similarity": None,
     "missing": "false",
     "control_bins": 4,
 }
 # The paper's comparison and list alone: what `oracle.top_k` takes for granted.
-FALSE: dict[str, Any] = {"similarity": None, "missing": "false", "control_bins": 4}
+FALSE: dict[str, Any] = {"missing": "false", "control_bins": 4}
 
 
 def examples(few: int, many: int) -> int:
@@ -96,7 +95,6 @@ def questions() -> st.SearchStrategy[dict[str, Any]]:
             "beta": st.sampled_from([0.0, 0.5, 1.0, 1.96, 2.0, 3.0, 5.0]) | st.floats(0, 5),
             "max_length": st.none() | st.integers(1, 4),
             "min_coverage": st.sampled_from([0.0, 0.0, 0.1, 0.25, 0.5]),
-            "redundant": st.booleans(),
             "estimator": st.sampled_from(["reliable", "reliable", "plugin", "wracc", "association"]),
             "max_bins": st.integers(2, 4),
         }

@@ -28,8 +28,6 @@ PAPER: dict[str, Any] = {
     "max_length": 4,
     "max_bins": 8,
     "min_coverage": 0.0,
-    "redundant": True,
-    "similarity": None,
     "missing": "false",
     "control_bins": 4,
     "seed": 0,
@@ -52,13 +50,12 @@ def trusted(rules: cr.RuleSet) -> cr.RuleSet:
 CASES: dict[str, Callable[[], cr.RuleSet]] = {
     "titanic": lambda: titanic(k=5),
     "titanic_control": lambda: titanic(k=5, control=["sex", "age"], actionable=["class", "fare", "embarked"]),
-    "titanic_no_limit": lambda: titanic(k=3, max_length=None, min_coverage=0.1, redundant=False),
+    "titanic_no_limit": lambda: titanic(k=3, max_length=None, min_coverage=0.1),
     "titanic_plugin": lambda: titanic(k=3, control="sex", estimator="plugin", min_coverage=0.05),
     "titanic_wracc": lambda: titanic(k=3, control="sex", estimator="wracc"),
     "titanic_association": lambda: titanic(k=3, estimator="association", min_coverage=0.05),
     "titanic_cuts": lambda: titanic(k=3, cuts={"age": [15, 40]}, max_bins=4, actionable=["age", "sex", "class"]),
     "titanic_holdout": lambda: titanic(k=3, holdout=0.5, seed=3),
-    "titanic_ideas": lambda: titanic(k=3).ideas(3),
     "titanic_trust": lambda: trusted(titanic(k=2, control="sex", actionable=["class", "age"])),
     "kidney_graph": lambda: trusted(kidney(k=2, graph=KIDNEY)),
     "kidney_inadmissible": lambda: kidney(

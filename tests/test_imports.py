@@ -19,7 +19,7 @@ LAYERS = [
     ("studio",),
     ("discovery",),
     ("result.rules",),
-    ("result.ideas", "result.json"),
+    ("result.frontier", "result.json"),
     ("result.rule",),
     ("report",),
     ("trust",),

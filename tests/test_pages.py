@@ -142,7 +142,7 @@ def test_the_page_names_every_field_of_the_json():
         adjust_model=linear_model.LogisticRegression(),
     )
     mean = cr.discover(contracts, "value", control="complaint", actionable=["call", "app"], k=2)
-    results = [outcome.trust(permutations=19, replicates=5).families(), mean]
+    results = [outcome.trust(permutations=19, replicates=5), mean]
     fields: set[str] = set()
 
     def collect(value):

@@ -389,7 +389,7 @@ def test_levels_are_exact_up_to_32_values() -> None:
 
 def test_more_rules_than_there_are() -> None:
     rng = np.random.default_rng(0)
-    rules = discover({"a": rng.integers(0, 2, 100), "y": rng.integers(0, 2, 100)}, outcome=1, k=50, similarity=None)
+    rules = discover({"a": rng.integers(0, 2, 100), "y": rng.integers(0, 2, 100)}, outcome=1, k=50)
     assert len(rules) == 2
 
 
@@ -427,7 +427,7 @@ def test_with_a_reference_every_rule_names_its_column() -> None:
     arm, x = rng.choice(["placebo", "drug", "more"], 600), rng.normal(size=600)
     data = {"arm": arm, "x": x, "y": (rng.random(600) < np.where(arm == "placebo", 0.2, 0.7)).astype(int)}
     asked: dict[str, Any] = {"outcome": 1, "reference": {"arm": "placebo"}}
-    rules = discover(data, **asked, k=30, max_length=2, similarity=None)
+    rules = discover(data, **asked, k=30, max_length=2)
     assert len(rules) == 30
     assert all(any(c.column == "arm" and c.value != "placebo" for c in rule.conditions) for rule in rules)
     for rule in ("x >= 0", "arm = placebo", "arm = placebo and x >= 0"):

@@ -56,7 +56,7 @@ def test_fit_finds_the_rules_of_discover() -> None:
 @parametrize_with_checks(
     [
         cr.CausalRules(outcome=1, max_length=2, n_jobs=1),
-        cr.CausalRules(outcome=1, k=3, beta=0.0, max_length=1, max_bins=3, estimator="plugin", redundant=False),
+        cr.CausalRules(outcome=1, k=3, beta=0.0, max_length=1, max_bins=3, estimator="plugin"),
     ]
 )
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
@@ -108,15 +108,6 @@ def test_tags() -> None:
     assert not tags.input_tags.sparse
     assert tags.transformer_tags.preserves_dtype == []
     assert issubclass(cr.CausalRules, (TransformerMixin, BaseEstimator))
-
-
-def test_beta_or_confidence() -> None:
-    model = cr.CausalRules(k=1, confidence=0.5, actionable=["class"])
-    # Wherever the model has been, nobody has given it a beta.
-    for same in (model, clone(model), pickle.loads(pickle.dumps(model))):
-        assert same.fit(X, Y).rules_.question.beta == pytest.approx(0.674, abs=1e-3)
-    with pytest.raises(OptionError, match=r"confidence = 0.5: it means the same as beta"):
-        cr.CausalRules(beta=2.0, confidence=0.5).fit(X, Y)
 
 
 def test_the_graph_is_checked_and_kept() -> None:
@@ -394,7 +385,7 @@ def test_clone_keeps_the_parameters_and_forgets_the_rules() -> None:
 
 
 def test_it_works_in_a_pipeline() -> None:
-    pipeline = make_pipeline(cr.CausalRules(k=5, redundant=False), LogisticRegression())
+    pipeline = make_pipeline(cr.CausalRules(k=5), LogisticRegression())
     pipeline.fit(X, Y, causalrules__control=["sex"])
     rules = pipeline[0].rules_
     assert rules.question.control == ("sex",)

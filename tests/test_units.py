@@ -73,7 +73,7 @@ def tables(draw: st.DrawFn) -> Table:
 
 
 def found(source: Any, **options: Any) -> cr.RuleSet:
-    return cr.discover(source, "y", None, ["z"], ["x", "w"], k=2, max_length=2, similarity=None, n_jobs=1, **options)
+    return cr.discover(source, "y", None, ["z"], ["x", "w"], k=2, max_length=2, n_jobs=1, **options)
 
 
 def numbers(rules: cr.RuleSet, scale: float = 1.0) -> list[list[Any]]:

@@ -48,9 +48,7 @@ def bare(rules: cr.RuleSet) -> tuple[Any, ...]:
 
 @given(
     k=st.integers(1, 12),
-    spread=st.one_of(
-        st.floats(0, 5).map(lambda beta: {"beta": beta}), st.floats(0, 0.99).map(lambda level: {"confidence": level})
-    ),
+    beta=st.floats(0, 5),
     control=st.lists(st.sampled_from(["embarked", "parch"]), unique=True),
     actionable=st.lists(st.sampled_from(["class", "sex", "age", "sibsp"]), unique=True),
     max_length=st.sampled_from([1, 2, 3, None]),
@@ -58,14 +56,12 @@ def bare(rules: cr.RuleSet) -> tuple[Any, ...]:
     max_bins=st.integers(2, 6),
     cuts=st.sampled_from([None, [10], [18, 65], [0.5, 40]]),
     estimator=st.sampled_from(["reliable", "plugin", "wracc", "association"]),
-    redundant=st.booleans(),
 )
 @settings(max_examples=20, deadline=None)
-def test_each_option_means_what_it_means_in_python(spread, **options):
+def test_each_option_means_what_it_means_in_python(**options):
     cuts = options.pop("cuts")
     if cuts and (not options["actionable"] or "age" in options["actionable"]):
         options["cuts"] = {"age": cuts}
-    options |= spread
     options["actionable"] = options["actionable"] or None
     expected = cr.discover(TITANIC, "survived", 1, **options)
 
@@ -73,13 +69,10 @@ def test_each_option_means_what_it_means_in_python(spread, **options):
     for name in ("control", "actionable"):
         for column in options[name] or []:
             words += [f"--{name}", column]
-    for name in ("k", "beta", "confidence", "max_length", "min_coverage", "max_bins", "estimator"):
-        if name in options:
-            words += ["-k" if name == "k" else "--" + name.replace("_", "-"), options[name]]
+    for name in ("k", "beta", "max_length", "min_coverage", "max_bins", "estimator"):
+        words += ["-k" if name == "k" else "--" + name.replace("_", "-"), options[name]]
     if "cuts" in options:
         words += ["--cut", "age=" + ",".join(map(str, cuts))]
-    if not options["redundant"]:
-        words.append("--no-redundant")
     result = run(*words)
 
     assert result.exit_code == 0, result.stderr
@@ -89,7 +82,7 @@ def test_each_option_means_what_it_means_in_python(spread, **options):
 def test_every_parameter_of_discover_has_an_option_with_its_default():
     parameters = inspect.signature(cr.discover).parameters
     options = discover_command.make_context("discover", ["data.csv", "--target", "y"]).params
-    own = {"file", "form", "output", "quiet", "permutations", "trust", "report", "frontier", "variants", "explain"}
+    own = {"file", "form", "output", "quiet", "permutations", "trust", "report", "frontier", "explain"}
     python_only = {"data", "client", "progress", "adjust_model"}
     assert set(options) - own == set(parameters) - python_only
     given = question_options.given({name: value for name, value in options.items() if name not in own})

@@ -60,7 +60,7 @@ def reread(rules: cr.RuleSet) -> cr.RuleSet:
 )
 def test_ordered_categories_of_any_type_can_be_saved(categories: Any, text: str) -> None:
     frame = pd.DataFrame({"x": ordered(categories), "y": Y})
-    rules = cr.discover(frame, "y", k=10, estimator="plugin", max_length=1, similarity=None)
+    rules = cr.discover(frame, "y", k=10, estimator="plugin", max_length=1)
     (number,) = [number for number, rule in enumerate(rules) if str(rule) == f"x ≥ {text}"]
     again = reread(rules)
     # What was saved still covers the rows that it covered, here and as Python.
@@ -100,8 +100,8 @@ def test_categories_that_cannot_be_told_apart_are_refused(categories: Any, reaso
     ],
 )
 def test_cut_points_of_any_numeric_type_can_be_saved(points: Any) -> None:
-    plain = cr.discover({"x": X, "y": Y}, "y", cuts={"x": [10.5, 20]}, k=3, similarity=None)
-    rules = cr.discover({"x": X, "y": Y}, "y", cuts={"x": points}, k=3, similarity=None)
+    plain = cr.discover({"x": X, "y": Y}, "y", cuts={"x": [10.5, 20]}, k=3)
+    rules = cr.discover({"x": X, "y": Y}, "y", cuts={"x": points}, k=3)
     assert [rule.conditions for rule in reread(rules)] == [rule.conditions for rule in plain]
 
 
@@ -118,7 +118,7 @@ def test_cut_points_that_are_no_numbers_are_refused(point: Any) -> None:
 def test_cut_points_of_dates_may_be_of_different_types() -> None:
     days = pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(X, "D"))
     cuts = {"x": [pd.Timestamp("2020-01-10"), np.datetime64("2020-01-20"), dt.datetime(2020, 1, 25)]}
-    assert len(reread(cr.discover({"x": days, "y": Y}, "y", cuts=cuts, k=3, similarity=None))) == 3
+    assert len(reread(cr.discover({"x": days, "y": Y}, "y", cuts=cuts, k=3))) == 3
 
 
 # Masks and dates

@@ -140,7 +140,7 @@ def test_any_file_and_any_command_line(tmp_path: Path, file: tuple[str, bytes], 
         assert all(line.isprintable() for line in result.stderr.splitlines())
 
 
-@pytest.mark.parametrize("name", ["k", "redundant", "cuts", "reference", "seed", "max_length", "confidence"])
+@pytest.mark.parametrize("name", ["k", "allow_inadmissible", "cuts", "reference", "seed", "max_length", "beta"])
 @settings(max_examples=examples(5, 30), suppress_health_check=QUIET)
 @given(value=JUNK)
 def test_any_value_of_one_option(name: str, value: Any) -> None:

@@ -23,23 +23,13 @@ from strategies import LONG, examples
 GRAPH = [[f"x{i}", f"x{i + step}"] for i in range(9) for step in (1, 3) if i + step < 9]
 GRAPH += [["z", f"x{i}"] for i in range(0, 9, 2)] + [[cause, y] for cause in ("x0", "x1", "x4", "z") for y in "ym"]
 QUESTIONS: dict[str, dict[str, Any]] = {
-    "pooled": {"target": "y", "similarity": None},
-    "numeric target": {"target": "m", "similarity": None, "max_length": 5},
-    "different rules": {"target": "y", "max_length": 5},
-    "different rules, numeric target": {"target": "m", "max_length": 4},
-    "with controls": {"target": "y", "control": ["z"], "adjust": "strata", "estimator": "reliable", "similarity": None},
+    "pooled": {"target": "y"},
+    "numeric target": {"target": "m", "max_length": 5},
+    "with controls": {"target": "y", "control": ["z"], "adjust": "strata", "estimator": "reliable"},
     "mean with controls": {"target": "m", "control": ["z"], "adjust": "strata", "direction": "decrease"},
-    "own controls": {"target": "y", "control": "auto", "graph": GRAPH, "adjust": "strata", "similarity": None},
-    "own controls, different rules": {"target": "y", "control": "auto", "graph": GRAPH, "adjust": "strata"},
+    "own controls": {"target": "y", "control": "auto", "graph": GRAPH, "adjust": "strata"},
     "own controls, numeric target": {"target": "m", "control": "auto", "graph": GRAPH, "adjust": "strata"},
-    "own controls, irredundant": {
-        "target": "y",
-        "control": "auto",
-        "graph": GRAPH,
-        "adjust": "strata",
-        "redundant": False,
-    },
-    "irredundant": {"target": "y", "redundant": False, "missing": "false", "similarity": None},
+    "missing means false": {"target": "y", "missing": "false"},
 }
 SCRIPT = """
 import json, sys, time

@@ -125,7 +125,7 @@ def test_verdicts_and_suggestions_print_their_summary() -> None:
 
 def test_searching_on_keeps_what_the_graph_says() -> None:
     rules = find("{u a} -> b; {u a b c z} -> y", allow_inadmissible=True)
-    for again in (rules.ideas(k=3), rules.sensitivity()):
+    for again in (rules.frontier(), rules.sensitivity()):
         assert len(again) > 0
         for rule in again:
             assert rule.identification is not None
@@ -190,7 +190,7 @@ def test_the_chain_of_the_paper_keeps_identified_rules_apart() -> None:
     x1 = [x if draw.random() < 0.8 else 1 - x for x in x2]
     y = [x if draw.random() < 0.8 else 1 - x for x in x2]
     data = {"X1": x1, "X2": x2, "Y": y}
-    rules = cr.discover(data, "Y", graph="X1 <- X2 -> Y", allow_inadmissible=True, k=20, similarity=None)
+    rules = cr.discover(data, "Y", graph="X1 <- X2 -> Y", allow_inadmissible=True, k=20)
     alone = [str(place) for place, rule in enumerate(rules, 1) if "X2" not in rule.text]
     others = [str(place) for place, rule in enumerate(rules, 1) if "X2" in rule.text]
     assert alone

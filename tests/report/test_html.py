@@ -25,7 +25,7 @@ from strategies import RELIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSENGERS = cr.datasets.titanic(library="pandas")
-RULES = cr.discover(PASSENGERS, "survived", control="sex", k=10, similarity=None)
+RULES = cr.discover(PASSENGERS, "survived", control="sex", k=10)
 PAGE = RULES.to_html()
 TITANIC = cr.discover(PASSENGERS, "survived", k=3)
 KIDNEY = cr.discover(
@@ -298,7 +298,7 @@ def test_the_plots_are_linked_and_work_by_keyboard_alone(opened: Callable[..., A
 @WITH_BROWSER
 def test_the_graph_of_a_rule_shows_its_controls_and_the_paths_that_they_block(opened: Callable[..., Any]) -> None:
     table = {"a": [0, 1] * 40, "b": [0, 1, 1, 1] * 20, "y": [0, 1, 1, 1, 0, 1, 0, 1] * 10}
-    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", actionable="b", similarity=None, k=1)
+    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", actionable="b", k=1)
     page = opened(rules)
     page.locator(".open-rule").first.click()
     card = page.locator(".card").first
@@ -317,22 +317,6 @@ def test_the_contents_lead_to_every_section(opened: Callable[..., Any]) -> None:
     page.wait_for_function("scrollY > 0")
     assert page.locator("nav").bounding_box()["y"] >= 0  # sticks
     assert page.locator("svg.graph .node").count() >= 3
-
-
-@WITH_BROWSER
-def test_redundant_rules_and_near_duplicates_are_hidden_until_asked_for(opened: Callable[..., Any]) -> None:
-    page = opened(RULES)
-    less = view.hidden(RULES)
-    plain = [place for place, rule in enumerate(less, 1) if rule.why is None]
-    assert shown(page) == plain
-    assert len(plain) < 10
-    page.get_by_label("redundant rules").check()
-    assert shown(page) == [place for place, rule in enumerate(less, 1) if rule.why != "variant"]
-    page.get_by_label("near-duplicates").check()
-    assert shown(page) == list(range(1, 11))
-    words = page.locator("main").inner_text()
-    assert "a more general rule in the list is at least as good" in words
-    assert "hidden: a stronger rule in the list shares at least half the rows" in words
 
 
 @WITH_BROWSER
@@ -613,9 +597,7 @@ def test_the_call_in_the_report_finds_the_same_rules_again(tmp_path: Path, monke
     import pandas as pd
 
     pd.DataFrame(columns).to_csv("-data.csv", index=False)
-    rules = cr.discover(
-        "-data.csv", "income = now", ">= 40", control='z "quoted"', k=4, beta=0.1, max_length=None, redundant=False
-    )
+    rules = cr.discover("-data.csv", "income = now", ">= 40", control='z "quoted"', k=4, beta=0.1, max_length=None)
     made: dict[str, Any] = {}
     exec(reproduce.call(rules), made)
     assert list(made["rules"]) == list(rules)

@@ -24,11 +24,10 @@ from causalrules.graph.graph import CausalGraph
 from causalrules.language.propositions import Proposition
 from causalrules.report import figure
 from causalrules.report.drawing import plot_graph
-from causalrules.result import similarity as grouping
 from causalrules.result.rule import RuleResult
 from rulesets import HOSTILE, rule_set
 
-KINDS = ["effects", "coverage", "front", "shared", "convergence"]
+KINDS = ["effects", "coverage", "front", "convergence"]
 RULES = cr.discover(cr.datasets.titanic(library="dict"), "survived", control="sex", k=6)
 
 
@@ -114,12 +113,9 @@ def test_many_strata_are_cut_and_that_is_said() -> None:
     assert "30 largest of 50 strata" in ax.get_xlabel()
 
 
-def test_coverage_shared_rows_and_convergence_show_what_was_found() -> None:
+def test_coverage_and_convergence_show_what_was_found() -> None:
     ax = RULES.plot("coverage")
     assert offsets(ax, 1) == [[100 * rule.coverage, rule.reliable_effect] for rule in RULES]
-    ax = RULES.plot("shared")
-    assert RULES.plot("overlap").plotted["shared"].tolist() == ax.plotted["shared"].tolist()  # the former name
-    assert ax.images[0].get_array().tolist() == grouping.shared_rows(RULES).tolist()
     ax = RULES.plot("convergence")
     bound, best = ax.get_lines()
     assert best.get_ydata()[-1] == pytest.approx(RULES[0].value, abs=1e-9)
@@ -165,8 +161,6 @@ def test_what_cannot_be_plotted_is_an_error_that_says_why() -> None:
     read = cr.RuleSet.from_json(RULES.to_json())
     with pytest.raises(OptionError, match="read from a file"):
         read.plot("convergence")
-    with pytest.raises(OptionError, match="read from a file"):
-        read.plot("shared")
     assert read.plot().plotted["effect"].tolist() == RULES.plot().plotted["effect"].tolist()
 
 

@@ -28,7 +28,7 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ten_rules_take_twenty_lines() -> None:
-    shown = str(cr.discover(TITANIC, "survived", control="sex", k=10, similarity=None)).splitlines()
+    shown = str(cr.discover(TITANIC, "survived", control="sex", k=10)).splitlines()
     assert len(shown) <= 20
     assert all(len(line) <= 100 for line in shown)
     assert "" in shown  # blocks are apart
@@ -104,7 +104,7 @@ def bound_of(rule: RuleResult) -> float:
 
 
 def test_trust_is_a_table_with_why_not() -> None:
-    rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=2, similarity=None).trust(19, 4, 2)
+    rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=2).trust(19, 4, 2)
     block = next(block for block in str(rules).split("\n\n") if block.startswith("Trust"))
     heading, *rows = block.splitlines()[1:]
     assert heading.split()[:3] == ["#", "at", "least,"]
@@ -119,7 +119,7 @@ def test_trust_is_a_table_with_why_not() -> None:
 
 
 def test_a_notebook_shows_small_forests_and_a_rule_as_a_card() -> None:
-    rules = cr.discover(TITANIC, "survived", actionable=["class", "sex"], k=2, similarity=None)
+    rules = cr.discover(TITANIC, "survived", actionable=["class", "sex"], k=2)
     assert rules._repr_html_().count("<svg") == len(rules)
     card = rules[0]._repr_html_()
     assert "<b><bdi>class</bdi></b> ≤ <b><bdi>2</bdi></b>" in card

@@ -33,6 +33,8 @@ from causalrules.text import number
 from rulesets import QUESTION, rule_results, rule_set, rule_sets, women_of_two_classes
 from strategies import VALUES, SmallTable, small_tables
 
+OLD = Path(__file__).parents[1] / "golden" / "old" / "titanic_ideas.json"
+
 # --- numbers
 
 
@@ -311,6 +313,22 @@ def test_json_brings_back_an_equal_result(rules: RuleSet) -> None:
     for rule, written in zip(rules, payload["rules"], strict=True):
         assert written["effect"] == (None if math.isnan(rule.effect) else rule.effect)
         assert written["reliable_effect"] == rule.reliable_effect
+
+
+def test_json_of_options_that_are_gone_is_read() -> None:
+    """The file has `similarity` and `redundant` in its question, and `variants` with each rule."""
+    kept = json.loads(OLD.read_text(encoding="utf-8"))
+    assert {"similarity", "redundant"} < set(kept["question"])
+    assert [len(rule["variants"]) for rule in kept["rules"]] == [0, 1]
+    kept["question"]["confidence"] = 0.95
+    read = RuleSet.from_json(json.dumps(kept))
+    assert [rule.text for rule in read] == [rule["rule"] for rule in kept["rules"]]
+    assert [rule.value for rule in read] == pytest.approx([rule["value"] for rule in kept["rules"]])
+    assert [rule.p_value for rule in read] == [rule["p_value"] for rule in kept["rules"]]
+    assert (read.question.k, read.question.max_bins) == (2, 3)
+    assert RuleSet.from_json(read.to_json()) == read
+    for text in (str(read), read.to_html(), read._repr_html_()):
+        assert "sex = female" in text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_json_differs_only_in_run_when_only_the_effort_differs() -> None:

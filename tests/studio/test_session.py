@@ -201,6 +201,21 @@ def test_a_workspace_opens_again_as_it_was_left(tmp_path: Path) -> None:
     third.close()
 
 
+def test_a_workspace_with_options_that_are_gone_is_opened(tmp_path: Path) -> None:
+    result = json.loads((Path(__file__).parents[1] / "golden" / "old" / "titanic_ideas.json").read_text("utf-8"))
+    asked = Workspace(file="titanic.csv", target="survived", control=("class",), actionable=("sex", "age"))
+    old = replace(asked, options={"k": 2, "similarity": 0.4, "redundant": False, "confidence": 0.9}, result=result)
+    titanic(tmp_path)
+    saved = tmp_path / "old.studio.json"
+    saved.write_text(workspaces.write(old), encoding="utf-8")
+    assert workspaces.load(saved).options == {"k": 2}
+    studio = Studio(str(saved))
+    shown = idle(studio)["rules"]
+    studio.close()
+    assert [rule["rule"] for rule in shown["page"]["result"]["rules"]] == [rule["rule"] for rule in result["rules"]]
+    assert shown["stale"]
+
+
 def test_a_file_that_is_no_workspace_is_refused_by_name() -> None:
     for text in ("", "[]", "{}", '{"schema": "causalrules-studio/1", "actionable": 3}', '{"schema": "other"}'):
         with pytest.raises(DataError, match=r"'w\.studio\.json'"):
@@ -211,9 +226,9 @@ def test_a_file_that_is_no_workspace_is_refused_by_name() -> None:
 
 
 def test_options_are_read_as_on_the_command_line() -> None:
-    asked = Workspace(target="y", actionable=("x",)).with_option("max_length", "none").with_option("redundant", "false")
-    assert asked.options == {"max_length": None, "redundant": False}
-    assert asked.with_option("max_length", "").options == {"redundant": False}
+    asked = Workspace(target="y", actionable=("x",)).with_option("max_length", "none").with_option("k", "3")
+    assert asked.options == {"max_length": None, "k": 3}
+    assert asked.with_option("max_length", "").options == {"k": 3}
     for name, text in (("k", "many"), ("k", "0"), ("error_rate", "2"), ("holdout", "/etc/passwd"), ("graph", "x")):
         with pytest.raises(OptionError):
             asked.with_option(name, text)

@@ -186,7 +186,7 @@ def test_the_opposite_of_a_true_rule_is_not_supported(case: str) -> None:
     columns["drug"] = ["none" if value == opposite else value for value in columns["drug"]]
     wrong = "drug = none"
     rules = cr.evaluate(columns, wrong, **{"control": "z"} | CASES[case]).trust(99, n_jobs=2)
-    searched = ask(columns, case, actionable="drug", k=2, similarity=None)
+    searched = ask(columns, case, actionable="drug", k=2)
     assert str(searched[0]) != wrong
     worst = next(rule for rule in searched if str(rule) == wrong)
     assert worst.ratio < 0

@@ -204,7 +204,7 @@ def test_cross_fitting_measures_each_block_with_the_rows_before_it(unknown: bool
     columns["y"] = columns["y"] | (np.array(columns["x1"]) > 0.9)
     if unknown:
         columns["x1"] = [None if i % 7 == 0 else value for i, value in enumerate(columns["x1"])]
-    rules = cr.discover(columns, "y", control="z", k=2, max_length=1, similarity=None)
+    rules = cr.discover(columns, "y", control="z", k=2, max_length=1)
     fitted = rules.cross_fit(3, seed=5)
     problem = rules.problem
     assert problem is not None

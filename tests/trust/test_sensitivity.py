@@ -104,7 +104,7 @@ def test_leaving_a_control_out_is_not_adjusting_for_it(table: SmallTable) -> Non
     for rule, control in itertools.product(rules, control_strengths(rules[0])):
         found = {each.control: each for each in control_strengths(rule)}[control.control]
         rest = [name for name in table.control if name != control.control]
-        others = cr.discover(columns, TARGET, control=rest, actionable=["x0"], k=2, similarity=None)
+        others = cr.discover(columns, TARGET, control=rest, actionable=["x0"], k=2)
         same = next(other for other in others if other.conditions == rule.conditions)
         expected = None if math.isnan(same.effect) else same.effect
         assert found.effect_without == pytest.approx(expected)

@@ -111,8 +111,6 @@ export interface RuleView {
   stands_out: boolean;
   reading: string[];
   alerts: Alert[];
-  hidden: string | null;
-  variants: string[];
   strata: string[];
   strata_left: string;
   sections: Section[];
@@ -163,7 +161,7 @@ export interface View {
   proof: string;
   warning: string;
   ranking: string;
-  hidden: string[];
+  rules_left: string;
   rules: RuleView[];
   sections: Section[];
   graph: Graph | null;

@@ -62,18 +62,6 @@ export function Card({ rule, said, view, controlled, children }: Props) {
           <RuleKey control={said.control} blocked={said.blocked} />
         </section>
       )}
-      {said.variants.length > 0 && (
-        <section>
-          <h3>Variants</h3>
-          <ul>
-            {said.variants.map((variant) => (
-              <li key={variant}>
-                <bdi>{variant}</bdi>
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
       <section>
         <h3>Use it</h3>
         <Languages code={said.code} />

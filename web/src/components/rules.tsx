@@ -65,24 +65,15 @@ interface Props {
 /** The list of rules with a forest plot, linked to effect × coverage; a rule opens to its card. */
 export function Rules({ page: { result, view }, controlled, open, onToggle, printing, inCard }: Props) {
   const [wanted, want] = useState("");
-  const [kept, keep] = useState<Record<string, boolean>>({});
   const [[key, order], sort] = useState<[Key, Order]>(["place", "ascending"]);
   const [active, activate] = useState<number | null>(null);
   const on = useMemo(() => forestScale(result.rules, view.rules, controlled, view.is_mean), []);
-  const shared = useMemo(() => sharedConditions(view.rules.filter((rule) => !rule.hidden)), []);
+  const shared = useMemo(() => sharedConditions(view.rules), []);
   const tested = result.rules.some((rule) => known(rule.p_value));
   const places = view.rules
     .map((_, place) => place)
-    .filter((place) => {
-      const said = view.rules[place];
-      if (!said || (said.hidden && !kept[said.hidden])) return false;
-      return said.text.toLowerCase().includes(wanted.trim().toLowerCase());
-    })
+    .filter((place) => view.rules[place]?.text.toLowerCase().includes(wanted.trim().toLowerCase()))
     .sort((a, b) => compare(a, b));
-  const groups = [
-    { why: "redundant", label: "redundant rules" },
-    { why: "variant", label: "near-duplicates" },
-  ].map((group) => ({ ...group, n: view.rules.filter((rule) => rule.hidden === group.why).length }));
 
   function compare(a: number, b: number): number {
     const [one, other] = [a, b].map((place) => {
@@ -125,31 +116,19 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
     <>
       <div class="tools">
         {view.rules.length >= MANY && (
-          <input
-            type="search"
-            id="filter"
-            placeholder="Filter rules"
-            aria-label="Filter rules"
-            value={wanted}
-            onInput={(event) => want(event.currentTarget.value)}
-          />
-        )}
-        {groups
-          .filter((group) => group.n > 0)
-          .map(({ why, label, n }) => (
-            <label key={why}>
-              <input
-                type="checkbox"
-                checked={kept[why] ?? false}
-                onChange={(event) => keep({ ...kept, [why]: event.currentTarget.checked })}
-              />{" "}
-              {label} ({n})
-            </label>
-          ))}
-        {(view.rules.length >= MANY || places.length < view.rules.length) && (
-          <span id="shown" class="muted" aria-live="polite">
-            {places.length} of {view.rules.length} shown
-          </span>
+          <>
+            <input
+              type="search"
+              id="filter"
+              placeholder="Filter rules"
+              aria-label="Filter rules"
+              value={wanted}
+              onInput={(event) => want(event.currentTarget.value)}
+            />
+            <span id="shown" class="muted" aria-live="polite">
+              {places.length} of {view.rules.length} shown
+            </span>
+          </>
         )}
       </div>
       <ForestKey estimate={view.estimate} controlled={controlled} p={tested ? view.p : ""}>
@@ -199,12 +178,6 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
                   >
                     <RuleWords conditions={said.conditions} shared={shared} />
                   </button>
-                  {said.hidden && <span class="tag">{said.hidden === "variant" ? "near-duplicate" : said.hidden}</span>}
-                  {said.variants.length > 0 && (
-                    <span class="tag">
-                      + {said.variants.length} variant{said.variants.length > 1 ? "s" : ""}
-                    </span>
-                  )}
                 </th>
                 <td class="words">
                   <Tag answer={said.evidence} />

@@ -319,11 +319,11 @@ function List({ page, editing }: { page: Page; editing: boolean }) {
   );
 }
 
-type Tab = "ideas" | "front" | "edited" | "compare";
+type Tab = "list" | "front" | "edited" | "compare";
 
 export function RulesStep({ state }: { state: State }) {
   const tell = useSend();
-  const [tab, show] = useState<Tab>("ideas");
+  const [tab, show] = useState<Tab>("list");
   const { page, front, edited, stale, rows } = state.rules;
   if (!page) {
     return (
@@ -341,7 +341,7 @@ export function RulesStep({ state }: { state: State }) {
     ...(measured?.result.rules ?? []).map((rule, place) => ({ label: `edited: ${measured?.view.rules[place]?.text}`, rule })),
   ];
   const tabs: [Tab, string][] = [
-    ["ideas", `Rules (${page.result.rules.length})`],
+    ["list", `Rules (${page.result.rules.length})`],
     ["front", "Effect and coverage"],
     ["edited", `Edited by hand (${measured?.result.rules.length ?? 0})`],
     ["compare", "Compare two"],
@@ -365,10 +365,10 @@ export function RulesStep({ state }: { state: State }) {
         ))}
       </div>
       <h2 class="hidden-text">{tabs.find(([name]) => name === tab)?.[1]}</h2>
-      {tab === "ideas" && (
+      {tab === "list" && (
         <>
           <p class="muted small">
-            {page.view.meaning} {page.view.proof} {page.view.hidden.join(" ")}
+            {page.view.meaning} {page.view.proof} {page.view.rules_left}
           </p>
           <List key={version(page)} page={page} editing />
         </>

@@ -206,7 +206,7 @@ export function Search({ state }: { state: State }) {
         <section class="panel">
           <h2>{rules.stale ? "The last result answers another question" : rules.page.view.proof}</h2>
           <p>
-            {rules.page.view.table}. {rules.page.view.hidden.join(" ")}
+            {rules.page.view.table}. {rules.page.view.rules_left}
           </p>
           {rules.page.view.warning && (
             <p>
