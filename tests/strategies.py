@@ -96,7 +96,6 @@ def questions() -> st.SearchStrategy[dict[str, Any]]:
             "beta": st.sampled_from([0.0, 0.5, 1.0, 1.96, 2.0, 3.0, 5.0]) | st.floats(0, 5),
             "max_length": st.none() | st.integers(1, 4),
             "min_coverage": st.sampled_from([0.0, 0.0, 0.1, 0.25, 0.5]),
-            "redundant": st.booleans(),
             "estimator": st.sampled_from(["reliable", "reliable", "plugin", "wracc", "association"]),
             "max_bins": st.integers(2, 4),
         }
@@ -163,7 +162,6 @@ def coded_questions() -> st.SearchStrategy[dict[str, Any]]:
             "k": st.integers(1, 10),
             "max_length": st.none() | st.integers(1, 4),
             "min_rows": st.sampled_from([0, 0, 2, 5]),
-            "redundant": st.booleans(),
             "margin_scale": st.sampled_from([1.0, 1.0, 0.5, 2.0]),
             # With a floor the search does without its quick look for good rules, which hides what it leaves out.
             "floor": st.sampled_from([-math.inf, -100.0, -100.0, 0.0123]),

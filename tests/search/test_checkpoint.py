@@ -156,7 +156,6 @@ def columns(value: int = 1) -> dict[str, list[Any]]:
     [
         ({"k": 3}, "other options"),
         ({"k": 2, "beta": 1.0}, "other options"),
-        ({"k": 2, "redundant": False}, "other options"),
         ({"k": 2, "control": "z"}, "other columns, values or cut points"),
         ({"k": 2, "max_bins": 2}, "other columns, values or cut points"),
         ({"k": 2, "outcome": 0}, "other columns, values or cut points"),

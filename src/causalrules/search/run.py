@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -63,8 +63,6 @@ def run(
     scale: float = 1.0,
     watch: Callable[[Progress], None] | None = None,
     checkpoint: Checkpoint | None = None,
-    wanted: str | None = None,
-    leaders: Sequence[Sequence[int]] = (),
 ) -> Found:
     """Search until it is done, the time is up or the user interrupts, and return the best rules so far.
 
@@ -86,12 +84,7 @@ def run(
         Called with the progress after every step.
     checkpoint
         Where to save the search, and resume it from.
-    wanted, leaders
-        Which rules may stand beside which, and rules that come before; see `NativeSearch`. By default the question's
-        `similarity` decides.
     """
-    if wanted is None:
-        wanted = "any" if question.similarity is None or question.k == 1 else "different"
     search = table.search(
         estimator=question.estimator,
         beta=question.beta,
@@ -99,12 +92,8 @@ def run(
         alpha=question.alpha,
         max_length=None if question.max_length is None else min(question.max_length, _LONGEST),
         min_rows=min_rows(question.min_coverage, n_rows),
-        redundant=question.redundant,
         floor=floor / scale,
         margin_scale=margin_scale,
-        wanted=wanted,
-        similarity=math.nan if question.similarity is None else question.similarity,
-        leaders=leaders,
     )
     if checkpoint is not None:
         checkpoint.resume(search)
