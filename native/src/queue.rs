@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize};
 
 pub struct Queue {
     pub open: BinaryHeap<Node>,
-    /// What workers were in the middle of when their time was up. It goes on from there: the rows are packed already.
+    /// The stacks of workers whose time was up, to continue with: their rows are packed already.
     pub parked: Vec<Vec<Entry>>,
     /// Workers that may still return nodes.
     pub busy: usize,

@@ -63,10 +63,10 @@ pub struct Search {
     /// The highest bound of a branch that only alpha left out.
     left_out: Mutex<Option<Score>>,
     pub nodes: AtomicU64,
-    /// How many nodes the queue had when it was last looked at.
+    /// The length of the queue when it was last swept.
     n_open: AtomicUsize,
     ahead: Mutex<Option<Beam>>,
-    /// The last state that was asked for, until a step changes it or somebody takes it.
+    /// A state that did not fit where it was asked for, until the next step.
     saved: Mutex<Option<Vec<u64>>>,
 }
 
@@ -121,7 +121,7 @@ impl Search {
         }
     }
 
-    /// Goes on for about the given time on the given number of threads.
+    /// Continues for about the given time on the given number of threads.
     pub fn step(&self, time: Duration, threads: usize) -> Status {
         let deadline = Instant::now() + time;
         *lock(&self.saved) = None;
@@ -149,7 +149,7 @@ impl Search {
         self.status()
     }
 
-    /// Goes on with the look ahead; has it come to its end?
+    /// Continues the look ahead; is it finished?
     fn look_ahead(&self, deadline: Instant) -> bool {
         let mut ahead = lock(&self.ahead);
         while let Some(beam) = &mut *ahead {
@@ -163,7 +163,7 @@ impl Search {
         true
     }
 
-    /// A branch whose bound is below this is not entered, and a rule of less value is not wanted.
+    /// Rules below this value are not wanted, nor are branches whose bound is below it.
     pub fn goal_value(&self) -> Score {
         self.goal.value.load(Relaxed)
     }
@@ -179,16 +179,10 @@ impl Search {
         bound >= goal && !(is_near && bound > goal)
     }
 
-    /// May it be entered now or at the end?
+    /// May such a branch have to be entered, now or when no better one is left?
     pub fn is_kept(&self, bound: Score, length: usize) -> bool {
-        let goal = self.goal_value();
-        bound > goal || bound == goal && self.may_tie(length)
-    }
-
-    /// May a rule of so many conditions be wanted that is worth as much as the goal?
-    fn may_tie(&self, length: usize) -> bool {
-        let tie_length = self.goal.tie_length.load(Relaxed);
-        tie_length == 0 || length <= tie_length
+        let (goal, tie_length) = (self.goal_value(), self.goal.tie_length.load(Relaxed));
+        bound > goal || bound == goal && (tie_length == 0 || length <= tie_length)
     }
 
     /// Is the best that a branch can reach a tie with a rule that is known already, and is that rule the only one in the
@@ -244,7 +238,7 @@ impl Search {
                 queue.open.clear();
                 return None;
             }
-            // What other workers find may make it needless to enter it.
+            // What the other workers find may make it useless.
             if queue.busy > 0 {
                 return None;
             }
@@ -281,8 +275,8 @@ impl Search {
         self.n_open.load(Relaxed) < BUDGET
     }
 
-    /// What is needed to go on later, between steps, if there is room for so many numbers; else how many there are. They
-    /// are kept then, so that asking again does not take the same time again.
+    /// The state to resume from, between steps, if it has at most `capacity` numbers; else how many it has. It is kept
+    /// then, so that asking again takes no time.
     pub fn save(&self, capacity: usize) -> Result<Vec<u64>, usize> {
         let state = lock(&self.saved).take().unwrap_or_else(|| self.state());
         if state.len() <= capacity {

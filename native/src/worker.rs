@@ -22,7 +22,7 @@ pub struct Worker<'a> {
     search: &'a Search,
     expander: Expander,
     stack: Vec<Entry>,
-    /// Branches that are not entered now, but may have to be at the end.
+    /// Branches that may have to be entered when no better one is left.
     put_off: Vec<Node>,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The node, if it is to be entered now. If it may have to be at the end, it is put off.
+    /// The node, if it is to be entered now; else it is put off or dropped.
     fn entered(&mut self, node: Node) -> Option<Node> {
         let (bound, length) = (node.bound, node.min_length());
         if self.search.is_entered(bound, length) {

@@ -125,7 +125,22 @@ def check(seed: int) -> None:
 
 
 def test_a_branch_that_alpha_leaves_out_may_become_a_tie() -> None:
-    check(30002035)
+    # At first a branch is too near to the best rule so far; then a rule is found that is worth as much as its bound.
+    table = oracle.Coded(
+        strata=[0] * 11,
+        target=[0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 1],
+        columns=[[3, 0, 3, 2, 1, 0, 1, 1, 2, 2, 3], [1, 1, 1, 1, 0, 0, 1, 0, 0, 1, 0]],
+        conditions=[*((0, code, code) for code in range(4)), (0, 0, 2), (0, 2, 9), (1, 0, 0), (1, 1, 1)],
+        weights=[1] * 11,
+    )
+    question = {"estimator": "reliable", "beta": 0.0, "k": 1, "max_length": None, "min_rows": 0, "floor": -100.0}
+    question |= {"alpha": 0.7, "margin_scale": 0.5}
+    coded = table, [0.0, 1.0], 1
+    for packed in (pack(coded), in_parts(coded, 2)):
+        search = packed.search(**question)
+        status = search.step(10.0, 1)
+        assert (status.done, status.unexplored) == (True, None)
+        agree(search.rules(), every_rule(coded, question)[:1])
 
 
 @pytest.mark.parametrize("part", range(10))

@@ -1,6 +1,6 @@
 """One search over several packed tables: the same rows and conditions, and for each set of columns its own strata.
 
-It steps, saves and goes on as a search of one table does, so that all that runs a search runs this one. The tables are
+It steps, saves and resumes as a search of one table does, so that all that runs a search runs this one. The tables are
 searched one after the other, and what is known by then is the floor of the next, so that few rows need to be packed at
 a time. Rules with the same rows are one rule, wherever they were found: that with the highest value, then the fewest
 conditions, then the first by name.
@@ -126,22 +126,22 @@ class _Best:
         self._k: int = options["k"]
         # The k best rules of the tables that have been searched.
         self._listed: list[Rule] = []
-        self._left_to_search = list(tables.order)
-        # What only alpha left out, and the nodes of searches that are over.
-        self._left, self._nodes = -math.inf, 0
-        # The search of the first table that is left.
+        self._remaining = list(tables.order)
+        # The highest bound that only alpha left out, and the nodes of finished searches.
+        self._left_out, self._nodes = -math.inf, 0
+        # The search of the first table that remains, and its floor.
         self._floor = -math.inf
         self._current: Search | None = None
         self._current_nodes = 0
 
     def _begun(self) -> Search:
-        """Return a search of the first table that is left."""
-        return self._tables.table(self._left_to_search[0]).search(**{**self._options, "floor": self._floor})
+        """Return a search of the first table that remains."""
+        return self._tables.table(self._remaining[0]).search(**{**self._options, "floor": self._floor})
 
     def step(self, seconds: float, threads: int) -> Status:
         """Go on for about this long."""
         end = time.perf_counter() + seconds
-        while self._left_to_search:
+        while self._remaining:
             if self._current is None:
                 floor: float = self._options.get("floor", -math.inf)
                 kth = self._kth(self._listed)
@@ -150,21 +150,21 @@ class _Best:
             status = self._current.step(max(0.0, end - time.perf_counter()), threads)
             self._current_nodes, unexplored = status.nodes, status.unexplored
             if status.done:
-                self._left = max(self._left, -math.inf if unexplored is None else unexplored)
+                self._left_out = max(self._left_out, -math.inf if unexplored is None else unexplored)
                 self._nodes += status.nodes
                 self._listed = self._merged(self._current.rules())
                 self._current, self._current_nodes = None, 0
-                del self._left_to_search[0]
+                del self._remaining[0]
             if time.perf_counter() >= end:
                 return self._status(unexplored)
         return self._status(None)
 
     def _status(self, unexplored: float | None) -> Status:
-        done = not self._left_to_search
+        done = not self._remaining
         listed = self.rules()
         kth = self._kth(listed)
-        most = max(self._left, -math.inf if unexplored is None else unexplored)
-        if len(self._left_to_search) > (self._current is not None):
+        most = max(self._left_out, -math.inf if unexplored is None else unexplored)
+        if len(self._remaining) > (self._current is not None):
             most = math.inf  # nothing is known of a table before its search
         elif done and listed and most <= listed[-1][0]:
             most = -math.inf
@@ -175,7 +175,7 @@ class _Best:
             kth=kth,
             unexplored=None if most == -math.inf else most,
             nodes=self._nodes + self._current_nodes,
-            open=len(self._left_to_search),
+            open=len(self._remaining),
         )
 
     def _kth(self, listed: Sequence[Rule]) -> float | None:
@@ -199,7 +199,7 @@ class _Best:
     def save(self) -> NDArray[np.uint64]:
         """What is needed to go on later, between steps."""
         is_under_way = self._current is not None
-        numbers = [len(self._left_to_search), is_under_way, self._floor, self._left, self._nodes]
+        numbers = [len(self._remaining), is_under_way, self._floor, self._left_out, self._nodes]
         saved = np.array([*numbers, *_written(self._listed)], np.float64).view(np.uint64)
         current = [] if self._current is None else [self._current.save()]
         return np.concatenate([[np.uint64(len(saved))], saved, *current])
@@ -210,12 +210,12 @@ class _Best:
         if not 0 < n_saved < len(numbers):
             raise CausalRulesError("the checkpoint is truncated")
         read = _Reader(numbers[1 : 1 + n_saved].view(np.float64).tolist())
-        n_left, is_under_way = read.whole(), read.whole()
+        n_remaining, is_under_way = read.whole(), read.whole()
         order = self._tables.order
-        if n_left > len(order) or (is_under_way and not n_left):
-            raise CausalRulesError(f"there are {len(order)} tables, not {n_left}")
-        self._left_to_search = list(order[len(order) - n_left :])
-        self._floor, self._left, self._nodes = read.number(), read.number(), read.whole()
+        if n_remaining > len(order) or (is_under_way and not n_remaining):
+            raise CausalRulesError(f"there are {len(order)} tables, not {n_remaining}")
+        self._remaining = list(order[len(order) - n_remaining :])
+        self._floor, self._left_out, self._nodes = read.number(), read.number(), read.whole()
         self._listed = read.rules()
         if is_under_way:
             self._current = self._begun()
@@ -242,11 +242,11 @@ class _Reader:
         self._place += 1
         return self._numbers[self._place - 1]
 
-    def whole(self, least: int = 0) -> int:
-        """Return the next number, which is a whole one."""
+    def whole(self) -> int:
+        """Return the next number, which is a count."""
         number = self.number()
-        if not (math.isfinite(number) and number >= least and number == int(number)):
-            raise CausalRulesError(f"{number} is not what it counts")
+        if not (math.isfinite(number) and number >= 0 and number == int(number)):
+            raise CausalRulesError(f"{number} is no count")
         return int(number)
 
     def rules(self) -> list[Rule]:
