@@ -86,7 +86,7 @@ def expect(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule
     table, levels, n_strata = coded
     about_rules = {name: question[name] for name in ("estimator", "beta", "max_length", "margin_scale")}
     rules = oracle.coded_rules(table, n_strata=n_strata, n_levels=len(levels), **about_rules)
-    about_list = {name: question[name] for name in ("k", "min_rows", "redundant")}
+    about_list = {name: question[name] for name in ("k", "min_rows")}
     return [rule for rule in oracle.coded_top_k(table, rules, **about_list) if rule.value >= question["floor"]]
 
 

@@ -302,7 +302,6 @@ def top_k(
     beta: float = 2.0,
     max_length: int | None = 4,
     min_coverage: float = 0.0,
-    redundant: bool = True,
     estimator: str = "reliable",
     max_bins: int = 8,
 ) -> list[Rule]:
@@ -326,8 +325,6 @@ def top_k(
             found.append((covered, value, texts))
 
     kept = [rule for rule in found if len(rule[0]) / len(observed) >= min_coverage]
-    if not redundant:
-        kept = [rule for rule in kept if not any(rule[0] < other[0] and other[1] >= rule[1] - TIED for other in found)]
     return [Rule(covered, value, len(texts), " ∧ ".join(texts)) for covered, value, texts in _ordered(kept)[:k]]
 
 
@@ -435,22 +432,9 @@ def coded_rules(
     return rules
 
 
-def coded_top_k(
-    table: Coded, rules: Sequence[CodedRule], *, k: int, min_rows: int = 0, redundant: bool = True
-) -> list[CodedRule]:
+def coded_top_k(table: Coded, rules: Sequence[CodedRule], *, k: int, min_rows: int = 0) -> list[CodedRule]:
     """The best k of the rules in their order."""
     kept = [rule for rule in rules if table.size(rule.covered) >= min_rows]
-    if not redundant:
-
-        def is_general(other: CodedRule, rule: CodedRule) -> bool:
-            same = (other.covered, other.possible) == (rule.covered, rule.possible)
-            return rule.covered <= other.covered and rule.possible <= other.possible and not same
-
-        kept = [
-            rule
-            for rule in kept
-            if not any(other.value >= rule.value - TIED and is_general(other, rule) for other in rules)
-        ]
     groups: list[list[CodedRule]] = []
     for rule in sorted(kept, key=lambda rule: -rule.value):
         if groups and groups[-1][-1].value - rule.value <= TIED:
@@ -459,49 +443,6 @@ def coded_top_k(
             groups.append([rule])
     ordered = [rule for group in groups for rule in sorted(group, key=lambda r: (len(r.conditions), r.conditions))]
     return ordered[:k]
-
-
-def _share(table: Coded, one: CodedRule, other: CodedRule) -> float:
-    """The Jaccard similarity of the rows that two rules cover."""
-    return table.size(one.covered & other.covered) / table.size(one.covered | other.covered)
-
-
-def coded_different(
-    table: Coded, ordered: Sequence[CodedRule], *, k: int, similarity: float, leaders: Sequence[CodedRule] = ()
-) -> list[CodedRule]:
-    """Of rules in their order: the first, then always the first that resembles none before it and is above 0."""
-    listed: list[CodedRule] = []
-    for rule in ordered:
-        if len(listed) == k or ((listed or leaders) and rule.value <= TIED):
-            break
-        if all(_share(table, rule, other) < similarity for other in (*leaders, *listed)):
-            listed.append(rule)
-    return listed
-
-
-def coded_front(table: Coded, ordered: Sequence[CodedRule]) -> list[CodedRule]:
-    """Of rules in their order: the first, then always the first that covers more rows and is above 0."""
-    listed: list[CodedRule] = []
-    for rule in ordered:
-        if listed and rule.value <= TIED:
-            break
-        if all(table.size(rule.covered) > table.size(other.covered) for other in listed):
-            listed.append(rule)
-    return listed
-
-
-def coded_near(
-    table: Coded,
-    ordered: Sequence[CodedRule],
-    leader: CodedRule,
-    others: Sequence[CodedRule] = (),
-    *,
-    k: int,
-    similarity: float,
-) -> list[CodedRule]:
-    """The first k rules that resemble one rule, do not cover the same rows, and resemble none of the others."""
-    near = [rule for rule in ordered if similarity <= _share(table, rule, leader) < 1]
-    return [rule for rule in near if all(_share(table, rule, other) < similarity for other in others)][:k]
 
 
 class Asked(NamedTuple):

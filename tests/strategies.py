@@ -161,7 +161,6 @@ def coded_questions() -> st.SearchStrategy[dict[str, Any]]:
             "k": st.integers(1, 10),
             "max_length": st.none() | st.integers(1, 4),
             "min_rows": st.sampled_from([0, 0, 2, 5]),
-            "redundant": st.booleans(),
             "margin_scale": st.sampled_from([1.0, 1.0, 0.5, 2.0]),
             # With a floor the search does without its quick look for good rules, which hides what it leaves out.
             "floor": st.sampled_from([-math.inf, -100.0, -100.0, 0.0123]),

@@ -36,17 +36,7 @@ typedef struct {
     double alpha;
     size_t max_length; /* 0: no limit */
     uint64_t min_rows;
-    int32_t irredundant;
-    double floor;
-    uint32_t wanted; /* 0 the k best rules; 1 each shares less than `similarity` of its rows (Jaccard) with those before
-                        it, and but for the first each is above 0; 2 each covers more rows than those before it, the
-                        same; 3 the k best of those that share `similarity` of their rows with the first leader, and less
-                        with the others. */
-    double similarity;
-    size_t n_leaders; /* rules that come before those to be found: lengths[n_leaders] and their conditions */
-    size_t n_left_out; /* the first of them are not listed: only rules with the same rows are left out (wanted: 1) */
-    const size_t *lengths;
-    const uint32_t *conditions;
+    double floor; /* rules below this value are of no interest */
     size_t n_offered; /* 0: rules may be on any columns */
     const uint64_t *offered; /* else, for each set of columns that they may be on, two words of bits, the lower first */
 } SearchOptions;

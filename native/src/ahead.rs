@@ -1,8 +1,7 @@
 //! A quick look for good rules, so that the search has something to beat from the beginning.
 
 use crate::estimator::Score;
-use crate::judge::Judge;
-use crate::rulebook::Rulebook;
+use crate::search::Search;
 
 /// How many rules the look ahead carries from one length to the next.
 const BEAM: usize = 16;
@@ -28,9 +27,10 @@ impl Default for Beam {
 
 impl Beam {
     /// Makes one rule longer in every way; is there more to do?
-    pub fn goes_on(&mut self, book: &Rulebook, judge: &mut dyn Judge) -> bool {
+    pub fn step(&mut self, search: &Search) -> bool {
+        let book = &search.book;
         let Some(rule) = self.rules.get(self.done) else {
-            return self.begins_next_length(book, judge);
+            return self.begin_next_length(search);
         };
         self.done += 1;
         let width = book.layout().width();
@@ -55,15 +55,15 @@ impl Beam {
         self.longer.truncate(BEAM);
     }
 
-    fn begins_next_length(&mut self, book: &Rulebook, judge: &mut dyn Judge) -> bool {
+    fn begin_next_length(&mut self, search: &Search) -> bool {
         for (value, rule, counts) in &self.longer {
-            judge.offer(*value, counts, rule);
+            search.offer(*value, counts, rule);
         }
         let found = std::mem::take(&mut self.longer);
         let Some((value, rule, _)) = found.first() else {
             return false;
         };
-        let is_better = *value > self.best && book.room_after(rule.len()) != Some(0);
+        let is_better = *value > self.best && search.book.room_after(rule.len()) != Some(0);
         self.best = *value;
         self.rules = found.into_iter().map(|(_, rule, _)| rule).collect();
         self.done = 0;

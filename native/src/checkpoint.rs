@@ -4,9 +4,8 @@
 //! follows); scores are mostly multiples of [`TIED`] and written as such.
 
 use crate::estimator::Score;
-use crate::ideas::Candidate;
 use crate::layout::Layout;
-use crate::node::{Again, Family, Node};
+use crate::node::{Family, Node};
 use crate::rulebook::TIED;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,9 +17,6 @@ pub struct State {
     pub has_looked_ahead: bool,
     pub open: Vec<Node>,
     pub entries: Vec<(Score, Vec<u64>, Vec<u32>)>,
-    /// The rules of a list that are settled, and those that wait.
-    pub found: Vec<Candidate>,
-    pub seen: Vec<Candidate>,
 }
 
 impl State {
@@ -35,7 +31,6 @@ impl State {
             if place == next {
                 out.list(&family.conditions);
                 out.list(&family.order);
-                out.optional(family.best);
             }
         };
         out.optional(self.left_out);
@@ -46,20 +41,6 @@ impl State {
             family(&mut out, &node.family);
             out.score(node.bound);
             out.number(node.child.map_or(0, |child| u64::from(child) + 1));
-            out.number(node.least);
-            // The root's is the largest number there is.
-            out.number(node.most.wrapping_add(1));
-            out.number(node.length as u64);
-            match &node.again {
-                None => out.number(0),
-                Some(again) => {
-                    out.number(1 + u64::from(again.opened.is_some()));
-                    out.score(again.offered);
-                    if let Some(opened) = &again.opened {
-                        family(&mut out, opened);
-                    }
-                }
-            }
         }
         out.number(self.entries.len() as u64);
         for (value, counts, conditions) in &self.entries {
@@ -68,14 +49,6 @@ impl State {
                 out.number(count);
             }
             out.list(conditions);
-        }
-        for rules in [&self.found, &self.seen] {
-            out.number(rules.len() as u64);
-            for rule in rules {
-                out.score(rule.value);
-                out.number(rule.n_covered);
-                out.list(&rule.conditions);
-            }
         }
         out.words()
     }
@@ -92,7 +65,7 @@ impl State {
             let place = input.number()? as usize;
             if place == families.len() {
                 let (conditions, order) = (input.list()?, input.list()?);
-                families.push(Arc::new(Family::new(conditions, order, input.optional()?)));
+                families.push(Arc::new(Family { conditions, order }));
             }
             Ok(families.get(place).ok_or(BROKEN)?.clone())
         };
@@ -110,26 +83,10 @@ impl State {
                 }
                 _ => return Err(BROKEN.to_string()),
             };
-            let [least, most, length, was_expanded] = input.numbers()?;
-            let again = match was_expanded {
-                0 => None,
-                _ => Some(Arc::new(Again {
-                    children: Some(bound),
-                    offered: input.score()?,
-                    opened: match was_expanded {
-                        1 => None,
-                        _ => Some(family(&mut input)?),
-                    },
-                })),
-            };
             open.push(Node {
                 bound,
                 family: family_of,
                 child,
-                least,
-                most: most.wrapping_sub(1),
-                length: length as usize,
-                again,
             });
         }
         let mut entries = Vec::new();
@@ -143,7 +100,6 @@ impl State {
             }
             entries.push((value, counts, input.list()?));
         }
-        let [found, seen] = [input.rules()?, input.rules()?];
         if !input.rest.is_empty() {
             return Err(BROKEN.to_string());
         }
@@ -153,14 +109,12 @@ impl State {
             has_looked_ahead,
             open,
             entries,
-            found,
-            seen,
         })
     }
 }
 
 /// The first of the numbers: another one for another order of those that follow.
-const FORMAT: u64 = 4;
+const FORMAT: u64 = 5;
 
 const BROKEN: &str = "the checkpoint is damaged or of another search";
 
@@ -252,14 +206,6 @@ impl Reader<'_> {
         Ok(self.long()?.try_into().map_err(|_| BROKEN)?)
     }
 
-    fn numbers<const N: usize>(&mut self) -> Result<[u64; N], String> {
-        let mut numbers = [0; N];
-        for number in &mut numbers {
-            *number = self.number()?;
-        }
-        Ok(numbers)
-    }
-
     fn score(&mut self) -> Result<Score, String> {
         let number = self.long()?;
         let scale = if number & 1 == 1 { 1 } else { i128::from(TIED) };
@@ -273,18 +219,6 @@ impl Reader<'_> {
             0 => Ok(None),
             _ => self.score().map(Some),
         }
-    }
-
-    fn rules(&mut self) -> Result<Vec<Candidate>, String> {
-        let mut rules = Vec::new();
-        for _ in 0..self.number()? {
-            rules.push(Candidate {
-                value: self.score()?,
-                n_covered: self.number()?,
-                conditions: self.list()?,
-            });
-        }
-        Ok(rules)
     }
 
     fn list(&mut self) -> Result<Vec<u32>, String> {

@@ -11,11 +11,6 @@ use crate::rows::Rows;
 /// The shortest conjunction of `usable` propositions that covers the same rows as `conditions`, the first among the
 /// shortest.
 pub fn shortest(rows: &dyn Rows, usable: &[u32], conditions: &[u32]) -> Vec<u32> {
-    describe(rows, usable, conditions).0
-}
-
-/// The same, and whether it is surely the shortest.
-pub fn describe(rows: &dyn Rows, usable: &[u32], conditions: &[u32]) -> (Vec<u32>, bool) {
     let width = rows.layout().width();
     let mut counts = Vec::new();
     rows.place(conditions).counts(usable, &mut counts);
@@ -36,11 +31,9 @@ pub fn describe(rows: &dyn Rows, usable: &[u32], conditions: &[u32]) -> (Vec<u32
         let chosen: Vec<u32> = solution.iter().map(|&local| implied[local]).collect();
         match rows.demand(&chosen, &implied) {
             // Remote rows may contradict themselves: no choice would ever meet what they demand.
-            Some(demand) if !can_help(&demand, &solution, implied.len()) => {
-                return (implied, false)
-            }
+            Some(demand) if !can_help(&demand, &solution, implied.len()) => return implied,
             Some(demand) => demands.all.push(demand),
-            None => return (chosen, demands.steps < MOST_STEPS),
+            None => return chosen,
         }
     }
 }

@@ -17,10 +17,10 @@
 use crate::bitset::total;
 use crate::branch::Branch;
 use crate::estimator::{Limits, Score};
-use crate::judge::{Judge, Verdict};
-use crate::node::{Again, Family, Node};
+use crate::node::{Family, Node};
 use crate::rows::Place;
-use crate::rulebook::{Rulebook, TIED};
+use crate::rulebook::Rulebook;
+use crate::search::Search;
 use std::sync::Arc;
 
 /// The counts of a rule, then those of the rule with each of some conditions.
@@ -45,40 +45,6 @@ struct Child {
     bound: Score,
     /// Where its counts are among those of all candidates.
     slot: usize,
-}
-
-/// What was put off when a rule was expanded: the best among its children, and among what they lead to.
-#[derive(Default)]
-pub struct Rest {
-    pub children: Option<Score>,
-    pub further: Option<Score>,
-}
-
-impl Rest {
-    /// Is a child of this value offered now? Those below `from` are put off, and others may have been offered before.
-    pub fn is_offered(&mut self, node: &Node, value: Score, from: Score) -> bool {
-        if value < from {
-            self.children = self.children.max(Some(value));
-        }
-        value >= from && value < node.offered()
-    }
-
-    /// The node for it, if any of it may be wanted later.
-    pub fn node(&self, node: &Node, again: Again, judge: &dyn Judge) -> Option<Node> {
-        let bound = self.children.max(self.further)?;
-        let longer = usize::from(self.children < Some(bound));
-        let length = node.n_conditions() + 1 + longer;
-        (judge.verdict(bound, length) != Verdict::Never).then(|| node.put_off(bound, length, again))
-    }
-}
-
-/// What came of expanding a rule.
-#[derive(Default)]
-pub struct Expansion {
-    /// The children to be expanded in turn, strongest first.
-    pub nodes: Vec<Node>,
-    /// What may be wanted later.
-    pub later: Vec<Node>,
 }
 
 /// Buffers that live as long as a worker does.
@@ -134,179 +100,123 @@ impl Losses {
 }
 
 impl Expander {
-    /// Offers all children of the rule at `place` by the candidates, and says which of them lead further.
+    /// Offers all children of the rule at `place` by the candidates, and returns those that lead further, strongest first.
     pub fn expand(
         &mut self,
-        book: &Rulebook,
+        search: &Search,
         node: &Node,
         candidates: &[u32],
         place: &dyn Place,
-        judge: &mut dyn Judge,
-    ) -> Expansion {
+    ) -> Vec<Node> {
+        let book = &search.book;
         self.counts.width = book.layout().width();
         place.counts(candidates, &mut self.counts.numbers);
-        let counts = &self.counts;
+        let conditions = node.conditions();
         let mut step = Step {
+            search,
             book,
             node,
             place,
-            best: book.best_so_far(node, counts.own()),
-            is_few: book.are_few(&node.conditions(), candidates),
-            conditions: node.conditions(),
-            length: node.n_conditions(),
-            from: judge.offers_from(),
-            judge,
-            counts,
-            rest: Rest::default(),
-            expansion: Expansion::default(),
+            counts: &self.counts,
+            is_few: book.are_few(&conditions, candidates),
+            conditions,
         };
-        let (mut children, mut opened) = step.offer(candidates);
-        if children.is_empty() {
-            return step.end(None);
+        let mut children = step.offer(candidates);
+        // The last child may take no further condition.
+        if children.len() < 2 {
+            return Vec::new();
         }
-        let has_core = step.drop_by_core(&mut children, &opened);
-        if children.is_empty() {
-            return step.end(None);
+        let has_core = step.drop_by_core(&mut children);
+        if children.len() < 2 {
+            return Vec::new();
         }
-        step.order(&mut children, &opened, has_core);
-        let n_new = children.len();
-        // Those that were opened before have taken their places at the end.
-        let place_of = |child: &Child| node.opened().iter().position(|&p| p == child.proposition);
-        opened.sort_by_key(place_of);
-        children.append(&mut opened);
-        let order = children.iter().map(|child| child.proposition).collect();
-        let mut family = Family::new(step.conditions.clone(), order, step.best);
-        family.parent = (!node.is_root()).then(|| node.family.clone());
-        let before = node.again.as_ref().and_then(|again| again.opened.as_ref());
-        let family = match before.filter(|family| family.is_looked_at()) {
-            Some(before) => before.replaced(family),
-            None => Arc::new(family),
+        step.order(&mut children, has_core);
+        let family = Arc::new(Family {
+            order: children.iter().map(|child| child.proposition).collect(),
+            conditions: step.conditions.clone(),
+        });
+        let found = match step.is_few {
+            true => step.branches_of_few(&family, &children),
+            false => {
+                place.cores(&family.order, &mut self.cores);
+                let (cores, low) = (&self.cores, &mut self.low);
+                step.branches(&family, &children, cores, low, &mut self.losses)
+            }
         };
-        if !step.is_few {
-            place.cores(&family.order, &mut self.cores);
-        }
-        let found = step.branch(
-            &family,
-            &children,
-            n_new,
-            &self.cores,
-            &mut self.low,
-            &mut self.losses,
-        );
-        step.keep_minimal(&family, found);
-        step.end(Some(family))
+        step.minimal(&family, found)
     }
 }
 
 /// One rule that is being expanded.
 struct Step<'a> {
+    search: &'a Search,
     book: &'a Rulebook,
     node: &'a Node,
     place: &'a dyn Place,
-    judge: &'a mut dyn Judge,
     counts: &'a Counts,
     conditions: Vec<u32>,
-    length: usize,
-    /// The best value among the rule and its ancestors, where that matters.
-    best: Option<Score>,
-    /// Children below this value are not offered now.
-    from: Score,
     /// Are there so few rules that bounds do not pay?
     is_few: bool,
-    rest: Rest,
-    expansion: Expansion,
 }
 
 impl Step<'_> {
+    /// The number of conditions of the children.
+    fn length(&self) -> usize {
+        self.conditions.len() + 1
+    }
+
     /// The fewest conditions of a rule below a child.
     fn below(&self) -> usize {
-        self.length + 2
+        self.conditions.len() + 2
     }
 
-    /// What a branch must promise to be one of its own.
-    fn goal(&self) -> Score {
-        let better = self.best.filter(|_| self.book.irredundant);
-        let better = better.map_or(Score::MIN, |best| best.saturating_add(1));
-        self.judge.keeps_from().max(better)
-    }
-
-    /// Is no rule of these counts or fewer wanted that is worth this or less?
-    fn is_of_no_use(&self, bound: Score, counts: &[u64]) -> bool {
-        let layout = self.book.layout();
-        self.book.is_useless(bound, self.best) || self.judge.is_too_small(layout, bound, counts)
-    }
-
-    /// The children that are branches of their own, by bounds that are new: they are entered now or later. Of others that
-    /// may be wanted later it is noted that there are some.
-    fn sift(&mut self, children: Vec<Child>, bounds: Vec<Option<Score>>) -> Vec<Child> {
-        let mut kept = Vec::with_capacity(children.len());
-        let keeps_from = match self.judge.is_too_long(self.below()) {
-            true => Score::MAX,
-            false => self.judge.keeps_from(),
-        };
-        for (mut child, bound) in children.into_iter().zip(bounds) {
-            let Some(bound) = bound.map(|bound| bound.min(child.bound)) else {
-                continue;
+    /// The children that may lead to a rule that is wanted, by bounds that are new.
+    fn sift(&self, mut children: Vec<Child>, bounds: Vec<Option<Score>>) -> Vec<Child> {
+        let mut bounds = bounds.into_iter();
+        children.retain_mut(|child| {
+            let Some(bound) = bounds.next().flatten() else {
+                return false;
             };
-            if self.is_of_no_use(bound, self.counts.of(child.slot)) {
-                continue;
-            }
-            child.bound = bound;
-            match self.judge.verdict(bound, self.below()) {
-                Verdict::Enter => kept.push(child),
-                Verdict::Later if bound >= keeps_from => kept.push(child),
-                Verdict::Later => self.rest.further = self.rest.further.max(Some(bound)),
-                Verdict::Never => {}
-            }
-        }
-        kept
+            child.bound = bound.min(child.bound);
+            self.search.is_kept(child.bound, self.below())
+        });
+        children
     }
 
-    /// Offers the children, and returns those that may lead further, by their own rows alone; and those of them that are
-    /// nodes of their own by now.
-    fn offer(&mut self, candidates: &[u32]) -> (Vec<Child>, Vec<Child>) {
+    /// Offers the children, and returns those that may lead further, by their own rows alone.
+    fn offer(&mut self, candidates: &[u32]) -> Vec<Child> {
         let (book, counts) = (self.book, self.counts);
         let layout = book.layout();
         let size = total(counts.own());
         // Children that may take no further condition need no bound.
-        let is_last = book.room_after(self.length + 1) == Some(0);
-        let offers_first = is_last || book.offers_before_bounding();
-        // Children drop out of the family here, those that are nodes of their own too: not by what this node is worth.
-        let min_rows = book.min_rows.max(self.judge.min_rows(Score::MAX));
-        let (mut children, mut opened) = (Vec::new(), Vec::new());
+        let is_last = book.room_after(self.length()) == Some(0);
+        // Where rules of more conditions are worth less, a child's own value is no part of the bound of what is below it.
+        let offers_first = is_last || self.is_few || book.estimator.is_by_length();
+        let mut children = Vec::new();
         for (slot, &proposition) in candidates.iter().enumerate() {
             let counts = counts.of(slot);
             let left = total(counts);
             let excludes = left < size || !book.is_no_use_alone(&self.conditions, proposition);
-            if !excludes || layout.n_covered(counts) < min_rows {
+            if !excludes || layout.n_covered(counts) < book.min_rows {
                 continue;
             }
             if offers_first {
                 self.offer_child(proposition, counts, left);
             }
-            if is_last {
-                continue;
+            if !is_last {
+                children.push(Child {
+                    proposition,
+                    bound: self.node.bound,
+                    slot,
+                });
             }
-            let child = Child {
-                proposition,
-                bound: self.node.bound,
-                slot,
-            };
-            if self.node.opened().contains(&proposition) {
-                opened.push(child);
-                continue;
-            }
-            if self.is_few && !offers_first {
-                self.offer_child(proposition, counts, left);
-            }
-            children.push(child);
         }
-        if self.is_few {
-            return (children, opened);
+        if is_last || self.is_few {
+            return children;
         }
         let bounds = self.bounds(&children, &vec![0; counts.width]);
         if !offers_first {
-            let goal = self.goal();
+            let goal = self.search.goal_value();
             for (child, bound) in children.iter().zip(&bounds) {
                 if (*bound).min(Some(child.bound)) >= Some(goal) {
                     let counts = counts.of(child.slot);
@@ -314,7 +224,7 @@ impl Step<'_> {
                 }
             }
         }
-        (self.sift(children, bounds), opened)
+        self.sift(children, bounds)
     }
 
     /// The bounds of the children if all rules below them cover the rows of a core.
@@ -324,43 +234,37 @@ impl Step<'_> {
             high: self.counts.of(child.slot),
         });
         let limits: Vec<Limits> = limits.collect();
-        self.book.bounds(&limits, self.below(), self.goal())
+        (self.book).bounds(&limits, self.below(), self.search.goal_value())
     }
 
     fn offer_child(&mut self, proposition: u32, counts: &[u64], size: u64) {
-        if !self.book.is_on_offer(&self.conditions, proposition) {
+        let book = self.book;
+        if !book.is_on_offer(&self.conditions, proposition) {
             return;
         }
-        let value = self.book.value(counts, self.length + 1);
-        let is_rule = self
-            .book
-            .is_rule_of(self.book.layout(), counts, value, size);
-        if !is_rule || self.is_of_no_use(value, counts) {
-            return;
-        }
-        if self.rest.is_offered(self.node, value, self.from) {
+        let value = book.value(counts, self.length());
+        let is_good = value >= self.search.goal_value();
+        if is_good && book.is_rule_of(book.layout(), counts, value, size) {
             self.conditions.push(proposition);
-            self.judge.offer(value, counts, &self.conditions);
+            self.search.offer(value, counts, &self.conditions);
             self.conditions.pop();
         }
     }
 
     /// Every rule below every child covers the rows that satisfy all candidates. Children that cannot reach far enough for
     /// that drop out of all branches, which may leave more such rows, and so on. Are there such rows?
-    fn drop_by_core(&mut self, children: &mut Vec<Child>, opened: &[Child]) -> bool {
+    fn drop_by_core(&self, children: &mut Vec<Child>) -> bool {
         if self.is_few {
             return false;
         }
         loop {
-            let all = children.iter().chain(opened);
-            let candidates: Vec<u32> = all.map(|child| child.proposition).collect();
-            let n_children = children.len();
+            let candidates: Vec<u32> = children.iter().map(|child| child.proposition).collect();
             let Some(core) = self.place.common_core(&candidates) else {
                 return false;
             };
             let bounds = self.bounds(children, &core);
             *children = self.sift(std::mem::take(children), bounds);
-            if children.len() == n_children {
+            if children.len() == candidates.len() {
                 return true;
             }
         }
@@ -371,157 +275,124 @@ impl Step<'_> {
     /// Where all candidates share rows, what counts is how little can be reached *without* a child: the rules without it
     /// cover the rows that all others share. Where these are too many, every rule of interest has the child's condition.
     /// It then comes first, and all branches after it, which lack it, are dropped by their cores.
-    fn order(&mut self, children: &mut Vec<Child>, opened: &[Child], has_core: bool) {
-        if !has_core || children.len() < 2 {
+    fn order(&self, children: &mut Vec<Child>, has_core: bool) {
+        if !has_core {
             children.sort_by_key(|child| (child.bound, child.proposition));
             return;
         }
-        let all = children.iter().chain(opened);
-        let candidates: Vec<u32> = all.map(|child| child.proposition).collect();
+        let candidates: Vec<u32> = children.iter().map(|child| child.proposition).collect();
         let mut cores = Vec::new();
         self.place.cores_without(&candidates, &mut cores);
         let high = self.counts.own();
-        let cores = cores.chunks(self.counts.width).take(children.len());
+        let cores = cores.chunks(self.counts.width);
         let limits: Vec<Limits> = cores.map(|low| Limits { low, high }).collect();
-        let without = self.book.bounds(&limits, self.below(), self.goal());
+        let without = (self.book).bounds(&limits, self.below(), self.search.goal_value());
         let mut keyed: Vec<(Option<Score>, Child)> =
             without.into_iter().zip(children.drain(..)).collect();
         keyed.sort_by_key(|(without, child)| (*without, child.bound, child.proposition));
         children.extend(keyed.into_iter().map(|(_, child)| child));
     }
 
-    /// The branches of the new children, from the strongest, which may take no further condition, to the weakest, which
+    /// The children that may come to a rule that may be shown, by those after them. The last one may take no further
+    /// condition.
+    fn leading(&self, family: &Family) -> Vec<usize> {
+        let (conditions, order) = (&family.conditions, &family.order);
+        let can_end =
+            |&index: &usize| (self.book).can_end(conditions, order[index], &order[index + 1..]);
+        (0..order.len() - 1).filter(can_end).collect()
+    }
+
+    /// The branches of the children where bounds do not pay.
+    fn branches_of_few(&self, family: &Arc<Family>, children: &[Child]) -> Vec<Node> {
+        let leading = self.leading(family).into_iter().rev();
+        let branches = leading.map(|index| Node {
+            bound: children[index].bound,
+            family: family.clone(),
+            child: Some(index as u32),
+        });
+        branches.collect()
+    }
+
+    /// The branches of the children, from the strongest, which may take no further condition, to the weakest, which
     /// may take all others.
-    fn branch(
-        &mut self,
+    fn branches(
+        &self,
         family: &Arc<Family>,
         children: &[Child],
-        n_new: usize,
         cores: &[u64],
         low: &mut Vec<u64>,
         losses: &mut Losses,
-    ) -> Vec<(Verdict, Node)> {
-        let (book, counts, width) = (self.book, self.counts, self.counts.width);
-        let below = self.below();
-        let room = book.room_after(self.length + 1);
+    ) -> Vec<Node> {
+        let (counts, width) = (self.counts, self.counts.width);
+        let room = self.book.room_after(self.length());
         let limit = room.filter(|&room| room < children.len());
-        losses.clear(limit.unwrap_or(0), width);
-        let leads_on = |index: &usize| {
-            book.can_end(
-                &family.conditions,
-                children[*index].proposition,
-                &family.order[index + 1..],
-            )
-        };
-        let n_branches = n_new.min(children.len() - 1);
-        let branches: Vec<usize> = (0..n_branches).filter(leads_on).collect();
-        let node = |bound, index: usize, least, most| Node {
-            bound,
-            family: family.clone(),
-            child: Some(index as u32),
-            least,
-            most,
-            length: below,
-            again: None,
-        };
-        let n_covered = |counts: &[u64]| book.layout().n_covered(counts);
-        let mut found = Vec::new();
-        if self.is_few {
-            for &index in branches.iter().rev() {
-                let child = &children[index];
-                let most = n_covered(counts.of(child.slot));
-                let verdict = self.judge.verdict(child.bound, below);
-                found.push((verdict, node(child.bound, index, 0, most)));
-            }
-            return found;
-        }
         low.clear();
         low.extend_from_slice(cores);
-        for (child, low) in children.iter().zip(low.chunks_mut(width)).rev() {
-            if limit.is_some() {
+        if let Some(most) = limit {
+            losses.clear(most, width);
+            for (child, low) in children.iter().zip(low.chunks_mut(width)).rev() {
                 losses.raise(low, counts.of(child.slot));
                 losses.add(counts.own(), counts.of(child.slot));
             }
         }
-        let limits = branches.iter().map(|&index| Limits {
+        let leading = self.leading(family);
+        let limits = leading.iter().map(|&index| Limits {
             low: &low[index * width..(index + 1) * width],
             high: counts.of(children[index].slot),
         });
         let limits: Vec<Limits> = limits.collect();
-        let bounds = book.bounds(&limits, below, self.goal());
-        for ((bound, limits), &index) in bounds.into_iter().zip(limits).zip(&branches).rev() {
-            let child = &children[index];
-            let bound = bound.map(|bound| bound.min(child.bound));
+        let bounds = (self.book).bounds(&limits, self.below(), self.search.goal_value());
+        let mut found = Vec::new();
+        for (bound, &index) in bounds.into_iter().zip(&leading).rev() {
+            let Some(bound) = bound.map(|bound| bound.min(children[index].bound)) else {
+                continue;
+            };
             let core = &cores[index * width..(index + 1) * width];
-            let (verdict, bound) = self.verdict(bound, core, child, family, index);
-            if matches!(verdict, Verdict::Enter | Verdict::Later) {
-                let (least, most) = (n_covered(limits.low), n_covered(limits.high));
-                found.push((verdict, node(bound, index, least, most)));
+            if self.is_kept(bound, core, &children[index], family, index) {
+                found.push(Node {
+                    bound,
+                    family: family.clone(),
+                    child: Some(index as u32),
+                });
             }
         }
         found
     }
 
-    /// What becomes of a branch, and its bound. If all that it can reach is known already, what else is there is worth
-    /// less.
-    fn verdict(
-        &mut self,
-        bound: Option<Score>,
+    /// May a branch hold a rule that is wanted and not known?
+    fn is_kept(
+        &self,
+        bound: Score,
         core: &[u64],
         child: &Child,
         family: &Family,
         index: usize,
-    ) -> (Verdict, Score) {
-        let high = self.counts.of(child.slot);
-        let Some(bound) = bound.filter(|&bound| !self.is_of_no_use(bound, high)) else {
-            return (Verdict::Never, Score::MIN);
-        };
+    ) -> bool {
         let is_known = || {
-            self.judge.is_known(&Branch {
+            self.search.is_known(&Branch {
                 book: self.book,
                 bound,
                 core,
-                high,
+                high: self.counts.of(child.slot),
                 conditions: &family.conditions,
                 last: child.proposition,
                 candidates: &family.order[index + 1..],
             })
         };
-        match self.judge.verdict(bound, self.below()) {
-            Verdict::Enter if is_known() => {
-                let less = bound - TIED;
-                (self.judge.verdict(less, self.below()), less)
-            }
-            verdict => (verdict, bound),
-        }
+        self.search.is_kept(bound, self.below())
+            && !(self.search.is_entered(bound, self.below()) && is_known())
     }
 
-    /// Keeps the branches of minimal rules.
-    fn keep_minimal(&mut self, family: &Family, found: Vec<(Verdict, Node)>) {
-        let children: Vec<u32> = found.iter().filter_map(|(_, node)| node.last()).collect();
+    /// The branches of minimal rules.
+    fn minimal(&self, family: &Family, found: Vec<Node>) -> Vec<Node> {
         // Where only some sets of columns are offered, the same rows on fewer columns need not be.
-        let is_minimal = match self.book.offered {
-            Some(_) => vec![true; children.len()],
-            None => self.book.rows.are_minimal(&family.conditions, &children),
-        };
-        for ((verdict, node), _) in found.into_iter().zip(is_minimal).filter(|(_, is)| *is) {
-            match verdict {
-                Verdict::Later => self.expansion.later.push(node),
-                _ => self.expansion.nodes.push(node),
-            }
+        if self.book.offered.is_some() {
+            return found;
         }
-    }
-
-    /// What came of it; `opened` are the children that are nodes of their own by now.
-    fn end(mut self, opened: Option<Arc<Family>>) -> Expansion {
-        let before = self.node.again.as_ref();
-        let again = Again {
-            opened: opened.or_else(|| before.and_then(|again| again.opened.clone())),
-            offered: self.from.min(self.node.offered()),
-            children: self.rest.children,
-        };
-        let later = self.rest.node(self.node, again, self.judge);
-        self.expansion.later.extend(later);
-        self.expansion
+        let children: Vec<u32> = found.iter().filter_map(Node::last).collect();
+        let is_minimal = self.book.rows.are_minimal(&family.conditions, &children);
+        let each = found.into_iter().zip(is_minimal);
+        each.filter_map(|(node, is_minimal)| is_minimal.then_some(node))
+            .collect()
     }
 }

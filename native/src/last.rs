@@ -3,116 +3,85 @@
 
 use crate::bitset::total;
 use crate::estimator::Score;
-use crate::expand::Rest;
-use crate::judge::{Judge, Verdict};
 use crate::lanes::{Lanes, LANES};
-use crate::node::{Again, Node};
+use crate::node::Node;
 use crate::rows::Place;
-use crate::rulebook::Rulebook;
+use crate::search::Search;
 
 /// Offers all children of rules that may take one condition more and no further; `parent` is the place of the rule that
-/// all of them come from, and asked for together they cost less. Returns what was put off.
-pub fn finish(
-    book: &Rulebook,
-    nodes: &[&Node],
-    parent: &dyn Place,
-    judge: &mut dyn Judge,
-) -> Vec<Node> {
+/// all of them come from, and asked for together they cost less.
+pub fn finish(search: &Search, nodes: &[Node], parent: &dyn Place) {
     let Some(first) = nodes.first() else {
-        return Vec::new();
+        return;
     };
-    let mut put_off = Vec::new();
-    let places: Vec<usize> = nodes.iter().filter_map(|node| node.place()).collect();
+    let book = &search.book;
+    let places: Vec<usize> = nodes.iter().filter_map(Node::place).collect();
     let mut next = nodes.iter();
     let in_lanes = parent.counts_in_lanes(
         &first.family.order,
         &places,
         &mut |place, own, counts, lanes| {
-            let node = next.find(|node| node.place() == Some(place));
-            let Some(node) = node else { return };
-            let mut last = Last::new(book, node, own, judge);
-            last.offer_lanes(own, counts, lanes);
-            put_off.extend(last.rest());
+            if let Some(node) = next.find(|node| node.place() == Some(place)) {
+                Last::new(search, node, own).offer_lanes(own, counts, lanes);
+            }
         },
     );
     if in_lanes {
-        return put_off;
+        return;
     }
-    let children: Vec<u32> = nodes.iter().filter_map(|node| node.last()).collect();
+    let children: Vec<u32> = nodes.iter().filter_map(Node::last).collect();
     let candidates = nodes.iter().map(|node| book.useful_candidates(node));
     let candidates: Vec<Vec<u32>> = candidates.collect();
     parent.counts_of_children(&children, &candidates, &mut |index, counts| {
         let (own, counts) = counts.split_at(book.layout().width());
-        let mut last = Last::new(book, nodes[index], own, judge);
+        let mut last = Last::new(search, &nodes[index], own);
         for (&proposition, counts) in candidates[index].iter().zip(counts.chunks(own.len())) {
             let value = book.value(counts, last.length);
-            last.offer(proposition, value, counts);
+            if value >= last.least {
+                last.offer(proposition, value, counts);
+            }
         }
-        put_off.extend(last.rest());
     });
-    put_off
 }
 
 /// A rule whose children may take no further condition.
 struct Last<'a> {
-    book: &'a Rulebook,
+    search: &'a Search,
     node: &'a Node,
-    judge: &'a mut dyn Judge,
     conditions: Vec<u32>,
     /// How many conditions its children have.
     length: usize,
     /// The sum of its counts.
     size: u64,
-    best: Option<Score>,
-    from: Score,
-    /// Rules below this value are of no interest, now or later.
+    /// Rules below this value are of no interest.
     least: Score,
-    rest: Rest,
 }
 
 impl<'a> Last<'a> {
-    fn new(book: &'a Rulebook, node: &'a Node, own: &[u64], judge: &'a mut dyn Judge) -> Last<'a> {
-        let from = judge.offers_from();
-        let length = node.n_conditions() + 1;
-        // What is below may have to be noted as the rest.
-        let least = match judge.verdict(from.saturating_sub(1), length) {
-            Verdict::Never => from,
-            _ => Score::MIN,
-        };
+    fn new(search: &'a Search, node: &'a Node, own: &[u64]) -> Last<'a> {
         Last {
-            book,
+            search,
             node,
             conditions: node.conditions(),
-            length,
+            length: node.min_length(),
             size: total(own),
-            best: book.best_so_far(node, own),
-            from,
-            least,
-            judge,
-            rest: Rest::default(),
+            least: search.goal_value(),
         }
     }
 
     fn offer(&mut self, proposition: u32, value: Score, counts: &[u64]) {
-        let (book, left) = (self.book, total(counts));
-        let layout = book.layout();
+        let (book, left) = (&self.search.book, total(counts));
         let excludes = left < self.size || !book.is_no_use_alone(&self.conditions, proposition);
-        if !excludes
-            || !book.is_rule_of(layout, counts, value, left)
-            || book.is_useless(value, self.best)
-            || self.judge.is_too_small(layout, value, counts)
-        {
-            return;
-        }
-        if self.rest.is_offered(self.node, value, self.from) {
+        if excludes && book.is_rule_of(book.layout(), counts, value, left) {
             self.conditions.push(proposition);
-            self.judge.offer(value, counts, &self.conditions);
+            self.search.offer(value, counts, &self.conditions);
             self.conditions.pop();
         }
     }
 
     /// Most children are worth too little, which is all that is asked of them.
     fn offer_lanes(&mut self, own: &[u64], blocks: &[Lanes], lanes: &[[Option<u32>; 2]]) {
+        let book = &self.search.book;
         let order = &self.node.family.order;
         let after = self.node.place();
         let (mut others, mut counts) = (Vec::new(), Vec::new());
@@ -131,16 +100,16 @@ impl<'a> Last<'a> {
                         &others[..]
                     }
                 };
-                let reach = self.book.may_reach(block, self.length, self.least);
+                let reach = book.may_reach(block, self.length, self.least);
                 let mut lanes_here = lanes.iter().zip(reach);
                 if !lanes_here.any(|(lane, may_reach)| may_reach && is_here(lane)) {
                     continue;
                 }
-                let may_follow = self.book.may_follow(self.node);
-                let values = self.book.values(block, self.length);
+                let may_follow = book.may_follow(self.node);
+                let values = book.values(block, self.length);
                 for (lane, (places, value)) in lanes.iter().zip(values).enumerate() {
                     let place = places[side].map(|place| place as usize);
-                    let Some(place) = place.filter(|_| Some(value) > self.rest.children) else {
+                    let Some(place) = place.filter(|_| value >= self.least) else {
                         continue;
                     };
                     if Some(place) > after && may_follow(order[place]) {
@@ -151,15 +120,5 @@ impl<'a> Last<'a> {
                 }
             }
         }
-    }
-
-    /// What was put off.
-    fn rest(self) -> Option<Node> {
-        let again = Again {
-            opened: None,
-            offered: self.from.min(self.node.offered()),
-            children: self.rest.children,
-        };
-        self.rest.node(self.node, again, self.judge)
     }
 }

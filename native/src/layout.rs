@@ -97,16 +97,6 @@ impl Layout {
         }
     }
 
-    /// Where a rule holds, it possibly holds: raises the fewest rows of the one to those of the other.
-    pub fn complete(&self, low: &mut [u64]) {
-        if self.sides == Sides::Possible {
-            let (surely, possibly) = low.split_at_mut(self.n_cells());
-            for (possibly, surely) in possibly.iter_mut().zip(surely) {
-                *possibly = (*possibly).max(*surely);
-            }
-        }
-    }
-
     /// Could a rule have these counts?
     pub fn fits(&self, counts: &[u64]) -> bool {
         counts.len() == self.width()

@@ -8,7 +8,7 @@
 //!
 //! - *Proposition* or *condition*: a column's code lies in a range. A *rule* is a conjunction of conditions, its
 //!   *extension* the rows that satisfy them all.
-//! - *Incumbent*: the rule to beat, the k-th best so far or the best that may follow the leaders of a list.
+//! - *Incumbent*: the rule to beat, the k-th best so far.
 //! - *Upper bound*: no rule of a branch is worth more. *Branch* or node: a rule with the conditions it may still take.
 //! - *Core* of a branch: the rows that satisfy all conditions it may still take; every rule of the branch covers them.
 //! - *Closure*: all conditions that hold on a rule's rows. *Minimal generator*, or minimal rule: one in which no condition
@@ -17,34 +17,24 @@
 //! - *Cell*: a stratum of the controls and a level of the target; the counts of a rule are its rows in each cell.
 
 mod ahead;
-mod apart;
 pub mod bitset;
 mod branch;
 mod checkpoint;
-mod classes;
 pub mod cpu;
 mod describe;
 pub mod estimator;
 mod expand;
 mod facts;
 mod ffi;
-mod front;
-mod ideas;
-mod judge;
-mod keeper;
 pub mod lanes;
 mod last;
 pub mod layout;
 pub mod local;
-mod look;
-mod looking;
 mod node;
 mod offered;
-mod patience;
 mod place;
 mod queue;
 mod redrawn;
-mod redundancy;
 pub mod remote;
 pub mod rows;
 mod rulebook;
@@ -52,7 +42,6 @@ pub mod search;
 pub mod table;
 mod top;
 mod usable;
-pub mod wanted;
 mod worker;
 
 pub use cpu::fastest as fastest_kernel;

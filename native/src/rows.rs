@@ -3,12 +3,10 @@
 //! [`Rows`] is what the search needs to know about a table; [`Place`] is one rule's rows in it. `local` answers from
 //! the bits of this process, `remote` asks whoever holds the rows.
 
-use crate::classes::Classes;
 use crate::lanes::Lanes;
 use crate::layout::Layout;
 use crate::table::Proposition;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Takes the place of a child, its own counts, the counts of blocks of conditions, cell by cell, and for each lane of them
 /// the places of its condition and of that one's complement.
@@ -26,20 +24,6 @@ pub trait Rows: Send + Sync {
     /// The counts of several conjunctions, one after the other.
     fn counts(&self, conjunctions: &[Vec<u32>]) -> Vec<u64>;
 
-    /// For each conjunction its counts, then those of the rows that it shares with each of some others.
-    fn counts_with(&self, asked: &[With]) -> Vec<u64> {
-        let each = asked.iter().flat_map(|with| {
-            let shared = with.others.iter();
-            let shared = shared.map(|other| [&with.conditions[..], other].concat());
-            std::iter::once(with.conditions.clone()).chain(shared)
-        });
-        let conjunctions: Vec<Vec<u32>> = each.collect();
-        match conjunctions.is_empty() {
-            true => Vec::new(),
-            false => self.counts(&conjunctions),
-        }
-    }
-
     /// Of the rows that satisfy `chosen` but not all of `implied`, one that as few as possible of `implied` exclude:
     /// those that do, as bits. Which row it is does not depend on the order of the rows.
     fn demand(&self, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>>;
@@ -48,26 +32,8 @@ pub trait Rows: Send + Sync {
     /// left out without covering more rows?)
     fn are_minimal(&self, conditions: &[u32], children: &[u32]) -> Vec<bool>;
 
-    /// The rows of a rule by the candidates that they fail, with the counts of those that each class shares with others.
-    /// `None` where rows are elsewhere, or so many that it takes longer than the given time.
-    fn classes(
-        &self,
-        _conditions: &[u32],
-        _candidates: &[u32],
-        _others: &[&[u32]],
-        _time: Duration,
-    ) -> Option<Classes> {
-        None
-    }
-
     /// The place of a rule, from scratch.
     fn place(&self, conditions: &[u32]) -> Arc<dyn Place>;
-}
-
-/// A conjunction and others that it is compared with.
-pub struct With<'a> {
-    pub conditions: Vec<u32>,
-    pub others: Vec<&'a [u32]>,
 }
 
 /// The rows that a rule covers.

@@ -8,7 +8,6 @@ use crate::offered::Offered;
 use crate::rows::Rows;
 use std::sync::Arc;
 
-#[derive(Clone)]
 pub struct Rulebook {
     pub rows: Arc<dyn Rows>,
     pub estimator: Arc<dyn Estimator>,
@@ -16,10 +15,6 @@ pub struct Rulebook {
     pub usable: Vec<u32>,
     pub max_length: Option<usize>,
     pub min_rows: u64,
-    /// Only rules that beat each of their generalisations are wanted.
-    pub irredundant: bool,
-    /// Are rules wanted later that are not wanted now?
-    pub one_by_one: bool,
     /// Only rules on these sets of columns are wanted.
     pub offered: Option<Arc<Offered>>,
 }
@@ -102,12 +97,6 @@ impl Rulebook {
         }
     }
 
-    /// Is a child's own value no part of its bound? So it is where rules of more conditions are worth less. And where
-    /// rules may be wanted later, children are offered even if they lead nowhere now.
-    pub fn offers_before_bounding(&self) -> bool {
-        self.estimator.is_by_length() || self.one_by_one
-    }
-
     /// May a condition follow at a node, as far as can be told without looking at rows? Not if the last condition excludes
     /// or implies it, nor if it implies the last one, which would be needless then.
     pub fn may_follow<'a>(&'a self, node: &Node) -> impl Fn(u32) -> bool + 'a {
@@ -167,22 +156,5 @@ impl Rulebook {
             let columns = offered.columns(conditions) | offered.columns(&[proposition]);
             offered.can_end(columns, candidates, room)
         })
-    }
-
-    /// The best value among a rule and its ancestors, where that matters.
-    pub fn best_so_far(&self, node: &Node, own: &[u64]) -> Option<Score> {
-        if !self.irredundant || node.is_root() {
-            None
-        } else if self.layout().n_failing(own) == 0 {
-            node.family.best
-        } else {
-            let value = self.value(own, node.n_conditions());
-            node.family.best.max(Some(value))
-        }
-    }
-
-    /// Is a rule or a branch of this value no better than a generalisation of its own?
-    pub fn is_useless(&self, bound: Score, best: Option<Score>) -> bool {
-        self.irredundant && best.is_some_and(|best| bound <= best)
     }
 }

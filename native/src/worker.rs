@@ -1,14 +1,10 @@
 //! A worker goes down from a branch depth-first for a while, and returns what is left of it to the queue.
 
 use crate::expand::Expander;
-use crate::judge::Verdict;
-use crate::keeper::Keeper;
 use crate::last::finish;
-use crate::looking::SLICE;
 use crate::node::Node;
 use crate::rows::Place;
 use crate::search::{lock, Search};
-use crate::wanted::{Leader, Reach, Wanted};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,9 +22,8 @@ pub struct Worker<'a> {
     search: &'a Search,
     expander: Expander,
     stack: Vec<Entry>,
-    /// Branches that may be wanted later.
+    /// Branches that may have to be entered when no better one is left.
     put_off: Vec<Node>,
-    leaders: Arc<Vec<Leader>>,
 }
 
 /// Gives the worker's place back, and what it began with if it did not live to go on.
@@ -49,41 +44,23 @@ impl<'a> Worker<'a> {
             expander: Expander::default(),
             stack: Vec::new(),
             put_off: Vec::new(),
-            leaders: Arc::default(),
         }
     }
 
     /// Takes branches from the queue until the time is up or there is nothing left to do.
     pub fn work(&mut self, deadline: Instant, threads: usize) {
-        // Do others decide what is left of a look?
-        let mut waits = false;
         loop {
             let mut queue = lock(&self.search.queue);
             if Instant::now() >= deadline {
                 return;
             }
-            let is_of_use = queue.busy > 0 || self.search.has_entries(&queue);
-            if is_of_use && !std::mem::take(&mut waits) {
-                let leaders = lock(&self.search.ideas).leaders.clone();
-                if let Some(looking) = self.search.next_look(leaders.len()) {
-                    queue.busy += 1;
-                    drop(queue);
-                    let _busy = Busy(self.search, Vec::new());
-                    let deadline = deadline.min(Instant::now() + SLICE);
-                    waits = !self.search.looks_on(&looking, &leaders, deadline);
-                    continue;
-                }
-            }
             let parked = queue.parked.pop().unwrap_or_default();
             let node = match parked.is_empty() {
-                true => self.search.next_open(&mut queue),
+                true => self.search.next_node(&mut queue),
                 false => None,
             };
             if parked.is_empty() && node.is_none() {
                 if queue.busy == 0 {
-                    if self.search.goes_on(&mut queue) {
-                        continue;
-                    }
                     return;
                 }
                 drop(queue);
@@ -92,7 +69,6 @@ impl<'a> Worker<'a> {
             }
             queue.busy += 1;
             drop(queue);
-            self.leaders = lock(&self.search.ideas).leaders.clone();
             let nodes = parked.iter().map(|entry| &entry.node).chain(&node);
             let mut busy = Busy(self.search, nodes.cloned().collect());
             self.stack = parked;
@@ -107,7 +83,7 @@ impl<'a> Worker<'a> {
             if !self.stack.is_empty() {
                 queue.parked.push(std::mem::take(&mut self.stack));
             }
-            self.search.sweeps(&mut queue);
+            self.search.sweep(&mut queue);
         }
     }
 
@@ -119,14 +95,12 @@ impl<'a> Worker<'a> {
                 return;
             };
             expanded += usize::from(!self.is_finished_by_children(&entry.node));
-            self.expand(entry, deadline);
+            self.expand(entry);
             if Instant::now() >= deadline {
                 return;
             }
-            let others_wait = threads > 1 && step % 4 == 0 && {
-                let queue = lock(&self.search.queue);
-                !self.search.has_entries(&queue)
-            };
+            let others_wait =
+                threads > 1 && step % 4 == 0 && !self.search.has_entries(&lock(&self.search.queue));
             if others_wait || expanded >= DIVE && self.search.has_room() {
                 self.give_away(others_wait);
             }
@@ -159,7 +133,7 @@ impl<'a> Worker<'a> {
         room == Some(1) && !node.is_root()
     }
 
-    fn expand(&mut self, entry: Entry, deadline: Instant) {
+    fn expand(&mut self, entry: Entry) {
         let Entry { node, parent } = entry;
         let Some(node) = self.entered(node) else {
             return;
@@ -168,73 +142,31 @@ impl<'a> Worker<'a> {
             self.finish(node, &*parent);
             return;
         }
-        let Some(node) = self.apart(vec![node]).pop() else {
-            return;
-        };
-        let leaders = &self.leaders;
-        self.search.looks_by_rows(&node.family, leaders, deadline);
-        let Some(node) = self.entered(node) else {
-            return;
-        };
-        let start = Instant::now();
-        let mut judge = Keeper::new(self.search);
-        let book = &self.search.book;
         self.search.nodes.fetch_add(1, Relaxed);
-        let candidates = book.useful_candidates(&node);
+        let candidates = self.search.book.useful_candidates(&node);
         let place = match node.last() {
             Some(last) => parent.descend(last, &candidates),
             None => parent,
         };
-        let expansion = (self.expander).expand(book, &node, &candidates, &*place, &mut judge);
-        judge.flush(&self.leaders);
-        self.put_off.extend(expansion.later);
+        let children = (self.expander).expand(self.search, &node, &candidates, &*place);
         // The children come strongest first; the strongest is to be on top of the stack.
-        let nodes = expansion.nodes.into_iter().rev();
-        self.stack.extend(nodes.map(|node| Entry {
-            node,
-            parent: place.clone(),
-        }));
-        self.search.patience.expanded(start.elapsed());
+        for node in children.into_iter().rev() {
+            let parent = place.clone();
+            let entry = self.entered(node).map(|node| Entry { node, parent });
+            self.stack.extend(entry);
+        }
     }
 
-    /// The node, if it is worth entering now. What is put off is noted.
+    /// The node, if it is to be entered now; else it is put off or dropped.
     fn entered(&mut self, node: Node) -> Option<Node> {
-        let (verdict, node) = self.search.verdict_of(node);
-        match verdict {
-            Verdict::Enter => return Some(node),
-            Verdict::Later => self.put_off.push(node),
-            Verdict::Never => {}
+        let (bound, length) = (node.bound, node.min_length());
+        if self.search.is_entered(bound, length) {
+            return Some(node);
+        }
+        if self.search.is_kept(bound, length) {
+            self.put_off.push(node);
         }
         None
-    }
-
-    /// The nodes that are worth entering now, for rules that may stand beside the leaders. What is put off is noted.
-    fn apart(&mut self, nodes: Vec<Node>) -> Vec<Node> {
-        let wanted = self.search.options.wanted;
-        if matches!(wanted, Wanted::Any | Wanted::Wider) || self.leaders.is_empty() {
-            return nodes;
-        }
-        let conditions: Vec<Vec<u32>> = nodes.iter().map(|node| node.conditions()).collect();
-        let reaches = nodes.iter().zip(&conditions);
-        let reaches: Vec<Reach> = reaches
-            .map(|(node, conditions)| Reach {
-                conditions,
-                candidates: node.candidates(),
-                least: node.least,
-                most: node.most,
-                length: node.n_conditions() + 1,
-            })
-            .collect();
-        let (book, goal) = (&self.search.book, self.search.goal.threshold.load(Relaxed));
-        let bounds = wanted.bounds(book, &self.leaders, &reaches, goal);
-        let bounded = nodes.into_iter().zip(bounds);
-        let bounded = bounded.filter_map(|(node, bound)| {
-            let bound = bound?.min(node.bound);
-            Some(node.lowered(bound))
-        });
-        let bounded: Vec<Node> = bounded.collect();
-        let entered = bounded.into_iter().filter_map(|node| self.entered(node));
-        entered.collect()
     }
 
     /// Finishes a node whose children may take no further condition, together with its siblings on the stack.
@@ -250,12 +182,8 @@ impl<'a> Worker<'a> {
                 None => break,
             }
         }
-        let together = self.apart(together);
-        let nodes: Vec<&Node> = together.iter().collect();
-        self.search.nodes.fetch_add(nodes.len() as u64, Relaxed);
-        let mut judge = Keeper::new(self.search);
-        let put_off = finish(&self.search.book, &nodes, parent, &mut judge);
-        judge.flush(&self.leaders);
-        self.put_off.extend(put_off);
+        let n_nodes = together.len() as u64;
+        self.search.nodes.fetch_add(n_nodes, Relaxed);
+        finish(self.search, &together, parent);
     }
 }

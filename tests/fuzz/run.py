@@ -30,7 +30,7 @@ CLASSES = {
         "-k",
         "brute_force or oracle",
     ],
-    "lists, values and bounds": ["tests/search/test_ideas.py", "tests/search/test_core.py"],
+    "values and bounds": ["tests/search/test_core.py"],
     "criteria of graphs": ["tests/graph/test_admissibility.py", "tests/graph/test_theorem1.py"],
     "tables larger than memory": ["tests/search/test_streamed.py"],
     "all options of the core against brute force": ["tests/fuzz/test_searches.py", "-s"],

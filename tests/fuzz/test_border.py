@@ -81,7 +81,6 @@ def test_any_rows_and_any_search(drawn: tuple[tuple[Any, ...], dict[str, Any]], 
         "alpha": data.draw(st.sampled_from([1.0, 0.5]) | numbers),
         "max_length": data.draw(st.none() | SIZES),
         "min_rows": data.draw(SIZES),
-        "redundant": data.draw(st.booleans()),
         "floor": data.draw(numbers | st.just(-math.inf)),
         "margin_scale": data.draw(st.just(1.0) | numbers),
     }
@@ -132,7 +131,7 @@ def test_remote_rows_that_say_anything(said: list[int], kind: int) -> None:
         return (numbers, numbers[:-1], numbers.astype(float))[kind if len(said) % 3 == 0 else 0]
 
     rows = remote.RemoteTable(answer, [0, 0], [0, 1], [0, 1], 2, 1)
-    search = survive(lambda: rows.search(estimator="pooled", beta=2.0, k=2, max_length=2, min_rows=0, redundant=True))
+    search = survive(lambda: rows.search(estimator="pooled", beta=2.0, k=2, max_length=2, min_rows=0))
     if search is not None:
         survive(lambda: search.step(0.1, 1))
         survive(search.rules)

@@ -123,25 +123,6 @@ def test_ties_go_to_fewer_conditions_then_the_alphabet_also_at_the_last_place() 
     assert [rule.text for rule in rules] == ["p = 1"]
 
 
-def test_without_redundant_rules_a_special_case_must_beat_the_general_rule() -> None:
-    rows = [
-        {"y": 1, "a": "t", "b": "t", "c": "t"},
-        {"y": 1, "a": "t", "b": "t", "c": "f"},
-        {"y": 0, "a": "t", "b": "f", "c": "f"},
-        {"y": 0, "a": "f", "b": "f", "c": "f"},
-        {"y": 0, "a": "f", "b": "f", "c": "f"},
-    ]
-    kinds = {"a": "text", "b": "text", "c": "text"}
-    # b = t: −0.397, a = t: −0.597, c = t and b = t ∧ c = f: −0.652 (inside b = t), a = t ∧ c = f: −0.847
-    # (inside a = t), a = t ∧ b = f: −1.15 (inside a = t), a = f: −1.297, c = f: −1.318, b = f: −1.497
-    # (inside c = f)
-    every = oracle.top_k(rows, "y", is_one, kinds, k=4)
-    assert [rule.text for rule in every] == ["b = t", "a = t", "c = t", "b = t ∧ c = f"]
-    better = oracle.top_k(rows, "y", is_one, kinds, redundant=False)
-    assert [rule.text for rule in better] == ["b = t", "a = t", "a = f", "c = f"]
-    assert [rule.value for rule in better] == pytest.approx([-0.397, -0.597, -1.297, -1.318], abs=1e-3)
-
-
 def test_min_coverage_is_a_share_of_the_rows_that_counts_itself() -> None:
     rows = [{"y": int(i < 7), "x": i} for i in range(100)]
     rules = oracle.top_k(rows, "y", is_one, {"x": "number"}, max_bins=64, k=1000, min_coverage=0.07)

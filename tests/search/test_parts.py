@@ -87,49 +87,18 @@ def every_rule(
 Rule = tuple[frozenset[int], float, tuple[str, ...]]
 
 
-def irredundant(rules: list[Rule]) -> list[Rule]:
-    """Rules of which no other covers all rows and more and is worth as much."""
-    return [each for each in rules if not any(each[0] < other[0] and other[1] >= each[1] - 1e-9 for other in rules)]
-
-
-def jaccard(one: Rule, other: Rule) -> float:
-    return len(one[0] & other[0]) / len(one[0] | other[0])
-
-
-def different(ordered: list[Rule], similarity: float | None) -> list[Rule]:
-    """Each rule is the best that resembles none before it; a list of different rules ends at 0."""
-    wanted: list[Rule] = []
-    for each in ordered:
-        if similarity is not None and wanted and each[1] <= 1e-9:
-            break
-        if max((jaccard(each, other) for other in wanted), default=0) < (similarity or 1):
-            wanted.append(each)
-    return wanted
-
-
-def front(ordered: list[Rule]) -> list[Rule]:
-    """Rules of which each covers more rows than those before it, without those that a wider one equals."""
-    wanted: list[Rule] = []
-    for each in ordered:
-        if (not wanted or each[1] > 1e-9) and all(len(each[0]) > len(other[0]) for other in wanted):
-            wanted.append(each)
-    following = [*wanted[1:], None]
-    return [each for each, wider in zip(wanted, following, strict=True) if wider is None or wider[1] < each[1] - 1e-9]
-
-
-def compare(seed: int, again: bool = True) -> bool:
+def compare(seed: int) -> bool:
     """Compare one random table with brute force; return whether there were rules to compare."""
     rows, graph = random_table(seed)
     rng = random.Random(seed + 1)
     how, beta = rng.choice([("pooled", None), ("pooled", 1.0), ("plugin", 0.0), ("reliable", 0.5)])
     max_length, k = rng.choice([1, 2, 3, 3, 3, None]), rng.choice([1, 3, 8])
-    similarity, redundant = rng.choice([None, 0.3, 0.5]), rng.choice([True, True, False])
     table = {name: [row[name] for row in rows] for name in [*COLUMNS, "y"]}
     actionable = [name for name in COLUMNS if len(set(table[name])) > 1]
     if not actionable or len(set(table["y"])) < 2:
         return False
-    options: dict[str, Any] = {"redundant": redundant, "k": k, "n_jobs": 1, "graph": graph}
-    options |= {"estimator": how, "beta": beta, "max_length": max_length, "similarity": similarity}
+    options: dict[str, Any] = {"k": k, "n_jobs": 1, "graph": graph, "similarity": None}
+    options |= {"estimator": how, "beta": beta, "max_length": max_length}
     try:
         rules = cr.discover(table, "y", 1, "auto", actionable, **options)
     except InadmissibleError:
@@ -152,26 +121,11 @@ def compare(seed: int, again: bool = True) -> bool:
         # Then the list is by effect over margin; the search itself is compared where a rule stands out.
         assert not rules or max(rule.value for rule in rules) <= 0
         return False
-    shown = irredundant(ordered) if not redundant else ordered
-    wanted = different(shown, similarity)[:k]
-
-    def check(got: Any, wanted: list[Rule]) -> None:
-        sets = [frozenset(i for i, is_in in enumerate(rule.covers(table)) if is_in) for rule in got]
-        assert sets == [each[0] for each in wanted], (seed, got)
-        for rule, each in zip(got, wanted, strict=True):
-            assert rule.value == pytest.approx(each[1], abs=1e-9)
-            assert tuple(sorted(condition.text for condition in rule.conditions)) == each[2], seed
-
-    check(rules, wanted)
-    if again and rules.parts is not None:
-        check(rules.ideas(4, 0.4), different(shown, 0.4)[:4])
-        check(rules.frontier(), front(shown))
-        if redundant:
-            share = similarity or 0.5
-            for place, rule in enumerate(rules[:3]):
-                apart = [each for each in ordered if all(jaccard(each, other) < share for other in wanted[:place])]
-                near = [each for each in apart if each != wanted[place] and jaccard(each, wanted[place]) >= share]
-                check([each.rule for each in rule.variants], near[:5])
+    sets = [frozenset(i for i, is_in in enumerate(rule.covers(table)) if is_in) for rule in rules]
+    assert sets == [each[0] for each in ordered[:k]], (seed, rules)
+    for rule, each in zip(rules, ordered[:k], strict=True):
+        assert rule.value == pytest.approx(each[1], abs=1e-9)
+        assert tuple(sorted(condition.text for condition in rule.conditions)) == each[2], seed
     return True
 
 
@@ -258,28 +212,21 @@ def test_a_result_with_several_sets_of_controls_comes_back_from_json() -> None:
 
 @pytest.fixture
 def little_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place, name in ((search, "_FIRST_STEP"), (together._Parts, "patience"), (together._Irredundant, "patience")):
-        monkeypatch.setattr(place, name, 1e-4)
-
-
-OPTIONS: list[dict[str, Any]] = [
-    {"similarity": None},
-    {},
-    {"redundant": False},
-    {"redundant": False, "similarity": None, "max_length": None},
-]
+    monkeypatch.setattr(search, "_FIRST_STEP", 1e-4)
+    monkeypatch.setattr(together._Best, "patience", 1e-4)
 
 
 @pytest.mark.usefixtures("little_steps")
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("max_length", [3, None])
 def test_a_search_that_is_interrupted_keeps_what_it_has_and_goes_on_from_there(
-    options: dict[str, Any], tmp_path: Path
+    max_length: int | None, tmp_path: Path
 ) -> None:
+    options: dict[str, Any] = {"k": 6, "n_jobs": 1, "estimator": "reliable", "beta": 0.3, "similarity": None}
+    options |= {"max_length": max_length}
     interrupted = 0
     for seed in range(12):
         rows, graph = random_table(seed)
         table = {name: [row[name] for row in rows] for name in [*COLUMNS, "y"]}
-        options = {"k": 6, "n_jobs": 1, "estimator": "reliable", "beta": 0.3, "max_length": 3, **options}
         asked = partial(cr.discover, table, "y", 1, "auto", [*COLUMNS], graph=graph, **options)
         try:
             whole = asked()
@@ -298,7 +245,7 @@ def test_a_search_that_is_interrupted_keeps_what_it_has_and_goes_on_from_there(
                 break
             interrupted += 1
             assert not rules.optimal or rules.rules == whole.rules
-            assert len(rules) <= len(whole) or "similarity" not in options
+            assert len(rules) <= len(whole)
             assert rules.upper_bound >= whole[0].value - 1e-9
         assert rules.rules == whole.rules
         assert rules.optimal
@@ -317,7 +264,7 @@ def test_a_checkpoint_of_other_controls_or_rows_is_refused(tmp_path: Path) -> No
         asked({**table, "z": [0, 1, 1, 0, 1, 1, 0, 1] * 5}, graph="a -> b -> y; a -> y; z -> {a b y}")
     for numbers in ([], [3], [2, 5, 6], [9] * 30):
         packed = rules.parts.pack()
-        made = packed.search(estimator="plugin", beta=0.0, k=1, similarity=0.5)
+        made = packed.search(estimator="plugin", beta=0.0, k=1)
         with pytest.raises(CausalRulesError):
             made.restore(np.array(numbers, np.uint64))
 

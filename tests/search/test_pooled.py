@@ -37,7 +37,6 @@ def drawn(random: Random) -> tuple[CodedTable, dict[str, Any]]:
         "k": random.randint(1, 10),
         "max_length": random.choice([None, 1, 2, 3]),
         "min_rows": random.choice([0, 0, 2, 5]),
-        "redundant": random.random() < 0.5,
         "margin_scale": random.choice([1.0, 1.0, 0.5, 2.0]),
         "floor": random.choice([-math.inf, -100.0, 0.0123]),
     }
@@ -225,21 +224,6 @@ def test_no_condition_is_there_for_another_branch_alone() -> None:
     target = [float(a == 0 and b == 1) for a, b in zip(x, z, strict=True)]
     ((_, conditions),) = run(pack(planted([x, z], target, [(0, 0, 1), (0, 0, 0), (1, 1, 1)])), STEEP)
     assert conditions == (1, 2)
-
-
-@pytest.mark.parametrize("seed", [329, 2327])
-def test_a_condition_that_fails_nowhere_makes_no_rule_redundant(seed: int) -> None:
-    # Where the first column is missing its condition may hold: alone it is no rule, but it can be part of one. Few
-    # tables show the difference; these two do.
-    rng = np.random.default_rng(seed)
-    first, second, third = (rng.integers(low, 2, 10).tolist() for low in (-1, 0, 0))
-    columns = [[min(code, 0) for code in first], second, third]
-    target = rng.integers(0, 2, 10).astype(float).tolist()
-    conditions = [(0, 0, 0), (1, 0, 0), (1, 1, 1), (2, 0, 0), (2, 1, 1)]
-    coded = oracle.Coded([0] * 10, target, columns, conditions, [1] * 10, unknown=True), [0.0, 1.0], 1
-    question = {"estimator": "plugin", "beta": 0.0, "k": 20, "max_length": None, "min_rows": 0, "redundant": False,
-                "margin_scale": 1.0, "floor": -100.0}  # fmt: skip
-    agree(run(pack(coded), question), expect(coded, question))
 
 
 def test_unknown_values_are_left_out_of_the_comparison() -> None:

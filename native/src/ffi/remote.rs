@@ -71,7 +71,7 @@ pub unsafe extern "C" fn cr_search_new_remote(
         let low = slice(low, n_propositions, "low")?;
         let high = slice(high, n_propositions, "high")?;
         let ask = ask.ok_or("ask is null")?;
-        let options = reference(options, "options")?.checked(n_propositions)?;
+        let options = reference(options, "options")?.checked()?;
         let estimator = Arc::from(estimation.estimator(&layout)?);
         let caller = Arc::new(Caller { ask, context });
         let rows = Remote::new(layout, propositions(columns, low, high), caller);

@@ -1,13 +1,12 @@
 //! Searches: their options, steps, rules and saved states.
 
-use super::border::{check_conditions, guard, reference, slice, slice_mut};
+use super::border::{guard, reference, slice, slice_mut};
 use super::value::Estimation;
 use crate::estimator;
 use crate::local::Local;
 use crate::offered::Columns;
 use crate::search::{Options, Search};
 use crate::table::Table;
-use crate::wanted::Wanted;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,66 +17,25 @@ pub struct SearchOptions {
     alpha: f64,
     max_length: usize,
     min_rows: u64,
-    irredundant: i32,
     floor: f64,
-    wanted: u32,
-    similarity: f64,
-    n_leaders: usize,
-    n_left_out: usize,
-    lengths: *const usize,
-    conditions: *const u32,
     n_offered: usize,
     offered: *const u64,
 }
 
 impl SearchOptions {
     /// SAFETY: as for `slice`.
-    pub(super) unsafe fn checked(&self, n_propositions: usize) -> Result<Options, String> {
+    pub(super) unsafe fn checked(&self) -> Result<Options, String> {
         let SearchOptions {
-            k,
-            alpha,
-            floor,
-            similarity,
-            ..
+            k, alpha, floor, ..
         } = *self;
         if k == 0 || !(alpha > 0.0 && alpha <= 1.0) || floor.is_nan() {
             return Err(format!("k = {k}, alpha = {alpha}, floor = {floor}"));
         }
-        let lengths = slice(self.lengths, self.n_leaders, "lengths")?;
-        let mut rest = slice(self.conditions, lengths.iter().sum(), "conditions")?;
-        let mut leaders = Vec::new();
-        for &length in lengths {
-            let (conditions, others) = rest.split_at(length);
-            check_conditions(conditions, n_propositions)?;
-            leaders.push(conditions.to_vec());
-            rest = others;
-        }
-        let wanted = match self.wanted {
-            0 => Wanted::Any,
-            1 => Wanted::Different(similarity),
-            2 => Wanted::Wider,
-            3 => Wanted::Near(similarity),
-            _ => return Err(format!("wanted = {}", self.wanted)),
-        };
-        let is_share = similarity > 0.0 && similarity <= 1.0;
-        if matches!(wanted, Wanted::Different(_) | Wanted::Near(_)) && !is_share {
-            return Err(format!("similarity = {similarity}"));
-        }
-        if self.n_left_out > 0 && !matches!(wanted, Wanted::Different(_)) {
-            return Err(format!("n_left_out = {}", self.n_left_out));
-        }
-        if matches!(wanted, Wanted::Near(_)) && leaders.is_empty() {
-            return Err("no rule to be near to".to_string());
-        }
         Ok(Options {
-            wanted,
-            leaders,
-            n_left_out: self.n_left_out,
             k,
             alpha,
             max_length: (self.max_length != 0).then_some(self.max_length),
             min_rows: self.min_rows,
-            irredundant: self.irredundant != 0,
             floor: estimator::from_number(floor),
             offered: self.offered_sets()?,
         })
@@ -103,8 +61,8 @@ pub unsafe extern "C" fn cr_search_new(
     options: *const SearchOptions,
 ) -> *mut Search {
     guard(std::ptr::null_mut(), || {
-        let n_propositions = reference(table, "table")?.propositions.len();
-        let options = reference(options, "options")?.checked(n_propositions)?;
+        reference(table, "table")?;
+        let options = reference(options, "options")?.checked()?;
         Arc::increment_strong_count(table);
         let table = Arc::from_raw(table);
         let estimation = reference(estimation, "estimation")?;

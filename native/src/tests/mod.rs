@@ -1,12 +1,8 @@
 //! Properties of the parts that the search rests on, over random inputs from a fixed seed. The search itself is
 //! checked against a brute force that shares no code with it, from Python.
 
-mod apart;
 mod boxes;
-mod classes;
-mod front;
 mod kernels;
-mod nodes;
 mod searches;
 mod tables;
 mod widths;
@@ -22,7 +18,6 @@ use crate::remote::{put_together, Messenger, Part, Remote};
 use crate::rows::Rows;
 use crate::search::{Options, Search};
 use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
-use crate::wanted::Wanted;
 use std::sync::Arc;
 use std::time::Duration;
 

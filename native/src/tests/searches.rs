@@ -4,14 +4,13 @@ use super::*;
 
 fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, Vec<u32>)> {
     let rows = Arc::new(Local::new(table.clone()));
-    search_rows(rows, 0, None, false, threads, steps_of)
+    search_rows(rows, 0, None, threads, steps_of)
 }
 
 pub(super) fn search_rows(
     rows: Arc<dyn Rows>,
     kind: u32,
     max_length: Option<usize>,
-    irredundant: bool,
     threads: usize,
     steps_of: Duration,
 ) -> Vec<(i64, Vec<u32>)> {
@@ -21,11 +20,7 @@ pub(super) fn search_rows(
         alpha: 1.0,
         max_length,
         min_rows: 1,
-        irredundant,
         floor: i64::MIN,
-        wanted: Wanted::Any,
-        leaders: Vec::new(),
-        n_left_out: 0,
         offered: None,
     };
     let search = Search::new(rows, estimator, options);
@@ -46,8 +41,7 @@ fn threads_and_interruptions_do_not_change_the_answer() {
         let table = Arc::new(build_with(&sample, false, 1, missing));
         let rows: Arc<Local> = Arc::new(Local::new(table));
         let kind = [0, 4][round % 2];
-        let with =
-            |threads, steps_of| search_rows(rows.clone(), kind, None, false, threads, steps_of);
+        let with = |threads, steps_of| search_rows(rows.clone(), kind, None, threads, steps_of);
         let alone = with(1, Duration::from_secs(60));
         assert_eq!(alone, with(3, Duration::from_secs(60)));
         assert_eq!(alone, with(2, Duration::from_micros(20)));
@@ -104,13 +98,8 @@ fn rows_in_parts_give_the_same_answer() {
         let local: Arc<Local> = Arc::new(Local::new(whole));
         let max_length = [Some(1), Some(2), Some(3), None][round % 4];
         let time = Duration::from_secs(60);
-        for irredundant in [false, true] {
-            let here = search_rows(local.clone(), kind, max_length, irredundant, 1, time);
-            assert_eq!(
-                here,
-                search_rows(remote.clone(), kind, max_length, irredundant, 2, time)
-            );
-        }
+        let here = search_rows(local, kind, max_length, 1, time);
+        assert_eq!(here, search_rows(remote, kind, max_length, 2, time));
     }
 }
 
@@ -130,16 +119,8 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
         let table = Arc::new(build(&random_rows(&mut random, 200), false, 1));
         let rows = Arc::new(Local::new(table));
         let max_length = [Some(2), Some(3), None][round % 3];
-        let irredundant = round % 2 == 1;
         let kind = [0, 4][round / 2 % 2];
-        let expected = search_rows(
-            rows.clone(),
-            kind,
-            max_length,
-            irredundant,
-            1,
-            Duration::from_secs(60),
-        );
+        let expected = search_rows(rows.clone(), kind, max_length, 1, Duration::from_secs(60));
         let fresh = || {
             let estimator = estimator(kind, rows.layout());
             let options = Options {
@@ -147,11 +128,7 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
                 alpha: 1.0,
                 max_length,
                 min_rows: 1,
-                irredundant,
                 floor: i64::MIN,
-                wanted: Wanted::Any,
-                leaders: Vec::new(),
-                n_left_out: 0,
                 offered: None,
             };
             Search::new(rows.clone(), estimator, options)
@@ -183,11 +160,7 @@ fn what_is_left_out_is_bounded_at_any_time() {
             alpha: 0.5,
             max_length: None,
             min_rows: 1,
-            irredundant: false,
             floor: i64::MIN,
-            wanted: Wanted::Any,
-            leaders: Vec::new(),
-            n_left_out: 0,
             offered: None,
         };
         let search = Search::new(Arc::new(Local::new(table.clone())), estimator, options);

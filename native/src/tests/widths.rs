@@ -68,7 +68,7 @@ fn searches_do_not_depend_on_the_width() {
             let table = Arc::new(build_with(&sample, round % 5 == 0, 1, missing));
             let rows: Arc<Local> = Arc::new(Local::new(table));
             // On this thread alone, the only one whose width is chosen.
-            searches::search_rows(rows, kind, Some(3), false, 1, Duration::from_secs(600))
+            searches::search_rows(rows, kind, Some(3), 1, Duration::from_secs(600))
         });
         assert!(!found.is_empty());
     }

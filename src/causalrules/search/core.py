@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from causalrules._core import ffi, lib
 from causalrules.search.border import BINARY, as_array, checked_levels, estimation_of, failure, is_unknown, pointer
 
-_WANTED = ("any", "different", "wider", "near")
 # Sets of columns are bits in the core.
 MOST_COLUMNS = 128
 
@@ -245,7 +244,7 @@ def _column_sets(sets: Sequence[Sequence[int]] | None) -> NDArray[np.uint64]:
 
 
 class NativeSearch:
-    """One search over a packed table, a step at a time.
+    """One search for the k best rules of a packed table, a step at a time.
 
     Parameters
     ----------
@@ -254,17 +253,6 @@ class NativeSearch:
         for all longer rules. They must not fall. A set of rows then counts by its shortest description.
     margin_scale
         The margin of "pooled" is multiplied by it.
-    wanted
-        "any" for the k best rules; "different" for a list in which each rule shares less than `similarity` of its rows
-        (Jaccard) with those before it; "wider" for one in which each covers more rows than those before it; "near" for
-        the k best that share `similarity` of their rows with the first leader, and less with the others. But for its
-        first rule, a list of different or wider rules has none at or below 0.
-    similarity
-        The share of rows that "different" and "near" ask for.
-    leaders
-        Rules, as conditions, that come before those to be found.
-    n_left_out
-        The first so many leaders are not listed: for "different", only rules with the same rows are left out.
     """
 
     def __init__(
@@ -277,30 +265,16 @@ class NativeSearch:
         alpha: float = 1.0,
         max_length: int | None = None,
         min_rows: int = 0,
-        redundant: bool = True,
         floor: float = -math.inf,
         margin_scale: float = 1.0,
-        wanted: str = "any",
-        similarity: float = math.nan,
-        leaders: Sequence[Sequence[int]] = (),
-        n_left_out: int = 0,
     ) -> None:
-        if wanted not in _WANTED:
-            raise ValueError(f"wanted is {wanted!r}; it must be one of {', '.join(map(repr, _WANTED))}")
         estimation, kept = estimation_of(estimator, beta, margin_scale, table.levels)
         options = ffi.new("SearchOptions *")
         options.k, options.alpha, options.max_length = k, alpha, max_length or 0
-        options.min_rows, options.irredundant, options.floor = min_rows, not redundant, floor
-        lengths = as_array([len(leader) for leader in leaders], np.uintp)
-        conditions = as_array([condition for leader in leaders for condition in leader], np.uint32)
-        options.wanted, options.similarity, options.n_leaders = _WANTED.index(wanted), similarity, len(lengths)
-        options.n_left_out = n_left_out
-        options.lengths, options.conditions = pointer("size_t *", lengths), pointer("uint32_t *", conditions)
+        options.min_rows, options.floor = min_rows, floor
         offered = _column_sets(table.offered)
         options.n_offered, options.offered = len(offered), pointer("uint64_t *", offered)
-        if len(offered) and not redundant:
-            raise ValueError("redundant=False needs rules on all columns")
-        self._kept = kept, lengths, conditions, offered  # the core reads it, perhaps in another thread
+        self._kept = kept, offered  # the core reads it, perhaps in another thread
         search = self._begin(table, estimation, options)
         if not search:
             raise failure()
@@ -393,8 +367,7 @@ class Narrowed(Packed):
 
     def search(self, **options: Any) -> Search:
         """A search over these rows, with the options of `NativeSearch`."""
-        leaders = [self._places(leader) for leader in options.pop("leaders", ())]
-        return _Renumbered(self._inside.search(leaders=leaders, **options), self._numbers)
+        return _Renumbered(self._inside.search(**options), self._numbers)
 
 
 class _Renumbered:

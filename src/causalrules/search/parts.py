@@ -7,13 +7,12 @@ offers to those who search and measure, all of them together do too.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from causalrules.data.table import Table
-from causalrules.exceptions import OptionError
 from causalrules.graph.adjustment import Adjustments, adjustments
 from causalrules.graph.graph import CausalGraph
 from causalrules.language.language import Language
@@ -140,34 +139,17 @@ class Parts:
         numbers = range(len(self.problems))
         return PackedParts(
             self._pack,
-            self._pack_conditions,
             self.number,
             # Those with the most sets of columns come first: a good floor saves the others work.
             sorted(numbers, key=lambda number: -len(self.problems[number].language.offered or ())),
-            self.language.column_index.tolist(),
             size=self.n_rows * len(self.language.propositions) // 8,
         )
 
-    def _pack(self, number: int | None, others: frozenset[int]) -> Packed:
+    def _pack(self, number: int | None) -> Packed:
         if number is not None:
-            return self.problems[number].pack(others)
+            return self.problems[number].pack(())
         first = self.first
         return replace(first, rows=replace(first.rows, language=replace(self.language, offered=None))).pack()
-
-    def _pack_conditions(self, conditions: Collection[int]) -> Iterator[Packed]:
-        """Pack these conditions alone, once for each problem that has rules of them."""
-        if not self.is_local:
-            raise OptionError(
-                "control='auto' takes it for rows in memory only; read the table into memory",
-                parameter="redundant",
-                value="False",
-            )
-        columns = {self.language.columns[self.language.column_index[condition]] for condition in conditions}
-        for problem in self.problems:
-            offered = tuple(each for each in problem.language.offered or () if columns.issuperset(each))
-            if offered:
-                language = replace(problem.language, offered=offered)
-                yield replace(problem, rows=replace(problem.rows, language=language)).pack((), conditions)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"problems": self.problems}
