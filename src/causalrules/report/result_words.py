@@ -23,6 +23,7 @@ from causalrules.text import (
     p_number,
     percent,
     plain,
+    sentence,
     with_interval,
 )
 
@@ -48,26 +49,51 @@ def is_marked(rule: RuleResult) -> bool:
     return rule.length > 1 and bool(rule.superfluous)
 
 
-def adjustment_of(question: Question) -> str:
-    """Say what the rules are adjusted for."""
-    return "each rule adjusted for its own controls" if question.own_controls else adjustment(question.controls)
+def adds(rules: RuleSet) -> bool:
+    """Whether rules are listed that add to others above them."""
+    return any(rule.held_fixed for rule in rules)
+
+
+def quantity(rules: RuleSet) -> str:
+    """Name what is listed for each rule: its effect, or what it adds to the rules above."""
+    return "adds" if adds(rules) else rules.noun
+
+
+def adjustment_of(rules: RuleSet) -> str:
+    """Say what the rules of a list are adjusted for."""
+    question = rules.question
+    above = "the columns of the rules above" if adds(rules) else ""
+    if question.own_controls:
+        return "each rule adjusted for its own controls" + f" and {above}" * bool(above)
+    if not above:
+        return adjustment(question.controls)
+    return f"{adjustment(question.controls)} and {above}" if question.controls else f"adjusted for {above}"
+
+
+def adjusted(rule: RuleResult, rules: RuleSet) -> str:
+    """Say what one rule is adjusted for, and which columns of the rules above are held fixed."""
+    control, fixed = control_of(rule, rules), adjustment(rule.held_fixed).replace("adjusted for", "with")
+    if not rule.held_fixed:
+        return adjustment(control)
+    return f"{adjustment(control)}, {fixed} held fixed" if control else f"{fixed} held fixed"
 
 
 def meaning(rules: RuleSet) -> str:
     """Say what the effects are."""
     question = rules.question
-    adjusted = adjustment_of(question)
+    adjusted = adjustment_of(rules)
     compared = _compared(question)
     if rules.claim == "effect":
         of_what = question.outcome if is_mean(rules) else f"probability of {question.outcome}"
         why = "as the causal graph allows" if rules.admissibility else "as the columns are randomised"
-        return f"effect: change in the {of_what} if the rule is brought about, {adjusted}{compared}, {why}"
+        what = "adds: effect, the change" if adds(rules) else "effect: change"
+        return f"{what} in the {of_what} if the rule is brought about, {adjusted}{compared}, {why}"
     if is_mean(rules):
         differs = f"how much higher the {question.outcome} is where the rule holds, {adjusted}{compared}"
     else:
         differs = f"how much more often {question.outcome} occurs where the rule holds, {adjusted}{compared}"
     if rules.claim == "unchecked":
-        return f"difference: {differs}"
+        return f"{quantity(rules)}: {differs}"
     violated = rules.admissibility is not None and rules.admissibility.status == "violated"
     why = (
         "by the graph the roles are not admissible"
@@ -75,7 +101,8 @@ def meaning(rules: RuleSet) -> str:
         else "the graph leaves open whether the roles are admissible"
     )
     apart = any(rule.verdict.claim in ("identified", "by design") for rule in rules)
-    return f"association{', but for rules identified on their own' if apart else ' only'}: {differs}; {why}"
+    association = f"association{', but for rules identified on their own' if apart else ' only'}"
+    return f"{f'adds: {association}' if adds(rules) else association}: {differs}; {why}"
 
 
 def is_mean(rules: RuleSet) -> bool:
@@ -129,28 +156,25 @@ def verdict_lines(rules: RuleSet) -> list[str]:
 def _basis(rules: RuleSet) -> str:
     """Say what the words of the evidence rest on."""
     rate = percent(_level(rules), 0)
-    adjusted = "number of rules" if rules.stopped == "evaluated" else "search"
+    named = "number of rules" if rules.stopped == "evaluated" else "search"
     words = {
-        "permutations": f"p, adjusted for the {adjusted} (error rate {rate})",
-        "margin": f"the conservative {rules.noun}{_margin(rules)} (error rate {rate}); rules.trust() tests it further",
+        "permutations": f"p, adjusted for the {named} (error rate {rate})",
+        "margin": f"the conservative {rules.noun} (error rate {rate}); rules.trust() tests it further",
         "held-out rows": f"p on held-out rows, adjusted for the number of rules (error rate {rate})",
         "overlap": "how few rows have a comparison group",
         "nothing": "nothing yet: rules.trust() tests it",
     }
+    margin = None if rules.evidence is None else rules.evidence.margin
+    by = "" if margin is None else f", by {margin.permutations} shuffled tables"
     places: dict[str, list[str]] = {}
     for place, rule in enumerate(rules, 1):
-        places.setdefault(rule.verdict.basis, []).append(str(place))
+        said = words[rule.verdict.basis]
+        if rule.verdict.basis == "margin" and rule.margin_scale < 1:
+            said = said.replace(rules.noun, f"{rules.noun}{by}", 1)
+        places.setdefault(said, []).append(str(place))
     if len(places) == 1:
-        return f"evidence rests on {words[next(iter(places))]}"
-    return "evidence rests on " + "; ".join(
-        f"{words[basis]} for {_rules(which)}" for basis, which in sorted(places.items())
-    )
-
-
-def _margin(rules: RuleSet) -> str:
-    """Say where the margin for chance comes from, if not from the number of rules."""
-    margin = None if rules.evidence is None else rules.evidence.margin
-    return "" if margin is None else f", by {margin.permutations} shuffled tables"
+        return f"evidence rests on {next(iter(places))}"
+    return "evidence rests on " + "; ".join(f"{said} for {_rules(which)}" for said, which in places.items())
 
 
 def _level(rules: RuleSet) -> float:
@@ -265,11 +289,37 @@ def proof(rules: RuleSet) -> str:
     if rules.optimal and nothing_found(rules):
         return f"searched completely, no finding: {effort}"
     if rules.optimal:
-        return f"proven optimal, {effort}"
+        return f"{'each proven best at its step' if len(rules.steps) > 1 else 'proven optimal'}, {effort}"
     why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
-    if math.isinf(rules.upper_bound):
+    upper_bound, which = rules.upper_bound, "no rule"
+    if len(rules.steps) > 1:
+        upper_bound = rules.steps[-1].upper_bound
+        why, which = f"{why} in step {len(rules.steps)}", "no rule of it"
+    if math.isinf(upper_bound):
         return f"{why}: nothing is proven yet, {effort}"
-    return f"{why}: no rule can exceed {number(rules.upper_bound)} (gap {number(rules.gap)}), {effort}"
+    return f"{why}: {which} can exceed {number(upper_bound)} (gap {number(rules.gap)}), {effort}"
+
+
+def ending(rules: RuleSet) -> str:
+    """Say why a list of rules that add ends before the number that was asked for; empty if it does not."""
+    if not rules.question.is_stepwise or rules.stopped != "optimal" or not 0 < len(rules) < rules.question.k:
+        return ""
+    if not any(rule.stands_out for rule in rules):
+        return ""  # it is said that there is no finding
+    if rules.nearest is None:
+        searched = len(rules.steps) > len(rules)
+        return "nothing else can be compared" if searched else "no column is left for another rule"
+    near = rules.nearest
+    interval = with_interval(near.effect, *near.interval, near.is_mean)
+    return f"nothing else stands out; nearest: {near.text}, {interval}, {IGNORING}"
+
+
+def alone(rule: RuleResult, rules: RuleSet) -> str:
+    """Say the effect of a rule on its own, where that is not what it adds; else nothing."""
+    known = rule.alone
+    if known is None or not rule.held_fixed:
+        return ""
+    return f"on its own: {with_interval(*known, rule.is_mean)}, {adjustment(control_of(rule, rules))}"
 
 
 def nothing_found(rules: RuleSet) -> bool:
@@ -302,7 +352,8 @@ def measured(rule: RuleResult, rules: RuleSet) -> str:
     elif rule.stands_out:
         least = f"conservative {conservative(rule)}"
     said = f"{least}; best estimate {estimate}" if least else estimate
-    return f"{rules.noun.capitalize()}: {said}, {adjustment(control_of(rule, rules))}."
+    noun = f"Adds ({rules.noun})" if rule.held_fixed else rules.noun.capitalize()
+    return f"{noun}: {said}, {adjusted(rule, rules)}."
 
 
 def sides(rule: RuleResult) -> tuple[str, str]:
@@ -314,7 +365,7 @@ def sides(rule: RuleResult) -> tuple[str, str]:
 
 
 def same_mix(control: Sequence[str]) -> str:
-    """Say for which mix of the controls the two levels are; empty without controls."""
+    """Say for which mix of these columns the two levels are; empty without any."""
     return adjustment(control).replace("adjusted for", "both adjusted to the same mix of") if control else ""
 
 
@@ -338,7 +389,7 @@ def warning(rules: RuleSet) -> str | None:
     best = rules[0]
     found = any(rule.verdict.found for rule in rules)
     if found and not best.stands_out and best.estimator in ("pooled", "reliable"):
-        sharper = "" if _margin(rules) else ", which are sharper than its margin,"
+        sharper = "" if best.margin_scale < 1 else ", which are sharper than its margin,"
         return (
             f"No conservative {rules.noun} is beyond 0, but permutations{sharper} tell rules from chance: see the "
             "adjusted p."
@@ -397,13 +448,15 @@ def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     """Say in sentences what a rule's numbers mean, the most important first."""
     own = None if rules.admissibility and not rules.question.own_controls else identification(rule)
     said = [_headline(rule, rules), *([own] if own else []), _estimate(rule, rules)]
+    if by_itself := alone(rule, rules):
+        said.append(sentence(by_itself))
     return *said, *_unadjusted(rule, control_of(rule, rules)), *_lacking(rule)
 
 
 def _headline(rule: RuleResult, rules: RuleSet) -> str:
     """Say the estimate and its conservative value, and first whether the rule is not supported."""
     conditions, outcome = rule.text.replace(AND, " and "), rules.question.outcome
-    adjusted = adjustment(control_of(rule, rules)) + _compared(rules.question)
+    how = adjusted(rule, rules) + _compared(rules.question)
     less = rule.effect < 0
     if math.isnan(rule.effect):
         estimate = f"Where {conditions}, nothing can be estimated, as no row has a comparison group"
@@ -411,15 +464,15 @@ def _headline(rule: RuleResult, rules: RuleSet) -> str:
         estimate = (
             f"Bringing about {conditions} is estimated to {'lower' if less else 'raise'} the "
             f"{outcome if rule.is_mean else f'probability of {outcome}'} by "
-            f"{difference(abs(rule.effect), rule.is_mean)}, {adjusted}"
+            f"{difference(abs(rule.effect), rule.is_mean)}, {how}"
         )
     elif rule.is_mean:
         change = f"{amount(abs(rule.effect))} {'lower' if less else 'higher'}"
-        estimate = f"Where {conditions}, the {outcome} is {change}, {adjusted}"
+        estimate = f"Where {conditions}, the {outcome} is {change}, {how}"
     else:
         estimate = (
             f"Where {conditions}, {outcome} occurs {difference(abs(rule.effect))} {'less' if less else 'more'} often, "
-            f"{adjusted}"
+            f"{how}"
         )
     sentence = f"{estimate}; {_conservative(rule, rules)}."
     against = _against(rule)
@@ -515,7 +568,7 @@ def _estimate(rule: RuleResult, rules: RuleSet) -> str:
     covered = f"The rule covers {counted(rule.n_covered, 'row')} ({percent(rule.coverage)})."
     if math.isnan(rule.effect):
         return covered
-    noun = f"Adjusted {rules.noun}" if control_of(rule, rules) else rules.noun.capitalize()
+    noun = f"Adjusted {rules.noun}" if control_of(rule, rules) or rule.held_fixed else rules.noun.capitalize()
     level = amount if rule.is_mean else percent
     undecided = "" if not rule.n_undecided else f" {_undecided(rule, rules)}."
     return (

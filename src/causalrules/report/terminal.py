@@ -49,7 +49,7 @@ def text(rules: RuleSet, *, colour: bool = False, explain: bool = False) -> str:
     common = shared(rules)
     blocks = [
         _wrapped([_title(rules), wording.warning(rules) or ""], width),
-        [*_wrapped([_common(common)], width), *_table(rules, common, width)],
+        [*_wrapped([_common(common)], width), *_table(rules, common, width), *_wrapped([wording.ending(rules)], width)],
         _wrapped(_below(rules), width),
         _trust(rules, width, explain),
         _wrapped([f"note: {note}" for note in rules.notes], width),
@@ -63,7 +63,7 @@ def sentences(rules: RuleSet) -> list[str]:
     """Return what is said around the table, for readers of the bare rules."""
     from causalrules.report import trust_words
 
-    said = [_title(rules), wording.warning(rules), *_below(rules)]
+    said = [_title(rules), wording.warning(rules), wording.ending(rules), *_below(rules)]
     return [*(each for each in said if each), *trust_words.lines(rules), *rules.notes]
 
 
@@ -72,7 +72,7 @@ def headings(rules: RuleSet) -> list[str]:
     unit = "" if wording.is_mean(rules) else ", points"
     tested = any(rule.p_value is not None for rule in rules)
     value = ["value"] if wording.ranking(rules) else []
-    return [*value, f"{rules.noun}{unit}", "p" if tested else "conservative", "coverage", "evidence"]
+    return [*value, f"{wording.quantity(rules)}{unit}", "p" if tested else "conservative", "coverage", "evidence"]
 
 
 def cells(rule: RuleResult, rules: RuleSet) -> list[str]:

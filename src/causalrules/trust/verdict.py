@@ -45,7 +45,7 @@ class Circumstances:
     guaranteed
         Whether a conservative effect beyond 0 is more than chance does, at this level, by its margin.
     calibrated
-        Whether that margin rests on shuffled outcomes, and not on the number of rules.
+        Whether β rests on shuffled outcomes, and not on the number of rules.
     fixed
         Whether the rules were named in advance, so that nothing was searched.
     noun
@@ -131,7 +131,7 @@ def circumstances(rules: RuleSet) -> Circumstances:
         level=level,
         # The margin takes rows to be independent; rows that belong together are not.
         guaranteed=rate <= level + 1e-9 and not question.groups,
-        calibrated=calibrated or (evidence is not None and evidence.margin is not None),
+        calibrated=calibrated,
         fixed=rules.stopped == "evaluated",
         noun=rules.noun,
         randomised=question.randomised if isinstance(question.randomised, tuple) else (),
@@ -204,12 +204,13 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
             words += f"; the search was not for rules that {other} it"
         return rule.p_value <= known.level, "permutations", [words]
     conservative = f"conservative {known.noun}"
+    shuffled = known.calibrated or rule.margin_scale < 1
     if beyond:
-        how = "by a margin from shuffled outcomes" if known.calibrated else "by its margin for the number of rules"
+        how = "by a margin from shuffled outcomes" if shuffled else "by its margin for the number of rules"
         rate = percent(known.level, 0)
         return True, "margin", [f"{conservative} beyond 0: {how}, chance does that in at most {rate} of tables"]
     if known.guaranteed:
-        sharper = "" if known.calibrated else "; permutations are sharper than its margin"
+        sharper = "" if shuffled else "; permutations are sharper than its margin"
         return False, "margin", [f"{conservative} not beyond 0{sharper}"]
     honest = None if rule.evidence is None else rule.evidence.honest
     if honest is not None and honest.p_value is not None:
