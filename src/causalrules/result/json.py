@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from causalrules.data.table import default_library
 from causalrules.estimators import Grouped
@@ -25,12 +25,15 @@ from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
 from causalrules.question import OWN_CONTROLS, Question
 from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect, StratumSums, Sums
+from causalrules.result.steps import Alone, Rung, StepProof
 from causalrules.text import shorten
 from causalrules.trust.evidence import RuleEvidence, SearchEvidence
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
+
+S = TypeVar("S", "_StepProof", "_Effort")
 
 SCHEMA = "causalrules/3"
 # In the first schema, a verdict was one word; what it followed from is read, and judged anew.
@@ -52,17 +55,51 @@ _LARGEST_COUNT = 2**53
 
 
 @dataclass(frozen=True)
+class _StepProof:
+    """What is proven by one step, without its effort."""
+
+    held_fixed: tuple[str, ...]
+    strata: int
+    predicted: bool
+    n_propositions: int
+    optimal: bool
+    upper_bound: float | None
+    gap: float | None
+    stopped: str
+    margin_scale: float = 1.0
+
+
+@dataclass(frozen=True)
 class _Proof:
     optimal: bool
     upper_bound: float | None
     gap: float | None
     stopped: str
+    steps: tuple[_StepProof, ...] = ()
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Effort:
     nodes: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class _Run(_Effort):
+    steps: tuple[_Effort, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Rung:
+    level: float
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class _Alone:
+    effect: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -113,6 +150,7 @@ class _Payload:
     notes: tuple[str, ...]
     versions: dict[str, str]
     evidence: SearchEvidence | None = None
+    rungs: tuple[_Rung, ...] = ()
 
 
 def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
@@ -133,7 +171,11 @@ def as_json(rules: RuleSet, most_strata: int | None = None) -> dict[str, Any]:
             question.kept() | {"cuts": question.cuts or (), "source": rules.source, "calibrated": calibrated}
         ),
         "rules": [_rule(rule, most_strata) for rule in rules],
-        "proof": to_json(_Proof(rules.optimal, rules.upper_bound, rules.gap, rules.stopped)),
+        "nearest": None if rules.nearest is None else _rule(rules.nearest, most_strata),
+        "rungs": [rung._asdict() for rung in rules.rungs],
+        "proof": to_json(
+            _Proof(rules.optimal, rules.upper_bound, rules.gap, rules.stopped, _proven(_StepProof, rules.steps))
+        ),
         "n_rows": rules.n_rows,
         "n_dropped": rules.n_dropped,
         "n_strata": rules.n_strata,
@@ -147,8 +189,13 @@ def as_json(rules: RuleSet, most_strata: int | None = None) -> dict[str, Any]:
         "graph": to_json(rules.graph),
         "evidence": to_json(rules.evidence),
         "versions": dict(rules.versions),
-        "run": to_json(_Run(rules.nodes, rules.seconds)),
+        "run": to_json(_Run(rules.nodes, rules.seconds, _proven(_Effort, rules.steps))),
     }
+
+
+def _proven(kind: type[S], steps: Sequence[StepProof]) -> tuple[S, ...]:
+    """Return of each step what a dataclass has fields for."""
+    return tuple(kind(**{item.name: getattr(step, item.name) for item in fields(kind)}) for step in steps)
 
 
 def read(source: str | os.PathLike[str]) -> dict[str, Any]:
@@ -162,23 +209,49 @@ def read(source: str | os.PathLike[str]) -> dict[str, Any]:
         found = payload.get("schema") if isinstance(payload, dict) else None
         raise DataError(f"{place} has the schema {found!r:.60}; this version reads {shorten(_READ)}")
     question, known = _question(payload.get("question")), from_json(_Payload, payload, "")
+    nearest = payload.get("nearest")
     return {
         "rules": tuple(
             _read_rule(rule, question) for rule in from_json(tuple[Any, ...], payload.get("rules"), "rules")
         ),
         "question": question,
         "optimal": known.proof.optimal,
-        "upper_bound": math.inf if known.proof.upper_bound is None else known.proof.upper_bound,
-        "gap": math.inf if known.proof.gap is None else known.proof.gap,
+        "upper_bound": _unless_none(known.proof.upper_bound),
+        "gap": _unless_none(known.proof.gap),
         "stopped": known.proof.stopped,
+        "steps": _read_steps(known.proof.steps, known.run.steps),
+        "nearest": None if nearest is None else _read_rule(nearest, question),
+        "rungs": tuple(Rung(rung.level, rung.n_rows) for rung in known.rungs),
         "nodes": known.run.nodes,
         "seconds": known.run.seconds,
         "admissibility": _read_admissibility(payload.get("admissibility")),
         "graph": _read_graph(payload.get("graph")),
         "source": from_json(str | None, payload["question"].get("source"), "source"),  # type: ignore[arg-type]
         "library": default_library(),
-        **{item.name: getattr(known, item.name) for item in fields(_Payload) if item.name not in ("proof", "run")},
+        **{
+            item.name: getattr(known, item.name)
+            for item in fields(_Payload)
+            if item.name not in ("proof", "run", "rungs")
+        },
     }
+
+
+def _unless_none(number: float | None, otherwise: float = math.inf) -> float:
+    return otherwise if number is None else number
+
+
+def _read_steps(proven: Sequence[_StepProof], efforts: Sequence[_Effort]) -> tuple[StepProof, ...]:
+    if len(proven) != len(efforts):
+        raise DataError(f"proof has {len(proven)} steps, but run has {len(efforts)}")
+    return tuple(
+        StepProof(
+            **{item.name: getattr(step, item.name) for item in fields(step)}
+            | {"upper_bound": _unless_none(step.upper_bound), "gap": _unless_none(step.gap)},
+            nodes=effort.nodes,
+            seconds=effort.seconds,
+        )
+        for step, effort in zip(proven, efforts, strict=True)
+    )
 
 
 def _list(payload: dict[str, Any], name: str) -> tuple[Any, ...]:
@@ -205,6 +278,9 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
         "rule": rule.text,
         "conditions": [condition.to_dict() for condition in rule.conditions],
         "control": list(rule.control),
+        "held_fixed": list(rule.held_fixed),
+        "alone": None if rule.alone is None else to_json(rule.alone._asdict()),
+        "beta": rule.beta,
         **{name: to_json(getattr(rule, name)) for name in (*NUMBERS, "n_undecided", "p_value", "interval")},
         **({"centre": rule.centre} if rule.is_mean else {}),
         "strata": [_stratum(rule, place, stratum) for place, stratum in strata],
@@ -234,7 +310,8 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         raise DataError(f"a rule must be an object, not {type(payload).__name__}")
     known: dict[str, Any] = {
         "conditions": tuple(map(Proposition.from_dict, _list(payload, "conditions"))),
-        "beta": _beta(question, len(_list(payload, "conditions"))),
+        # Results from before each rule had its own have that of the question.
+        "beta": from_json(float, payload.get("beta", _beta(question, len(_list(payload, "conditions")))), "beta"),
         "estimator": question.estimator,
         "p_value": from_json(float | None, payload.get("p_value"), "p_value"),  # type: ignore[arg-type]
         "evidence": from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
@@ -244,6 +321,8 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         "margin_scale": from_json(float, payload.get("margin_scale", 1.0), "margin_scale"),
         "grouped": _read_grouped(payload.get("grouped")),
         "control": from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
+        "held_fixed": from_json(tuple[str, ...], payload.get("held_fixed", []), "held_fixed"),
+        "alone": _read_alone(payload.get("alone")),
     }
     strata = _list(payload, "strata")
     if any(isinstance(stratum, dict) and "covered" in stratum for stratum in strata):
@@ -288,6 +367,13 @@ def _read_grouped(payload: Any) -> Grouped | None:
     return Grouped(error, degrees, n_groups)
 
 
+def _read_alone(payload: Any) -> Alone | None:
+    if payload is None:
+        return None
+    known = from_json(_Alone, payload, "alone")
+    return Alone(known.effect, _unless_none(known.low, -math.inf), _unless_none(known.high))
+
+
 def _beta(question: Question, length: int) -> float:
     beta: Any = question.beta
     return float(beta[min(length, len(beta) - 1)] if isinstance(beta, tuple) else beta)
@@ -318,7 +404,7 @@ def _question(payload: Any) -> Question:
     known["beta"] = from_json(tuple[float, ...] if by_length else float, known.get("beta"), "question.beta")
     known["reference"] = from_json(tuple[str, Any] | None, known.get("reference"), "question.reference")  # type: ignore[arg-type]
     # Results from before these options had what the paper has.
-    known = {"missing": "false", "control_bins": 4, "adjust": "strata", **known}
+    known = {"missing": "false", "control_bins": 4, "adjust": "strata", "stepwise": False, **known}
     known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
     known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
     for name in ("weights", "groups"):
