@@ -90,7 +90,7 @@ def test_the_front_is_that_of_brute_force(small: SmallTable, question: dict[str,
 
 
 def test_each_rule_is_the_best_that_covers_more_rows_than_the_one_before() -> None:
-    rules = cr.discover(PASSENGERS, "survived", k=1, min_coverage=0.05)
+    rules = cr.discover(PASSENGERS, "survived", k=1, stepwise=False, min_coverage=0.05)
     front = rules.frontier()
     values, sizes = [rule.value for rule in front], [rule.n_covered for rule in front]
     assert front.optimal
@@ -105,6 +105,18 @@ def test_each_rule_is_the_best_that_covers_more_rows_than_the_one_before() -> No
     assert "the front" in str(front)
     assert cr.RuleSet.from_json(front.to_json()) == front
     assert front.history[-1].upper_bound == front.upper_bound
+
+
+def test_the_front_of_a_list_that_adds_is_that_of_the_whole_table() -> None:
+    rules = cr.discover(PASSENGERS, "survived")
+    assert len(rules) > 1
+    assert rules.nearest is not None
+    front, plain = rules.frontier(), cr.discover(PASSENGERS, "survived", k=5, stepwise=False).frontier()
+    assert replace(front, nodes=plain.nodes, seconds=plain.seconds) == plain
+    assert {rule.held_fixed for rule in front} == {()}
+    assert front.nearest is None
+    assert front.rungs == ()
+    assert front.sensitivity()[-1].evidence is not None
 
 
 def test_a_front_of_one_rule_at_a_time_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,9 +36,11 @@ def frontier(rules: RuleSet, time_limit: float | None = None) -> RuleSet:
         raise OptionError("this result was read from a file, without the rows that were searched; search again")
     deadline = Deadline.after(time_limit)
     packed = problem.pack()
-    searches, front = _search(problem, packed, replace(rules.question, k=1), deadline)
+    # Rules of the front are measured on their own, whatever stands above them.
+    asked = replace(rules.question, stepwise=False) if rules.question.is_stepwise else rules.question
+    searches, front = _search(problem, packed, replace(asked, k=1), deadline)
     found = replace(searches[0], rules=tuple(front))
-    question = replace(rules.question, k=max(len(front), 1))
+    question = replace(asked, k=max(len(front), 1))
     listed = rule_results(problem, packed, question, found)
     end = replace(
         search.end(found, listed),
@@ -58,6 +60,10 @@ def frontier(rules: RuleSet, time_limit: float | None = None) -> RuleSet:
         nodes=end.nodes,
         seconds=end.seconds,
         history=(*found.history[:-1], end),
+        steps=(),
+        nearest=None,
+        rungs=(),
+        ladder=(),
         notes=(*rules.notes, _NOTE),
         # The search at the calibrated β is the same; other evidence is about the rules of the other list.
         evidence=None if calibration is None else SearchEvidence(calibration=calibration),
