@@ -35,7 +35,22 @@ def table(rules: RuleSet) -> str:
         numbers = "".join(f"<td>{escape(cell)}</td>" for cell in shown[:-1])
         body += f"<tr><td>{place}</td>{words}{numbers}<td>{_chip(answers(rule)[0])}</td></tr>"
     below = "".join(f"<p>{_text(sentence)}</p>" for sentence in terminal.sentences(rules))
-    return f"<div><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
+    return f"<div><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{_staircase(rules)}{below}</div>"
+
+
+def _staircase(rules: RuleSet) -> str:
+    """Draw the level where none of the rules holds, where the first does, the first two, and so on."""
+    if len(rules.rungs) < 3:
+        return ""  # of one rule, the table says it
+    level = amount if wording.is_mean(rules) else percent
+    largest = max(abs(rung.level) for rung in rules.rungs) if wording.is_mean(rules) else 1.0
+    steps = "".join(
+        f'<tr><td style="text-align:left"><bdi>{_text(name)}</bdi></td>'
+        f"<td>{_bar(rung.level, largest, _BLUE if place else _GREY)}</td>"
+        f"<td><b>{level(rung.level)}</b></td><td>{rung.n_rows:,} rows</td></tr>"
+        for place, (name, rung) in enumerate(zip(wording.rung_names(rules), rules.rungs, strict=True))
+    )
+    return f"<table><caption>{_text(wording.rungs_meaning(rules))}</caption><tbody>{steps}</tbody></table>"
 
 
 def card(rule: RuleResult) -> str:

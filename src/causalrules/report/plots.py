@@ -21,8 +21,9 @@ from causalrules.report.figure import (
     rows_height,
     rule_labels,
 )
-from causalrules.report.result_words import is_mean, stratum_name
+from causalrules.report.result_words import is_mean, rung_names, stratum_name
 from causalrules.report.rule_text import wrap
+from causalrules.text import amount, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
 
 _MOST_STRATA = 30
+# Letters in a line of the name of a step.
+_MAX_STEP = 40
 # Above this many rules, numbers in a plot are not readable.
 _MOST_NUMBERS = 30
 
@@ -39,6 +42,7 @@ def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
     """Implement `RuleSet.plot`."""
     kinds = {
         "effects": effects,
+        "staircase": staircase,
         "coverage": coverage,
         "front": front,
         "convergence": convergence,
@@ -100,6 +104,34 @@ def effects(rules: RuleSet, ax: Axes | None = None) -> Axes:
     measured = f"difference in {of_what}{label(rules.question.outcome)}"
     ax.set_xlabel(f"{measured}\n{common}".strip(), parse_math=False, loc="right" if common else None)
     legend(ax, 3)
+    return finish(ax, plotted)
+
+
+def staircase(rules: RuleSet, ax: Axes | None = None) -> Axes:
+    """Plot the adjusted level of the outcome where none of the rules holds, where the first does, and so on."""
+    if len(rules.rungs) < 2:
+        raise OptionError("there is no staircase: no list of rules that add to each other was found in memory")
+    names = [
+        "\n".join(wrap(label(each, 190), _MAX_STEP, 4)) + f"  (n = {rung.n_rows:,})"
+        for each, rung in zip(rung_names(rules), rules.rungs, strict=True)
+    ]
+    ax = axes(ax, height=1.3 + rows_height(names))
+    unit = 1.0 if is_mean(rules) else 100.0
+    plotted: dict[str, Any] = {
+        "holds": rung_names(rules),
+        "level": np.array([rung.level for rung in rules.rungs]),
+        "n": np.array([rung.n_rows for rung in rules.rungs]),
+    }
+    level, places = unit * plotted["level"], np.arange(len(names))
+    ax.barh(places, level, height=0.55, color=[GREY, *[BLUE] * (len(names) - 1)], zorder=2)
+    ax.vlines(level[:-1], places[:-1], places[1:], color=GREY, linewidth=0.8, zorder=1)
+    for place, value in zip(places, level, strict=True):
+        text = amount(value) if is_mean(rules) else percent(value / 100)
+        ax.annotate(f" {text}", (max(value, 0.0), place), va="center", fontsize=9)
+    ax.margins(x=0.12)
+    name_rows(ax, names)
+    of_what = "mean of " if is_mean(rules) else "% with "
+    ax.set_xlabel(f"{of_what}{label(rules.question.outcome)}, adjusted", parse_math=False)
     return finish(ax, plotted)
 
 

@@ -314,6 +314,20 @@ def ending(rules: RuleSet) -> str:
     return f"nothing else stands out; nearest: {near.text}, {interval}, {IGNORING}"
 
 
+def rung_names(rules: RuleSet) -> list[str]:
+    """Name the steps of the staircase: none of the rules, the first, and what each of the others adds."""
+    texts = [rule.text for rule in rules]
+    return ["none of the rules", *(f"and {text}" if place else text for place, text in enumerate(texts))][
+        : len(rules.rungs)
+    ]
+
+
+def rungs_meaning(rules: RuleSet) -> str:
+    """Say what the steps of the staircase are."""
+    of_what = f"mean of {rules.question.outcome}" if is_mean(rules) else f"share with {rules.question.outcome}"
+    return f"{of_what}, {adjustment(rules.question.controls)}, where these hold"
+
+
 def alone(rule: RuleResult, rules: RuleSet) -> str:
     """Say the effect of a rule on its own, where that is not what it adds; else nothing."""
     known = rule.alone

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import describe
 from causalrules.report import trust_words
+from causalrules.report.result_words import quantity
 from causalrules.text import counted, difference, effective, number, percent, sentence, with_interval
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
+    from causalrules.result.variations import Variation
     from causalrules.trust.evidence import Overlap, RuleEvidence, Sensitivity
 
 # Controls listed; the others differ less.
 _MOST_CONTROLS = 30
 _NOTHING_TO_EXPLAIN = "Not supported: there is no finding for a hidden confounder to explain away."
+_MEASURED_ALIKE = "Adjusted as this rule is; intervals ignore the search."
+_STANDS_FOR = "Good rules of the same search that share at least 80 % of their rows with it."
+# The rules near a rule are measured for the first rules of a list, in tables up to this size.
+_MOST_NEAR, _MOST_NEAR_ROWS = 10, 200_000
 _CONDITION_HEADINGS = ("condition", "reappears", "cut points")
 
 
@@ -42,6 +49,7 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     verdict, evidence = rule.verdict, rule.evidence
     reasons = [sentence(reason) for reason in verdict.reasons]
     found = [Section("Why: strong causal evidence" if verdict.strong else "Why", tuple(reasons), about="verdict")]
+    found += _near(rule, rules)
     if evidence is None:
         return tuple(found)
     if evidence.conditions is not None and rule.length > 1 and verdict.evidence != "not supported":
@@ -81,6 +89,48 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
             )
         )
     return tuple(found)
+
+
+def _near(rule: RuleResult, rules: RuleSet) -> list[Section]:
+    """Show what the rules near this one are worth, where its rows are at hand."""
+    place = rules.rules.index(rule)
+    searched = rules.searched
+    if searched is None or not searched.first.is_local or place >= _MOST_NEAR or rules.n_rows > _MOST_NEAR_ROWS:
+        return []
+    near, noun = rules.variations(place), quantity(rules)
+    own = frozenset(rule.conditions)
+
+    def rows(listed: Iterable[tuple[str, Variation]]) -> tuple[tuple[str, ...], ...]:
+        return tuple(
+            (
+                f"{name} (this rule)" if own == frozenset(each.conditions) else name,
+                f"{each.n_covered:,}",
+                with_interval(each.effect, each.low, each.high, rule.is_mean),
+            )
+            for name, each in listed
+        )
+
+    def part(title: str, first: str, listed: Iterable[tuple[str, Variation]], said: str = _MEASURED_ALIKE) -> Section:
+        return Section(title, (said,), (first, "rows", noun), rows(listed))
+
+    found = []
+    for condition, others in zip(rule.conditions, near.cuts, strict=True):
+        rest = own - {condition}
+        cuts = [(describe([new for new in each.conditions if new not in rest] or [condition]), each) for each in others]
+        if cuts:
+            kind = "value" if condition.operator == "=" else "cut"
+            said = f"With another {kind} in place of {condition.text}. {_MEASURED_ALIKE}"
+            found.append(part(f"By {kind}", "condition", cuts, said))
+    if near.without:
+        shorter = [
+            (f"without {describe([each for each in rule.conditions if each not in one.conditions])}", one)
+            for one in near.without
+        ]
+        found.append(part("Without each condition", "rule", shorter))
+    if near.absorbed:
+        alike = [(each.text, each) for each in near.absorbed]
+        found.append(part("Rules that it stands for", "rule", alike, f"{_STANDS_FOR} {_MEASURED_ALIKE}"))
+    return found
 
 
 def _conditions(rule: RuleResult, noun: str) -> Section:

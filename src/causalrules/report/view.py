@@ -290,7 +290,7 @@ def _warning(rules: RuleSet, lead: int | None) -> str:
         (rule,) = rules
         estimate = with_interval(rule.effect, *rule.interval, rule.is_mean)
         covered = f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}"
-        adjusted, why = wording.adjustment_of(rules.question), sentence(answers(rule)[0].why)
+        adjusted, why = wording.adjustment_of(rules), sentence(answers(rule)[0].why)
         return f"{short(rule.text, 300)}: {rules.noun} {estimate}, {adjusted}; {covered}. {why}"
     said = short(wording.warning(rules) or "", 600)
     return sentence(said.removeprefix(_headline(rules, lead)[1]).lstrip(": "))

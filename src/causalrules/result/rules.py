@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import Question
     from causalrules.result.steps import Rung, StepProof
+    from causalrules.result.variations import Variations
     from causalrules.search.ladder import Step
     from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
@@ -658,6 +659,32 @@ class RuleSet(Sequence[RuleResult]):
 
         return frontier.frontier(self, time_limit)
 
+    def variations(self, place: int = 0) -> Variations:
+        """Measure the rules near one of the list, as that one is measured.
+
+        Parameters
+        ----------
+        place
+            The place of the rule in the list, from 0.
+
+        Returns
+        -------
+        Variations
+            The rule at other cuts, without each of its conditions, and the rules that it stands for.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=1)
+        >>> for each in rules.variations().without:
+        ...     print(f"{each.text}: {each.effect:.2f}")
+        sex = female: 0.55
+        class ≤ 2: 0.32
+        """
+        from causalrules.result.variations import variations
+
+        return variations(self, place)
+
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the result as JSON.
 
@@ -769,7 +796,7 @@ class RuleSet(Sequence[RuleResult]):
         Parameters
         ----------
         kind : str
-            What to show: "effects", "coverage", "front", "convergence", "graph", "honest", "conditions",
+            What to show: "effects", "staircase", "coverage", "front", "convergence", "graph", "honest", "conditions",
             "stability", "bias", "propensity" or "balance".
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.

@@ -1,0 +1,134 @@
+"""Rules near one of a list: at other cuts, without one of its conditions, and those that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from causalrules import estimators
+from causalrules.exceptions import DataError
+from causalrules.language.propositions import Proposition, describe
+from causalrules.search import run as search
+from causalrules.search.similarity import jaccard
+
+if TYPE_CHECKING:
+    from causalrules.result.rules import RuleSet
+    from causalrules.search.problem import Problem
+
+# A rule stands for others of the best of its step that share this much of their rows with it.
+_ALIKE, _AMONG, _MOST_ABSORBED = 0.8, 50, 3
+# Other values of a category that are measured, those of most rows first.
+_MOST_VALUES = 12
+# Bits read by the search of a step up to which it is done again, for more rules.
+_MOST_WORK = 2**33
+
+
+class Variation(NamedTuple):
+    """A rule near one of a list, measured as that one is; its interval ignores the search."""
+
+    conditions: tuple[Proposition, ...]
+    n_covered: int
+    effect: float
+    low: float
+    high: float
+
+    @property
+    def text(self) -> str:
+        """The rule as text."""
+        return describe(self.conditions)
+
+
+@dataclass(frozen=True)
+class Variations:
+    """What the rules near a rule are worth.
+
+    Attributes
+    ----------
+    cuts
+        For each of its conditions, the rule with every other cut point or value of that column in its place, and the
+        rule itself among them, in the order of the column; empty for a condition that has no other.
+    without
+        The rule without each of its conditions; empty for a rule of one condition.
+    absorbed
+        The best other rules of its step that share at least 80 % of their rows with it, at most three.
+    searched
+        Whether such rules were looked for: not where the search of the step took long.
+    """
+
+    cuts: tuple[tuple[Variation, ...], ...]
+    without: tuple[Variation, ...]
+    absorbed: tuple[Variation, ...]
+    searched: bool = True
+
+
+def variations(rules: RuleSet, place: int) -> Variations:
+    """Implement `RuleSet.variations`."""
+    rule = rules[place]
+    problem = rules.problem_of(rule)
+    if not problem.is_local:
+        raise DataError("variations are measured on rows in memory, and these are elsewhere; use evaluate()")
+    numbers = problem.language.numbers(rule.conditions)
+    without = [numbers[:at] + numbers[at + 1 :] for at in range(len(numbers))] if len(numbers) > 1 else []
+    absorbed = _absorbed(rules, place, problem)
+    return Variations(
+        tuple(_cuts(problem, numbers, at) for at in range(len(numbers))),
+        tuple(_measured(problem, each) for each in without),
+        tuple(_measured(problem, each) for each in absorbed or ()),
+        absorbed is not None,
+    )
+
+
+def _cuts(problem: Problem, numbers: tuple[int, ...], place: int) -> tuple[Variation, ...]:
+    """Measure the rule with each other condition of the same kind on the same column."""
+    language = problem.language
+    own = language.propositions[numbers[place]]
+    alike = [
+        number
+        for number, other in enumerate(language.propositions)
+        if (other.column, other.operator) == (own.column, own.operator)
+        and (number == numbers[place] or number not in numbers)
+    ]
+    found = [(number, _measured(problem, [*numbers[:place], number, *numbers[place + 1 :]])) for number in alike]
+    # An interval needs room between its two ends.
+    found = [(number, each) for number, each in found if each.n_covered]
+    if own.operator == "=":
+        found = sorted(found, key=lambda each: (each[0] != numbers[place], -each[1].n_covered))[:_MOST_VALUES]
+    found.sort(key=lambda each: (int(language.low[each[0]]), int(language.high[each[0]])))
+    return tuple(each for _, each in found) if len(found) > 1 else ()
+
+
+def _measured(problem: Problem, numbers: Sequence[int]) -> Variation:
+    """Measure a rule as the rules of the list are: adjusted for the same columns."""
+    sides = problem.compared(numbers)
+    binary = not problem.roles.outcome.is_mean
+    grouped = problem.grouped(numbers)
+    if grouped is None:
+        found = estimators.estimate(*sides, 0.95, binary=binary)
+    else:
+        effect = estimators.standardised(sides[0].mean - sides[1].mean, *sides)
+        found = estimators.grouped_estimate(effect, grouped, 0.95, binary=binary)
+    conditions = sorted((problem.language.propositions[number] for number in numbers), key=lambda each: each.text)
+    return Variation(tuple(conditions), int(sides[0].n.sum()), found.effect, found.low, found.high)
+
+
+def _absorbed(rules: RuleSet, place: int, problem: Problem) -> list[tuple[int, ...]] | None:
+    """Return the best other rules of a step that share most of their rows with its rule; None where that takes long."""
+    if not rules.question.is_stepwise or place >= len(rules.ladder):
+        return None
+    step, rule = rules.ladder[place], rules[place]
+    work = step.found.progress.nodes * problem.n_rows * len(problem.language.propositions)
+    if step.problem is not problem or step.found.stopped != "optimal" or work > _MOST_WORK:
+        return None
+    packed = problem.pack()
+    question = step.question.changed(k=_AMONG, alpha=1.0, time_limit=None)
+    found = search.run(packed, question, problem.n_rows, margin_scale=step.margin_scale, scale=problem.comparison.scale)
+    own = set(problem.language.numbers(rule.conditions))
+    alike: list[tuple[int, ...]] = []
+    for _, numbers in found.rules:
+        if set(numbers) == own or len(alike) == _MOST_ABSORBED:
+            continue
+        both, other = (int(packed.count(sorted(each))[0].sum()) for each in (own | set(numbers), set(numbers)))
+        if jaccard(both, rule.n_covered, other) >= _ALIKE:
+            alike.append(numbers)
+    return alike
