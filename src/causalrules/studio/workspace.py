@@ -36,8 +36,12 @@ MORE = (
     "n_jobs",
 )
 _KNOWN = dict(options_of_question())
-# The answers to an option that is a flag, where they are not yes and no.
+# The answers to an option that is a flag, where they are not yes and no, and what they mean.
 _ANSWERS = {"stepwise": {"true": "each rule adds to those above", "false": "the best rules, however similar"}}
+_DOCS = {
+    "stepwise": "Which rules are listed. A rule that adds is the best on the columns that are left, with the columns "
+    "of the rules above held fixed. Only the pooled estimator has the choice."
+}
 _ASKED = ("file", "na_values", "target", "outcome", "direction", "randomised", "categorical", "own_controls", "options")
 _LISTS = {"->": "directed", "<->": "bidirected", "--": "unknown"}
 
@@ -196,7 +200,7 @@ def describe_options() -> list[dict[str, Any]]:
         {
             "name": name,
             "few": name in FEW,
-            "doc": _KNOWN[name].doc,
+            "doc": _DOCS.get(name, _KNOWN[name].doc),
             "kind": "flag" if isinstance(_KNOWN[name].kind, Flag) else "column" if _is_name(name) else "text",
             "words": list(getattr(_KNOWN[name].kind, "words", ()))
             if name in ("estimator", "adjust", "missing")

@@ -61,7 +61,7 @@ function Field({ option, state }: { option: Option; state: State }) {
 function Convergence({ job }: { job: Job }) {
   const points = job.points;
   const last = points[points.length - 1];
-  if (!last || points.length < 2) return null;
+  if (!last || !points.some(([, , , step], place) => place > 0 && step === points[place - 1]?.[3])) return null;
   const x = scale(points.map(([seconds]) => seconds), [0], 5);
   const tops = points.map(([, , bound]) => bound).filter(known);
   const y = scale([...points.map(([, best]) => best), ...tops], [0], 4);
@@ -228,6 +228,11 @@ export function Search({ state }: { state: State }) {
           <p>
             {rules.page.view.table}. {rules.page.view.rules_left}
           </p>
+          {rules.page.view.ending && (
+            <p>
+              <bdi>{rules.page.view.ending}</bdi>
+            </p>
+          )}
           {rules.page.view.warning && (
             <p>
               <bdi>{rules.page.view.warning}</bdi>
