@@ -195,7 +195,9 @@ def _excludes_zero(rule: RuleResult) -> bool:
 def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str]]:
     """Return whether the rule is more than chance does, what that rests on, and the words for it."""
     beyond = known.guaranteed and rule.stands_out
-    if rule.p_value is not None and (rule.p_value <= known.level or not beyond):
+    shuffled = known.calibrated or rule.margin_scale < 1
+    # A margin from shuffled tables is a p-value of fewer of them: one of the two decides.
+    if rule.p_value is not None and (rule.p_value <= known.level or not beyond or shuffled):
         words = adjusted_p(rule.p_value, rule.p_sign, "number of rules" if known.fixed else "search")
         words += f" {p_needed(rule.p_sign, known.level)}"
         other = "lower" if _lowers(rule) else "raise"
@@ -203,7 +205,6 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
             words += f"; the search was not for rules that {other} it"
         return rule.p_value <= known.level, "permutations", [words]
     conservative = f"conservative {known.noun}"
-    shuffled = known.calibrated or rule.margin_scale < 1
     if beyond:
         how = "by a margin from shuffled outcomes" if shuffled else "by its margin for the number of rules"
         rate = percent(known.level, 0)
