@@ -313,6 +313,8 @@ def ending(rules: RuleSet) -> str:
     if not any(rule.stands_out for rule in rules):
         return ""  # it is said that there is no finding
     if rules.nearest is None:
+        if rules.question.reference is not None:
+            return "no other arm is left to compare"
         searched = len(rules.steps) > len(rules)
         return "nothing else can be compared" if searched else "no column is left for another rule"
     near = rules.nearest
