@@ -117,7 +117,8 @@ def _can_be_asked(asked: Ladder) -> bool:
         return False
     # Texts that are all different are taken for names, not for conditions.
     texts = [name for name, kind in asked.actionable.items() if kind == "text"]
-    return all(len(columns[name]) < sum(row[name] is not None for row in asked.rows) for name in texts)
+    known = [row for row in asked.rows if row["y"] is not None and row.get("times", 1)]
+    return all(len(columns[name]) < sum(row[name] is not None for row in known) for name in texts)
 
 
 def columns_of(asked: Ladder) -> dict[str, list[Any]]:
