@@ -143,7 +143,18 @@ class RuleSet(Sequence[RuleResult]):
         return self.problem if self.parts is None else self.parts
 
     def problem_of(self, rule: RuleResult) -> Problem:
-        """Return the coded table in which a rule of the list is measured."""
+        """Return the coded table in which a rule of the list is measured.
+
+        Parameters
+        ----------
+        rule
+            A rule of the list.
+
+        Returns
+        -------
+        Problem
+            The rows, in the strata of the rule's step and controls.
+        """
         place = self.rules.index(rule) if self.question.is_stepwise and len(self.ladder) > 1 else 0
         searched = self.ladder[place].problem if self.ladder else self.searched
         if searched is None:
