@@ -106,7 +106,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     >>> model.get_feature_names_out().tolist()
     ['class ≤ 2 ∧ sex = female']
     >>> model.transform(X).sum(axis=0).tolist()
-    [170, 76]
+    [170]
     """
 
     rules_: RuleSet
