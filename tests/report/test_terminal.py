@@ -121,7 +121,10 @@ def test_trust_is_a_table_with_why_not() -> None:
 
 
 def test_a_list_says_what_each_rule_adds_and_why_it_ends() -> None:
-    asked = {"control": ["complaint", "tenure"], "actionable": ["call", "discount", "app", "newsletter"]}
+    asked: dict[str, Any] = {
+        "control": ["complaint", "tenure"],
+        "actionable": ["call", "discount", "app", "newsletter"],
+    }
     rules = cr.discover(cr.datasets.renewals(), "renewed", **asked)
     said = " ".join(str(rules).split())
     assert "2 rules in 4,000 rows; each proven best at its step, " in said

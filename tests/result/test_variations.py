@@ -71,7 +71,11 @@ def test_plain_lists_have_variations_and_no_absorbed_rules() -> None:
 
 def test_means_and_groups_are_measured_as_their_rules_are() -> None:
     rng = np.random.default_rng(0)
-    columns = {"x": rng.integers(0, 6, 600), "w": rng.integers(0, 2, 600), "g": rng.integers(0, 60, 600)}
+    columns: dict[str, Any] = {
+        "x": rng.integers(0, 6, 600),
+        "w": rng.integers(0, 2, 600),
+        "g": rng.integers(0, 60, 600),
+    }
     columns["y"] = 2.0 * (columns["x"] >= 3) + rng.normal(size=600)
     for groups in (None, "g"):
         rules = cr.discover(columns, "y", actionable=["x", "w"], groups=groups)
