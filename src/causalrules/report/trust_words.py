@@ -140,8 +140,8 @@ def confirmed(rules: RuleSet) -> list[str]:
     ]
     which = f"{sum(map(bool, rules.confirmed))} of {counted(len(rules), 'rule')}"
     return [
-        f"confirmed on {where} of {counted(run.n_estimation, 'row')}: {which} (one-sided p, adjusted for their number): "
-        + "; ".join(said)
+        f"confirmed on {where} of {counted(run.n_estimation, 'row')}: {which} "
+        f"(one-sided p, adjusted for their number): {'; '.join(said)}"
     ]
 
 
