@@ -31,8 +31,7 @@ best.plot_strata()
 # ![Survival by sex, in first and second class and in third](images/titanic.svg)
 #
 # Children are the other half of the sentence, and the second rule of both lists. A rule that is named in advance is
-# measured without a search, and
-# tested by shuffling who survived among passengers of the same sex and class:
+# measured without a search, and tested by shuffling who survived among passengers of the same sex and class:
 
 children = cr.evaluate(passengers, "age <= 15", target="survived", control=["sex", "class"])
 print(children.significance(999))
