@@ -6,7 +6,7 @@
 //! with the same vector units. All three take turns, and of each the median is given, for the machine's
 //! speed changes while it is measured.
 
-use causalrules_core::bitset::{Kernel, Segment, NO_CELL};
+use causalrules_core::bits::bitset::{Kernel, Segment, NO_CELL};
 use causalrules_core::fastest_kernel;
 use std::hint::black_box;
 use std::time::{Duration, Instant};

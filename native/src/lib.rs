@@ -16,35 +16,15 @@
 //!   shortest of these is its description.
 //! - *Cell*: a stratum of the controls and a level of the target; the counts of a rule are its rows in each cell.
 
-mod ahead;
-pub mod bitset;
-mod branch;
-mod checkpoint;
-pub mod cpu;
-mod describe;
-pub mod estimator;
-mod expand;
-mod facts;
+pub mod bits;
 mod ffi;
-pub mod lanes;
-mod last;
-pub mod layout;
-pub mod local;
-mod node;
-mod offered;
-mod place;
-mod queue;
-mod redrawn;
-pub mod remote;
+mod permutations;
 pub mod rows;
-mod rulebook;
+pub mod score;
 pub mod search;
 pub mod table;
-mod top;
-mod usable;
-mod worker;
 
-pub use cpu::fastest as fastest_kernel;
+pub use bits::cpu::fastest as fastest_kernel;
 
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,12 @@
 //! Searches over rows that are elsewhere, and the parts that hold them.
 
 use super::border::{guard, reference, slice, slice_mut};
+use super::score::{check_cells, Estimation};
 use super::search::SearchOptions;
 use super::table::propositions;
-use super::value::{check_cells, Estimation};
-use crate::layout::{Layout, Sides};
-use crate::remote::{self, Messenger, Part, Remote};
+use crate::rows::remote::{self, Messenger, Part, Remote};
 use crate::search::Search;
+use crate::table::layout::{Layout, Sides};
 use crate::table::Table;
 use std::ffi::c_void;
 use std::panic::resume_unwind;

@@ -1,10 +1,10 @@
 //! Searches: their options, steps, rules and saved states.
 
 use super::border::{guard, reference, slice, slice_mut};
-use super::value::Estimation;
-use crate::estimator;
-use crate::local::Local;
-use crate::offered::Columns;
+use super::score::Estimation;
+use crate::rows::local::Local;
+use crate::score;
+use crate::search::Columns;
 use crate::search::{Options, Search};
 use crate::table::Table;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl SearchOptions {
             alpha,
             max_length: (self.max_length != 0).then_some(self.max_length),
             min_rows: self.min_rows,
-            floor: estimator::from_number(floor),
+            floor: score::from_number(floor),
             offered: self.offered_sets()?,
         })
     }
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn cr_search_step(
         let status = status.as_mut().ok_or("status is null")?;
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).map_err(|e| e.to_string())?;
         let now = search.step(time, threads.clamp(1, MOST_THREADS));
-        let number = |score: Option<_>| score.map_or(f64::NAN, estimator::to_number);
+        let number = |score: Option<_>| score.map_or(f64::NAN, score::to_number);
         *status = Status {
             done: i32::from(now.done),
             rules: now.n_rules as u64,
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn cr_search_rules(
         let conditions = slice_mut(conditions, capacity, "conditions")?;
         let mut at = 0;
         for (index, (value, rule)) in rules.iter().enumerate() {
-            values[index] = estimator::to_number(*value);
+            values[index] = score::to_number(*value);
             lengths[index] = rule.len();
             conditions[at..at + rule.len()].copy_from_slice(rule);
             at += rule.len();

@@ -1,8 +1,9 @@
 //! Tables: built in two passes, counted, freed.
 
 use super::border::{check_conditions, guard, reference, slice, slice_mut};
-use crate::cpu::fastest;
-use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
+use crate::bits::cpu::fastest;
+use crate::table::builder::{Batch, Builder, Missing, Plan};
+use crate::table::{Proposition, Table};
 use std::sync::Arc;
 
 pub(super) fn propositions(columns: &[u32], low: &[i32], high: &[i32]) -> Vec<Proposition> {

@@ -109,7 +109,7 @@ fn no_value_in_a_box_exceeds_its_bound() {
                 margin_scale: [1.0, 0.3, 2.0][round % 3],
                 levels: levels.clone(),
             };
-            let estimator = crate::estimator::create(&settings, &reach.layout);
+            let estimator = crate::score::create(&settings, &reach.layout);
             if matches!(kind, 0 | 2) && n_levels > 2 {
                 assert!(estimator.is_err());
                 continue;
@@ -153,7 +153,7 @@ fn strata_of_very_unequal_sizes_do_not_lower_a_bound_by_rounding() {
             margin_scale: 1.0,
             levels: vec![0.0, 1.0],
         };
-        let estimator = crate::estimator::create(&settings, &layout).unwrap();
+        let estimator = crate::score::create(&settings, &layout).unwrap();
         let bound = estimator.bound(&counts, &counts, 1, Score::MIN);
         let value = estimator.value(&counts, 1);
         assert!(
@@ -203,7 +203,7 @@ fn mean_excess(margin: &Margin, mut all: impl FnMut(&mut Random) -> Vec<u64>) ->
             levels: vec![0.0, 1.0],
         };
         let layout = Layout::plain(all);
-        let estimator = crate::estimator::create(&kind, &layout).unwrap();
+        let estimator = crate::score::create(&kind, &layout).unwrap();
         let mut best = Score::MIN;
         let mut counts = low.clone();
         loop {
@@ -265,7 +265,7 @@ fn eight_values_of_a_target_of_many_levels_are_the_same_as_one() {
             levels: (0..n_levels).map(|level| level as f64 / 11.0).collect(),
         };
         let layout = Layout::new(n_levels, all.clone(), Sides::Complement);
-        let estimator = crate::estimator::create(&settings, &layout).unwrap();
+        let estimator = crate::score::create(&settings, &layout).unwrap();
         let block: Vec<[u64; LANES]> = (all.iter())
             .map(|&most| std::array::from_fn(|_| random.below(most + 1)))
             .collect();
@@ -323,10 +323,10 @@ fn a_quick_look_at_eight_rules_misses_none() {
                 margin_scale: [1.2, 0.0, 1_000.0][round / 2 % 3],
                 levels: (0..n_levels).map(|level| level as f64 / 4.0).collect(),
             };
-            let estimator = crate::estimator::create(&settings, &layout).unwrap();
+            let estimator = crate::score::create(&settings, &layout).unwrap();
             for (lane, value) in estimator.values(&block, 2).into_iter().enumerate() {
                 assert!(estimator.may_reach(&block, 2, value)[lane]);
-                let more = crate::estimator::from_number(to_number(value) + slack);
+                let more = crate::score::from_number(to_number(value) + slack);
                 *n_seen += u64::from(!estimator.may_reach(&block, 2, more)[lane]);
             }
         }
@@ -357,7 +357,7 @@ fn few_failing_rows_of_a_huge_stratum_do_not_lower_a_bound_by_rounding() {
             margin_scale: 1.0,
             levels: vec![0.0, level, 1.0],
         };
-        let estimator = crate::estimator::create(&settings, &layout).unwrap();
+        let estimator = crate::score::create(&settings, &layout).unwrap();
         let bound = estimator.bound(&low, &high, 1, Score::MIN);
         for counts in [&low, &high] {
             assert!(estimator.value(counts, 1) <= bound);

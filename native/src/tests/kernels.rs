@@ -1,8 +1,8 @@
 //! Counting words.
 
 use super::*;
-use crate::cpu::{vectorised, widths};
-use crate::lanes::{Counting, Lanes};
+use crate::bits::cpu::{vectorised, widths};
+use crate::bits::lanes::{Counting, Lanes};
 
 #[test]
 fn kernels_of_every_width_agree() {

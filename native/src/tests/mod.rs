@@ -7,17 +7,18 @@ mod searches;
 mod tables;
 mod widths;
 
-use crate::bitset::{Question, Segment, NO_CELL};
-use crate::cpu::fastest;
-use crate::describe::shortest;
-use crate::estimator::{to_number, Estimator, Margin, Score, Settings};
-use crate::lanes::LANES;
-use crate::layout::{Layout, Sides};
-use crate::local::Local;
-use crate::remote::{put_together, Messenger, Part, Remote};
+use crate::bits::bitset::{Question, Segment, NO_CELL};
+use crate::bits::cpu::fastest;
+use crate::bits::lanes::LANES;
+use crate::rows::local::Local;
+use crate::rows::remote::{put_together, Messenger, Part, Remote};
 use crate::rows::Rows;
+use crate::score::{to_number, Estimator, Margin, Score, Settings};
+use crate::search::describe::shortest;
 use crate::search::{Options, Search};
-use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
+use crate::table::builder::{Batch, Builder, Missing, Plan};
+use crate::table::layout::{Layout, Sides};
+use crate::table::{Proposition, Table};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -182,7 +183,7 @@ fn create(kind: u32, beta: f64, layout: &Layout) -> Box<dyn Estimator> {
         margin_scale: 1.0,
         levels: vec![0.0, 1.0],
     };
-    crate::estimator::create(&settings, layout).unwrap()
+    crate::score::create(&settings, layout).unwrap()
 }
 
 /// The reliable estimator, or the pooled one with a β that grows with the length.
@@ -196,5 +197,5 @@ fn estimator(kind: u32, layout: &Layout) -> Arc<dyn Estimator> {
         margin_scale: 1.0,
         levels: vec![0.0, 1.0],
     };
-    Arc::from(crate::estimator::create(&settings, layout).unwrap())
+    Arc::from(crate::score::create(&settings, layout).unwrap())
 }

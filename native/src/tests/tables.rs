@@ -61,7 +61,7 @@ fn a_place_counts_like_the_table_however_long_it_is() {
             .iter_mut()
             .for_each(|code| *code = (*code).max(0));
         let table = Arc::new(build_with(&rows, false, 3, missing));
-        let place = Local::new(table.clone()).place(&[6]);
+        let place = Local::new(table.clone()).extension(&[6]);
         let candidates = vec![vec![1, 0, 2, 4], vec![0, 1], vec![5, 2, 1, 0]];
         let children = [3, 4, 2];
         let mut taken = Vec::new();
@@ -134,7 +134,7 @@ fn eight_at_a_time_are_counted_and_valued_as_one_at_a_time() {
         let width = table.layout.width();
         let order: Vec<u32> = (0..table.propositions.len() as u32).rev().collect();
         let children: Vec<usize> = (0..order.len()).step_by(1 + round % 2).rev().collect();
-        let parent = rows.place(&[1]);
+        let parent = rows.extension(&[1]);
         let estimators = [0, 4].map(|kind| estimator(kind, &table.layout));
         let mut n_seen = 0;
         let asked = parent.counts_in_lanes(&order, &children, &mut |child, own, blocks, places| {

@@ -1,9 +1,9 @@
 //! The same answers, bit by bit, with the vector instructions of every machine.
 
 use super::*;
-use crate::cpu::widths;
-use crate::estimator::Limits;
-use crate::redrawn::{self, Redrawn};
+use crate::bits::cpu::widths;
+use crate::permutations::{self, Redrawn};
+use crate::score::Limits;
 
 #[test]
 fn estimators_do_not_depend_on_the_width() {
@@ -42,7 +42,7 @@ fn estimators_do_not_depend_on_the_width() {
                 margin_scale: 1.0,
                 levels: (0..n_levels).map(|level| level as f64 / 4.0).collect(),
             };
-            let estimator = crate::estimator::create(&settings, &layout).unwrap();
+            let estimator = crate::score::create(&settings, &layout).unwrap();
             let values = widths::each(|| estimator.values(&block, 2));
             for goal in values {
                 widths::each(|| estimator.may_reach(&block, 2, goal));
@@ -130,9 +130,9 @@ fn shuffled_outcomes_do_not_depend_on_the_width() {
                 margin_scale: 1.0,
                 levels: vec![0.0, 1.0],
             };
-            let layout = redrawn::layout(&table, N_OUTCOMES).unwrap();
-            let pooled = crate::estimator::pooled(&settings, layout).unwrap();
-            let options = redrawn::Options {
+            let layout = permutations::layout(&table, N_OUTCOMES).unwrap();
+            let pooled = crate::score::pooled(&settings, layout).unwrap();
+            let options = permutations::Options {
                 n_outcomes: N_OUTCOMES,
                 max_length: 3,
                 min_rows: 1,
@@ -140,7 +140,7 @@ fn shuffled_outcomes_do_not_depend_on_the_width() {
                 most_work: u64::MAX,
             };
             let mut redrawn = Redrawn::new(table, pooled, options);
-            while redrawn.step(Duration::from_secs(600)) == redrawn::Walk::Underway {}
+            while redrawn.step(Duration::from_secs(600)) == permutations::Walk::Underway {}
             redrawn.ratios().collect::<Vec<Option<f64>>>()
         });
         assert!(ratios.iter().any(Option::is_some));

@@ -1,6 +1,6 @@
 """The largest effect over margin in many tables at once that have the same rows and another outcome each.
 
-Shuffled tables are such. One walk over the rules serves them all, see `native/src/redrawn.rs`.
+Shuffled tables are such. One walk over the rules serves them all, see `native/src/permutations.rs`.
 """
 
 from __future__ import annotations

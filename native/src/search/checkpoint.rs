@@ -1,0 +1,236 @@
+//! A search as a list of numbers, to be written down and gone on with later.
+//!
+//! Most numbers are small, so each takes as many bytes as it needs (seven bits in each, the highest says whether another
+//! follows); scores are mostly multiples of [`TIED`] and written as such.
+
+use crate::score::Score;
+use crate::search::branch::{Family, Node};
+use crate::search::source::TIED;
+use crate::table::layout::Layout;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Everything that a search does not get from its table and options.
+pub struct State {
+    pub left_out: Option<Score>,
+    pub nodes: u64,
+    pub has_looked_ahead: bool,
+    pub open: Vec<Node>,
+    pub entries: Vec<(Score, Vec<u64>, Vec<u32>)>,
+}
+
+impl State {
+    pub fn write(&self) -> Vec<u64> {
+        let mut places: HashMap<*const Family, u64> = HashMap::new();
+        let mut out = Writer::default();
+        // A family is written where it is first met.
+        let mut family = |out: &mut Writer, family: &'_ Arc<Family>| {
+            let next = places.len() as u64;
+            let place = *places.entry(Arc::as_ptr(family)).or_insert(next);
+            out.number(place);
+            if place == next {
+                out.list(&family.conditions);
+                out.list(&family.order);
+            }
+        };
+        out.optional(self.left_out);
+        out.number(self.nodes);
+        out.number(u64::from(self.has_looked_ahead));
+        out.number(self.open.len() as u64);
+        for node in &self.open {
+            family(&mut out, &node.family);
+            out.score(node.bound);
+            out.number(node.child.map_or(0, |child| u64::from(child) + 1));
+        }
+        out.number(self.entries.len() as u64);
+        for (value, counts, conditions) in &self.entries {
+            out.score(*value);
+            for &count in counts {
+                out.number(count);
+            }
+            out.list(conditions);
+        }
+        out.words()
+    }
+
+    /// The state that was written; an error if the numbers do not make sense for this table.
+    pub fn read(numbers: &[u64], n_propositions: usize, layout: &Layout) -> Result<State, String> {
+        let bytes = bytes_of(numbers)?;
+        let mut input = Reader {
+            rest: &bytes,
+            n_propositions,
+        };
+        let mut families: Vec<Arc<Family>> = Vec::new();
+        let mut family = |input: &mut Reader| -> Result<Arc<Family>, String> {
+            let place = input.number()? as usize;
+            if place == families.len() {
+                let (conditions, order) = (input.list()?, input.list()?);
+                families.push(Arc::new(Family { conditions, order }));
+            }
+            Ok(families.get(place).ok_or(BROKEN)?.clone())
+        };
+        let left_out = input.optional()?;
+        let nodes = input.number()?;
+        let has_looked_ahead = input.number()? != 0;
+        let mut open = Vec::new();
+        for _ in 0..input.number()? {
+            let family_of = family(&mut input)?;
+            let bound = input.score()?;
+            let child = match input.number()? {
+                0 if family_of.conditions.is_empty() => None,
+                place if place > 0 && place as usize <= family_of.order.len() => {
+                    Some(place as u32 - 1)
+                }
+                _ => return Err(BROKEN.to_string()),
+            };
+            open.push(Node {
+                bound,
+                family: family_of,
+                child,
+            });
+        }
+        let mut entries = Vec::new();
+        for _ in 0..input.number()? {
+            let value = input.score()?;
+            let counts: Vec<u64> = (0..layout.width())
+                .map(|_| input.number())
+                .collect::<Result<_, _>>()?;
+            if !layout.fits(&counts) {
+                return Err(BROKEN.to_string());
+            }
+            entries.push((value, counts, input.list()?));
+        }
+        if !input.rest.is_empty() {
+            return Err(BROKEN.to_string());
+        }
+        Ok(State {
+            left_out,
+            nodes,
+            has_looked_ahead,
+            open,
+            entries,
+        })
+    }
+}
+
+/// The first of the numbers: another one for another order of those that follow.
+const FORMAT: u64 = 5;
+
+const BROKEN: &str = "the checkpoint is damaged or of another search";
+
+/// The bytes in the words after the first two, which are the format and the number of bytes.
+fn bytes_of(numbers: &[u64]) -> Result<Vec<u8>, String> {
+    let [FORMAT, length, words @ ..] = numbers else {
+        return Err(BROKEN.to_string());
+    };
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let padding = (bytes.len() as u64).wrapping_sub(*length);
+    if padding >= 8 {
+        return Err(BROKEN.to_string());
+    }
+    bytes.truncate(*length as usize);
+    Ok(bytes)
+}
+
+#[derive(Default)]
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn number(&mut self, number: u64) {
+        self.long(u128::from(number));
+    }
+
+    fn long(&mut self, mut number: u128) {
+        while number >= 0x80 {
+            self.0.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number as u8);
+    }
+
+    /// The lowest bit says whether it is a multiple of `TIED`, the next one whether it is negative.
+    fn score(&mut self, score: Score) {
+        let is_odd = score % TIED != 0;
+        let size = match is_odd {
+            true => score.unsigned_abs(),
+            false => (score / TIED).unsigned_abs(),
+        };
+        self.long(u128::from(size) << 2 | u128::from(score < 0) << 1 | u128::from(is_odd));
+    }
+
+    fn optional(&mut self, score: Option<Score>) {
+        self.number(u64::from(score.is_some()));
+        if let Some(score) = score {
+            self.score(score);
+        }
+    }
+
+    fn list(&mut self, list: &[u32]) {
+        self.number(list.len() as u64);
+        for &proposition in list {
+            self.number(u64::from(proposition));
+        }
+    }
+
+    fn words(self) -> Vec<u64> {
+        let mut words = vec![FORMAT, self.0.len() as u64];
+        words.extend(self.0.chunks(8).map(|bytes| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        }));
+        words
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+    n_propositions: usize,
+}
+
+impl Reader<'_> {
+    fn long(&mut self) -> Result<u128, String> {
+        let mut number = 0;
+        for shift in (0..70).step_by(7) {
+            let (&byte, rest) = self.rest.split_first().ok_or(BROKEN)?;
+            self.rest = rest;
+            number |= u128::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(BROKEN.to_string())
+    }
+
+    fn number(&mut self) -> Result<u64, String> {
+        Ok(self.long()?.try_into().map_err(|_| BROKEN)?)
+    }
+
+    fn score(&mut self) -> Result<Score, String> {
+        let number = self.long()?;
+        let scale = if number & 1 == 1 { 1 } else { i128::from(TIED) };
+        let size = (number >> 2) as i128 * scale;
+        let score = if number & 2 == 2 { -size } else { size };
+        Ok(score.try_into().map_err(|_| BROKEN)?)
+    }
+
+    fn optional(&mut self) -> Result<Option<Score>, String> {
+        match self.number()? {
+            0 => Ok(None),
+            _ => self.score().map(Some),
+        }
+    }
+
+    fn list(&mut self) -> Result<Vec<u32>, String> {
+        let length = self.number()?;
+        let mut list = Vec::new();
+        for _ in 0..length {
+            let proposition = self.number()?;
+            if proposition >= self.n_propositions as u64 {
+                return Err(BROKEN.to_string());
+            }
+            list.push(proposition as u32);
+        }
+        Ok(list)
+    }
+}

@@ -1,0 +1,160 @@
+//! What is the same for every step of one search: the rows, the estimator, and which rules are wanted.
+
+use crate::bits::lanes::{Lanes, LANES};
+use crate::rows::Rows;
+use crate::score::{Estimator, Limits, Score};
+use crate::search::allowed_columns::AllowedColumns;
+use crate::search::branch::Node;
+use crate::table::layout::Layout;
+use std::sync::Arc;
+
+pub struct Source {
+    pub rows: Arc<dyn Rows>,
+    pub estimator: Arc<dyn Estimator>,
+    /// Propositions that are neither empty nor everything nor equal to an earlier one.
+    pub usable: Vec<u32>,
+    pub max_length: Option<usize>,
+    pub min_rows: u64,
+    /// Only rules on these sets of columns are wanted.
+    pub offered: Option<Arc<AllowedColumns>>,
+}
+
+/// Values are compared to 2⁻³⁶: sums that are equal on paper may differ in their last bits, and are ties all the same.
+/// Two of them that lie on both sides of a rounding boundary are none: that happens to about one near-tie in 2¹⁵, for
+/// the last bits of a value are that much finer than the grid.
+pub const TIED: Score = 1 << 16;
+
+fn settle(score: Score) -> Score {
+    (score + TIED / 2) & !(TIED - 1)
+}
+
+/// A bound, unless it says that there is no rule.
+fn known(bound: Score) -> Option<Score> {
+    (bound > Score::MIN).then(|| settle(bound))
+}
+
+impl Source {
+    pub fn layout(&self) -> &Layout {
+        self.rows.layout()
+    }
+
+    /// How many conditions may be added to so many; `None` for any number.
+    pub fn room_after(&self, length: usize) -> Option<usize> {
+        self.max_length.map(|most| most.saturating_sub(length))
+    }
+
+    /// The value of a rule of so many conditions; `Score::MIN` if nothing can be said of it, which makes it no rule.
+    pub fn value(&self, counts: &[u64], length: usize) -> Score {
+        settle(self.estimator.value(counts, length))
+    }
+
+    /// The same for eight rules at once.
+    pub fn values(&self, counts: &[Lanes], length: usize) -> [Score; LANES] {
+        self.estimator.values(counts, length).map(settle)
+    }
+
+    /// Which of eight rules may be worth the goal or more?
+    pub fn may_reach(&self, counts: &[Lanes], length: usize, goal: Score) -> [bool; LANES] {
+        // Values are settled, by less than this.
+        let goal = goal.saturating_sub(TIED);
+        self.estimator.may_reach(counts, length, goal)
+    }
+
+    /// At least the value of every rule of `length` or more conditions in the box; `None` if there is no rule in it. If
+    /// it is below the goal, it may be anything below the goal that is not below these values.
+    pub fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Option<Score> {
+        if self.layout().n_failing(low) == 0 {
+            return None; // no rule of the box fails anywhere
+        }
+        known(self.estimator.bound(low, high, length, goal))
+    }
+
+    /// The bounds of several boxes; see [`Source::bound`].
+    pub fn bounds(&self, limits: &[Limits], length: usize, goal: Score) -> Vec<Option<Score>> {
+        let mut bounds = Vec::with_capacity(limits.len());
+        self.estimator.bounds(limits, length, goal, &mut bounds);
+        let layout = self.layout();
+        let each = limits.iter().zip(bounds);
+        each.map(|(limits, bound)| known(bound).filter(|_| layout.n_failing(limits.low) > 0))
+            .collect()
+    }
+
+    /// Is this a rule that may be shown? It has a value, covers enough rows, and fails on one at least.
+    pub fn is_rule(&self, counts: &[u64], value: Score) -> bool {
+        let layout = self.layout();
+        value > Score::MIN
+            && layout.n_covered(counts) >= self.min_rows
+            && layout.n_failing(counts) > 0
+    }
+
+    /// The same for the child of another rule, of which it has only some of the rows; `size` is the sum of its counts.
+    #[inline]
+    pub fn is_rule_of(&self, layout: &Layout, counts: &[u64], value: Score, size: u64) -> bool {
+        if layout.is_complement() {
+            size >= self.min_rows && value > Score::MIN
+        } else {
+            self.is_rule(counts, value)
+        }
+    }
+
+    /// May a condition follow at a node, as far as can be told without looking at rows? Not if the last condition excludes
+    /// or implies it, nor if it implies the last one, which would be needless then.
+    pub fn may_follow<'a>(&'a self, node: &Node) -> impl Fn(u32) -> bool + 'a {
+        let propositions = self.rows.propositions();
+        let last = node.last().map(|last| &propositions[last as usize]);
+        let room = self
+            .room_after(node.n_conditions() + 1)
+            .unwrap_or(usize::MAX);
+        let sets = self
+            .offered
+            .as_ref()
+            .map(|offered| (offered, offered.columns(&node.conditions())));
+        move |candidate: u32| {
+            let this = &propositions[candidate as usize];
+            let is_needless = last.is_some_and(|last| {
+                this.excludes(last) || last.implies(this) || this.implies(last)
+            });
+            let is_offered = sets
+                .as_ref()
+                .is_none_or(|(offered, columns)| offered.leads_on(*columns, candidate, room));
+            !is_needless && is_offered
+        }
+    }
+
+    /// The conditions that may follow.
+    pub fn useful_candidates(&self, node: &Node) -> Vec<u32> {
+        let may_follow = self.may_follow(node);
+        let mut useful = Vec::with_capacity(node.candidates().len());
+        useful.extend(node.candidates().iter().copied().filter(|&c| may_follow(c)));
+        useful
+    }
+
+    /// Is a condition of no use if it excludes no row of the rule? Not if it leads to another set of columns, which is
+    /// offered where that of the rule may not be.
+    pub fn is_no_use_alone(&self, conditions: &[u32], proposition: u32) -> bool {
+        self.offered
+            .as_ref()
+            .is_none_or(|offered| offered.is_on(proposition, offered.columns(conditions)))
+    }
+
+    /// Are there so few rules below one with these conditions that bounds do not pay?
+    pub fn are_few(&self, conditions: &[u32], candidates: &[u32]) -> bool {
+        let offered = self.offered.as_ref();
+        offered.is_some_and(|offered| offered.are_few(offered.columns(conditions), candidates))
+    }
+
+    /// May a rule be shown that has these conditions and one more?
+    pub fn is_on_offer(&self, conditions: &[u32], proposition: u32) -> bool {
+        let offered = self.offered.as_ref();
+        offered.is_none_or(|offered| offered.has_with(offered.columns(conditions), proposition))
+    }
+
+    /// Can a rule of these conditions and another become one that may be shown, by some of these candidates?
+    pub fn can_end(&self, conditions: &[u32], proposition: u32, candidates: &[u32]) -> bool {
+        let room = self.room_after(conditions.len() + 1).unwrap_or(usize::MAX);
+        self.offered.as_ref().is_none_or(|offered| {
+            let columns = offered.columns(conditions) | offered.columns(&[proposition]);
+            offered.can_end(columns, candidates, room)
+        })
+    }
+}
