@@ -5,7 +5,7 @@
 
 mod border;
 mod permutations;
-mod remote;
+mod rows;
 mod score;
 mod search;
 mod table;

@@ -1,4 +1,6 @@
-//! Which sets of columns rules may have, where not all are wanted: those that have the same controls, for example.
+//! Which sets of columns rules may be on, where not all are wanted: those that have the same controls, for example.
+//!
+//! It promises to cut a branch only if no rule below it is on an allowed set.
 
 use crate::table::Proposition;
 use std::collections::HashMap;
@@ -8,7 +10,7 @@ pub type Columns = u128;
 
 pub struct AllowedColumns {
     sets: Vec<Columns>,
-    /// For each set of columns that a rule may have on its way to an offered one: how many columns it lacks at least.
+    /// For each set of columns that a rule may have on its way to an allowed one: how many columns it lacks at least.
     lacks: HashMap<Columns, usize>,
     /// The column of each proposition.
     column: Vec<Columns>,
@@ -62,7 +64,7 @@ impl AllowedColumns {
         self.has_columns(columns | self.column[proposition as usize])
     }
 
-    /// May a rule on these columns take this condition and at most so many others to come to an offered set?
+    /// May a rule on these columns take this condition and at most so many others to come to an allowed set?
     pub fn leads_on(&self, columns: Columns, proposition: u32, others: usize) -> bool {
         let columns = columns | self.column[proposition as usize];
         self.lacks
@@ -74,7 +76,7 @@ impl AllowedColumns {
         self.column[proposition as usize] & columns != 0
     }
 
-    /// Can a rule on these columns come to an offered set with conditions of these, at most so many? One that is on
+    /// Can a rule on these columns come to an allowed set with conditions of these, at most so many? One that is on
     /// such a set already must take another, too.
     pub fn can_end(&self, columns: Columns, candidates: &[u32], at_most: usize) -> bool {
         if self.sets.len() > LOOKED_AT {

@@ -1,11 +1,14 @@
-//! A quick look for good rules, so that the search has something to beat from the beginning.
+//! A quick look for good rules, so that the search has something to beat from the beginning. It only saves work: what it
+//! finds, the search would find too.
 
+use super::Search;
 use crate::score::Score;
-use crate::search::Search;
 
-/// How many rules the look ahead carries from one length to the next.
-const BEAM: usize = 16;
+/// How many rules are carried from one length to the next.
+const WIDTH: usize = 16;
+
 /// One condition at a time is added to the few best rules, as long as that makes the best better.
+#[derive(Clone)]
 pub struct Beam {
     rules: Vec<Vec<u32>>,
     /// How many of the rules have been made longer, and what came out.
@@ -28,22 +31,24 @@ impl Default for Beam {
 impl Beam {
     /// Makes one rule longer in every way; is there more to do?
     pub fn step(&mut self, search: &Search) -> bool {
-        let book = &search.book;
+        let source = &search.first;
         let Some(rule) = self.rules.get(self.done) else {
             return self.begin_next_length(search);
         };
-        self.done += 1;
-        let width = book.layout().width();
+        let width = source.layout().width();
         let length = rule.len() + 1;
         let mut counts = Vec::new();
-        book.rows.extension(rule).counts(&book.usable, &mut counts);
-        for (&proposition, counts) in book.usable.iter().zip(counts[width..].chunks(width)) {
-            let value = book.value(counts, length);
-            if book.is_rule(counts, value) && !rule.contains(&proposition) {
+        let extension = source.rows.extension(rule);
+        extension.counts(&source.candidates, &mut counts);
+        let each = source.candidates.iter().zip(counts[width..].chunks(width));
+        for (&proposition, counts) in each {
+            let value = source.value(counts, length);
+            if source.is_rule(counts, value) && !rule.contains(&proposition) {
                 let longer_rule = rule.iter().copied().chain([proposition]).collect();
                 self.longer.push((value, longer_rule, counts.to_vec()));
             }
         }
+        self.done += 1;
         self.keep_best();
         true
     }
@@ -52,18 +57,18 @@ impl Beam {
         self.longer.sort_by(|x, y| (y.0, &x.1).cmp(&(x.0, &y.1)));
         // Rules of equal value are mostly the same rows said differently.
         self.longer.dedup_by_key(|(value, ..)| *value);
-        self.longer.truncate(BEAM);
+        self.longer.truncate(WIDTH);
     }
 
     fn begin_next_length(&mut self, search: &Search) -> bool {
         for (value, rule, counts) in &self.longer {
-            search.offer(*value, counts, rule);
+            search.offer(&search.first, *value, counts, rule);
         }
         let found = std::mem::take(&mut self.longer);
         let Some((value, rule, _)) = found.first() else {
             return false;
         };
-        let is_better = *value > self.best && search.book.room_after(rule.len()) != Some(0);
+        let is_better = *value > self.best && search.first.room_after(rule.len()) != Some(0);
         self.best = *value;
         self.rules = found.into_iter().map(|(_, rule, _)| rule).collect();
         self.done = 0;

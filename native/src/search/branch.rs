@@ -1,33 +1,46 @@
 //! Branches of the search: a rule, and the conditions that it may still take.
+//!
+//! Siblings share their family, so a branch is three numbers. Their order is the only order in the search.
 
 use crate::score::Score;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
+
+/// What decides which branch comes first: the highest bound, then the shortest rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// No rule of the branch is worth more.
+    pub bound: Score,
+    /// No rule that is still to be looked at has fewer conditions.
+    pub min_length: Reverse<usize>,
+}
 
 /// The children of one rule, in the order that decides which of them may still take which conditions:
 /// each may take those that come after it.
 pub struct Family {
+    /// The number of the source whose rules they are.
+    pub source: usize,
     pub conditions: Vec<u32>,
     pub order: Vec<u32>,
 }
 
 /// A rule that is still to be expanded: one child of a family, or the root.
 #[derive(Clone)]
-pub struct Node {
-    /// No rule of the branch is worth more.
+pub struct Branch {
     pub bound: Score,
     pub family: Arc<Family>,
-    /// Which child it is; `None` for the root.
+    /// Which child it is, by its index in the family's order; `None` for the root.
     pub child: Option<u32>,
 }
 
-impl Node {
-    pub fn root(usable: &[u32]) -> Node {
+impl Branch {
+    pub fn root(source: usize, candidates: &[u32]) -> Branch {
         let family = Family {
+            source,
             conditions: Vec::new(),
-            order: usable.to_vec(),
+            order: candidates.to_vec(),
         };
-        Node {
+        Branch {
             bound: Score::MAX,
             family: Arc::new(family),
             child: None,
@@ -38,14 +51,14 @@ impl Node {
         self.child.is_none()
     }
 
-    /// Its place in the family's order.
-    pub fn place(&self) -> Option<usize> {
+    /// Its index in the family's order.
+    pub fn index(&self) -> Option<usize> {
         self.child.map(|child| child as usize)
     }
 
     /// The condition that makes it a child.
     pub fn last(&self) -> Option<u32> {
-        self.place().map(|place| self.family.order[place])
+        self.index().map(|index| self.family.order[index])
     }
 
     pub fn n_conditions(&self) -> usize {
@@ -57,35 +70,41 @@ impl Node {
         self.n_conditions() + 1
     }
 
+    pub fn key(&self) -> Key {
+        Key {
+            bound: self.bound,
+            min_length: Reverse(self.min_length()),
+        }
+    }
+
     pub fn conditions(&self) -> Vec<u32> {
         let conditions = self.family.conditions.iter().copied();
         conditions.chain(self.last()).collect()
     }
 
+    /// The conditions that come after it in the family's order.
     pub fn candidates(&self) -> &[u32] {
-        let first = self.place().map_or(0, |place| place + 1);
+        let first = self.index().map_or(0, |index| index + 1);
         &self.family.order[first..]
     }
 }
 
-/// The most promising comes first in the queue: the highest bound, then the shortest rules.
-impl Ord for Node {
-    fn cmp(&self, other: &Node) -> Ordering {
-        let by_bound = self.bound.cmp(&other.bound);
-        by_bound.then(other.min_length().cmp(&self.min_length()))
+impl Ord for Branch {
+    fn cmp(&self, other: &Branch) -> Ordering {
+        self.key().cmp(&other.key())
     }
 }
 
-impl PartialOrd for Node {
-    fn partial_cmp(&self, other: &Node) -> Option<Ordering> {
+impl PartialOrd for Branch {
+    fn partial_cmp(&self, other: &Branch) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Node {
-    fn eq(&self, other: &Node) -> bool {
+impl PartialEq for Branch {
+    fn eq(&self, other: &Branch) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Node {}
+impl Eq for Branch {}

@@ -1,15 +1,16 @@
-//! Which propositions are worth trying at all.
+//! Which conditions are worth trying at all: it leaves out those that no wanted rule needs, and keeps the first of those
+//! that hold on the same rows.
 
+use super::allowed_columns::{AllowedColumns, Columns};
+use super::top::are_same;
 use crate::rows::Rows;
-use crate::search::allowed_columns::{AllowedColumns, Columns};
-use crate::search::top::are_same;
 use std::collections::hash_map::Entry as Slot;
 use std::collections::HashMap;
 
 /// The propositions without those that hold nowhere or everywhere, and without repetitions. One that possibly holds
-/// everywhere is no rule, but may be part of one. Where only some sets of columns are offered, those on other columns
+/// everywhere is no rule, but may be part of one. Where only some sets of columns are allowed, those on other columns
 /// are left out, and repetitions are looked for within columns.
-pub fn candidate_conditions(rows: &dyn Rows, offered: Option<&AllowedColumns>) -> Vec<u32> {
+pub fn candidate_conditions(rows: &dyn Rows, allowed: Option<&AllowedColumns>) -> Vec<u32> {
     let layout = rows.layout();
     let width = layout.width();
     let n_propositions = rows.propositions().len() as u32;
@@ -19,23 +20,23 @@ pub fn candidate_conditions(rows: &dyn Rows, offered: Option<&AllowedColumns>) -
     let (whole, each) = counts.split_at(width);
     let fingerprints = rows.fingerprints();
     let mut seen: HashMap<(u128, Columns), u32> = HashMap::new();
-    let mut usable = Vec::new();
+    let mut candidates = Vec::new();
     for (&proposition, counts) in all.iter().zip(each.chunks(width)) {
         if layout.n_covered(counts) == 0 || counts == whole {
             continue;
         }
-        let column = offered.map_or(0, |offered| offered.columns(&[proposition]));
-        if offered.is_some_and(|offered| !offered.leads_on(0, proposition, usize::MAX)) {
+        let column = allowed.map_or(0, |allowed| allowed.columns(&[proposition]));
+        if allowed.is_some_and(|allowed| !allowed.leads_on(0, proposition, usize::MAX)) {
             continue;
         }
         match seen.entry((fingerprints[proposition as usize], column)) {
             Slot::Occupied(first) if are_same(rows, counts, &[*first.get()], &[proposition]) => {}
-            Slot::Occupied(_) => usable.push(proposition),
+            Slot::Occupied(_) => candidates.push(proposition),
             Slot::Vacant(place) => {
                 place.insert(proposition);
-                usable.push(proposition);
+                candidates.push(proposition);
             }
         }
     }
-    usable
+    candidates
 }

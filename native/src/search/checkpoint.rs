@@ -3,10 +3,10 @@
 //! Most numbers are small, so each takes as many bytes as it needs (seven bits in each, the highest says whether another
 //! follows); scores are mostly multiples of [`TIED`] and written as such.
 
+use super::branch::{Branch, Family};
+use super::source::TIED;
+use crate::rows::Rows;
 use crate::score::Score;
-use crate::search::branch::{Family, Node};
-use crate::search::source::TIED;
-use crate::table::layout::Layout;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -14,27 +14,30 @@ use std::sync::Arc;
 pub struct State {
     pub left_out: Option<Score>,
     pub nodes: u64,
+    pub n_begun: usize,
     pub has_looked_ahead: bool,
-    pub open: Vec<Node>,
+    pub open: Vec<Branch>,
     pub entries: Vec<(Score, Vec<u64>, Vec<u32>)>,
 }
 
 impl State {
     pub fn write(&self) -> Vec<u64> {
-        let mut places: HashMap<*const Family, u64> = HashMap::new();
+        let mut numbers: HashMap<*const Family, u64> = HashMap::new();
         let mut out = Writer::default();
         // A family is written where it is first met.
         let mut family = |out: &mut Writer, family: &'_ Arc<Family>| {
-            let next = places.len() as u64;
-            let place = *places.entry(Arc::as_ptr(family)).or_insert(next);
-            out.number(place);
-            if place == next {
+            let next = numbers.len() as u64;
+            let number = *numbers.entry(Arc::as_ptr(family)).or_insert(next);
+            out.number(number);
+            if number == next {
+                out.number(family.source as u64);
                 out.list(&family.conditions);
                 out.list(&family.order);
             }
         };
         out.optional(self.left_out);
         out.number(self.nodes);
+        out.number(self.n_begun as u64);
         out.number(u64::from(self.has_looked_ahead));
         out.number(self.open.len() as u64);
         for node in &self.open {
@@ -53,24 +56,27 @@ impl State {
         out.words()
     }
 
-    /// The state that was written; an error if the numbers do not make sense for this table.
-    pub fn read(numbers: &[u64], n_propositions: usize, layout: &Layout) -> Result<State, String> {
+    /// The state that was written; an error if the numbers do not make sense for so many sources, whose rules these rows
+    /// tell apart. What is said of a source's conditions is not checked.
+    pub fn read(numbers: &[u64], n_sources: usize, rows: &dyn Rows) -> Result<State, String> {
+        let layout = rows.layout();
         let bytes = bytes_of(numbers)?;
-        let mut input = Reader {
-            rest: &bytes,
-            n_propositions,
-        };
+        let mut input = Reader { rest: &bytes };
         let mut families: Vec<Arc<Family>> = Vec::new();
         let mut family = |input: &mut Reader| -> Result<Arc<Family>, String> {
-            let place = input.number()? as usize;
-            if place == families.len() {
-                let (conditions, order) = (input.list()?, input.list()?);
-                families.push(Arc::new(Family { conditions, order }));
+            let number = input.number()? as usize;
+            if number == families.len() {
+                families.push(Arc::new(Family {
+                    source: input.below(n_sources)?,
+                    conditions: input.list(usize::MAX)?,
+                    order: input.list(usize::MAX)?,
+                }));
             }
-            Ok(families.get(place).ok_or(BROKEN)?.clone())
+            Ok(families.get(number).ok_or(BROKEN)?.clone())
         };
         let left_out = input.optional()?;
         let nodes = input.number()?;
+        let n_begun = input.below(n_sources + 1)?.max(1);
         let has_looked_ahead = input.number()? != 0;
         let mut open = Vec::new();
         for _ in 0..input.number()? {
@@ -83,7 +89,7 @@ impl State {
                 }
                 _ => return Err(BROKEN.to_string()),
             };
-            open.push(Node {
+            open.push(Branch {
                 bound,
                 family: family_of,
                 child,
@@ -98,7 +104,7 @@ impl State {
             if !layout.fits(&counts) {
                 return Err(BROKEN.to_string());
             }
-            entries.push((value, counts, input.list()?));
+            entries.push((value, counts, input.list(rows.propositions().len())?));
         }
         if !input.rest.is_empty() {
             return Err(BROKEN.to_string());
@@ -106,6 +112,7 @@ impl State {
         Ok(State {
             left_out,
             nodes,
+            n_begun,
             has_looked_ahead,
             open,
             entries,
@@ -114,9 +121,9 @@ impl State {
 }
 
 /// The first of the numbers: another one for another order of those that follow.
-const FORMAT: u64 = 5;
+const FORMAT: u64 = 6;
 
-const BROKEN: &str = "the checkpoint is damaged or of another search";
+pub const BROKEN: &str = "the checkpoint is damaged or of another search";
 
 /// The bytes in the words after the first two, which are the format and the number of bytes.
 fn bytes_of(numbers: &[u64]) -> Result<Vec<u8>, String> {
@@ -185,7 +192,6 @@ impl Writer {
 
 struct Reader<'a> {
     rest: &'a [u8],
-    n_propositions: usize,
 }
 
 impl Reader<'_> {
@@ -221,15 +227,22 @@ impl Reader<'_> {
         }
     }
 
-    fn list(&mut self) -> Result<Vec<u32>, String> {
+    /// A number below this.
+    fn below(&mut self, end: usize) -> Result<usize, String> {
+        let number = self.number()?;
+        match usize::try_from(number) {
+            Ok(number) if number < end => Ok(number),
+            _ => Err(BROKEN.to_string()),
+        }
+    }
+
+    /// A list of conditions, of so many that there are.
+    fn list(&mut self, n_conditions: usize) -> Result<Vec<u32>, String> {
         let length = self.number()?;
         let mut list = Vec::new();
         for _ in 0..length {
-            let proposition = self.number()?;
-            if proposition >= self.n_propositions as u64 {
-                return Err(BROKEN.to_string());
-            }
-            list.push(proposition as u32);
+            let condition = self.below(n_conditions)?;
+            list.push(u32::try_from(condition).map_err(|_| BROKEN)?);
         }
         Ok(list)
     }

@@ -1,4 +1,5 @@
-//! The shortest way to say which rows a rule covers.
+//! The shortest way to say which rows a rule covers; among the shortest, the first. It depends on the rows alone, so the
+//! answer of the search does not depend on how it was found.
 //!
 //! Every condition that holds on all of the rows may be used; together they must exclude every other row. Each
 //! other row thus demands one of the conditions that exclude it: a hitting set. Few of the rows matter, so they
@@ -8,14 +9,14 @@
 use crate::bits::bitset::{is_empty, total};
 use crate::rows::Rows;
 
-/// The shortest conjunction of `usable` propositions that covers the same rows as `conditions`, the first among the
+/// The shortest conjunction of `candidates` propositions that covers the same rows as `conditions`, the first among the
 /// shortest.
-pub fn shortest(rows: &dyn Rows, usable: &[u32], conditions: &[u32]) -> Vec<u32> {
+pub fn shortest(rows: &dyn Rows, candidates: &[u32], conditions: &[u32]) -> Vec<u32> {
     let width = rows.layout().width();
     let mut counts = Vec::new();
-    rows.extension(conditions).counts(usable, &mut counts);
+    rows.extension(conditions).counts(candidates, &mut counts);
     let (own, each) = counts.split_at(width);
-    let implied = usable.iter().zip(each.chunks(width));
+    let implied = candidates.iter().zip(each.chunks(width));
     let implied: Vec<u32> = implied
         .filter(|(_, counts)| total(counts) == total(own))
         .map(|(&proposition, _)| proposition)

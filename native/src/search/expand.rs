@@ -1,4 +1,5 @@
-//! One step of the branch and bound: from a rule and the conditions it may still take, to its children.
+//! One step of the branch and bound: from a rule and the conditions it may still take, to its children. It promises to offer
+//! every rule of one condition more, and to leave out only branches that hold nothing wanted.
 //!
 //! A child stands for a branch: the rules that have its condition and any of those that come after it in the family's
 //! order. Why nothing is lost:
@@ -14,13 +15,16 @@
 //! - *Limited length.* With d conditions still allowed, no more rows of a cell are lost than by the d candidates that lose
 //!   most of them.
 
+use super::branch::{Branch, Family, Key};
+use super::goal::Standing;
+use super::known_tie::Reach;
+use super::source::Source;
+use super::trace::{Fate, Trace};
+use super::Search;
 use crate::bits::bitset::total;
 use crate::rows::Extension;
 use crate::score::{Limits, Score};
-use crate::search::branch::{Family, Node};
-use crate::search::known_tie::Branch;
-use crate::search::source::Source;
-use crate::search::Search;
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// The counts of a rule, then those of the rule with each of some conditions.
@@ -41,7 +45,7 @@ impl Counts {
 }
 
 struct Child {
-    proposition: u32,
+    condition: u32,
     bound: Score,
     /// Where its counts are among those of all candidates.
     slot: usize,
@@ -100,26 +104,28 @@ impl Losses {
 }
 
 impl Expander {
-    /// Offers all children of the rule at `place` by the candidates, and returns those that lead further, strongest first.
+    /// Offers all children of a rule by the candidates, and returns those that lead further, strongest first.
     pub fn expand(
         &mut self,
         search: &Search,
-        node: &Node,
+        source: &Source,
+        branch: &Branch,
         candidates: &[u32],
-        place: &dyn Extension,
-    ) -> Vec<Node> {
-        let book = &search.book;
-        self.counts.width = book.layout().width();
-        place.counts(candidates, &mut self.counts.numbers);
-        let conditions = node.conditions();
+        extension: &dyn Extension,
+        trace: &mut Trace,
+    ) -> Vec<Branch> {
+        self.counts.width = source.layout().width();
+        extension.counts(candidates, &mut self.counts.numbers);
+        let conditions = branch.conditions();
         let mut step = Step {
             search,
-            book,
-            node,
-            place,
+            source,
+            branch,
+            extension,
             counts: &self.counts,
-            is_few: book.are_few(&conditions, candidates),
+            is_few: source.are_few(&conditions, candidates),
             conditions,
+            trace,
         };
         let mut children = step.offer(candidates);
         // The last child may take no further condition.
@@ -132,13 +138,14 @@ impl Expander {
         }
         step.order(&mut children, has_core);
         let family = Arc::new(Family {
-            order: children.iter().map(|child| child.proposition).collect(),
+            source: branch.family.source,
+            order: children.iter().map(|child| child.condition).collect(),
             conditions: step.conditions.clone(),
         });
         let found = match step.is_few {
             true => step.branches_of_few(&family, &children),
             false => {
-                place.cores(&family.order, &mut self.cores);
+                extension.cores(&family.order, &mut self.cores);
                 let (cores, low) = (&self.cores, &mut self.low);
                 step.branches(&family, &children, cores, low, &mut self.losses)
             }
@@ -150,13 +157,14 @@ impl Expander {
 /// One rule that is being expanded.
 struct Step<'a> {
     search: &'a Search,
-    book: &'a Source,
-    node: &'a Node,
-    place: &'a dyn Extension,
+    source: &'a Source,
+    branch: &'a Branch,
+    extension: &'a dyn Extension,
     counts: &'a Counts,
     conditions: Vec<u32>,
     /// Are there so few rules that bounds do not pay?
     is_few: bool,
+    trace: &'a mut Trace,
 }
 
 impl Step<'_> {
@@ -170,43 +178,56 @@ impl Step<'_> {
         self.conditions.len() + 2
     }
 
-    /// The children that may lead to a rule that is wanted, by bounds that are new.
-    fn sift(&self, mut children: Vec<Child>, bounds: Vec<Option<Score>>) -> Vec<Child> {
+    /// Where a branch below a child stands, given its bound.
+    fn standing(&self, bound: Score) -> Standing {
+        let min_length = Reverse(self.below());
+        self.search.goal.standing(Key { bound, min_length })
+    }
+
+    /// The children that may lead to a rule that is wanted, by bounds that are new; `fate` is that of the others.
+    fn sift(
+        &mut self,
+        mut children: Vec<Child>,
+        bounds: Vec<Option<Score>>,
+        fate: Fate,
+    ) -> Vec<Child> {
         let mut bounds = bounds.into_iter();
         children.retain_mut(|child| {
-            let Some(bound) = bounds.next().flatten() else {
-                return false;
-            };
-            child.bound = bound.min(child.bound);
-            self.search.is_kept(child.bound, self.below())
+            let bound = bounds.next().flatten();
+            child.bound = bound.unwrap_or(Score::MIN).min(child.bound);
+            let is_kept = bound.is_some() && self.standing(child.bound) != Standing::Behind;
+            if !is_kept {
+                (self.trace).note_child(self.branch, child.condition, child.bound, fate);
+            }
+            is_kept
         });
         children
     }
 
     /// Offers the children, and returns those that may lead further, by their own rows alone.
     fn offer(&mut self, candidates: &[u32]) -> Vec<Child> {
-        let (book, counts) = (self.book, self.counts);
-        let layout = book.layout();
+        let (source, counts) = (self.source, self.counts);
+        let layout = source.layout();
         let size = total(counts.own());
         // Children that may take no further condition need no bound.
-        let is_last = book.room_after(self.length()) == Some(0);
+        let is_last = source.room_after(self.length()) == Some(0);
         // Where rules of more conditions are worth less, a child's own value is no part of the bound of what is below it.
-        let offers_first = is_last || self.is_few || book.estimator.is_by_length();
+        let offers_first = is_last || self.is_few || source.estimator.is_by_length();
         let mut children = Vec::new();
-        for (slot, &proposition) in candidates.iter().enumerate() {
+        for (slot, &condition) in candidates.iter().enumerate() {
             let counts = counts.of(slot);
             let left = total(counts);
-            let excludes = left < size || !book.is_no_use_alone(&self.conditions, proposition);
-            if !excludes || layout.n_covered(counts) < book.min_rows {
+            let excludes = left < size || !source.is_no_use_alone(&self.conditions, condition);
+            if !excludes || layout.n_covered(counts) < source.min_rows {
                 continue;
             }
             if offers_first {
-                self.offer_child(proposition, counts, left);
+                self.offer_child(condition, counts, left);
             }
             if !is_last {
                 children.push(Child {
-                    proposition,
-                    bound: self.node.bound,
+                    condition,
+                    bound: self.branch.bound,
                     slot,
                 });
             }
@@ -216,15 +237,15 @@ impl Step<'_> {
         }
         let bounds = self.bounds(&children, &vec![0; counts.width]);
         if !offers_first {
-            let goal = self.search.goal_value();
+            let goal = self.search.goal.value();
             for (child, bound) in children.iter().zip(&bounds) {
                 if (*bound).min(Some(child.bound)) >= Some(goal) {
                     let counts = counts.of(child.slot);
-                    self.offer_child(child.proposition, counts, total(counts));
+                    self.offer_child(child.condition, counts, total(counts));
                 }
             }
         }
-        self.sift(children, bounds)
+        self.sift(children, bounds, Fate::Rows)
     }
 
     /// The bounds of the children if all rules below them cover the rows of a core.
@@ -234,36 +255,36 @@ impl Step<'_> {
             high: self.counts.of(child.slot),
         });
         let limits: Vec<Limits> = limits.collect();
-        (self.book).bounds(&limits, self.below(), self.search.goal_value())
+        (self.source).bounds(&limits, self.below(), self.search.goal.value())
     }
 
-    fn offer_child(&mut self, proposition: u32, counts: &[u64], size: u64) {
-        let book = self.book;
-        if !book.is_on_offer(&self.conditions, proposition) {
+    fn offer_child(&mut self, condition: u32, counts: &[u64], size: u64) {
+        let source = self.source;
+        if !source.is_on_offer(&self.conditions, condition) {
             return;
         }
-        let value = book.value(counts, self.length());
-        let is_good = value >= self.search.goal_value();
-        if is_good && book.is_rule_of(book.layout(), counts, value, size) {
-            self.conditions.push(proposition);
-            self.search.offer(value, counts, &self.conditions);
+        let value = source.value(counts, self.length());
+        let is_good = value >= self.search.goal.value();
+        if is_good && source.is_rule_of(source.layout(), counts, value, size) {
+            self.conditions.push(condition);
+            self.search.offer(source, value, counts, &self.conditions);
             self.conditions.pop();
         }
     }
 
     /// Every rule below every child covers the rows that satisfy all candidates. Children that cannot reach far enough for
     /// that drop out of all branches, which may leave more such rows, and so on. Are there such rows?
-    fn drop_by_core(&self, children: &mut Vec<Child>) -> bool {
+    fn drop_by_core(&mut self, children: &mut Vec<Child>) -> bool {
         if self.is_few {
             return false;
         }
         loop {
-            let candidates: Vec<u32> = children.iter().map(|child| child.proposition).collect();
-            let Some(core) = self.place.common_core(&candidates) else {
+            let candidates: Vec<u32> = children.iter().map(|child| child.condition).collect();
+            let Some(core) = self.extension.common_core(&candidates) else {
                 return false;
             };
             let bounds = self.bounds(children, &core);
-            *children = self.sift(std::mem::take(children), bounds);
+            *children = self.sift(std::mem::take(children), bounds, Fate::CommonCore);
             if children.len() == candidates.len() {
                 return true;
             }
@@ -277,19 +298,19 @@ impl Step<'_> {
     /// It then comes first, and all branches after it, which lack it, are dropped by their cores.
     fn order(&self, children: &mut Vec<Child>, has_core: bool) {
         if !has_core {
-            children.sort_by_key(|child| (child.bound, child.proposition));
+            children.sort_by_key(|child| (child.bound, child.condition));
             return;
         }
-        let candidates: Vec<u32> = children.iter().map(|child| child.proposition).collect();
+        let candidates: Vec<u32> = children.iter().map(|child| child.condition).collect();
         let mut cores = Vec::new();
-        self.place.cores_without(&candidates, &mut cores);
+        self.extension.cores_without(&candidates, &mut cores);
         let high = self.counts.own();
         let cores = cores.chunks(self.counts.width);
         let limits: Vec<Limits> = cores.map(|low| Limits { low, high }).collect();
-        let without = (self.book).bounds(&limits, self.below(), self.search.goal_value());
+        let without = (self.source).bounds(&limits, self.below(), self.search.goal.value());
         let mut keyed: Vec<(Option<Score>, Child)> =
             without.into_iter().zip(children.drain(..)).collect();
-        keyed.sort_by_key(|(without, child)| (*without, child.bound, child.proposition));
+        keyed.sort_by_key(|(without, child)| (*without, child.bound, child.condition));
         children.extend(keyed.into_iter().map(|(_, child)| child));
     }
 
@@ -298,14 +319,14 @@ impl Step<'_> {
     fn leading(&self, family: &Family) -> Vec<usize> {
         let (conditions, order) = (&family.conditions, &family.order);
         let can_end =
-            |&index: &usize| (self.book).can_end(conditions, order[index], &order[index + 1..]);
+            |&index: &usize| (self.source).can_end(conditions, order[index], &order[index + 1..]);
         (0..order.len() - 1).filter(can_end).collect()
     }
 
     /// The branches of the children where bounds do not pay.
-    fn branches_of_few(&self, family: &Arc<Family>, children: &[Child]) -> Vec<Node> {
+    fn branches_of_few(&self, family: &Arc<Family>, children: &[Child]) -> Vec<Branch> {
         let leading = self.leading(family).into_iter().rev();
-        let branches = leading.map(|index| Node {
+        let branches = leading.map(|index| Branch {
             bound: children[index].bound,
             family: family.clone(),
             child: Some(index as u32),
@@ -316,15 +337,15 @@ impl Step<'_> {
     /// The branches of the children, from the strongest, which may take no further condition, to the weakest, which
     /// may take all others.
     fn branches(
-        &self,
+        &mut self,
         family: &Arc<Family>,
         children: &[Child],
         cores: &[u64],
         low: &mut Vec<u64>,
         losses: &mut Losses,
-    ) -> Vec<Node> {
+    ) -> Vec<Branch> {
         let (counts, width) = (self.counts, self.counts.width);
-        let room = self.book.room_after(self.length());
+        let room = self.source.room_after(self.length());
         let limit = room.filter(|&room| room < children.len());
         low.clear();
         low.extend_from_slice(cores);
@@ -341,58 +362,50 @@ impl Step<'_> {
             high: counts.of(children[index].slot),
         });
         let limits: Vec<Limits> = limits.collect();
-        let bounds = (self.book).bounds(&limits, self.below(), self.search.goal_value());
+        let bounds = (self.source).bounds(&limits, self.below(), self.search.goal.value());
         let mut found = Vec::new();
         for (bound, &index) in bounds.into_iter().zip(&leading).rev() {
-            let Some(bound) = bound.map(|bound| bound.min(children[index].bound)) else {
-                continue;
+            let reach = Reach {
+                source: self.source,
+                bound: bound.unwrap_or(Score::MIN).min(children[index].bound),
+                core: &cores[index * width..(index + 1) * width],
+                high: counts.of(children[index].slot),
+                conditions: &family.conditions,
+                last: children[index].condition,
+                candidates: &family.order[index + 1..],
             };
-            let core = &cores[index * width..(index + 1) * width];
-            if self.is_kept(bound, core, &children[index], family, index) {
-                found.push(Node {
-                    bound,
-                    family: family.clone(),
-                    child: Some(index as u32),
-                });
+            let branch = Branch {
+                bound: reach.bound,
+                family: family.clone(),
+                child: Some(index as u32),
+            };
+            match self.standing(reach.bound) {
+                Standing::Behind => self.trace.note(&branch, Fate::Core),
+                _ if bound.is_none() => self.trace.note(&branch, Fate::Core),
+                Standing::Ahead if self.search.is_known(&reach) => {
+                    self.trace.note(&branch, Fate::KnownTie);
+                }
+                _ => found.push(branch),
             }
         }
         found
     }
 
-    /// May a branch hold a rule that is wanted and not known?
-    fn is_kept(
-        &self,
-        bound: Score,
-        core: &[u64],
-        child: &Child,
-        family: &Family,
-        index: usize,
-    ) -> bool {
-        let is_known = || {
-            self.search.is_known(&Branch {
-                book: self.book,
-                bound,
-                core,
-                high: self.counts.of(child.slot),
-                conditions: &family.conditions,
-                last: child.proposition,
-                candidates: &family.order[index + 1..],
-            })
-        };
-        self.search.is_kept(bound, self.below())
-            && !(self.search.is_entered(bound, self.below()) && is_known())
-    }
-
     /// The branches of minimal rules.
-    fn minimal(&self, family: &Family, found: Vec<Node>) -> Vec<Node> {
-        // Where only some sets of columns are offered, the same rows on fewer columns need not be.
-        if self.book.offered.is_some() {
+    fn minimal(&mut self, family: &Family, found: Vec<Branch>) -> Vec<Branch> {
+        // Where only some sets of columns are allowed, the same rows on fewer columns need not be.
+        if self.source.allowed.is_some() {
             return found;
         }
-        let children: Vec<u32> = found.iter().filter_map(Node::last).collect();
-        let is_minimal = self.book.rows.are_minimal(&family.conditions, &children);
-        let each = found.into_iter().zip(is_minimal);
-        each.filter_map(|(node, is_minimal)| is_minimal.then_some(node))
-            .collect()
+        let children: Vec<u32> = found.iter().filter_map(Branch::last).collect();
+        let is_minimal = self.source.rows.are_minimal(&family.conditions, &children);
+        let mut minimal = Vec::with_capacity(found.len());
+        for (branch, is_minimal) in found.into_iter().zip(is_minimal) {
+            match is_minimal {
+                true => minimal.push(branch),
+                false => self.trace.note(&branch, Fate::NotMinimal),
+            }
+        }
+        minimal
     }
 }

@@ -1,48 +1,82 @@
-//! The branches that are open, and what a rule must be worth for them to be entered.
+//! The branches that are open: one heap, the most promising first, and the dives that the end of a step interrupted.
 
+use super::branch::{Branch, Key};
+use super::run::Opened;
+use super::source::Source;
 use crate::score::Score;
-use crate::search::branch::Node;
-use crate::search::run::Entry;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize};
+use std::sync::Arc;
 
-pub struct Queue {
-    pub open: BinaryHeap<Node>,
-    /// The stacks of workers whose time was up, to continue with: their rows are packed already.
-    pub parked: Vec<Vec<Entry>>,
-    /// Workers that may still return nodes.
-    pub busy: usize,
-    /// How many nodes were left when useless ones were last dropped.
-    pub swept: usize,
+/// With more open branches than this (some 100 MB with their lists of candidates), workers go down depth-first and return
+/// nothing but for workers that wait: what they hold is no more than a path of the tree.
+const BUDGET: usize = 1 << 16;
+/// With fewer open branches than this, it does not matter how many of them are useless by now.
+const WORTH_SWEEPING: usize = 1 << 12;
+
+#[derive(Default)]
+pub struct Frontier {
+    open: BinaryHeap<Branch>,
+    /// The stacks of workers whose time was up. They are continued first, because their rows are packed already.
+    pub paused: Vec<(Arc<Source>, Vec<Opened>)>,
+    /// How many branches were left when useless ones were last dropped.
+    swept: usize,
 }
 
-impl Queue {
+impl Frontier {
+    pub fn new(open: Vec<Branch>) -> Frontier {
+        Frontier {
+            open: BinaryHeap::from(open),
+            ..Frontier::default()
+        }
+    }
+
+    pub fn add(&mut self, branches: impl IntoIterator<Item = Branch>) {
+        self.open.extend(branches);
+    }
+
+    /// The best open branch; what is paused apart.
+    pub fn best(&self) -> Option<&Branch> {
+        self.open.peek()
+    }
+
+    pub fn pop(&mut self) -> Option<Branch> {
+        self.open.pop()
+    }
+
+    pub fn clear(&mut self) {
+        self.open.clear();
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.open.is_empty() && self.parked.is_empty()
+        self.open.is_empty() && self.paused.is_empty()
     }
 
     pub fn len(&self) -> usize {
-        self.nodes().count()
+        self.branches().count()
+    }
+
+    /// May workers return branches?
+    pub fn has_room(&self) -> bool {
+        self.open.len() < BUDGET
     }
 
     /// The highest bound of a branch.
     pub fn highest(&self) -> Option<Score> {
-        let parked = self.parked.iter().flatten().map(|entry| entry.node.bound);
-        parked.chain(self.open.peek().map(|node| node.bound)).max()
+        let paused = self.paused.iter().flat_map(|(_, stack)| stack);
+        let bounds = paused.map(|opened| opened.branch.bound);
+        bounds.chain(self.best().map(|best| best.bound)).max()
     }
 
-    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
-        let parked = self.parked.iter().flatten().map(|entry| &entry.node);
-        self.open.iter().chain(parked)
+    pub fn branches(&self) -> impl Iterator<Item = &Branch> {
+        let paused = self.paused.iter().flat_map(|(_, stack)| stack);
+        self.open.iter().chain(paused.map(|opened| &opened.branch))
     }
-}
 
-/// What a branch must promise to be worth entering. A stale read only costs work.
-pub struct Goal {
-    /// The value of the k-th best rule so far, the incumbent; before there are k rules, the least value of interest.
-    pub value: AtomicI64,
-    /// Is there an incumbent to tie with?
-    pub has_incumbent: AtomicBool,
-    /// How many conditions a rule may have to win a tie with the incumbent; 0 as long as ties are put off.
-    pub tie_length: AtomicUsize,
+    /// Drops branches that are useless by now, where they may be many.
+    pub fn sweep(&mut self, is_useless: impl Fn(Key) -> bool) {
+        if self.open.len() > WORTH_SWEEPING.max(2 * self.swept) {
+            self.open.retain(|branch| !is_useless(branch.key()));
+            self.swept = self.open.len();
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! Branches that can only tie, and only with a rule that is known already: nothing new is in them.
 
+use super::source::Source;
 use crate::score::Score;
-use crate::search::source::Source;
 
-/// What can be reached from a node: rules that cover all rows of its core and only rows of its own.
-pub struct Branch<'a> {
-    pub book: &'a Source,
+/// What can be reached from a branch: rules that cover all rows of its core and only rows of its own.
+pub struct Reach<'a> {
+    pub source: &'a Source,
     pub bound: Score,
     /// The counts of the rows that every rule of the branch covers.
     pub core: &'a [u64],
@@ -14,12 +14,11 @@ pub struct Branch<'a> {
     pub last: u32,
     pub candidates: &'a [u32],
 }
-
-impl Branch<'_> {
+impl Reach<'_> {
     /// Is this rule, with these counts, the only one in the branch that could be worth as much as the bound?
     pub fn leads_only_to(&self, counts: &[u64], conditions: &[u32]) -> bool {
         // The rule that covers most positives and fewest negatives, where that is what makes a rule best.
-        if !self.book.layout().is_plain() {
+        if !self.source.layout().is_plain() {
             return false;
         }
         let corner = self.core.chunks(2).zip(self.high.chunks(2));
@@ -33,7 +32,7 @@ impl Branch<'_> {
         let inside: Vec<u32> = conditions.iter().copied().chain(own.clone()).collect();
         let core: Vec<u32> = own.chain(self.candidates.iter().copied()).collect();
         let core_inside: Vec<u32> = core.iter().chain(conditions).copied().collect();
-        let found = self.book.rows.counts(&[inside, core, core_inside]);
+        let found = self.source.rows.counts(&[inside, core, core_inside]);
         let parts: Vec<&[u64]> = found.chunks(counts.len()).collect();
         parts[0] == counts && parts[1] == parts[2]
     }
@@ -47,7 +46,7 @@ impl Branch<'_> {
             let mut falls_short = |least: [u64; 2], most: [u64; 2]| {
                 low[negative..=positive].copy_from_slice(&least);
                 high[negative..=positive].copy_from_slice(&most);
-                let falls_short = (self.book.bound(&low, &high, length, self.bound))
+                let falls_short = (self.source.bound(&low, &high, length, self.bound))
                     .is_none_or(|bound| bound < self.bound);
                 low[negative..=positive].copy_from_slice(&self.core[negative..=positive]);
                 high[negative..=positive].copy_from_slice(&self.high[negative..=positive]);

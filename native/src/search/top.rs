@@ -1,10 +1,15 @@
-//! The k best rules seen so far: distinct sets of rows, ties decided by the shortest description.
+//! The k best rules so far: distinct sets of rows, ties decided by the shortest description.
+//!
+//! It never asks for rows itself, for they may be elsewhere and the list is locked: where it cannot decide, it returns a
+//! [`Question`], the search answers without the lock, and asks again. Nothing has changed until then.
 
+use super::describe::shortest;
 use crate::rows::Rows;
 use crate::score::Score;
-use crate::search::describe::shortest;
 
 pub struct Entry {
+    /// Never used again for another set of rows.
+    id: u64,
     pub value: Score,
     pub counts: Vec<u64>,
     /// As found; which rows it covers is what makes an entry.
@@ -13,11 +18,69 @@ pub struct Entry {
     description: Option<Vec<u32>>,
 }
 
-impl Entry {
-    pub fn description(&mut self, rows: &dyn Rows, usable: &[u32]) -> &[u32] {
-        let conditions = &self.conditions;
-        self.description
-            .get_or_insert_with(|| shortest(rows, usable, conditions))
+/// What has to be known of rows before the list can decide.
+pub enum Question {
+    /// Does the rule on offer cover the same rows as an entry with these conditions?
+    Same(u64, Vec<u32>),
+    /// The shortest description of an entry.
+    Entry(u64, Vec<u32>),
+    /// The shortest description of the rule on offer.
+    Offer,
+}
+
+/// A rule on offer, with what is known about it.
+pub struct Offer {
+    value: Score,
+    counts: Vec<u64>,
+    conditions: Vec<u32>,
+    description: Option<Vec<u32>>,
+    /// Entries with the same counts, and whether they cover the same rows.
+    same: Vec<(u64, bool)>,
+}
+
+/// How a rule is called: by length, then by the numbers of its conditions.
+fn name(description: &[u32]) -> (usize, &[u32]) {
+    (description.len(), description)
+}
+
+impl Offer {
+    /// `as_found`: the description is what the rule was found by, see [`Top::as_found`].
+    pub fn new(value: Score, counts: &[u64], conditions: &[u32], as_found: bool) -> Offer {
+        let mut description = conditions.to_vec();
+        description.sort_unstable();
+        Offer {
+            value,
+            counts: counts.to_vec(),
+            conditions: conditions.to_vec(),
+            description: as_found.then_some(description),
+            same: Vec::new(),
+        }
+    }
+
+    fn is_same(&self, entry: &Entry) -> Option<bool> {
+        let known = self.same.iter().find(|(id, _)| *id == entry.id);
+        known.map(|&(_, is_same)| is_same)
+    }
+
+    /// Answers what is asked about this rule; what is asked about an entry comes back with its description.
+    pub fn answer(
+        &mut self,
+        question: Question,
+        rows: &dyn Rows,
+        candidates: &[u32],
+    ) -> Option<(u64, Vec<u32>)> {
+        match question {
+            Question::Same(id, conditions) => {
+                let is_same = are_same(rows, &self.counts, &self.conditions, &conditions);
+                self.same.push((id, is_same));
+                None
+            }
+            Question::Entry(id, conditions) => Some((id, shortest(rows, candidates, &conditions))),
+            Question::Offer => {
+                self.description = Some(shortest(rows, candidates, &self.conditions));
+                None
+            }
+        }
     }
 }
 
@@ -29,37 +92,27 @@ pub fn are_same(rows: &dyn Rows, counts: &[u64], one: &[u32], other: &[u32]) -> 
 
 pub struct Top {
     pub k: usize,
+    /// Rules are described as they were found: the shortest description may be on columns that are not allowed.
+    /// Of the same rows found twice, the better value stays, and of the same values the shorter description.
+    pub as_found: bool,
     entries: Vec<Entry>,
-    /// Rules are described as they were found: the shortest description may be on columns that are not offered.
-    /// Of the same rows found twice, the shorter description stays.
-    as_found: bool,
+    next_id: u64,
 }
 
 impl Top {
     pub fn new(k: usize, as_found: bool) -> Top {
         Top {
             k,
-            entries: Vec::new(),
             as_found,
+            entries: Vec::new(),
+            next_id: 0,
         }
-    }
-
-    fn description_of(&self, conditions: &[u32]) -> Option<Vec<u32>> {
-        self.as_found.then(|| {
-            let mut description = conditions.to_vec();
-            description.sort_unstable();
-            description
-        })
     }
 
     /// The value that a rule must reach to enter, once there are k rules.
-    pub fn threshold(&self) -> Option<Score> {
+    pub fn kth(&self) -> Option<Score> {
         let values = self.entries.iter().map(|entry| entry.value);
-        if self.entries.len() < self.k {
-            None
-        } else {
-            values.min()
-        }
+        values.min().filter(|_| self.entries.len() >= self.k)
     }
 
     pub fn best(&self) -> Option<Score> {
@@ -70,123 +123,125 @@ impl Top {
         &self.entries
     }
 
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Is the same set of rows among the entries already, and worth no less? (It is worth more where it has been found
-    /// with fewer conditions, and these count.)
-    pub fn contains(
-        &self,
-        value: Score,
-        counts: &[u64],
-        conditions: &[u32],
-        rows: &dyn Rows,
-    ) -> bool {
-        let place = self.place_of(counts, conditions, rows);
-        place.is_some_and(|place| {
-            let entry = &self.entries[place];
-            let known = entry.description.as_ref().filter(|_| self.as_found);
-            let is_shorter = |known: &Vec<u32>| {
-                let new = self.description_of(conditions).unwrap_or_default();
-                (new.len(), &new) < (known.len(), known)
-            };
-            entry.value > value || entry.value == value && !known.is_some_and(is_shorter)
-        })
-    }
-
-    /// Where the entry is that covers the same rows.
-    fn place_of(&self, counts: &[u64], conditions: &[u32], rows: &dyn Rows) -> Option<usize> {
-        self.entries.iter().position(|entry| {
-            entry.counts == counts && are_same(rows, counts, &entry.conditions, conditions)
-        })
-    }
-
-    pub fn with_value(&self, value: Score) -> impl Iterator<Item = &Entry> {
-        let entries = self.entries.iter();
-        entries.filter(move |entry| entry.value == value)
-    }
-
-    /// Takes in a rule that is not contained yet. The same rows with a lower value, or the worst of all where there are
-    /// too many, make room for it.
-    pub fn insert(
-        &mut self,
-        value: Score,
-        counts: &[u64],
-        conditions: &[u32],
-        rows: &dyn Rows,
-        usable: &[u32],
-    ) {
-        let description = self.description_of(conditions);
-        if let Some(place) = self.place_of(counts, conditions, rows) {
-            let entry = &mut self.entries[place];
-            (entry.value, entry.conditions) = (value, conditions.to_vec());
-            entry.description = description.or(entry.description.take());
-            return;
-        }
-        let mut new = Entry {
-            value,
-            counts: counts.to_vec(),
-            conditions: conditions.to_vec(),
-            description,
-        };
-        if self.entries.len() < self.k {
-            self.entries.push(new);
-            return;
-        }
-        // Descriptions are looked up before anything changes: rows that are elsewhere may not answer.
-        let values = self.entries.iter().map(|entry| entry.value);
-        let lowest = values.min().unwrap_or(Score::MIN).min(value);
-        let described = |entry: &mut Entry| {
-            let description = entry.description(rows, usable);
-            (description.len(), description.to_vec())
-        };
-        let tied: Vec<usize> = (0..self.entries.len())
-            .filter(|&index| self.entries[index].value == lowest)
-            .collect();
-        let worst = match tied[..] {
-            [] => return,
-            [only] if value > lowest => only,
-            _ => {
-                let mut worst = (tied[0], described(&mut self.entries[tied[0]]));
-                for &index in &tied[1..] {
-                    let description = described(&mut self.entries[index]);
-                    if description > worst.1 {
-                        worst = (index, description);
-                    }
-                }
-                if value == lowest && described(&mut new) >= worst.1 {
-                    return;
-                }
-                worst.0
+    /// Takes a rule that belongs to the k best so far. The same rows with a lower value, or the worst of all where there
+    /// are too many, make room for it.
+    pub fn insert(&mut self, offer: &Offer) -> Result<(), Question> {
+        for entry in &mut self.entries {
+            if entry.counts != offer.counts {
+                continue;
             }
+            match offer.is_same(entry) {
+                None => return Err(Question::Same(entry.id, entry.conditions.clone())),
+                Some(false) => continue,
+                Some(true) => entry.improve(offer, self.as_found),
+            }
+            return Ok(());
+        }
+        if self.entries.len() < self.k {
+            self.push(offer);
+            return Ok(());
+        }
+        let Some(lowest) = self.entries.iter().map(|entry| entry.value).min() else {
+            return Ok(()); // k is 0
         };
-        self.entries[worst] = new;
+        if offer.value < lowest {
+            return Ok(());
+        }
+        if let Some(worst) = self.worst(lowest, offer)? {
+            self.entries.swap_remove(worst);
+            self.push(offer);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, offer: &Offer) {
+        self.entries.push(Entry {
+            id: self.next_id,
+            value: offer.value,
+            counts: offer.counts.clone(),
+            conditions: offer.conditions.clone(),
+            description: offer.description.clone(),
+        });
+        self.next_id += 1;
+    }
+
+    /// Of the entries with the lowest value the one that is called last, unless the rule on offer is.
+    fn worst(&self, lowest: Score, offer: &Offer) -> Result<Option<usize>, Question> {
+        let each = self.entries.iter().enumerate();
+        let tied: Vec<(usize, &Entry)> = each.filter(|(_, entry)| entry.value == lowest).collect();
+        if let ([(only, _)], true) = (&tied[..], offer.value > lowest) {
+            return Ok(Some(*only));
+        }
+        let mut worst: Option<(usize, &[u32])> = None;
+        for (index, entry) in tied {
+            let description = entry.described()?;
+            if worst.is_none_or(|(_, other)| name(description) > name(other)) {
+                worst = Some((index, description));
+            }
+        }
+        if let (Some((_, other)), true) = (worst, offer.value == lowest) {
+            let description = offer.description.as_ref().ok_or(Question::Offer)?;
+            if name(description) >= name(other) {
+                return Ok(None);
+            }
+        }
+        Ok(worst.map(|(index, _)| index))
+    }
+
+    /// Takes note of the description of an entry, if it is still there.
+    pub fn describe(&mut self, id: u64, description: Vec<u32>) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.id == id) {
+            entry.description.get_or_insert(description);
+        }
     }
 
     /// The most conditions that an entry of this value has.
-    pub fn longest_description(&mut self, value: Score, rows: &dyn Rows, usable: &[u32]) -> usize {
-        let entries = self.entries.iter_mut();
-        let tied = entries.filter(|entry| entry.value == value);
-        let lengths = tied.map(|entry| entry.description(rows, usable).len());
-        lengths.max().unwrap_or(0)
+    pub fn longest(&self, value: Score) -> Result<Option<usize>, Question> {
+        let mut longest = None;
+        for entry in self.entries.iter().filter(|entry| entry.value == value) {
+            longest = longest.max(Some(entry.described()?.len()));
+        }
+        Ok(longest)
     }
 
     /// The rules, best first, each with the value that `value` gives it for its counts and number of conditions, if
     /// that is higher: the search may have been stopped before it came to a shorter description.
     pub fn sorted(
-        &mut self,
-        rows: &dyn Rows,
-        usable: &[u32],
+        &self,
         value: impl Fn(&[u64], usize) -> Score,
-    ) -> Vec<(Score, Vec<u32>)> {
-        let described = self.entries.iter_mut().map(|entry| {
-            let description = entry.description(rows, usable).to_vec();
+    ) -> Result<Vec<(Score, Vec<u32>)>, Question> {
+        let mut rules = Vec::with_capacity(self.entries.len());
+        for entry in &self.entries {
+            let description = entry.described()?;
             let value = value(&entry.counts, description.len());
-            (entry.value.max(value), description)
-        });
-        let mut rules: Vec<_> = described.collect();
-        rules.sort_by(|(x, p), (y, q)| y.cmp(x).then((p.len(), p).cmp(&(q.len(), q))));
-        rules
+            rules.push((entry.value.max(value), description.to_vec()));
+        }
+        rules.sort_by(|(x, p), (y, q)| y.cmp(x).then_with(|| name(p).cmp(&name(q))));
+        Ok(rules)
+    }
+}
+
+impl Entry {
+    fn described(&self) -> Result<&[u32], Question> {
+        match &self.description {
+            Some(description) => Ok(description),
+            None => Err(Question::Entry(self.id, self.conditions.clone())),
+        }
+    }
+
+    /// The same rows were found again. They are worth more where they have been found with fewer conditions, and these
+    /// count, or in another source.
+    fn improve(&mut self, offer: &Offer, as_found: bool) {
+        let is_shorter = match (&offer.description, &self.description) {
+            (Some(new), Some(known)) => as_found && name(new) < name(known),
+            _ => false,
+        };
+        if offer.value > self.value || offer.value == self.value && is_shorter {
+            self.value = offer.value;
+            self.conditions.clone_from(&offer.conditions);
+            if as_found {
+                self.description.clone_from(&offer.description);
+            }
+        }
     }
 }

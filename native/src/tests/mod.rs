@@ -15,7 +15,7 @@ use crate::rows::remote::{put_together, Messenger, Part, Remote};
 use crate::rows::Rows;
 use crate::score::{to_number, Estimator, Margin, Score, Settings};
 use crate::search::describe::shortest;
-use crate::search::{Options, Search};
+use crate::search::{Options, Search, Source};
 use crate::table::builder::{Batch, Builder, Missing, Plan};
 use crate::table::layout::{Layout, Sides};
 use crate::table::{Proposition, Table};

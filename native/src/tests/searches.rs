@@ -7,6 +7,16 @@ fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, V
     search_rows(rows, 0, None, threads, steps_of)
 }
 
+/// A search of a single source.
+pub(super) fn begin(
+    rows: Arc<dyn Rows>,
+    estimator: Arc<dyn Estimator>,
+    options: Options,
+) -> Search {
+    let source = Source::new(rows, estimator, None, None, &options);
+    Search::new(source, None, 1, options)
+}
+
 pub(super) fn search_rows(
     rows: Arc<dyn Rows>,
     kind: u32,
@@ -21,9 +31,8 @@ pub(super) fn search_rows(
         max_length,
         min_rows: 1,
         floor: i64::MIN,
-        offered: None,
     };
-    let search = Search::new(rows, estimator, options);
+    let search = begin(rows, estimator, options);
     for _ in 0..1_000_000 {
         if search.step(steps_of, threads).done {
             return search.rules();
@@ -129,9 +138,8 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
                 max_length,
                 min_rows: 1,
                 floor: i64::MIN,
-                offered: None,
             };
-            Search::new(rows.clone(), estimator, options)
+            begin(rows.clone(), estimator, options)
         };
         let mut search = fresh();
         // A little longer each time, so that it comes to an end on any machine, put away in many states.
@@ -161,9 +169,8 @@ fn what_is_left_out_is_bounded_at_any_time() {
             max_length: None,
             min_rows: 1,
             floor: i64::MIN,
-            offered: None,
         };
-        let search = Search::new(Arc::new(Local::new(table.clone())), estimator, options);
+        let search = begin(Arc::new(Local::new(table.clone())), estimator, options);
         for _ in 0..1_000_000 {
             let status = search.step(Duration::from_micros(5), 1);
             let reach = status.best.max(status.unexplored).unwrap();

@@ -1,11 +1,11 @@
-//! Searches over rows that are elsewhere, and the parts that hold them.
+//! Rows, as a search asks for them: in this process, or elsewhere; and the parts that answer for those.
 
 use super::border::{guard, reference, slice, slice_mut};
-use super::score::{check_cells, Estimation};
-use super::search::SearchOptions;
+use super::score::check_cells;
 use super::table::propositions;
+use crate::rows::local::Local;
 use crate::rows::remote::{self, Messenger, Part, Remote};
-use crate::search::Search;
+use crate::rows::Rows;
 use crate::table::layout::{Layout, Sides};
 use crate::table::Table;
 use std::ffi::c_void;
@@ -20,7 +20,7 @@ struct Caller {
     context: *mut c_void,
 }
 
-// SAFETY: whoever makes a remote search promises that `ask` may be called from any thread with its context.
+// SAFETY: whoever makes remote rows promises that `ask` may be called from any thread with its context.
 unsafe impl Send for Caller {}
 unsafe impl Sync for Caller {}
 
@@ -38,12 +38,28 @@ impl Messenger for Caller {
     }
 }
 
+/// Rows, wherever they are.
+pub struct RowsHandle(pub(super) Arc<dyn Rows>);
+
 /// # Safety
-/// The arrays hold `n_cells` and `n_propositions` values, those of `estimation` as many as it says; `ask` may be called
-/// with `context` from any thread as long as the search lives, and fills `length` numbers.
+/// `table` came from `cr_builder_finish`.
 #[no_mangle]
-pub unsafe extern "C" fn cr_search_new_remote(
+pub unsafe extern "C" fn cr_rows_new(table: *const Table) -> *mut RowsHandle {
+    guard(std::ptr::null_mut(), || {
+        reference(table, "table")?;
+        Arc::increment_strong_count(table);
+        let rows = Local::new(Arc::from_raw(table));
+        Ok(Box::into_raw(Box::new(RowsHandle(Arc::new(rows)))))
+    })
+}
+
+/// # Safety
+/// The arrays hold `n_cells` and `n_propositions` values; `ask` may be called with `context` from any thread as long as
+/// the rows or a search of them live, and fills `length` numbers.
+#[no_mangle]
+pub unsafe extern "C" fn cr_rows_new_remote(
     n_cells: usize,
+    n_levels: usize,
     all: *const u64,
     sides: u32,
     reference_rows: *const u64,
@@ -53,12 +69,9 @@ pub unsafe extern "C" fn cr_search_new_remote(
     high: *const i32,
     ask: Option<Ask>,
     context: *mut c_void,
-    estimation: *const Estimation,
-    options: *const SearchOptions,
-) -> *mut Search {
+) -> *mut RowsHandle {
     guard(std::ptr::null_mut(), || {
-        let estimation = reference(estimation, "estimation")?;
-        check_cells(n_cells, estimation.n_levels)?;
+        check_cells(n_cells, n_levels)?;
         let sides = match sides {
             0 => Sides::Complement,
             1 => Sides::Possible,
@@ -66,18 +79,24 @@ pub unsafe extern "C" fn cr_search_new_remote(
             _ => return Err(format!("sides = {sides}")),
         };
         let all = slice(all, n_cells, "all")?.to_vec();
-        let layout = Layout::new(estimation.n_levels, all, sides);
+        let layout = Layout::new(n_levels, all, sides);
         let columns = slice(columns, n_propositions, "columns")?;
         let low = slice(low, n_propositions, "low")?;
         let high = slice(high, n_propositions, "high")?;
         let ask = ask.ok_or("ask is null")?;
-        let options = reference(options, "options")?.checked()?;
-        let estimator = Arc::from(estimation.estimator(&layout)?);
         let caller = Arc::new(Caller { ask, context });
         let rows = Remote::new(layout, propositions(columns, low, high), caller);
-        let search = Search::new(Arc::new(rows), estimator, options);
-        Ok(Box::into_raw(Box::new(search)))
+        Ok(Box::into_raw(Box::new(RowsHandle(Arc::new(rows)))))
     })
+}
+
+/// # Safety
+/// `rows` is null or came from one of `cr_rows_…` and is not used again. Searches of them keep what they need.
+#[no_mangle]
+pub unsafe extern "C" fn cr_rows_free(rows: *mut RowsHandle) {
+    if !rows.is_null() {
+        drop(Box::from_raw(rows));
+    }
 }
 
 /// # Safety
