@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 Row = Mapping[str, Any]
 Extension = frozenset[int]
@@ -380,6 +382,15 @@ class Coded(NamedTuple):
         """The target of some rows of a stratum, each as often as its weight says."""
         return [self.target[i] for i in sorted(rows) if self.strata[i] == stratum for _ in range(self.weights[i])]
 
+    def sides(self, covered: Extension, failing: Extension, n_strata: int) -> list[Sides]:
+        """The target in each stratum: of all rows, of the covered ones and of those on which a rule fails."""
+        found = [Sides([], [], []) for _ in range(n_strata)]
+        for i, (stratum, value, weight) in enumerate(zip(self.strata, self.target, self.weights, strict=True)):
+            for values, rows in zip(found[stratum], (None, covered, failing), strict=True):
+                if rows is None or i in rows:
+                    cast("list[float]", values).extend([value] * weight)
+        return found
+
     def size(self, rows: Extension) -> int:
         return sum(self.weights[i] for i in rows)
 
@@ -425,8 +436,7 @@ def coded_rules(
         failing = everything - possible
         if not failing:
             continue
-        strata = [Sides(*(table.values(rows, z) for rows in (everything, covered, failing))) for z in range(n_strata)]
-        value = score(estimator, strata, beta, len(conditions), margin_scale, n_levels)
+        value = score(estimator, table.sides(covered, failing, n_strata), beta, len(conditions), margin_scale, n_levels)
         if value > -math.inf:
             rules.append(CodedRule(value, conditions, covered, possible))
     return rules
@@ -494,3 +504,332 @@ def asked(
         codes=next(((place, 0, 0) for place, which in enumerate(order) if texts[which] == naming), None),
     )
     return Asked(table, len(number), [texts[place] for place in order], ids)
+
+
+# --- the ladder: each rule adds to those above it, whose columns are held fixed
+
+# Rows of a stratum, on average, below which columns are held fixed by quantiles of what they predict; how many
+# quantiles; the penalty of that prediction; and the most levels of a numeric target.
+ENOUGH, QUANTILES, PENALTY, MOST_LEVELS = 25, 8, 2, 32
+# Ratios of effect and margin that are closer are the same.
+NEAR = 1e-7
+
+
+class Condition(NamedTuple):
+    """A condition on a column: the lowest and the highest of its bins."""
+
+    text: str
+    column: str
+    low: int
+    high: int
+
+
+class Step(NamedTuple):
+    """One step: the columns held fixed, the stratum of each row, β, the conditions that are left, and every rule."""
+
+    held_fixed: tuple[str, ...]
+    n_strata: int
+    predicted: bool
+    beta: float | Sequence[float]
+    conditions: Sequence[Condition]
+    table: Coded
+    rules: Sequence[CodedRule]
+    stratum_of: Callable[[Row], Any]
+
+    def named(self, rule: CodedRule) -> tuple[Condition, ...]:
+        return tuple(self.conditions[place] for place in rule.conditions)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """What is asked of a ladder; `actionable` and `control` give each column's kind: number, text or boolean."""
+
+    rows: Sequence[Row]
+    target: str
+    actionable: Mapping[str, str]
+    control: Mapping[str, str]
+    mean: bool = False
+    k: int = 5
+    beta: float | None = None
+    error_rate: float = 0.05
+    max_length: int | None = 3
+    min_coverage: float = 0.0
+    max_bins: int = 8
+    control_bins: int = 4
+    unknown: bool = True
+    decrease: bool = False
+    reference: tuple[str, Any] | None = None
+    weights: str | None = None
+
+    @cached_property
+    def observed(self) -> list[Row]:
+        """The rows with a target, each as often as its weight says."""
+        times = [1 if self.weights is None else row[self.weights] for row in self.rows]
+        rows = [row for row, n in zip(self.rows, times, strict=True) for _ in range(n)]
+        return [row for row in rows if not is_missing(row[self.target])]
+
+    @cached_property
+    def of_controls(self) -> list[Any]:
+        """The stratum of each row by the controls alone."""
+        rows = dict(enumerate(self.observed))
+        return list(strata(rows, self.control, self.max_bins, self.control_bins).values())
+
+    @cached_property
+    def levels(self) -> list[float]:
+        """The target of each row, as the search knows it: many values are means of levels."""
+        y = [float(row[self.target]) for row in self.observed]
+        if not self.mean or len(set(y)) <= MOST_LEVELS:
+            return y
+        mean: dict[float, float] = {}
+        for part in bins(y, MOST_LEVELS):
+            inside = [value for value in y if value in set(part)]
+            mean |= dict.fromkeys(part, sum(inside) / len(inside))
+        return [mean[value] for value in y]
+
+    @cached_property
+    def bins_of(self) -> dict[str, list[list[Any]]]:
+        """The bins of each actionable column; each value is one where there is no order."""
+        found = {}
+        for column, kind in self.actionable.items():
+            values = [row[column] for row in self.observed if not is_missing(row[column])]
+            is_code = kind != "number" or set(values) == {0, 1}
+            found[column] = [[value] for value in sorted(set(values))] if is_code else bins(values, self.max_bins)
+        return found
+
+    @cached_property
+    def every_condition(self) -> list[Condition]:
+        found = []
+        for column, kind in self.actionable.items():
+            parts = self.bins_of[column]
+            last = len(parts) - 1
+            if kind == "number" and parts != [[0], [1]]:
+                for code in range(last):
+                    found.append(Condition(f"{column} ≤ {value_text(parts[code][-1])}", column, 0, code))
+                    found.append(Condition(f"{column} ≥ {value_text(parts[code + 1][0])}", column, code + 1, last))
+            else:
+                for code, (value,) in enumerate(parts):
+                    found.append(Condition(f"{column} = {value_text(value)}", column, code, code))
+        return sorted(found)
+
+    def step(self, above: Sequence[Sequence[Condition]]) -> Step | None:
+        """The step below these rules; None if no condition is left."""
+        rows, arm = self.observed, None if self.reference is None else self.reference[0]
+        fixed = sorted({each.column for rule in above for each in rule} - {arm})
+        conditions = [each for each in self.every_condition if each.column not in fixed]
+        for rule in above:  # rules about an arm of its own are compared with the same reference rows
+            own = [each for each in rule if each.column == arm]
+            low, high = max((each.low for each in own), default=0), min((each.high for each in own), default=-1)
+            conditions = [each for each in conditions if each.column != arm or each.high < low or each.low > high]
+        if not conditions or (arm is not None and not any(each.column == arm for each in conditions)):
+            return None
+        stratum_of, predicted = self._strata(fixed, above)
+        names = list(dict.fromkeys(each.column for each in conditions))
+        label = [(self.of_controls[i], stratum_of(row)) for i, row in enumerate(rows)]
+        number = {each: place for place, each in enumerate(dict.fromkeys(label))}
+        sign = -1.0 if self.decrease else 1.0
+        is_reference = None
+        excluded = None
+        if self.reference is not None:
+            assert arm is not None
+            is_reference = frozenset(i for i, row in enumerate(rows) if row[arm] == self.reference[1])
+            code = _bin(self.reference[1], self.bins_of[arm])
+            excluded = names.index(arm), code, code
+        table = Coded(
+            strata=[number[each] for each in label],
+            target=[sign * y for y in self.levels],
+            columns=[[_bin(row[name], self.bins_of[name]) for row in rows] for name in names],
+            conditions=[(names.index(each.column), each.low, each.high) for each in conditions],
+            weights=[1] * len(rows),
+            unknown=self.unknown,
+            reference=is_reference,
+            codes=excluded,
+        )
+        beta = self.betas(conditions) if self.beta is None else self.beta
+        rules = self.scored(table, len(number), beta)
+        return Step(tuple(fixed), len(number), predicted, beta, conditions, table, rules, stratum_of)
+
+    def scored(
+        self, table: Coded, n_strata: int, beta: float | Sequence[float], margin_scale: float = 1.0
+    ) -> list[CodedRule]:
+        """Every rule that covers enough rows, best first."""
+        rules = coded_rules(
+            table,
+            estimator="pooled",
+            beta=beta,
+            n_strata=n_strata,
+            max_length=self.max_length,
+            margin_scale=margin_scale,
+            n_levels=len(set(table.target)) if self.mean else 2,
+        )
+        n = len(table.strata)
+        least = next(rows for rows in range(n + 1) if rows / n >= self.min_coverage)
+        return coded_top_k(table, rules, k=len(rules), min_rows=least)
+
+    def betas(self, conditions: Sequence[Condition], offered: Collection[frozenset[str]] | None = None) -> list[float]:
+        """β for rules of 0, 1, 2, … conditions, by the number of rules of each length on the columns offered."""
+        ways = []
+        columns = list(dict.fromkeys(each.column for each in conditions))
+        for column in columns:
+            own = [each for each in conditions if each.column == column]
+            cuts = 0 if " = " in own[0].text else len(own) // 2
+            # None, one condition, or an interval, which is two.
+            ways.append([1, len(own), cuts * (cuts - 1) // 2] if cuts else [1, len(own)])
+        longest = sum(len(each) - 1 for each in ways)
+        limit = longest if self.max_length is None else min(self.max_length, longest)
+        counts = [0] * (longest + 1)
+        for lengths in itertools.product(*(range(len(each)) for each in ways)):
+            used = frozenset(column for column, length in zip(columns, lengths, strict=True) if length)
+            if offered is not None and used not in offered:
+                continue
+            counts[sum(lengths)] += math.prod(each[length] for each, length in zip(ways, lengths, strict=True))
+        found = [0.0]
+        for length in range(1, limit + 1):
+            share = self.error_rate / (2**length if self.max_length is None else limit)
+            found.append(max(found[-1], math.sqrt(2 * math.log(max(counts[length], 1) / share))))
+        return found
+
+    def _strata(self, fixed: Sequence[str], above: Sequence[Sequence[Condition]]) -> tuple[Callable[[Row], Any], bool]:
+        """How rows are told apart by the columns that are held fixed, and whether by what these predict."""
+        parts = {name: self.bins_of[name] for name in fixed}
+
+        def cell(row: Row) -> tuple[int, ...]:
+            return tuple(_bin(row[name], parts[name]) for name in fixed)
+
+        rows = self.observed
+        if not fixed or len(rows) >= ENOUGH * len({(self.of_controls[i], cell(row)) for i, row in enumerate(rows)}):
+            return cell, False
+        rules = [[each for each in rule if each.column in parts] for rule in above]
+        rules = [rule for rule in rules if rule]
+
+        def indicators(row: Row) -> list[float]:
+            """One for each bin of each column, for a missing value, and for where each rule holds or does not."""
+            found = []
+            for name in fixed:
+                code = _bin(row[name], parts[name])
+                found += [float(code == each) for each in [*range(len(parts[name])), -1]]
+            for rule in rules:
+                holds = all(each.low <= _bin(row[each.column], parts[each.column]) <= each.high for each in rule)
+                found += [float(holds), float(not holds)]
+            return found
+
+        gains = ridge([indicators(row) for row in rows], self.levels, self.of_controls)
+
+        def predict(row: Row) -> float:
+            return math.fsum(gain * each for gain, each in zip(gains, indicators(row), strict=True))
+
+        plain = [predict(row) for row in rows]
+        span = max(plain) - min(plain) or 1.0
+        predictions = sorted(round(each / span, 9) for each in plain)
+        n = len(predictions)
+        uppers = sorted({predictions[-(-n * part // QUANTILES) - 1] for part in range(1, QUANTILES)})
+        uppers = [upper for upper in uppers if upper < predictions[-1]]
+        return lambda row: sum(upper < round(predict(row) / span, 9) for upper in uppers), True
+
+    def climb(self, margin_scales: Sequence[float] = ()) -> list[tuple[Step, CodedRule | None, bool]]:
+        """Each step with the best rule, and whether it stands out.
+
+        Where nothing is above 0 and β is by length, it is the rule with the largest effect for its margin, and stands
+        out if that is above the margin scale of the step (from shuffled tables; 1 if none are given).
+        """
+        found: list[tuple[Step, CodedRule | None, bool]] = []
+        above: list[tuple[Condition, ...]] = []
+        while len(found) < self.k:
+            step = self.step(above)
+            if step is None:
+                break
+            rule = step.rules[0] if step.rules else None
+            stands_out = rule is not None and rule.value > 0
+            if rule is not None and not stands_out and self.beta is None:
+                rule, ratio = self.nearest(step)
+                stands_out = ratio > (margin_scales[len(found)] if len(found) < len(margin_scales) else 1.0)
+            found.append((step, rule, stands_out))
+            if rule is None or not stands_out:
+                break
+            above.append(step.named(rule))
+        return found
+
+    def nearest(self, step: Step) -> tuple[CodedRule, float]:
+        """The rule with the largest effect for its margin, and the ratio of both; if it is below 0, the largest effect.
+
+        Of equal ratios the one with the larger margin, then the shorter rule, then the first in the alphabet.
+        """
+        value = {rule.conditions: rule.value for rule in step.rules}
+        effects = self.scored(step.table, step.n_strata, step.beta, margin_scale=0.0)
+        margin = {rule.conditions: rule.value - value[rule.conditions] for rule in effects}
+        ratio = {rule.conditions: rule.value / max(margin[rule.conditions], 1e-15) for rule in effects}
+        best = max(ratio.values())
+        if best <= NEAR:
+            chosen = effects[0].conditions
+        else:
+            alike = [each for each in ratio if ratio[each] >= best - NEAR]
+            widest = max(margin[each] for each in alike)
+            chosen = min((each for each in alike if margin[each] >= widest - NEAR), key=lambda each: (len(each), each))
+        return next(rule for rule in step.rules if rule.conditions == chosen), ratio[chosen]
+
+    def effect(self, step: Step, rule: CodedRule, strata: Sequence[Any]) -> float:
+        """The difference of means in strata with both sides, each as often as it has rows; nan without any."""
+        y = [float(row[self.target]) for row in self.observed]
+        return adjusted(y, rule.covered, step.table.everything - rule.possible, strata)
+
+    def alone(self, step: Step, rule: CodedRule) -> float:
+        """The effect adjusted for the controls only."""
+        return self.effect(step, rule, self.of_controls)
+
+    def rungs(self, rules: Sequence[Extension]) -> list[tuple[float, int]]:
+        """The adjusted level and the rows where no rule holds, where the first does, the first two, and so on."""
+        everything = frozenset(range(len(self.observed)))
+        holding = [everything.intersection(*rules[: place + 1]) for place in range(len(rules))]
+        y, label = self.levels, self.of_controls
+        found = []
+        for rows in [everything.difference(*rules), *holding]:
+            if not rows:
+                break
+            inside = {label[i] for i in rows}
+            total = weight = 0.0
+            for stratum in inside:
+                own = [y[i] for i in rows if label[i] == stratum]
+                size = label.count(stratum)
+                total, weight = total + size * sum(own) / len(own), weight + size
+            found.append((total / weight, len(rows)))
+        return found
+
+
+def adjusted(y: Sequence[float], covered: Extension, failing: Extension, strata: Sequence[Any]) -> float:
+    """The difference of means in strata with both sides, each as often as it has rows; nan without any."""
+    total = weight = 0.0
+    for stratum in dict.fromkeys(strata):
+        inside = [i for i, each in enumerate(strata) if each == stratum]
+        sides = [[y[i] for i in inside if i in side] for side in (covered, failing)]
+        if all(sides):
+            total += len(inside) * _mean_difference(*sides)
+            weight += len(inside)
+    return total / weight if weight else math.nan
+
+
+def ridge(x: Sequence[Sequence[float]], y: Sequence[float], strata: Sequence[Any]) -> list[float]:
+    """The g that minimises Σ (y − x g)² + PENALTY Σ g², with y and x less their means in each stratum."""
+    centred: list[tuple[list[float], float]] = []
+    for stratum in dict.fromkeys(strata):
+        inside = [i for i, each in enumerate(strata) if each == stratum]
+        means = [sum(x[i][j] for i in inside) / len(inside) for j in range(len(x[0]))]
+        mean = sum(y[i] for i in inside) / len(inside)
+        centred += [([value - m for value, m in zip(x[i], means, strict=True)], y[i] - mean) for i in inside]
+    n = len(x[0])
+    lines = [[sum(each[i] * each[j] for each, _ in centred) + PENALTY * (i == j) for j in range(n)] for i in range(n)]
+    for i, line in enumerate(lines):
+        line.append(sum(each[i] * value for each, value in centred))
+    for i in range(n):  # Gauss
+        for j in range(n):
+            if j != i:
+                factor = lines[j][i] / lines[i][i]
+                lines[j] = [a - factor * b for a, b in zip(lines[j], lines[i], strict=True)]
+    return [line[-1] / line[i] for i, line in enumerate(lines)]
+
+
+def _bin(value: Any, parts: Sequence[Sequence[Any]]) -> int:
+    """The bin of a value: a number that was not seen is in the first whose upper end is not below it."""
+    if is_missing(value):
+        return -1
+    if isinstance(value, (int, float)):
+        return next((code for code, part in enumerate(parts) if value <= part[-1]), len(parts) - 1)
+    return next(code for code, part in enumerate(parts) if value in part)

@@ -35,6 +35,15 @@ def kidney_stones(folder: Path) -> Path:
     return path
 
 
+def renewals(folder: Path) -> Path:
+    """A table with three rules that add to each other."""
+    path = folder / "renewals.csv"
+    columns = datasets.renewals(library="dict")
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
 def slow_table(folder: Path) -> Path:
     """A table of noise, whose search takes minutes."""
     draw = np.random.default_rng(0)

@@ -15,15 +15,16 @@ from strategies import RELIABLE, SmallTable, small_tables
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import cold_start, growth, kernel, noise, paper_tables, peers, ten_million  # noqa: E402
+from benchmarks import cold_start, growth, kernel, ladder, noise, paper_tables, peers, ten_million  # noqa: E402
 from benchmarks.measuring import Timing, fresh, repeated, write  # noqa: E402
 from benchmarks.page import page  # noqa: E402
 from benchmarks.searching import measure, problem_of, source  # noqa: E402
 from benchmarks.tables import EFFECT, binned  # noqa: E402
 from benchmarks.tables import noise as noise_table  # noqa: E402
+from paper.keel import Experiment  # noqa: E402
 from paper.plain_search import Rows, counterexample  # noqa: E402
 
-from causalrules.discovery import discover  # noqa: E402
+from causalrules.discovery import discover, evaluate  # noqa: E402
 from causalrules.question import Question  # noqa: E402
 from causalrules.search import run as search  # noqa: E402
 from causalrules.search.core import PackedTable  # noqa: E402
@@ -240,3 +241,61 @@ def test_the_page_holds_what_was_measured_and_says_what_was_not(tmp_path: Path) 
     assert "Not measured yet: `python3 dev.py bench --only noise`." in text
     assert "quick run" not in text
     assert "quick run" in page({"kernel": kernel}, tmp_path, quick=True)
+
+
+@pytest.mark.parametrize("truth", ladder.TRUTHS, ids=lambda truth: truth.name)
+@pytest.mark.parametrize("confounded", [False, True])
+def test_what_causes_nothing_adds_nothing_to_the_chance(truth: ladder.Truth, confounded: bool) -> None:
+    columns = truth.draw(np.random.default_rng(0), 1_000, confounded)
+    chance = ladder.BASE + truth.adds(columns) + np.zeros(1_000)
+    assert chance.min() >= 0.1
+    assert chance.max() <= 0.9  # a control adds or takes a tenth
+    assert (columns[ladder.PROXY] == columns["x0"]).mean() == pytest.approx(0.825, abs=0.04)
+    assert ("z" in columns) == confounded
+    for place in range(ladder.COLUMNS):
+        changed = truth.adds({**columns, f"x{place}": (columns[f"x{place}"] + 4) % 8})
+        assert (not np.array_equal(changed, truth.adds(columns))) == (f"x{place}" in truth.causes)
+
+
+def test_ladders_are_judged_by_their_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ladder.BESIDE.draw(np.random.default_rng(0), 500, confounded=False)
+    rules = evaluate(table, ["x0 >= 4", "x2 >= 4 ∧ x5 <= 3", "x9 >= 4"], "y", outcome=1)
+    assert ladder.idle(ladder.BESIDE, rules) == ["x2 ≥ 4 ∧ x5 ≤ 3", "x9 ≥ 4"]
+    assert ladder.additions_of_nothing(ladder.BESIDE, rules) == ["x9 ≥ 4"]
+    assert ladder.additions_of_nothing(ladder.NOISE, rules[:1]) == []
+
+    monkeypatch.setattr(ladder, "listed", lambda *arguments: (list(rules), 0.5))
+    row = ladder.one_truth(ladder.BESIDE, 2_000, 4, seed=0)
+    assert (row["rules"], row["idle"], row["proxy"], row["causes"], row["one"]) == (3, 2, 1, 1, 0)
+    assert ladder.missed(row) == "idle, proxy"
+    assert "| A +30, C +12 | 2,000 | 4 | 3.00 | 2.00 | 100.0 % | 100.0 % |" in ladder.truths_section([row])
+    assert ladder.missed(ladder.one_truth(ladder.NOISE, 2_000, 4, seed=0)) == "idle, noise"
+    added = list(ladder.additions(2, seed=0))
+    assert len(added) == 2 * len(ladder.ADDITIONS)
+    assert "All together: 20 of 20 lists (100.0 %)." in ladder.additions_section(added)
+    assert "| 2,000 | 3 | 100.0 % | 100.0 % |" in ladder.second_section(list(ladder.second(3, seed=0)))
+
+
+def test_a_ladder_finds_a_cause_that_is_large() -> None:
+    truth = ladder.Truth("half a unit per level of x0", ("x0",), lambda columns: 0.5 * columns["x0"], numeric=True)
+    rules, seconds = ladder.listed(truth, 200, seed=0, place=1)
+    assert ladder.named(rules) == [{"x0"}]
+    assert seconds > 0
+
+
+def test_ladders_of_tables_say_what_is_proven() -> None:
+    columns = {**noise_table(300, 3), "y": np.repeat(["a", "b"], 150)}
+    experiment = Experiment("invented", "y", "z", 300, 3, 1.0, 1.0, 1)
+    row = ladder.one_table(experiment, columns, "a", threads=1)
+    assert (row["optimal"], row["n"], row["steps"]) == (True, 300, len(row["by step"]))
+    shown = ladder.tables_section([row, {**row, "outcome": "b", "optimal": False, "seconds": 99.0, "rules": 7}])
+    assert shown.endswith("| b |")
+    assert "99.0 s (b)" in shown
+
+
+def test_ladders_of_tables_need_their_files(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ladder, "data_folder", lambda: None)
+    assert list(ladder.tables(1, seed=0)) == []
+    assert "no folder of KEEL files at ../shared/data" in capsys.readouterr().err

@@ -18,6 +18,7 @@ LAYERS = [
     ("__main__", "cli", "sklearn"),
     ("studio",),
     ("discovery",),
+    ("stepwise",),
     ("result.rules",),
     ("result.frontier", "result.json"),
     ("result.rule",),

@@ -242,7 +242,7 @@ def test_beta_of_named_rules_counts_them() -> None:
 
 
 def test_a_rule_has_the_beta_of_its_length() -> None:
-    rules = discover(table("binary", "all others"), **options("binary", "all others"), k=20)
+    rules = discover(table("binary", "all others"), **options("binary", "all others"), k=20, stepwise=False)
     by_length = betas(rules.problem.language, 2, 0.05)  # type: ignore[union-attr]
     assert {rule.length for rule in rules} == {1, 2}
     assert all(rule.beta == by_length[rule.length] for rule in rules)
@@ -255,7 +255,7 @@ def test_a_rule_has_the_beta_of_its_length() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_value_is_what_the_core_reports(kind: str, comparison: str) -> None:
     data, asked = table(kind, comparison), options(kind, comparison)
-    rules = discover(data, **asked, k=5)
+    rules = discover(data, **asked, k=5, stepwise=False)
     found = score.prepared(data, Question("y", **asked, k=5)).search().rules
     assert rules[0].value > 0
     # The core rounds to 2⁻³⁶ of the target's range.
@@ -318,7 +318,7 @@ def error_of_means(strata: list[tuple[Any, Any, int]], effect: float) -> float:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_numbers_of_a_rule_can_be_recomputed(kind: str, comparison: str) -> None:
     data = table(kind, comparison)
-    rules = discover(data, **options(kind, comparison), k=3)
+    rules = discover(data, **options(kind, comparison), k=3, stepwise=False)
     # What the search ranks by: the mean of the values in each level.
     level = rules.problem.outcome  # type: ignore[union-attr]
     means = np.array([data["y"][level == each].mean() for each in range(level.max() + 1)])
@@ -389,7 +389,7 @@ def test_levels_are_exact_up_to_32_values() -> None:
 
 def test_more_rules_than_there_are() -> None:
     rng = np.random.default_rng(0)
-    rules = discover({"a": rng.integers(0, 2, 100), "y": rng.integers(0, 2, 100)}, outcome=1, k=50)
+    rules = discover({"a": rng.integers(0, 2, 100), "y": rng.integers(0, 2, 100)}, outcome=1, k=50, stepwise=False)
     assert len(rules) == 2
 
 
@@ -427,9 +427,12 @@ def test_with_a_reference_every_rule_names_its_column() -> None:
     arm, x = rng.choice(["placebo", "drug", "more"], 600), rng.normal(size=600)
     data = {"arm": arm, "x": x, "y": (rng.random(600) < np.where(arm == "placebo", 0.2, 0.7)).astype(int)}
     asked: dict[str, Any] = {"outcome": 1, "reference": {"arm": "placebo"}}
-    rules = discover(data, **asked, k=30, max_length=2)
+    rules = discover(data, **asked, k=30, max_length=2, stepwise=False)
     assert len(rules) == 30
-    assert all(any(c.column == "arm" and c.value != "placebo" for c in rule.conditions) for rule in rules)
+    ladder = discover(data, **asked, max_length=2)
+    assert len(ladder) == 2  # one for each arm
+    for rule in (*rules, *ladder):
+        assert any(c.column == "arm" and c.value != "placebo" for c in rule.conditions)
     for rule in ("x >= 0", "arm = placebo", "arm = placebo and x >= 0"):
         with pytest.raises(RoleError, match="does not exclude the reference rows; add a condition on 'arm'"):
             cr.evaluate(data, [rule, "arm = drug"], "y", **asked)

@@ -155,7 +155,7 @@ class _Searcher:
         results = rule_results(problem, packed, step.question, step.found)
         self.rules.append(tuple(replace(rule, margin_scale=step.margin_scale) for rule in results))
         if self._checkpoint is not None and step.stands_out and len(self._checkpoint.finished) == len(above):
-            self._checkpoint.finished.append(_recorded(step))
+            self._checkpoint.finished.append(_recorded(step, self.margin if step.margin_scale < 1 else None))
         self._seconds += step.found.progress.seconds
         if step.rule is not None:
             self._above.append((step.found.rules[0][0], describe(step.rule)))
@@ -273,13 +273,15 @@ class _Searcher:
         if self._checkpoint is None or place >= self._checkpoint.saved:
             return None
         try:
-            return _restored(problem, question, self._checkpoint.finished[place])
+            known = self._checkpoint.finished[place]
+            self.margin = _margin(known["margin"]) or self.margin
+            return _restored(problem, question, known)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise self._checkpoint.damaged("its steps cannot be read") from error
 
 
-def _recorded(step: Step) -> dict[str, Any]:
-    """Return a step that is done, in terms of JSON."""
+def _recorded(step: Step, margin: CalibratedMargin | None) -> dict[str, Any]:
+    """Return a step that is done, and the margin from shuffled tables that its rule stands out by, in terms of JSON."""
     value, conditions = step.found.rules[0]
     progress = step.found.progress
     return {
@@ -291,7 +293,17 @@ def _recorded(step: Step) -> dict[str, Any]:
         "seconds": progress.seconds,
         "optimal": step.found.optimal,
         "margin_scale": step.margin_scale,
+        "margin": None if margin is None else [margin.factor, margin.confidence, margin.permutations, margin.seed],
     }
+
+
+def _margin(known: Any) -> CalibratedMargin | None:
+    if known is None:
+        return None
+    from causalrules.trust.evidence import CalibratedMargin
+
+    factor, confidence, permutations, seed = known
+    return CalibratedMargin(float(factor), float(confidence), int(permutations), int(seed))
 
 
 def _restored(problem: Problem | Parts, question: Question, known: Mapping[str, Any]) -> Step:

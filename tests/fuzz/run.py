@@ -34,6 +34,7 @@ CLASSES = {
     "criteria of graphs": ["tests/graph/test_admissibility.py", "tests/graph/test_theorem1.py"],
     "tables larger than memory": ["tests/search/test_streamed.py"],
     "all options of the core against brute force": ["tests/fuzz/test_searches.py", "-s"],
+    "lists that add, against brute force": ["tests/fuzz/test_ladders.py", "tests/search/test_ladder.py", "-s"],
     "saved results and checkpoints": ["tests/fuzz/test_saved.py"],
     "border to the core": ["tests/fuzz/test_border.py"],
     "numbers again (pandas, DuckDB, SQLite, PostgreSQL)": ["tests/fuzz/test_numbers.py"],

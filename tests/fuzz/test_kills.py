@@ -117,7 +117,7 @@ def test_a_killed_search_goes_on_to_the_same_answer(kind: str, kills: list[tuple
         event(f"{number}, {'with' if saved else 'without'} a checkpoint")
 
 
-@pytest.mark.parametrize("kind", [*QUESTIONS] if LONG else ["own controls, different rules"])
+@pytest.mark.parametrize("kind", [*QUESTIONS] if LONG else ["own controls"])
 def test_kills_spread_over_the_whole_search_change_nothing(kind: str) -> None:
     kills = 10 if LONG else 1
     assert all(survives(kind, [((number + 0.7) / kills * 0.9, "SIGKILL") for number in range(kills)], once_saved=True))

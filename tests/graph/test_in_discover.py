@@ -190,7 +190,11 @@ def test_the_chain_of_the_paper_keeps_identified_rules_apart() -> None:
     x1 = [x if draw.random() < 0.8 else 1 - x for x in x2]
     y = [x if draw.random() < 0.8 else 1 - x for x in x2]
     data = {"X1": x1, "X2": x2, "Y": y}
-    rules = cr.discover(data, "Y", graph="X1 <- X2 -> Y", allow_inadmissible=True, k=20)
+    asked: dict[str, Any] = {"graph": "X1 <- X2 -> Y", "allow_inadmissible": True}
+    ladder = cr.discover(data, "Y", **asked)
+    assert [rule.text for rule in ladder] == ["X2 = 1"]
+    assert ladder[0].identification
+    rules = cr.discover(data, "Y", **asked, k=20, stepwise=False)
     alone = [str(place) for place, rule in enumerate(rules, 1) if "X2" not in rule.text]
     others = [str(place) for place, rule in enumerate(rules, 1) if "X2" in rule.text]
     assert alone

@@ -29,7 +29,7 @@ LIMIT = 60.0
 
 @pytest.fixture
 def rules() -> RuleSet:
-    return cr.discover(noise(4, n=200), "y", control="z", k=2, beta=1.0, max_length=2)
+    return cr.discover(noise(4, n=200), "y", control="z", k=2, beta=1.0, max_length=2, stepwise=False)
 
 
 @pytest.fixture
@@ -218,11 +218,19 @@ def test_reading_calibrating_and_searching_share_the_time(
     monkeypatch.setattr(discovery, "read", slow_read)
     monkeypatch.setattr(calibration, "calibrate", calibrated)
     monkeypatch.setattr(search, "run", searched)
-    cr.discover(noise(0), "y", control="z", beta="calibrated", time_limit=60, progress=False)
+    asked: dict[str, Any] = {"control": "z", "beta": "calibrated", "stepwise": False}
+    cr.discover(noise(0), "y", **asked, time_limit=60, progress=False)
     assert limits == [(20, False), 30]
     limits.clear()
-    cr.discover(noise(0), "y", control="z", beta="calibrated", progress=lambda _: None)
+    cr.discover(noise(0), "y", **asked, progress=lambda _: None)
     assert limits == [(None, False), None]  # a function for searches is not called with permutations
+    limits.clear()
+    # Each step of a ladder has what is left.
+    columns = noise(0, n=400)
+    columns["y"] = columns["y"] | (np.array(columns["x0"]) > 0.9)
+    ladder = cr.discover(columns, "y", **asked | {"stepwise": None}, max_length=1, time_limit=60, progress=False)
+    assert len(ladder) == 1
+    assert limits == [(20, False), 30, (15, False), 20]
 
 
 @pytest.mark.parametrize("k", [1, 3])

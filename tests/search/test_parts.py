@@ -20,8 +20,8 @@ import causalrules as cr
 import oracle
 from causalrules.exceptions import CausalRulesError, DataError, InadmissibleError, OptionError, RoleError
 from causalrules.graph.graph import CausalGraph
-from causalrules.search import run as search
 from causalrules.search import core
+from causalrules.search import run as search
 from causalrules.search.margins import betas, count_rules
 from causalrules.trust import calibration
 
@@ -97,7 +97,7 @@ def compare(seed: int) -> bool:
     actionable = [name for name in COLUMNS if len(set(table[name])) > 1]
     if not actionable or len(set(table["y"])) < 2:
         return False
-    options: dict[str, Any] = {"k": k, "n_jobs": 1, "graph": graph, "similarity": None}
+    options: dict[str, Any] = {"k": k, "n_jobs": 1, "graph": graph, "stepwise": False}
     options |= {"estimator": how, "beta": beta, "max_length": max_length}
     try:
         rules = cr.discover(table, "y", 1, "auto", actionable, **options)
@@ -178,7 +178,7 @@ TABLE = {"a": [0, 1] * 20, "b": [0, 0, 1, 1] * 10, "y": [0, 1, 1, 1] * 10}
 
 def test_rules_without_controls_are_counted_and_explained() -> None:
     graph = "stress -> {a y}; a -> b -> y"
-    rules = cr.discover(TABLE, "y", control="auto", graph=graph, similarity=None, n_jobs=1)
+    rules = cr.discover(TABLE, "y", control="auto", graph=graph, stepwise=False, n_jobs=1)
     assert {rule.text for rule in rules} == {"b = 0", "b = 1"}
     assert {rule.control for rule in rules} == {("a",)}
     assert rules.admissibility is not None
@@ -204,7 +204,7 @@ def test_what_cannot_be_is_said(options: dict[str, Any], error: type[Exception],
 
 
 def test_a_result_with_several_sets_of_controls_comes_back_from_json() -> None:
-    rules = cr.discover(TABLE, "y", control="auto", graph="a -> b -> y; a -> y", similarity=None, n_jobs=1)
+    rules = cr.discover(TABLE, "y", control="auto", graph="a -> b -> y; a -> y", stepwise=False, n_jobs=1)
     assert {rule.control for rule in rules} == {(), ("a",)}
     assert rules.question.control == "auto"
     assert cr.RuleSet.from_json(rules.to_json()) == rules
@@ -221,8 +221,7 @@ def little_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_search_that_is_interrupted_keeps_what_it_has_and_goes_on_from_there(
     max_length: int | None, tmp_path: Path
 ) -> None:
-    options: dict[str, Any] = {"k": 6, "n_jobs": 1, "estimator": "reliable", "beta": 0.3, "similarity": None}
-    options |= {"max_length": max_length}
+    options: dict[str, Any] = {"k": 6, "n_jobs": 1, "estimator": "reliable", "beta": 0.3, "max_length": max_length}
     interrupted = 0
     for seed in range(12):
         rows, graph = random_table(seed)
@@ -324,7 +323,7 @@ def test_without_a_limit_rules_may_have_all_columns_unless_there_are_too_many_se
     chain = [*itertools.pairwise(names), *((name, "y") for name in names)]
     with pytest.raises(OptionError, match=r"32,767 sets of up to 15.*or max_length=7"):
         cr.discover(table, "y", control="auto", graph=chain, max_length=None)
-    few = {"actionable": names[:3], "max_length": None, "similarity": None, "estimator": "plugin", "k": 100}
+    few = {"actionable": names[:3], "max_length": None, "estimator": "plugin", "k": 100}
     rules = cr.discover(table, "y", 1, "auto", graph=chain, n_jobs=1, **few)  # type: ignore[arg-type]
     assert max(rule.length for rule in rules) == 3
 
@@ -335,11 +334,11 @@ def test_evidence_is_that_of_each_set_of_controls_with_p_values_for_all() -> Non
     b = [each if rng.random() < 0.7 else 1 - each for each in a]
     y = [int(rng.random() < 0.2 + 0.5 * each) for each in b]
     table = {"a": a, "b": b, "y": y}
-    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", k=4, similarity=None, n_jobs=1)
+    rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", k=4, stepwise=False, n_jobs=1)
     assert rules.parts is not None
     assert {rule.control for rule in rules} == {(), ("a",)}
     trusted = rules.trust(39, 4, 2, n_jobs=1)
-    alone = cr.discover(table, "y", actionable="b", control="a", k=4, beta=1.0, n_jobs=1)
+    alone = cr.discover(table, "y", actionable="b", control="a", k=4, beta=1.0, stepwise=False, n_jobs=1)
     for rule in trusted:
         assert rule.evidence is not None
         assert rule.evidence.overlap is not None
@@ -352,4 +351,3 @@ def test_evidence_is_that_of_each_set_of_controls_with_p_values_for_all() -> Non
     assert cr.RuleSet.from_json(trusted.to_json()) == trusted
     assert "adjusted for a, which blocks b <- a -> y" in str(trusted)
     assert "b &lt;- a -&gt; y" in trusted.to_html()
-    assert len(rules.groups(0.5)) >= 1

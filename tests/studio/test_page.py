@@ -12,7 +12,7 @@ import pytest
 
 from browsers import WITH_AXE, WITH_BROWSER, launched, violations
 from rulesets import HOSTILE
-from studios import Browser, idle, kidney_stones, slow_table, titanic
+from studios import Browser, idle, kidney_stones, renewals, slow_table, titanic
 
 pytestmark = WITH_BROWSER
 
@@ -214,6 +214,56 @@ def test_a_long_search_is_watched_reloaded_stopped_and_kept(browser: Browser, tm
         assert found["rules"]["page"]["result"]["proof"]["stopped"] == "interrupted"
         assert found["rules"]["page"]["result"]["rules"]
         assert found["job"]["error"] is None
+
+
+def test_rules_that_add_are_shown_edited_and_compared(browser: Browser, tmp_path: Path) -> None:
+    with browser.on(renewals(tmp_path), tmp_path) as server:
+        studio = server.studio
+        idle(studio)
+        studio.outcome("renewed")
+        page = browser.open(server)
+        go(page, "Search")
+        choice = page.get_by_label("list", exact=True)
+        assert choice.locator("option:checked").inner_text() == "each rule adds to those above"
+        page.get_by_role("button", name="Search", exact=True).click()
+        page.get_by_text("Nothing else stands out").first.wait_for()
+        go(page, "Rules")
+        assert page.locator(".stair").count() == 4
+        assert page.locator("tr.head").count() == 3
+        page.locator("#rule-2 .open-rule").click()
+        card = page.locator("#rule-2 .card")
+        assert "Held fixed: complaint and tenure." in card.inner_text()
+        adds = page.locator("#rule-2 .effect b").inner_text()
+        card.get_by_role("button", name="Drop discount").click()
+        numbers = card.locator(".edited-numbers")
+        numbers.wait_for()
+        said = " ".join(numbers.inner_text().split())
+        shorter = studio.measure([[{"column": "call", "operator": "=", "value": "yes"}]], None, 1)
+        assert f"Adds {shorter['view']['rules'][0]['estimate']}" in said
+        assert adds not in said
+        numbers.get_by_role("button", name="Keep it").click()
+        page.get_by_role("button", name="Edited by hand (1)").click()
+        assert page.locator("tr.head").count() == 1
+        assert shorter["view"]["rules"][0]["estimate"].split(" (")[0] in page.locator("tr.head").inner_text()
+        page.get_by_role("button", name="Compare two").click()
+        page.get_by_text("Each rule on its own").wait_for()
+        go(page, "Trust")
+        page.locator("main label select").first.select_option("1")
+        page.get_by_text("Held fixed: complaint and tenure.").wait_for()
+        page.locator("#robustness").wait_for()
+        go(page, "Search")
+        choice.select_option("false")
+        page.get_by_text("The last result answers another question").wait_for()
+        page.get_by_role("button", name="Search", exact=True).click()
+        page.get_by_text("The last result answers another question").wait_for(state="detached")
+        go(page, "Rules")
+        page.locator("tr.head").nth(4).wait_for()
+        assert page.locator(".stairs").count() == 0
+        for width in (390, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            for step in ("Search", "Rules"):
+                go(page, step)
+                assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 def test_a_thousand_hostile_names_are_shown_as_text(browser: Browser, tmp_path: Path) -> None:

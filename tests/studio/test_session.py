@@ -14,11 +14,12 @@ import pytest
 
 import causalrules as cr
 from causalrules.exceptions import DataError, GraphError, InputError, OptionError
+from causalrules.studio import checks
 from causalrules.studio import workspace as workspaces
 from causalrules.studio.jobs import Job, Worker
 from causalrules.studio.session import Studio
 from causalrules.studio.workspace import Drawing, Workspace
-from studios import idle, kidney_stones, state, titanic, until
+from studios import idle, kidney_stones, renewals, state, titanic, until
 
 KIDNEY = "size -> treatment -> success; size -> success"
 
@@ -32,6 +33,28 @@ def kidney(tmp_path: Path) -> Iterator[Studio]:
     studio.roles([{"name": "size", "role": "control"}])
     yield studio
     studio.close()
+
+
+@pytest.fixture
+def ladder(tmp_path: Path) -> Iterator[Studio]:
+    """The renewals, with the list of rules that was found."""
+    studio = Studio(str(renewals(tmp_path)))
+    idle(studio)
+    studio.outcome("renewed")
+    studio.search()
+    idle(studio)
+    yield studio
+    studio.close()
+
+
+def found(studio: Studio) -> cr.RuleSet:
+    assert studio.rules is not None
+    return studio.rules
+
+
+def edited(rule: cr.RuleResult) -> list[dict[str, Any]]:
+    """The conditions of a rule as the page sends them."""
+    return [{name: each.to_dict()[name] for name in ("column", "operator", "value")} for each in rule.conditions]
 
 
 def conditions(text: str) -> list[dict[str, str]]:
@@ -137,6 +160,135 @@ def test_edited_rules_are_measured_as_evaluate_does(kidney: Studio) -> None:
     assert state(kidney)["rules"]["edited"] is None
     with pytest.raises(InputError, match="at least one condition"):
         kidney.measure([[]], None)
+
+
+def test_a_list_whose_rules_add_is_shown_and_measured_step_by_step(ladder: Studio) -> None:
+    rules = found(ladder)
+    assert [rule.text for rule in rules] == [rule.text for rule in cr.discover(cr.datasets.renewals(), "renewed", "1")]
+    assert len(rules) == 3
+    shown = state(ladder)
+    page = shown["rules"]["page"]["view"]
+    assert len(page["staircase"]["rungs"]) == 4
+    assert page["adds"]
+    assert page["ending"].startswith("Nothing else stands out; nearest: ")
+    assert {step for *_, step in shown["job"]["points"]} >= {1, 2}
+    for place, rule in enumerate(rules):
+        measured = ladder.measure([edited(rule)], None, place)
+        (again,) = measured["result"]["rules"]
+        assert (again["rule"], again["held_fixed"]) == (rule.text, list(rule.held_fixed))
+        assert again["effect"] == rule.effect
+        assert again["reliable_effect"] == pytest.approx(rule.reliable_effect)
+        alone = ladder.measure([edited(rule), edited(rules[0])], None)["result"]["rules"][0]
+        assert rule.alone is not None
+        assert alone["effect"] == pytest.approx(rule.alone.effect)
+
+
+def test_a_rule_is_kept_in_the_place_of_the_one_that_it_was_made_from(ladder: Studio, tmp_path: Path) -> None:
+    second = found(ladder)[1]
+    shorter = [each for each in edited(second) if each["column"] == "discount"]
+    expected = ladder.measure([shorter], None, 1)["result"]["rules"][0]
+    assert expected["held_fixed"] == list(second.held_fixed)
+    ladder.keep(conditions("newsletter = yes"))
+    ladder.keep(shorter, 1)
+    ladder.keep(conditions("app = no"))
+    kept = state(ladder)["rules"]["edited"]
+    assert [rule["held_fixed"] for rule in kept["result"]["rules"]] == [[], list(second.held_fixed), []]
+    assert kept["result"]["rules"][1]["effect"] == expected["effect"]
+    again = Studio(str(tmp_path / "renewals.csv"))
+    opened = idle(again)["rules"]
+    again.close()
+    assert opened["page"]["view"]["staircase"] == state(ladder)["rules"]["page"]["view"]["staircase"]
+    assert not opened["stale"]
+    assert [rule["rule"] for rule in opened["edited"]["result"]["rules"]] == [
+        rule["rule"] for rule in kept["result"]["rules"]
+    ]
+    # Without the rows of the steps, the columns above are controls like others.
+    assert opened["edited"]["result"]["rules"][1]["effect"] == pytest.approx(expected["effect"], abs=0.01)
+    ladder.drop(1)
+    assert ladder.workspace.edited_from == {"newsletter = yes": 0, "app = no": 0}
+    ladder.search()
+    assert idle(ladder)["rules"]["edited"] is None
+
+
+def test_a_list_whose_rules_add_is_checked_rule_by_rule_and_taken_away(ladder: Studio) -> None:
+    for name in ("confounding", "overlap", "models", "held-out"):
+        ladder.check(name)
+        assert name in idle(ladder)["rules"]["checked"]
+    assert [rule.evidence is not None for rule in found(ladder)] == [True] * 3
+    robust = ladder.robust(1)
+    assert {each["control"] for each in robust["landmarks"]} == set(found(ladder)[1].held_fixed)
+    assert robust["left"][0] == pytest.approx(found(ladder)[1].effect)
+    ladder.fronts()
+    assert idle(ladder)["rules"]["front"]["view"]["staircase"] is None
+    for what in ("report", "json", "sql", "markdown", "python", "notebook", "workspace"):
+        content = ladder.take(what).content
+        assert content
+        if what in ("report", "json", "sql", "markdown"):
+            assert "newsletter" in content or "app" in content
+    assert cr.RuleSet.from_json(ladder.take("json").content).rungs == found(ladder).rungs
+
+
+def test_what_is_left_of_the_effect_on_a_mean_is_that_of_its_step(tmp_path: Path) -> None:
+    studio = Studio(str(titanic(tmp_path)))
+    idle(studio)
+    studio.outcome("fare")
+    studio.search()
+    idle(studio)
+    assert len(found(studio)) > 1
+    for place, rule in enumerate(found(studio)):
+        assert studio.robust(place)["left"][0] == pytest.approx(rule.effect)
+    studio.close()
+
+
+def test_the_other_list_is_an_option_and_other_estimators_have_no_choice(ladder: Studio) -> None:
+    assert state(ladder)["question"]["options"] == {}
+    ladder.option("stepwise", "false")
+    assert state(ladder)["question"]["options"] == {"stepwise": "false"}
+    assert state(ladder)["rules"]["stale"]
+    ladder.search()
+    shown = idle(ladder)["rules"]
+    assert len(shown["page"]["result"]["rules"]) == 5
+    assert shown["page"]["view"]["staircase"] is None
+    assert not shown["stale"]
+    ladder.option("stepwise", "")
+    ladder.option("estimator", "reliable")
+    assert state(ladder)["question"]["options"] == {"estimator": "reliable", "stepwise": "false"}
+    assert state(ladder)["question"]["error"] == ""
+    (option,) = [each for each in state(ladder)["options"] if each["name"] == "stepwise"]
+    assert (option["few"], option["kind"], option["default"]) == (True, "flag", "true")
+    assert option["answers"]["true"] == "each rule adds to those above"
+
+
+def test_a_list_of_a_version_with_another_default_answers_another_question(ladder: Studio, tmp_path: Path) -> None:
+    ladder.option("stepwise", "false")
+    ladder.search()
+    idle(ladder)
+    ladder.close()
+    saved = tmp_path / "renewals.studio.json"
+    old = json.loads(saved.read_text("utf-8"))
+    del old["result"]["question"]["stepwise"], old["options"]["stepwise"], old["edited_from"]
+    workspace = workspaces.read(json.dumps(old), "old")
+    saved.write_text(workspaces.write(replace(workspace, asked=workspace.fingerprint())), encoding="utf-8")
+    again = Studio(str(saved))
+    assert idle(again)["rules"]["stale"]
+    again.search()
+    assert not idle(again)["rules"]["stale"]
+    again.close()
+
+
+def test_progress_names_the_rule_that_is_checked(ladder: Studio) -> None:
+    told: list[str] = []
+    watch = checks._watch(lambda **progress: told.append(progress["step"]), found(ladder))
+    for total in (999, 999, 999, 5, 100, 199, 199, 199, 999, 999, 999, 1, 1):
+        watch(1, total)
+    assert told == [
+        *(f"shuffled outcomes, rule {place} of 3" for place in (1, 2, 3)),
+        "held-out blocks",
+        "subsamples",
+        *(f"bounds for all rules, rule {place} of 3" for place in (1, 2, 3)),
+        *(f"conditions, rule {place} of 3" for place in (1, 2, 3)),
+        *["models of the controls"] * 2,
+    ]
 
 
 def test_what_is_left_of_an_effect_reaches_zero_at_gamma(kidney: Studio) -> None:

@@ -186,7 +186,7 @@ def test_the_opposite_of_a_true_rule_is_not_supported(case: str) -> None:
     columns["drug"] = ["none" if value == opposite else value for value in columns["drug"]]
     wrong = "drug = none"
     rules = cr.evaluate(columns, wrong, **{"control": "z"} | CASES[case]).trust(99, n_jobs=2)
-    searched = ask(columns, case, actionable="drug", k=2)
+    searched = ask(columns, case, actionable="drug", k=2, stepwise=False)
     assert str(searched[0]) != wrong
     worst = next(rule for rule in searched if str(rule) == wrong)
     assert worst.ratio < 0
@@ -347,14 +347,15 @@ def test_parts_are_searched_for_what_is_nearest_to_standing_out_as_the_table_is(
     rng = np.random.default_rng([5, 4])
     columns: dict[str, Any] = {f"x{i}": rng.choice(list("abcdefghij"), 600) for i in range(3)} | {"w": rng.random(600)}
     columns["y"] = (rng.random(600) < 0.3 + 0.3 * (columns["x0"] == "a")).astype(int)
-    rules = cr.discover(columns, "y", k=1, max_length=1)
+    rules = cr.discover(columns, "y", k=1, max_length=1, stepwise=False)
     problem = rules.problem
     assert problem is not None
     assert str(rules[0]) == "x0 = a"
     nothing = 0
     for part in folds(problem, 5, repeat.generator(0, "split")):
         rest = reweighted(problem, 1 - part)
-        ((first,),) = repeat.Searcher().listed(rest, rules.question)
+        (listed,) = repeat.Searcher().listed(rest, rules.question)
+        (first,) = listed.conditions
         rows = {name: np.asarray(values)[part == 0] for name, values in columns.items()}
         every = cr.evaluate(rows, [(each,) for each in problem.language.propositions], "y", beta=rules.question.beta)
         values, ratios = ([getattr(rule, number) for rule in every] for number in ("value", "ratio"))

@@ -100,8 +100,9 @@ def test_a_p_value_is_that_of_every_arrangement() -> None:
 @pytest.mark.parametrize("numeric", [False, True])
 def test_superfluous_conditions_are_marked_and_needed_ones_are_not(numeric: bool) -> None:
     carried = unmarked = needed = kept = 0
+    asked: dict[str, Any] = {"control": "z", "k": 10, "max_length": 3, "stepwise": False, "n_jobs": 1}
     for seed in range(4):
-        rules = cr.discover(planted(seed, numeric=numeric), "y", control="z", k=10, max_length=3, n_jobs=1)
+        rules = cr.discover(planted(seed, numeric=numeric), "y", **asked)
         for rule in conditions(rules.significance(19), 199):
             if rule.verdict.evidence != "supported" or rule.length == 1:
                 continue
@@ -140,7 +141,8 @@ def test_of_two_conditions_that_stand_for_each_other_one_stays() -> None:
 
 
 def test_conditions_keep_their_p_values_wherever_they_go() -> None:
-    rules = cr.discover(planted(2), "y", control="z", k=3, max_length=2, n_jobs=1).trust(19, 3, 2, n_jobs=1)
+    asked: dict[str, Any] = {"control": "z", "k": 3, "max_length": 2, "stepwise": False}
+    rules = cr.discover(planted(2), "y", **asked).trust(19, 3, 2, n_jobs=1)
     marked = [rule for rule in rules if rule.superfluous and rule.length > 1]
     assert marked
     again = cr.RuleSet.from_json(rules.to_json())
@@ -155,10 +157,12 @@ def test_conditions_keep_their_p_values_wherever_they_go() -> None:
     (same,) = cr.evaluate(planted(2), [list(marked[0].conditions)], "y", control="z")
     assert same.counts == marked[0].counts
     text = str(rules)
-    assert f"{marked[0].text} *" in text
+    assert "every rule has x0 ≥ 3, and:" in text
+    beside = [each.text for each in marked[0].conditions if each.column != "x0"]
+    assert f"{' ∧ '.join(beside)} *" in text
     assert "* not shown to matter beside the rest" in " ".join(text.split())
     assert "Conditions that earn their place" in rules.to_html()
-    bare = cr.discover(planted(2), "y", control="z", k=3, max_length=2)
+    bare = cr.discover(planted(2), "y", **asked)
     assert " *" not in str(bare)
     assert all(each.p_value is None for rule in bare for each in rule.conditions)
     assert "p_value" not in json.loads(bare.to_json())["rules"][0]["conditions"][0]

@@ -99,12 +99,13 @@ def test_ratios_are_finite_whatever_the_counts(tables: list[tuple[int, int, int,
 def test_leaving_a_control_out_is_not_adjusting_for_it(table: SmallTable) -> None:
     assume(len(table.control) == 2)
     columns = table.columns()
-    rules = cr.discover(columns, TARGET, control=list(table.control), actionable=["x0"], k=2)
+    asked: dict[str, Any] = {"actionable": ["x0"], "k": 2, "stepwise": False}
+    rules = cr.discover(columns, TARGET, control=list(table.control), **asked)
     assume(len(rules) > 0)
     for rule, control in itertools.product(rules, control_strengths(rules[0])):
         found = {each.control: each for each in control_strengths(rule)}[control.control]
         rest = [name for name in table.control if name != control.control]
-        others = cr.discover(columns, TARGET, control=rest, actionable=["x0"], k=2)
+        others = cr.discover(columns, TARGET, control=rest, **asked)
         same = next(other for other in others if other.conditions == rule.conditions)
         expected = None if math.isnan(same.effect) else same.effect
         assert found.effect_without == pytest.approx(expected)

@@ -10,6 +10,7 @@ import pytest
 
 import causalrules as cr
 from causalrules.exceptions import OptionError
+from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.evidence import Simultaneous
 from causalrules.trust.resample import permuted
@@ -26,7 +27,8 @@ def bound_of(rule: cr.RuleResult) -> Simultaneous:
 def test_bounds_come_from_the_largest_ratios_of_shuffled_tables() -> None:
     columns, times = noise(3, n=80), 19
     asked: dict[str, Any] = {"control": "z", "actionable": [f"x{i}" for i in range(4)]}
-    rules = cr.discover(columns, "y", **asked, k=3, max_length=1, max_bins=3).simultaneous(times, seed=2, n_jobs=2)
+    rules = cr.discover(columns, "y", **asked, k=3, stepwise=False, max_length=1, max_bins=3)
+    rules = rules.simultaneous(times, seed=2, n_jobs=2)
     problem = rules.problem
     assert problem is not None
     every = [(proposition,) for proposition in problem.language.propositions]
@@ -38,12 +40,14 @@ def test_bounds_come_from_the_largest_ratios_of_shuffled_tables() -> None:
     factor = max(largest)  # the 19th of 19: 0.95 · 20
     for rule in rules:
         covered, failing, everything = rule.sides
-        weight = everything.n / everything.n.sum()
-        share = everything.total / everything.n
+        inside = (covered.n > 0) & (failing.n > 0)
+        weight = everything.n[inside] / everything.n[inside].sum()
+        share = everything.total[inside] / everything.n[inside]
         each = weight**2 * share * (1 - share)
-        plain, shrunk = (np.sum(each * (1 / (covered.n + k) + 1 / (failing.n + k))) for k in (0, 2))
+        k, f = covered.n[inside], failing.n[inside]
+        plain, shrunk = (np.sum(each * (1 / (k + more) + 1 / (f + more))) for more in (0, 2))
         known = bound_of(rule)
-        assert known.reach == pytest.approx(factor * rule.margin * np.sqrt(plain) / shrunk)
+        assert known.reach == pytest.approx(factor * rule.margin * np.sqrt(plain) / shrunk / rule.overlap)
         assert known.reach is not None
         expected = rule.effect - known.reach * max(rule.standard_error, np.sqrt(plain))
         assert known.bound == pytest.approx(max(-1, expected))
@@ -55,7 +59,8 @@ def test_all_bounds_hold_at_once_where_naive_ones_do_not() -> None:
     tables = 25
     for seed in range(tables):
         columns = population.sample(600, np.random.default_rng([41, seed]))
-        rules = cr.discover(columns, "y", control="z", max_length=1, k=4, n_jobs=1).simultaneous(19, seed)
+        rules = cr.discover(columns, "y", control="z", max_length=1, k=4, stepwise=False, n_jobs=1)
+        rules = rules.simultaneous(19, seed)
         truths = [population.true_effect(rule) for rule in rules]
         bounds = [bound_of(rule).bound for rule in rules]
         together += all(bound is not None and bound <= truth for bound, truth in zip(bounds, truths, strict=True))
@@ -68,7 +73,9 @@ def test_all_bounds_hold_at_once_where_naive_ones_do_not() -> None:
 def test_bounds_of_other_questions(options: dict[str, Any]) -> None:
     columns: dict[str, Any] = noise(1, n=300) | {"group": np.arange(300) // 3}
     for groups in (None, "group"):
-        rules = cr.discover(columns, "y", control="z", k=2, max_length=1, groups=groups, **options).simultaneous(19)
+        rules = cr.discover(columns, "y", control="z", k=2, max_length=1, groups=groups, stepwise=False, **options)
+        rules = rules.simultaneous(19)
+        assert len(rules) == 2
         for rule in rules:
             known = bound_of(rule)
             assert known.bound is not None
@@ -78,6 +85,27 @@ def test_bounds_of_other_questions(options: dict[str, Any]) -> None:
         assert replace(rules, library="dict").to_frame()["simultaneous_bound"] == [
             bound_of(rule).bound for rule in rules
         ]
+
+
+def test_the_rules_of_a_ladder_share_the_error_of_as_many_as_it_could_have() -> None:
+    columns: dict[str, Any] = noise(1, n=300)
+    columns["y"] = np.where(columns["x0"] > 0.9, 1, np.where(columns["x1"] > 1.0, 0, columns["y"]))
+    ladder = cr.discover(columns, "y", control="z", max_length=1, k=3)
+    assert len(ladder) < 3
+    with pytest.raises(OptionError, match=r"permutations = 58: a confidence of 0\.95 with 0\.33 of .* at least 59"):
+        ladder.simultaneous(58)
+    bounded = ladder.simultaneous(59)
+    for rule, step in zip(bounded, ladder.ladder, strict=False):
+        # The same as of a list of one rule, of the rows of its step, at a confidence of its share.
+        assert isinstance(step.problem, Problem)
+        alone = replace(
+            bounded, rules=(rule,), question=step.question, problem=step.problem, ladder=(), nearest=None
+        ).simultaneous(59, confidence=1 - 0.05 / 3)
+        known = bound_of(rule)
+        assert replace(bound_of(alone[0]), confidence=0.95) == known
+        assert known.bound is not None
+        assert known.bound < rule.effect
+    assert cr.RuleSet.from_json(bounded.to_json()) == bounded
 
 
 def test_nothing_to_compare_has_no_bound_and_too_few_permutations_are_told() -> None:

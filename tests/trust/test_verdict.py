@@ -72,7 +72,7 @@ def test_shares_are_those_of_the_lists() -> None:
     from causalrules.trust import repeat
     from causalrules.trust.resample import subsample
 
-    rules = cr.discover(planted(300, 0.2), "y", control="z", k=4, max_length=2)
+    rules = cr.discover(planted(300, 0.2), "y", control="z", k=4, max_length=2, stepwise=False)
     found = rules.stability(12, seed=7)
     assert rules.problem is not None
     propositions = rules.problem.language.propositions
@@ -81,7 +81,7 @@ def test_shares_are_those_of_the_lists() -> None:
         sample = subsample(rules.problem, 0.5, repeat.generator(7, "sample", place))
         assert sample.n_rows == pytest.approx(150, abs=1)
         again = repeat.Searcher().listed(sample, rules.question, k=10)
-        lists.append([[propositions[number] for number in numbers] for numbers in again])
+        lists.append([[propositions[number] for number in listed.conditions] for listed in again])
     rows = planted(300, 0.2)
 
     for rule in found:
@@ -192,7 +192,8 @@ def test_a_frame_has_what_is_known(trusted: RuleSet) -> None:
 
 
 def test_noise_is_not_supported() -> None:
-    rules = cr.discover(planted(200, effect=0), "y", control="z", k=1, max_length=2).trust(99, 10, 3)
+    asked: dict[str, Any] = {"control": "z", "k": 1, "max_length": 2, "min_coverage": 0.2}
+    rules = cr.discover(planted(200, effect=0), "y", **asked).trust(99, 10, 3)
     verdict = rules[0].verdict
     assert (verdict.evidence, verdict.basis) == ("not supported", "permutations")
     assert verdict.doubts[0].startswith("p ≈ ")
@@ -280,8 +281,9 @@ LARGE, WEAK, NEGATIVE = (80, 20, 20, 80), (35, 65, 25, 75), (20, 80, 80, 20)
             "p = 0.06, adjusted for the number of rules",
         ),
         (of_counts(NEGATIVE, p_value=1.0), TESTED, "not supported", "permutations", "not for rules that lower it"),
-        (of_counts((9, 0, 20, 80), p_value=0.01), TESTED, "suggestive", "permutations", "has 9 rows"),
-        (of_counts((5, 4, 20, 80), p_value=0.2), TESTED, "cannot tell", "permutations", "p = 0.2"),
+        (of_counts((19, 0, 20, 80), p_value=0.01), TESTED, "cannot tell", "overlap", "has 19 rows, 20 needed"),
+        (of_counts((10, 9, 20, 80), p_value=0.2), TESTED, "cannot tell", "overlap", "has 19 rows"),
+        (of_counts((20, 0, 20, 80), p_value=0.01), TESTED, "supported", "permutations", None),
         (of_counts(LARGE, (0, 0, 90, 110), p_value=0.01), TESTED, "supported", "permutations", None),
         (of_counts(LARGE, (0, 0, 90, 111), p_value=0.01), TESTED, "cannot tell", "overlap", "50 % of the rows have no"),
         (of_counts((40, 60, 0, 0), p_value=1.0), TESTED, "cannot tell", "overlap", "100 % of the rows have no"),
@@ -301,35 +303,33 @@ def test_the_evidence_rests_on_one_thing(
 
 
 @pytest.mark.parametrize(
-    ("evidence", "word", "doubt"),
+    ("evidence", "said"),
     [
-        (GOOD, "supported", None),
-        (changed(honest={"low": -0.1}), "suggestive", "30.0 points (−10.0 to 40.0), with 0 in the interval"),
-        (changed(honest={"effect": -0.1, "low": -0.2, "high": 0.1}), "suggestive", "−10.0 points (−20.0 to 10.0)"),
-        (changed(honest={"effect": -0.3, "low": -0.4, "high": -0.2}), "not supported", "−30.0 points"),
-        (changed(honest={"effect": None, "low": None}), "suggestive", "no difference could be measured"),
-        (
-            changed(honest={"overlap": 0.49}),
-            "suggestive",
-            "49 % of the held-out rows have a comparison group, 50 % needed",
-        ),
-        (changed(honest={"overlap": 0.5}), "supported", None),
-        (changed(stability={"nearly": 0.4}), "suggestive", "40 % of subsamples (at least 50 % needed)"),
+        (GOOD, "30.0 points (20.0 to 40.0); 90 % of subsamples find it or nearly the same rule"),
+        (changed(honest={"low": -0.1}), "30.0 points (−10.0 to 40.0)"),
+        (changed(honest={"effect": -0.1, "low": -0.2, "high": 0.1}), "−10.0 points (−20.0 to 10.0)"),
+        (changed(honest={"effect": -0.3, "low": -0.4, "high": -0.2}), "−30.0 points (−40.0 to −20.0)"),
+        (changed(honest={"effect": None, "low": None}), "no difference could be measured on held-out rows"),
+        (changed(honest={"overlap": 0.49}), "30.0 points (20.0 to 40.0), for 49 % of them"),
+        (changed(honest={"found": 0}), "held-out rows, of the rules found in its place (this one in 0 of 1 blocks): 30"),
+        (changed(stability={"nearly": 0.4}), "40 % of subsamples find it or nearly the same rule"),
     ],
 )
-def test_each_doubt_counts(evidence: ev.RuleEvidence, word: str, doubt: str | None) -> None:
+def test_held_out_rows_and_subsamples_are_told_and_move_no_verdict(evidence: ev.RuleEvidence, said: str) -> None:
     for rule in (of_counts(LARGE, evidence=evidence, p_value=0.01), of_counts(LARGE, evidence=evidence)):
         verdict = judge(rule, BY_MARGIN)
-        assert verdict.evidence == word
-        assert len(verdict.doubts) == (doubt is not None)
-        assert doubt is None or doubt in verdict.doubts[0]
+        assert verdict.evidence == "supported"
+        assert verdict.doubts == ()
+        assert said in "; ".join(verdict.reasons)
+    weak = judge(of_counts(WEAK, evidence=evidence), BY_MARGIN)
+    assert weak.evidence == "not supported"
     # the mirror image: the same word for a rule that lowers the outcome
     honest = evidence.honest
     assert honest is not None
     ends = [None if end is None else -end for end in (honest.effect, honest.high, honest.low)]
     mirrored = replace(evidence, honest=replace(honest, effect=ends[0], low=ends[1], high=ends[2]))
     lowers = judge(of_counts(NEGATIVE, evidence=mirrored, p_value=0.01, decrease=True), BY_MARGIN)
-    assert (lowers.evidence, lowers.direction) == (word, "lowers")
+    assert (lowers.evidence, lowers.direction) == ("supported", "lowers")
 
 
 @pytest.mark.parametrize("graph", [None, "admissible", "violated", "unknown"])
@@ -357,7 +357,7 @@ def test_only_supported_effects_by_design_or_by_the_graph_are_strong(
 def test_a_rule_is_by_design_only_if_all_of_its_columns_are_randomised() -> None:
     columns = planted()
     columns["y"] = ((columns["x0"] >= 0.6) & (columns["x1"] >= 0.3)).astype(int)
-    rules = cr.discover(columns, "y", control="z", randomised="x0", k=20, max_length=2)
+    rules = cr.discover(columns, "y", control="z", randomised="x0", k=20, max_length=2, stepwise=False)
     seen = set()
     for rule in rules:
         own = {condition.column for condition in rule.conditions}
@@ -369,7 +369,8 @@ def test_a_rule_is_by_design_only_if_all_of_its_columns_are_randomised() -> None
     text = " ".join(str(rules).split())
     assert "Effects by design, as their columns are declared randomised" in text
     assert text.count("No causal graph given: the others are associations") == 1
-    every = cr.discover(columns, "y", control="z", actionable=["x0", "x1"], randomised=["x0", "x1"], k=2)
+    both: dict[str, Any] = {"actionable": ["x0", "x1"], "randomised": ["x0", "x1"]}
+    every = cr.discover(columns, "y", control="z", k=2, stepwise=False, **both)
     assert all(rule.verdict.strong for rule in every)
     assert "Strong causal evidence (supported, and by design): rules 1 and 2" in " ".join(str(every).split())
     assert "No causal graph" not in str(every)

@@ -65,6 +65,7 @@ function Report({ page }: { page: Page }) {
         <Hero view={view} rules={result.rules} />
         <section id="rules" class={nothing ? "nothing" : undefined}>
           <h2>{title}</h2>
+          {view.adds && <p>{view.adds}</p>}
           {[view.meaning, [view.ranking, view.proof, view.rules_left].join(" ")].map(
             (sentences) => (
               <p key={sentences} class="muted">

@@ -59,6 +59,7 @@ export interface Rule {
   strata: Stratum[];
   evidence?: RuleEvidence | null;
   identification?: { open_path?: string[] } | null;
+  alone?: Measured | null;
 }
 
 export interface Result {
@@ -116,7 +117,29 @@ export interface RuleView {
   sections: Section[];
   code: [language: string, code: string][];
   control: string[];
+  held_fixed: string;
+  estimated: string;
+  concerns: string;
   blocked: [from: string, arrow: string, to: string][];
+}
+
+export interface Rung {
+  name: string;
+  short: string;
+  rule: string;
+  level: string;
+  value: number;
+  step: string;
+  change: Maybe;
+  rows: string;
+  few: boolean;
+}
+
+export interface Staircase {
+  title: string;
+  says: string;
+  step: string;
+  rungs: Rung[];
 }
 
 export interface GraphNode {
@@ -152,6 +175,9 @@ export interface View {
   estimate: string;
   p: string;
   list: string;
+  adds: string;
+  ending: string;
+  staircase: Staircase | null;
   is_mean: boolean;
   tone: Tone;
   lead: number | null;

@@ -157,24 +157,30 @@ def _basis(rules: RuleSet) -> str:
     """Say what the words of the evidence rest on."""
     rate = percent(_level(rules), 0)
     named = "number of rules" if rules.stopped == "evaluated" else "search"
-    words = {
-        "permutations": f"p, adjusted for the {named} (error rate {rate})",
-        "margin": f"the conservative {rules.noun} (error rate {rate}); rules.trust() tests it further",
-        "held-out rows": f"p on held-out rows, adjusted for the number of rules (error rate {rate})",
-        "overlap": "how few rows have a comparison group",
-        "nothing": "nothing yet: rules.trust() tests it",
-    }
     margin = None if rules.evidence is None else rules.evidence.margin
-    by = "" if margin is None else f", by {margin.permutations} shuffled tables"
+    words = {
+        "permutations": f"p, adjusted for the {named}",
+        "margin": f"the conservative {rules.noun}",
+        "shuffled": ""
+        if margin is None
+        else f"the conservative {rules.noun}, by {margin.permutations} shuffled tables",
+        "held-out rows": "p on held-out rows, adjusted for the number of rules",
+        "overlap": "how few rows have a comparison group",
+        "nothing": "nothing yet",
+    }
     places: dict[str, list[str]] = {}
     for place, rule in enumerate(rules, 1):
-        said = words[rule.verdict.basis]
-        if rule.verdict.basis == "margin" and rule.margin_scale < 1:
-            said = said.replace(rules.noun, f"{rules.noun}{by}", 1)
-        places.setdefault(said, []).append(str(place))
+        basis = rule.verdict.basis
+        places.setdefault("shuffled" if basis == "margin" and rule.margin_scale < 1 else basis, []).append(str(place))
+    if set(places) == {"nothing"}:
+        return "evidence rests on nothing yet: rules.trust() tests it"
     if len(places) == 1:
-        return f"evidence rests on {next(iter(places))}"
-    return "evidence rests on " + "; ".join(f"{said} for {_rules(which)}" for said, which in places.items())
+        said = words[next(iter(places))]
+    else:
+        said = "; ".join(f"{words[basis]}, for {_rules(which)}" for basis, which in places.items())
+    tested = f" (error rate {rate})" * (not places.keys() <= {"overlap", "nothing"})
+    further = "; rules.trust() tests it further" if places.keys() & {"margin", "shuffled", "nothing"} else ""
+    return f"evidence rests on {said}{tested}{further}"
 
 
 def _level(rules: RuleSet) -> float:
@@ -289,7 +295,7 @@ def proof(rules: RuleSet) -> str:
     if rules.optimal and nothing_found(rules):
         return f"searched completely, no finding: {effort}"
     if rules.optimal:
-        return f"{'each proven best at its step' if len(rules.steps) > 1 else 'proven optimal'}, {effort}"
+        return f"{'each proven best at its step' if adds(rules) else 'proven optimal'}, {effort}"
     why = "not proven optimal" if rules.stopped == "optimal" else _STOPPED.get(rules.stopped, rules.stopped)
     upper_bound, which = rules.upper_bound, "no rule"
     if len(rules.steps) > 1:
@@ -307,6 +313,8 @@ def ending(rules: RuleSet) -> str:
     if not any(rule.stands_out for rule in rules):
         return ""  # it is said that there is no finding
     if rules.nearest is None:
+        if rules.question.reference is not None:
+            return "no other arm is left to compare"
         searched = len(rules.steps) > len(rules)
         return "nothing else can be compared" if searched else "no column is left for another rule"
     near = rules.nearest
@@ -338,7 +346,14 @@ def alone(rule: RuleResult, rules: RuleSet) -> str:
 
 def nothing_found(rules: RuleSet) -> bool:
     """Return whether there is no rule that stands out from chance, nor one that could not be judged."""
-    return all(rule.verdict.evidence == "not supported" for rule in rules)
+    return not any(rule.verdict.found or is_unjudged(rule, rules) for rule in rules)
+
+
+def is_unjudged(rule: RuleResult, rules: RuleSet) -> bool:
+    """Return whether a rule that may matter could not be judged."""
+    verdict = rule.verdict
+    may_matter = rules.stopped == "evaluated" or rule.stands_out or verdict.basis == "nothing"
+    return verdict.evidence == "cannot tell" and may_matter
 
 
 def outcome_level(rules: RuleSet) -> str:

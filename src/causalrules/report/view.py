@@ -17,15 +17,28 @@ from causalrules.report import result_words as wording
 from causalrules.report.alerts import Alert
 from causalrules.report.answers import Answer, answers, weakest
 from causalrules.report.sections import Section
-from causalrules.text import amount, counted, p_number, percent, printable, sentence, with_interval
+from causalrules.text import (
+    amount,
+    counted,
+    difference,
+    listed,
+    p_number,
+    percent,
+    printable,
+    sentence,
+    with_interval,
+)
 
 if TYPE_CHECKING:
+    from causalrules.question import Question
     from causalrules.result.rule import RuleResult
     from causalrules.result.rules import RuleSet
 
 MOST_STRATA = 30
 # Reasons why sets of columns are left out.
 _MOST_REASONS = 20
+# A staircase has more rungs than these; a level on fewer rows is rough.
+_FEWEST, _FEW_ROWS = 2, 30
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,12 @@ class RuleView:
         Pairs of a language and the rule in it.
     control
         What the rule is adjusted for.
+    held_fixed
+        The columns of the rules above that are held fixed, in a sentence; empty without any.
+    estimated
+        What the estimate is called.
+    concerns
+        How many of 1,000 rows it covers.
     blocked
         The edges (from, arrow, to) of the spurious paths that this blocks.
     """
@@ -83,7 +102,51 @@ class RuleView:
     sections: tuple[Section, ...]
     code: tuple[tuple[str, str], ...]
     control: tuple[str, ...]
+    held_fixed: str
+    estimated: str
+    concerns: str
     blocked: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class RungView:
+    """Where the first rules of a list hold together.
+
+    Attributes
+    ----------
+    name, short
+        Which rules hold, in words, and the same under a figure.
+    rule
+        The rule that holds here and need not hold on the rung before; empty on the first.
+    level, value
+        The adjusted level of the outcome, formatted and as a number.
+    step, change
+        How far it is from the rung before, formatted and as a number; empty and None on the first.
+    rows
+        How many rows there are.
+    few
+        Whether they are so few that the level is rough.
+    """
+
+    name: str
+    short: str
+    rule: str
+    level: str
+    value: float
+    step: str
+    change: float | None
+    rows: str
+    few: bool
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """The rungs of a list whose rules add, with the title and the sentence of the figure, and what a step is called."""
+
+    title: str
+    says: str
+    step: str
+    rungs: tuple[RungView, ...]
 
 
 @dataclass(frozen=True)
@@ -98,6 +161,10 @@ class View:
         The place of the rule on the first screen; None if no rule stands out from chance.
     p, list
         What p-values are adjusted for; the title of the list of rules.
+    adds, ending
+        That rules add to those above, and why there are no more of them; empty where it is not so.
+    staircase
+        The levels where the first rules hold; None for fewer than two rules.
     headline
         What the first screen says before and after the rule.
     """
@@ -110,6 +177,9 @@ class View:
     estimate: str
     p: str
     list: str
+    adds: str
+    ending: str
+    staircase: Staircase | None
     is_mean: bool
     tone: str
     lead: int | None
@@ -142,9 +212,14 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
         source=short(rules.source or "", 200),
         table=_table(rules),
         noun=rules.noun,
-        estimate=f"adjusted {rules.noun}" if rules.question.adjusts else rules.noun,
+        estimate="adds" if wording.adds(rules) else _estimated(rules),
         p=f"p: adjusted for the {'number of rules' if named else 'search'}",
         list="Rules" if named or lead is not None else "Closest candidates, not findings",
+        adds=f"Each rule adds to those above: its {rules.noun} is with their columns held fixed."
+        if wording.adds(rules)
+        else "",
+        ending=short(sentence(wording.ending(rules)), 1500),
+        staircase=_staircase(rules),
         is_mean=wording.is_mean(rules),
         tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
         lead=lead,
@@ -218,7 +293,7 @@ def _rule(rule: RuleResult, rules: RuleSet) -> RuleView:
         measured=short(wording.measured(rule, rules), 600),
         ignoring="" if rule.verdict.found or rules.stopped == "evaluated" else wording.IGNORING,
         sides=wording.sides(rule),
-        mix=short(wording.same_mix(wording.control_of(rule, rules)), 300),
+        mix=short(wording.same_mix((*wording.control_of(rule, rules), *rule.held_fixed)), 300),
         p=p_number(rule.p_value, rule.p_sign),
         covered=f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}",
         whose=sentence(trust_words.held_out(rule)),
@@ -229,9 +304,69 @@ def _rule(rule: RuleResult, rules: RuleSet) -> RuleView:
         strata_left=_left(len(ordered), sum(stratum.n for stratum in ordered[MOST_STRATA:])),
         sections=tuple(map(_printable, sections.of_rule(rule, rules))),
         code=_code(rule),
-        control=rule.control if rules.graph is not None else (),
+        control=(*rule.control, *rule.held_fixed) if rules.graph is not None else (),
+        held_fixed=short(f"Held fixed: {listed(rule.held_fixed)}.", 600) if rule.held_fixed else "",
+        estimated="adds" if rule.held_fixed else _estimated(rules),
+        concerns=_of_thousand(rule.coverage),
         blocked=() if rule.identification is None else _edges(rule.identification.blocked_paths),
     )
+
+
+def _estimated(rules: RuleSet) -> str:
+    return f"adjusted {rules.noun}" if rules.question.adjusts else rules.noun
+
+
+def _of_thousand(share: float) -> str:
+    """Say how many of 1,000 rows a share is.
+
+    >>> _of_thousand(0.217), _of_thousand(0.0002), _of_thousand(0.9999)
+    ('217 of 1,000', 'fewer than 1 of 1,000', 'more than 999 of 1,000')
+    """
+    if 0 < share < 0.001:
+        return "fewer than 1 of 1,000"
+    return "more than 999 of 1,000" if 0.9995 <= share < 1 else f"{round(1000 * share):,} of 1,000"
+
+
+def _staircase(rules: RuleSet) -> Staircase | None:
+    """Return the levels where the first rules hold, where that is known for two rules at least."""
+    if len(rules.rungs) <= _FEWEST:
+        return None
+    is_mean = wording.is_mean(rules)
+    shown: list[RungView] = []
+    for place, rung in enumerate(rules.rungs):
+        change = rung.level - rules.rungs[place - 1].level if place else None
+        shown.append(
+            RungView(
+                name=_together(place),
+                short=_together(place).removeprefix("rules ").removesuffix(" of the rules"),
+                rule=short(rules[place - 1].text, 300) if place else "",
+                level=amount(rung.level) if is_mean else percent(rung.level),
+                value=rung.level,
+                step=""
+                if change is None
+                else f"{'+' * (change > 0)}{difference(change, is_mean).removesuffix(' points')}",
+                change=change,
+                rows=f"{rung.n_rows:,}",
+                few=rung.n_rows < _FEW_ROWS,
+            )
+        )
+    outcome = rules.question.outcome
+    of_what = f"{outcome[:1].upper()}{outcome[1:]}" if is_mean else f"Share with {outcome}"
+    adjusted = f", {wording.adjustment(rules.question.controls)}" if rules.question.controls else ""
+    rough = f" On fewer than {_FEW_ROWS} rows (dashed) a level is rough." if any(rung.few for rung in shown) else ""
+    says = f"{of_what} where none of the rules holds, where the first does, the first two, and so on{adjusted}.{rough}"
+    title, step = "Where the rules hold together", "step" if is_mean else "step, points"
+    return Staircase(title, short(says, 600), step, tuple(shown))
+
+
+def _together(place: int) -> str:
+    """Name the first rules of a list.
+
+    >>> [_together(place) for place in range(4)]
+    ['none of the rules', 'rule 1', 'rules 1 and 2', 'rules 1 to 3']
+    """
+    names = ("none of the rules", "rule 1", "rules 1 and 2")
+    return names[place] if place < len(names) else f"rules 1 to {place}"
 
 
 def _edges(paths: Sequence[Sequence[str]]) -> tuple[tuple[str, str, str], ...]:
@@ -322,11 +457,17 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
         *asked,
         ("Maximised", wording.maximised(question)),
         ("β", _beta(rules)),
-        ("Rules", f"the best {question.k:,}"),
+        ("Rules", _how_many(question)),
         ("Conditions per rule", "any number" if question.max_length is None else f"at most {question.max_length}"),
         ("Minimum coverage", percent(question.min_coverage) if question.min_coverage else "none"),
         ("Bins per column", f"at most {question.max_bins}"),
     ]
+
+
+def _how_many(question: Question) -> str:
+    if question.is_stepwise and question.k > 1:
+        return f"at most {question.k:,}, each adding to those above"
+    return f"the best {question.k:,}"
 
 
 def _beta(rules: RuleSet) -> str:

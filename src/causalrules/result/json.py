@@ -216,7 +216,7 @@ def read(source: str | os.PathLike[str]) -> dict[str, Any]:
         ),
         "question": question,
         "optimal": known.proof.optimal,
-        "upper_bound": _unless_none(known.proof.upper_bound),
+        "upper_bound": _read_bound(known.proof),
         "gap": _unless_none(known.proof.gap),
         "stopped": known.proof.stopped,
         "steps": _read_steps(known.proof.steps, known.run.steps),
@@ -240,13 +240,18 @@ def _unless_none(number: float | None, otherwise: float = math.inf) -> float:
     return otherwise if number is None else number
 
 
+def _read_bound(proof: _Proof | _StepProof) -> float:
+    """Return the upper bound: without one, nothing is known yet, or it is proven that there is no rule."""
+    return _unless_none(proof.upper_bound, -math.inf if proof.optimal and proof.gap == 0 else math.inf)
+
+
 def _read_steps(proven: Sequence[_StepProof], efforts: Sequence[_Effort]) -> tuple[StepProof, ...]:
     if len(proven) != len(efforts):
         raise DataError(f"proof has {len(proven)} steps, but run has {len(efforts)}")
     return tuple(
         StepProof(
             **{item.name: getattr(step, item.name) for item in fields(step)}
-            | {"upper_bound": _unless_none(step.upper_bound), "gap": _unless_none(step.gap)},
+            | {"upper_bound": _read_bound(step), "gap": _unless_none(step.gap)},
             nodes=effort.nodes,
             seconds=effort.seconds,
         )

@@ -10,18 +10,12 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.data.table import Table
-from causalrules.graph.adjustment import Adjustments, adjustments
-from causalrules.graph.graph import CausalGraph
-from causalrules.language.language import Language
-from causalrules.language.roles import Roles
 from causalrules.language.strata import Combining, n_levels
-from causalrules.question import Question
 from causalrules.search import merging
 from causalrules.search.core import NativeSearch, Packed, Search
 from causalrules.search.problem import Problem, prepare, with_controls
@@ -109,6 +103,15 @@ class PackedParts(Packed):
         if isinstance(self._whole, RemoteTable):
             return RemoteSearch(self, self._whole, **options)
         return NativeSearch(self, **options)
+
+
+if TYPE_CHECKING:
+    from causalrules.data.table import Table
+    from causalrules.graph.adjustment import Adjustments
+    from causalrules.graph.graph import CausalGraph
+    from causalrules.language.language import Language
+    from causalrules.language.roles import Roles
+    from causalrules.question import Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +256,8 @@ def own_controls(
 
     `sets` are those of interest, if not all; columns that are `held_fixed` are adjusted for besides.
     """
+    from causalrules.graph.adjustment import adjustments
+
     observed = table.observed(roles.target, question.weights)
     allowed = [name for name in allowed if name in graph.nodes and name != roles.target]
     sizes = {name: n_levels(observed, name, question.control_bins, question.max_bins) for name in allowed}

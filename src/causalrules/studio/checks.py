@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,10 +22,13 @@ Tell = Callable[..., None]
 # Seconds for what cannot be stopped.
 LIMIT = 60.0
 _PERMUTATIONS, _SAMPLES, _BLOCKS = 999, 100, 5
-_MODELS = "models of the controls"
+_BOUNDS = 199
+_MODELS, _CONDITIONS = "models of the controls", "conditions"
+# Repetitions that are made for each rule of a list in which each rule adds.
+_EACH_RULE = (_PERMUTATIONS, _BOUNDS)
 _STEPS = {
     _PERMUTATIONS: "shuffled outcomes",
-    199: "bounds for all rules",
+    _BOUNDS: "bounds for all rules",
     _BLOCKS: "held-out blocks",
     _SAMPLES: "subsamples",
 }
@@ -33,19 +37,19 @@ _FURTHER, _LEAST, _STRENGTHS = 1.6, 3.0, 60
 
 
 def _everything(rules: RuleSet, tell: Tell) -> RuleSet:
-    return rules.trust(_PERMUTATIONS, _SAMPLES, _BLOCKS, progress=_watch(tell))
+    return rules.trust(_PERMUTATIONS, _SAMPLES, _BLOCKS, progress=_watch(tell, rules))
 
 
 def _significance(rules: RuleSet, tell: Tell) -> RuleSet:
-    return rules.significance(_PERMUTATIONS, progress=_watch(tell))
+    return rules.significance(_PERMUTATIONS, progress=_watch(tell, rules))
 
 
 def _held_out(rules: RuleSet, tell: Tell) -> RuleSet:
-    return rules.cross_fit(_BLOCKS, progress=_watch(tell))
+    return rules.cross_fit(_BLOCKS, progress=_watch(tell, rules))
 
 
 def _stability(rules: RuleSet, tell: Tell) -> RuleSet:
-    return rules.stability(_SAMPLES, progress=_watch(tell))
+    return rules.stability(_SAMPLES, progress=_watch(tell, rules))
 
 
 def _confounding(rules: RuleSet, tell: Tell) -> RuleSet:
@@ -62,26 +66,29 @@ def _overlap(rules: RuleSet, tell: Tell) -> RuleSet:
 
 
 def _models(rules: RuleSet, tell: Tell) -> RuleSet:
-    if not rules.question.controls:
+    if not rules.question.controls and not any(rule.held_fixed for rule in rules):
         raise InputError("there are no controls to model: put columns into the tray of controls, and search again")
     tell(step=_MODELS)
     rules = rules.balance()
     return rules.doubly_robust(progress=lambda done, total: tell(done=done, total=total)) if is_available() else rules
 
 
-def _watch(tell: Tell) -> Callable[[int, int], None]:
+def _watch(tell: Tell, rules: RuleSet) -> Callable[[int, int], None]:
     """Return the function that the checks call with how many of their repetitions are done.
 
-    Models are fitted last, one for each rule, of which there may be as many as of other repetitions.
+    In a list in which each rule adds, most checks are repeated for each of the rules. Conditions are shuffled after all
+    outcomes were. Models are fitted last, one for each rule, of which there may be as many as of other repetitions.
     """
-    seen: list[int] = []
+    begun: Counter[int] = Counter()
+    n_rules = len(rules) if len(rules.ladder) > 1 else 1
 
     def watch(done: int, total: int) -> None:
-        again = done == 1 and total in seen
-        if done == 1:
-            seen.append(total)
-        step = _STEPS.get(total, _MODELS)
-        tell(done=done, total=total, step=_MODELS if again or seen.count(total) > 1 else step)
+        begun[total] += done == 1
+        each = n_rules if total in _EACH_RULE else 1
+        again, place = divmod(max(begun[total], 1) - 1, each)
+        steps = (_STEPS.get(total, _MODELS), _CONDITIONS if total == _PERMUTATIONS else _MODELS)
+        of_which = f", rule {place + 1} of {each}" if each > 1 else ""
+        tell(done=done, total=total, step=f"{steps[min(again, 1)]}{of_which}")
 
     return watch
 
@@ -122,6 +129,8 @@ def done(rules: RuleSet) -> list[str]:
 def robust(rules: RuleSet, place: int) -> dict[str, Any]:
     """Return what is left of a rule's effect for growing strengths of a hidden confounder, and the landmarks."""
     rule = rules[place]
+    if rules.ladder:
+        rules = replace(rules, problem=rules.problem_of(rule), parts=None, ladder=())
     judged = replace(rules, rules=(rule,)).sensitivity()[0]
     known = None if judged.evidence is None else judged.evidence.sensitivity
     if known is None or known.gamma is None or known.gamma_limit is None:

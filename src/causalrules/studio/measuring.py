@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from causalrules.language.propositions import format_value
 from causalrules.payload import to_json
 from causalrules.report.view import MOST_STRATA, view
 from causalrules.result.json import as_json
+from causalrules.search.problem import Problem
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
@@ -25,6 +27,28 @@ _MOST_CUTS = 400
 def page_of(rules: RuleSet) -> dict[str, Any]:
     """Return a result as the page of a report has it."""
     return {"result": as_json(rules, MOST_STRATA), "view": to_json(view(rules))}
+
+
+def step_of(rules: RuleSet, place: int) -> RuleSet:
+    """Return a result as far as rules need it that are measured like the rule at a place of its list.
+
+    In a list in which each rule adds, the columns of the rules above are held fixed there.
+    """
+    if not rules.question.is_stepwise or not place < len(rules.ladder):
+        return rules
+    step = rules.ladder[place]
+    problem = step.problem if isinstance(step.problem, Problem) else None
+    return replace(rules, problem=problem, question=replace(rules.question, beta=step.question.beta))
+
+
+def together(measured: Mapping[int, RuleSet], places: Sequence[int]) -> RuleSet:
+    """Put rules together that were measured at several places of a list, in this order."""
+    following = {place: iter(rules) for place, rules in measured.items()}
+    return replace(
+        measured[places[0]],
+        rules=tuple(next(following[place]) for place in places),
+        ladder=tuple(measured[place].ladder[0] for place in places),
+    )
 
 
 def text_of(conditions: Sequence[Mapping[str, Any]]) -> str:

@@ -32,7 +32,7 @@ from causalrules.studio import checks, exports, sentences, verdict
 from causalrules.studio import workspace as workspaces
 from causalrules.studio.columns import Summary, summarise
 from causalrules.studio.jobs import Job, Worker
-from causalrules.studio.measuring import cuts, page_of, shared_rows, text_of
+from causalrules.studio.measuring import cuts, page_of, shared_rows, step_of, text_of, together
 from causalrules.studio.publishing import Sections
 from causalrules.studio.workspace import Drawing, Workspace
 from causalrules.temporary import Folder
@@ -86,7 +86,7 @@ class Studio:
         self._unsaved = ""
         self._read_error = ""
         self._resumed = False
-        self._points: list[tuple[float, float | None, float | None]] = []
+        self._points: list[tuple[float, float | None, float | None, int]] = []
         # What was computed last, with what it was computed from.
         self._levelled: tuple[Any, tuple[str, str]] | None = None
         self._verdict: tuple[Any, tuple[Admissibility | None, dict[str, Any]]] | None = None
@@ -155,7 +155,10 @@ class Studio:
             "randomised": list(asked.randomised),
             "categorical": list(asked.categorical),
             "own_controls": asked.own_controls,
-            "options": {name: workspaces.written(value) for name, value in asked.options.items()},
+            "options": {
+                **{name: workspaces.written(value) for name, value in asked.options.items()},
+                **({} if asked.is_stepwise else {"stepwise": "false"}),
+            },
             "questions": sentences.questions(asked),
         }
 
@@ -195,8 +198,11 @@ class Studio:
 
     @property
     def _stale(self) -> bool:
-        """Whether the rules answer another question than the one that is asked now."""
-        return self.rules is not None and self.workspace.asked != self.workspace.fingerprint()
+        """Whether the rules answer another question than the one that is asked now, if only by another default."""
+        if self.rules is None:
+            return False
+        asked = self.workspace
+        return asked.asked != asked.fingerprint() or self.rules.question.is_stepwise != asked.is_stepwise
 
     def current(self, name: str = "rules") -> tuple[RuleSet, dict[str, Any]] | None:
         """Return the rules, or the front, with what the graph on the canvas says of them, and their page.
@@ -247,8 +253,10 @@ class Studio:
         except InputError:
             pass  # the question says what is wrong with it
         if running["kind"] == "search" and told.get("rules"):
-            best = told["rules"][0]
-            said = [f"Best so far: {best['text']}.", "Nothing is proven before the search ends."]
+            found, rung = told["rules"], told["rung"]
+            proven = f"Rule {rung - 1} is found: {found[rung - 2]['text']}." if rung > 1 else ""
+            so_far = f"Best so far: {found[rung - 1]['text']}." if len(found) >= rung else ""
+            said = [each for each in (proven, so_far, "Nothing is proven before the search ends.") if each]
             return {"sentences": said, "tone": "none", "answers": [], **code}
         if rules is None:
             n_rows = 0 if self.table is None else self.table.n_rows
@@ -553,8 +561,10 @@ class Studio:
         def watch(progress: Progress) -> None:
             bound = progress.upper_bound if np.isfinite(progress.upper_bound) else None
             best = progress.best if progress.best is None or np.isfinite(progress.best) else None
-            self._point(progress.seconds, best, bound)
+            self._point(progress.seconds, best, bound, progress.step)
             job.tell(
+                rung=progress.step,
+                k=question.k if question.is_stepwise else 1,
                 seconds=progress.seconds,
                 best=best,
                 bound=bound,
@@ -567,15 +577,20 @@ class Studio:
         with self._lock:
             self.rules, self.front = replace(rules, source=self._source()), None
             self.workspace = replace(
-                self.workspace, result=as_json(self.rules, None), front=None, asked=asked, edited=()
+                self.workspace,
+                result=as_json(self.rules, None),
+                front=None,
+                asked=asked,
+                edited=(),
+                edited_from={},
             )
             self._save()
         self._publish("rules", "said", "question")
 
-    def _point(self, seconds: float, best: float | None, bound: float | None) -> None:
+    def _point(self, seconds: float, best: float | None, bound: float | None, step: int) -> None:
         if len(self._points) >= _MOST_POINTS:
             self._points = self._points[::2]
-        self._points = [*self._points, (round(seconds, 2), best, bound)]
+        self._points = [*self._points, (round(seconds, 2), best, bound, step)]
 
     def _source(self) -> str:
         return Path(self.workspace.file or "data").name
@@ -637,38 +652,51 @@ class Studio:
         """Return the values of a column that conditions can be put on."""
         return cuts(self._table(), name)
 
-    def measure(self, rules: Sequence[Sequence[Mapping[str, Any]]], control: Sequence[str] | None) -> dict[str, Any]:
-        """Measure rules as they are edited, and say how many rows the first two of them share."""
+    def measure(
+        self, rules: Sequence[Sequence[Mapping[str, Any]]], control: Sequence[str] | None, place: int = 0
+    ) -> dict[str, Any]:
+        """Measure rules as they are edited, and say how many rows the first two of them share.
+
+        `place` is that in the list of the rule that is edited: the columns of the rules above it are held fixed.
+        """
         texts = [text_of(conditions) for conditions in rules]
-        measured = self._measured(texts, control)
+        measured = self._measured(texts, control, int(place))
         page = page_of(measured)
         return {**page, "shared": shared_rows(measured) if len(texts) > 1 else None}
 
-    def _measured(self, texts: Sequence[str], control: Sequence[str] | None = None) -> RuleSet:
+    def _measured(self, texts: Sequence[str], control: Sequence[str] | None = None, place: int = 0) -> RuleSet:
         """Measure rules with the strata and the margin of the search that they were edited from."""
         known = None if self._stale else self.current()
-        if known is not None and (quickly := evaluate_like(known[0], self._table(), texts)) is not None:
-            return replace(quickly, source=self._source())
         question = self.workspace.question()
         arguments = _arguments(question)
         if question.own_controls:
             arguments["control"] = tuple(control or ())
             arguments["allowed_control"] = None
-        if self.rules is not None and known is not None:
-            arguments["beta"] = self.rules.question.beta
+        if known is not None:
+            like = step_of(known[0], place)
+            if (quickly := evaluate_like(like, self._table(), texts)) is not None:
+                return replace(quickly, source=self._source())
+            fixed = known[0][place].held_fixed if 0 <= place < len(known[0]) else ()
+            if fixed:
+                arguments["control"] = (*arguments["control"], *fixed)
+                arguments["actionable"] = tuple(name for name in question.actions if name not in fixed)
+            arguments["beta"] = like.question.beta
         measured = evaluate(self._table(), list(texts), **{**arguments, "holdout": None, "progress": False})
         return replace(measured, source=self._source())
 
-    def keep(self, conditions: Sequence[Mapping[str, Any]]) -> None:
+    def keep(self, conditions: Sequence[Mapping[str, Any]], place: int = 0) -> None:
         """Keep an edited rule in the list of those that were edited by hand."""
-        text = self._measured([text_of(conditions)])[0].text
+        text = self._measured([text_of(conditions)], place=int(place))[0].text
         if text not in self.workspace.edited:
-            self._change(edited=(*self.workspace.edited, text))
+            made = {**self.workspace.edited_from, text: int(place)}
+            self._change(edited=(*self.workspace.edited, text), edited_from=made)
 
     def drop(self, place: int) -> None:
         """Remove a rule that was edited by hand."""
         edited = self.workspace.edited
-        self._change(edited=tuple(text for at, text in enumerate(edited) if at != place))
+        kept = tuple(text for at, text in enumerate(edited) if at != place)
+        made = {text: at for text, at in self.workspace.edited_from.items() if text in kept}
+        self._change(edited=kept, edited_from=made)
 
     def _edited(self) -> dict[str, Any] | None:
         if not self.workspace.edited or self.table is None or self.workspace.target is None:
@@ -676,10 +704,20 @@ class Studio:
         key = self.workspace.edited, self.workspace.fingerprint(), self._judged()[0], id(self.table), id(self.rules)
         if self._measured_texts is None or self._measured_texts[0] != key:
             try:
-                self._measured_texts = key, page_of(self._measured(self.workspace.edited))
+                self._measured_texts = key, page_of(self._kept())
             except CausalRulesError as error:
                 self._measured_texts = key, {"error": str(error)}
         return self._measured_texts[1]
+
+    def _kept(self) -> RuleSet:
+        """Measure the rules that were kept, each where the rule stands that it was made from."""
+        texts, made = self.workspace.edited, self.workspace.edited_from
+        places = [0 if self._stale else made.get(text, 0) for text in texts]
+        measured = {
+            place: self._measured([text for text, at in zip(texts, places, strict=True) if at == place], place=place)
+            for place in dict.fromkeys(places)
+        }
+        return together(measured, places)
 
     def robust(self, place: int) -> dict[str, Any]:
         """Return what is left of a rule's effect for growing strengths of a hidden confounder."""

@@ -19,7 +19,7 @@ from causalrules.writing import replace_file
 SCHEMA = "causalrules-studio/1"
 SUFFIX = ".studio.json"
 # The options that the page asks for, and those that it folds away.
-FEW = ("k", "max_length", "min_coverage", "time_limit")
+FEW = ("k", "stepwise", "max_length", "min_coverage", "time_limit")
 MORE = (
     "estimator",
     "beta",
@@ -36,6 +36,12 @@ MORE = (
     "n_jobs",
 )
 _KNOWN = dict(options_of_question())
+# The answers to an option that is a flag, where they are not yes and no, and what they mean.
+_ANSWERS = {"stepwise": {"true": "each rule adds to those above", "false": "the best rules, however similar"}}
+_DOCS = {
+    "stepwise": "Which rules are listed. A rule that adds is the best on the columns that are left, with the columns "
+    "of the rules above held fixed. Only the pooled estimator has the choice."
+}
 _ASKED = ("file", "na_values", "target", "outcome", "direction", "randomised", "categorical", "own_controls", "options")
 _LISTS = {"->": "directed", "<->": "bidirected", "--": "unknown"}
 
@@ -102,8 +108,8 @@ class Workspace:
         What was found, in the JSON of `RuleSet.to_json`.
     asked
         The fingerprint of the question that the result answers.
-    edited
-        Rules that were edited by hand, as text.
+    edited, edited_from
+        Rules that were edited by hand, as text, and the place in the list of the rule that each was made from.
     """
 
     file: str | None = None
@@ -124,6 +130,13 @@ class Workspace:
     front: Any = field(default=None, hash=False)
     asked: str = ""
     edited: tuple[str, ...] = ()
+    edited_from: dict[str, int] = field(default_factory=dict, hash=False)
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether each rule of the list that is asked for adds to those above it."""
+        pooled = self.options.get("estimator", default("estimator")) == "pooled"
+        return pooled and self.options.get("stepwise") is not False
 
     def fingerprint(self) -> str:
         """Return a digest of what a search depends on; without it, a graph only says what the rules may be called."""
@@ -187,12 +200,13 @@ def describe_options() -> list[dict[str, Any]]:
         {
             "name": name,
             "few": name in FEW,
-            "doc": _KNOWN[name].doc,
+            "doc": _DOCS.get(name, _KNOWN[name].doc),
             "kind": "flag" if isinstance(_KNOWN[name].kind, Flag) else "column" if _is_name(name) else "text",
             "words": list(getattr(_KNOWN[name].kind, "words", ()))
             if name in ("estimator", "adjust", "missing")
             else [],
-            "default": written(default(name)),
+            "answers": _ANSWERS.get(name, {"true": "yes", "false": "no"}),
+            "default": "true" if name == "stepwise" else written(default(name)),
         }
         for name in (*FEW, *MORE)
     ]

@@ -84,9 +84,13 @@ def _each_step(
     time_limit: float | None,
     adjust: bool,
 ) -> RuleSet:
-    """Measure each rule in its own step, with an equal share of the error."""
+    """Measure each rule in its own step, with an equal share of the error.
+
+    The shares are those of as many rules as the list might have had: how many it has depends on the rows.
+    """
     found: list[RuleResult] = []
     evidence, notes, least = rules.evidence, list(rules.notes), 0.0
+    share = 1 / max(len(rules), min(rules.question.k, len(rules.question.actions)))
     for rule, step in zip(rules, rules.ladder, strict=False):
         question = replace(
             step.question.answered(),
@@ -109,9 +113,8 @@ def _each_step(
             nearest=None,
             evidence=evidence,
         )
-        share = 1 / len(rules)
         limit = None if time_limit is None else time_limit / len(rules)
-        measured = each_part(own, lambda part, left, part_share: measure(part, left, share * part_share), limit, adjust)  # noqa: B023
+        measured = each_part(own, lambda part, left, part_share: measure(part, left, share * part_share), limit, adjust)
         one = measured[0]
         if adjust and one.p_value is not None:
             least = max(least, one.p_value)

@@ -54,7 +54,7 @@ def simultaneous(
     confidence = Share()("confidence", confidence)
     own = 1 - (1 - confidence) * share
     if n_largest(own, permutations) < 1:
-        among = f" for {share:.2g} of all rules" if share < 1 else ""
+        among = f" with {share:.2g} of the error" if share < 1 else ""
         raise OptionError(
             f"permutations = {permutations}: a confidence of {confidence}{among} needs at least {fewest(own)}"
         )

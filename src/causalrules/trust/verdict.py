@@ -24,10 +24,10 @@ SUPPORTED, SUGGESTIVE, NOT_SUPPORTED, CANNOT_TELL = "supported", "suggestive", "
 BY_DESIGN, IDENTIFIED, UNCHECKED, NOT_IDENTIFIED = "by design", "identified", "unchecked", "not identified"
 EVIDENCE = (SUPPORTED, SUGGESTIVE, NOT_SUPPORTED, CANNOT_TELL)
 CLAIMS = (BY_DESIGN, IDENTIFIED, UNCHECKED, NOT_IDENTIFIED)
-# Least share of rows with a comparison group, and of subsamples in which a rule reappears.
+# Least share of rows with a comparison group.
 MOST_ROWS = 0.5
 # Minimum rows on each side of a comparison; with fewer, its numbers depend on single rows.
-FEW = 10
+FEW = 20
 _GRAPH = {
     "violated": "by the causal graph the roles are not admissible",
     "unknown": "the causal graph leaves open whether the roles are admissible",
@@ -170,20 +170,19 @@ def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[st
         words = f"{share} of the rows have no comparison group, at most {percent(1 - MOST_ROWS, 0)} may lack one"
         return CANNOT_TELL, "overlap", [], [words]
     n_fewest = int(min(covered.n[inside].sum(), failing.n[inside].sum()))
-    few = [f"one side of the comparison has {counted(n_fewest, 'row')}, {FEW} needed"] if n_fewest < FEW else []
+    if n_fewest < FEW:
+        return CANNOT_TELL, "overlap", [], [f"one side of the comparison has {counted(n_fewest, 'row')}, {FEW} needed"]
     found, basis, tested = _tested(rule, known)
     if not found:
-        if basis == "nothing" or few:
-            return CANNOT_TELL, basis, [], [*tested, *few]
-        return NOT_SUPPORTED, basis, [], tested
+        return CANNOT_TELL if basis == "nothing" else NOT_SUPPORTED, basis, [], tested
     if rule.scored and not _excludes_zero(rule):
         low, high = rule.interval
         measured = with_interval(rule.effect, low, high, True)
         return NOT_SUPPORTED, basis, tested, [f"the search ranks by levels of the target; its values give {measured}"]
-    reasons, doubts, against = _repeated(rule, known)
+    reasons = _repeated(rule, known)
+    doubts, against = _weigh_models(rule, known, reasons)
     if against:
         return NOT_SUPPORTED, basis, tested, against
-    doubts = [*few, *doubts]
     return SUGGESTIVE if doubts else SUPPORTED, basis, [*tested, *reasons, *_for_whom(rule)], doubts
 
 
@@ -196,7 +195,9 @@ def _excludes_zero(rule: RuleResult) -> bool:
 def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str]]:
     """Return whether the rule is more than chance does, what that rests on, and the words for it."""
     beyond = known.guaranteed and rule.stands_out
-    if rule.p_value is not None and (rule.p_value <= known.level or not beyond):
+    shuffled = known.calibrated or rule.margin_scale < 1
+    # A margin from shuffled tables is a p-value of fewer of them: one of the two decides.
+    if rule.p_value is not None and (rule.p_value <= known.level or not beyond or shuffled):
         words = adjusted_p(rule.p_value, rule.p_sign, "number of rules" if known.fixed else "search")
         words += f" {p_needed(rule.p_sign, known.level)}"
         other = "lower" if _lowers(rule) else "raise"
@@ -204,7 +205,6 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
             words += f"; the search was not for rules that {other} it"
         return rule.p_value <= known.level, "permutations", [words]
     conservative = f"conservative {known.noun}"
-    shuffled = known.calibrated or rule.margin_scale < 1
     if beyond:
         how = "by a margin from shuffled outcomes" if shuffled else "by its margin for the number of rules"
         rate = percent(known.level, 0)
@@ -220,33 +220,21 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
     return False, "nothing", ["not tested: significance() compares it with shuffled outcomes"]
 
 
-def _repeated(rule: RuleResult, known: Circumstances) -> tuple[list[str], list[str], list[str]]:
-    """Return what held-out rows and subsamples say for the rule, the doubts, and what speaks against it."""
+def _repeated(rule: RuleResult, known: Circumstances) -> list[str]:
+    """Say what held-out rows and subsamples show; neither moves the word, as both search fewer rows."""
     evidence = rule.evidence or RuleEvidence()
-    reasons: list[str] = []
-    doubts: list[str] = []
-    against: list[str] = []
+    said: list[str] = []
     if (honest := evidence.honest) is not None:
         if honest.effect is None or honest.low is None or honest.high is None:
-            doubts.append(f"no {known.noun} could be measured on held-out rows")
+            said.append(f"no {known.noun} could be measured on held-out rows")
         else:
             measured = with_interval(honest.effect, honest.low, honest.high, rule.is_mean)
-            near, far = (-honest.high, -honest.low) if _lowers(rule) else (honest.low, honest.high)
-            includes = "" if near > 0 or far < 0 else ", with 0 in the interval"
-            words = f"{known.noun} on held-out rows{whose(honest)}: {measured}{includes}"
-            (reasons if near > 0 else against if far < 0 else doubts).append(words)
-        if honest.overlap < MOST_ROWS:
-            compared = percent(honest.overlap, 0)
-            doubts.append(f"{compared} of the held-out rows have a comparison group, {percent(MOST_ROWS, 0)} needed")
-    _weigh_models(rule, evidence, known, reasons, doubts, against)
+            share = percent(honest.overlap, 0)
+            for_whom = "" if share == "100 %" else f", for {share} of them"
+            said.append(f"{known.noun} on held-out rows{whose(honest)}: {measured}{for_whom}")
     if evidence.stability is not None:
-        share = evidence.stability.nearly
-        words = (
-            f"it or nearly the same rule reappears in {percent(share, 0)} of subsamples "
-            f"(at least {percent(MOST_ROWS, 0)} needed)"
-        )
-        (reasons if share >= MOST_ROWS else doubts).append(words)
-    return reasons, doubts, against
+        said.append(f"{percent(evidence.stability.nearly, 0)} of subsamples find it or nearly the same rule")
+    return said
 
 
 def whose(honest: HonestEffect) -> str:
@@ -256,28 +244,27 @@ def whose(honest: HonestEffect) -> str:
     return f", of the rules found in its place (this one in {honest.found} of {honest.splits} blocks)"
 
 
-def _weigh_models(
-    rule: RuleResult,
-    evidence: RuleEvidence,
-    known: Circumstances,
-    reasons: list[str],
-    doubts: list[str],
-    against: list[str],
-) -> None:
-    """Weigh the doubly robust effect: of it and of the effect in the strata, the more careful one counts."""
-    found = evidence.doubly_robust
+def _weigh_models(rule: RuleResult, known: Circumstances, reasons: list[str]) -> tuple[list[str], list[str]]:
+    """Return the doubts that models of the controls leave, and what they say against the rule; or add to the reasons.
+
+    Of the doubly robust effect and of that in the strata, the more careful one counts.
+    """
+    found = None if rule.evidence is None else rule.evidence.doubly_robust
     sign = -1.0 if _lowers(rule) else 1.0
     if found is None or found.effect is None or found.low is None or found.high is None:
-        if rule.is_prognostic:
-            doubts.append("strata of a prediction may leave confounding: doubly_robust() measures without them")
-        return
+        due = "strata of a prediction may leave confounding: doubly_robust() measures without them"
+        return [due] if rule.is_prognostic else [], []
     words = f"doubly robust {known.noun}: {with_interval(found.effect, found.low, found.high, rule.is_mean)}"
     if not found.agrees:
         words += ", beyond error from that in the strata"
     near, far = (-found.high, -found.low) if _lowers(rule) else (found.low, found.high)
+    if far < 0:
+        return [], [words]
     # In strata of a prediction, the margin of the search is not enough: the doubly robust effect must pass it too.
-    passed = near > 0 and not (rule.is_prognostic and sign * (found.conservative or 0.0) <= 0)
-    (reasons if passed else against if far < 0 else doubts).append(words)
+    if near > 0 and not (rule.is_prognostic and sign * (found.conservative or 0.0) <= 0):
+        reasons.append(words)
+        return [], []
+    return [words], []
 
 
 def _for_whom(rule: RuleResult) -> list[str]:

@@ -29,6 +29,11 @@ export function Card({ rule, said, view, controlled, children }: Props) {
           <bdi>{sentence}</bdi>
         </p>
       ))}
+      {said.held_fixed && (
+        <p class="held-fixed">
+          <bdi>{said.held_fixed}</bdi>
+        </p>
+      )}
       <Alerts alerts={said.alerts} />
       <div class="pair">
         <div>
@@ -37,7 +42,7 @@ export function Card({ rule, said, view, controlled, children }: Props) {
         </div>
         <div>
           <h3>Estimates</h3>
-          <Estimates rule={rule} said={said} estimate={view.estimate} controlled={controlled} isMean={view.is_mean} />
+          <Estimates rule={rule} said={said} controlled={controlled} isMean={view.is_mean} />
         </div>
       </div>
       <Chips evidence={said.evidence} claim={said.claim} />

@@ -94,12 +94,13 @@ export const forestScale = (rules: Rule[], views: RuleView[], controlled: boolea
 };
 
 /** All estimates of one rule below each other: on searched rows, on held-out rows, by other methods. */
-export function Estimates(props: { rule: Rule; said: RuleView; estimate: string; controlled: boolean; isMean: boolean }) {
-  const { rule, said, estimate, controlled, isMean } = props;
+export function Estimates(props: { rule: Rule; said: RuleView; controlled: boolean; isMean: boolean }) {
+  const { rule, said, controlled, isMean } = props;
   const { conservative, ...marks } = marksOf(rule, said, false);
-  const rows: [string, Marks][] = [[estimate, marks]];
+  const rows: [string, Marks][] = [[said.estimated, marks]];
   const { honest, doubly_robust: robust } = rule.evidence ?? {};
   const measured = ({ effect, low, high }: Measured): Marks => ({ effect, low, high });
+  if (rule.alone && said.held_fixed) rows.push(["on its own", measured(rule.alone)]);
   if (honest) rows.push(["on held-out rows", measured(honest)]);
   if (robust) rows.push(["doubly robust", measured(robust)]);
   if (controlled) rows.push(["unadjusted", { effect: null, unadjusted: rule.marginal_effect }]);

@@ -1,11 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { known, percent } from "../format";
+import { known, percent, unbroken } from "../format";
 import type { Page, Rule, RuleView } from "../types";
 import { Tag } from "./answers";
 import { Card } from "./card";
 import { ForestAxis, ForestKey, ForestRow, forestScale, marksOf } from "./forest";
 import { Scatter } from "./scatter";
+import { Staircase } from "./staircase";
 import { RuleWords, sharedConditions } from "./words";
 
 type Key = "place" | "rule" | "evidence" | "effect" | "conservative" | "p" | "coverage";
@@ -194,7 +195,9 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
                 </td>
                 <td data-label="conservative">{said.conservative}</td>
                 {tested && <td data-label="p">{said.p}</td>}
-                <td data-label="coverage">{percent(rule.coverage)}</td>
+                <td class="coverage" data-label="coverage">
+                  <b>{percent(rule.coverage)}</b> {said.concerns && <span>{said.concerns}</span>}
+                </td>
               </tr>
               {(isOpen || printing) && (
                 <tr class="detail">
@@ -209,6 +212,12 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
           );
         })}
       </table>
+      {view.ending && (
+        <p class="ending">
+          <bdi>{unbroken(view.ending)}</bdi>
+        </p>
+      )}
+      {view.staircase && <Staircase found={view.staircase} />}
       {view.lead !== null && places.length > 1 && (
         <>
           <h3>Effect and coverage</h3>

@@ -99,7 +99,7 @@ function Cut({ condition, onChange }: { condition: Condition; onChange: (value: 
 }
 
 /** Drop conditions and move cuts, and see the numbers change. */
-function RuleEditor({ rule, original }: { rule: Rule; original: string }) {
+function RuleEditor({ rule, original, place }: { rule: Rule; original: string; place: number }) {
   const act = useContext(Act);
   const tell = useSend();
   const [conditions, change] = useState<Condition[]>(() => conditionsOf(rule));
@@ -108,7 +108,7 @@ function RuleEditor({ rule, original }: { rule: Rule; original: string }) {
   const control = (rule as JsonRule).control ?? null;
   const measure = useLatest<Condition[]>(async (wanted) => {
     const begun = performance.now();
-    await act(send<Measured>("measure", { rules: [wanted], control }).then(keep));
+    await act(send<Measured>("measure", { rules: [wanted], control, place }).then(keep));
     time(performance.now() - begun);
   });
   const set = (next: Condition[]): void => {
@@ -154,6 +154,7 @@ function RuleEditor({ rule, original }: { rule: Rule; original: string }) {
           </p>
           <TwoBars rule={number} said={said} view={measured.view} />
           <p>
+            {said.held_fixed && "Adds "}
             <b>{said.estimate}</b>
             {known(number.effect) && `; conservative ${said.conservative}`} <Tag answer={said.evidence} />
           </p>
@@ -162,7 +163,7 @@ function RuleEditor({ rule, original }: { rule: Rule; original: string }) {
             not cover cuts that were not searched; held-out rows would.
           </p>
           <div class="line">
-            <button type="button" class="button" onClick={() => void tell("keep", { conditions })}>
+            <button type="button" class="button" onClick={() => void tell("keep", { conditions, place })}>
               Keep it
             </button>
             <button
@@ -297,7 +298,7 @@ function Compare({ named }: { named: Named[] }) {
 
 const controlsOf = (page: Page): boolean => (page.result.question.control ?? []).length > 0;
 
-function List({ page, editing }: { page: Page; editing: boolean }) {
+function List({ page, editing, from = (place) => place }: { page: Page; editing: boolean; from?: (place: number) => number }) {
   const [open, set] = useState<Set<number>>(new Set());
   return (
     <Rules
@@ -313,7 +314,7 @@ function List({ page, editing }: { page: Page; editing: boolean }) {
       }}
       inCard={(place) => {
         const [rule, said] = [page.result.rules[place], page.view.rules[place]];
-        return editing && rule && said && <RuleEditor rule={rule} original={said.text} />;
+        return editing && rule && said && <RuleEditor rule={rule} original={said.text} place={from(place)} />;
       }}
     />
   );
@@ -367,6 +368,7 @@ export function RulesStep({ state }: { state: State }) {
       <h2 class="hidden-text">{tabs.find(([name]) => name === tab)?.[1]}</h2>
       {tab === "list" && (
         <>
+          {page.view.adds && <p>{page.view.adds}</p>}
           <p class="muted small">
             {page.view.meaning} {page.view.proof} {page.view.rules_left}
           </p>
@@ -377,7 +379,7 @@ export function RulesStep({ state }: { state: State }) {
         (front ? (
           <>
             <p class="muted small">For every coverage, the best rule there is.</p>
-            <List key={version(front)} page={front} editing />
+            <List key={version(front)} page={front} editing from={() => 0} />
           </>
         ) : (
           <section class="panel">
@@ -417,7 +419,12 @@ export function RulesStep({ state }: { state: State }) {
           )}
         </>
       )}
-      {tab === "compare" && <Compare named={named} />}
+      {tab === "compare" && (
+        <>
+          {page.view.adds && <p class="muted small">Each rule on its own: no columns of other rules are held fixed.</p>}
+          <Compare named={named} />
+        </>
+      )}
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { useSend } from "./acting";
 import type { Job, Option, State } from "./state";
 
 const HEIGHT = 150;
+const LABELS: Record<string, string> = { k: "number of rules (k)", stepwise: "list" };
 
 function Field({ option, state }: { option: Option; state: State }) {
   const tell = useSend();
@@ -17,11 +18,17 @@ function Field({ option, state }: { option: Option; state: State }) {
   const label = option.name.replaceAll("_", " ");
   return (
     <div class="option">
-      <label for={id}>{label === "k" ? "number of rules (k)" : label}</label>
+      <label for={id}>{LABELS[option.name] ?? label}</label>
       {option.kind === "flag" ? (
-        <select id={id} class="field" value={given || option.default} onChange={(event) => set(event.currentTarget.value)}>
-          <option value="true">yes</option>
-          <option value="false">no</option>
+        <select
+          id={id}
+          class="field"
+          disabled={option.name === "stepwise" && (state.question.options["estimator"] || "pooled") !== "pooled"}
+          value={given || option.default}
+          onChange={(event) => set(event.currentTarget.value)}
+        >
+          <option value="true">{option.answers.true}</option>
+          <option value="false">{option.answers.false}</option>
         </select>
       ) : words.length > 0 ? (
         <select id={id} class="field" value={given || option.default} onChange={(event) => set(event.currentTarget.value)}>
@@ -50,38 +57,43 @@ function Field({ option, state }: { option: Option; state: State }) {
   );
 }
 
-/** Bound and best value over time: the search ends where they meet. */
+/** Bound and best value over time, step by step: a step ends where they meet. */
 function Convergence({ job }: { job: Job }) {
   const points = job.points;
   const last = points[points.length - 1];
-  if (!last || points.length < 2) return null;
+  if (!last || !points.some(([, , , step], place) => place > 0 && step === points[place - 1]?.[3])) return null;
   const x = scale(points.map(([seconds]) => seconds), [0], 5);
   const tops = points.map(([, , bound]) => bound).filter(known);
   const y = scale([...points.map(([, best]) => best), ...tops], [0], 4);
   const across = (seconds: number): number => (600 * (seconds - x.low)) / (x.high - x.low || 1);
   const down = (value: number): number => HEIGHT - 6 - ((HEIGHT - 14) * (value - y.low)) / (y.high - y.low || 1);
-  const path = (values: [number, number | null][]): string => {
+  const path = (values: [number, number | null, number][]): string => {
     let written = "";
     let before: number | null = null;
-    for (const [seconds, value] of values) {
+    for (const [seconds, value, step] of values) {
       if (!known(value)) continue;
-      written += before === null ? `M${across(seconds)} ${down(value)}` : `H${across(seconds)}V${down(value)}`;
-      before = value;
+      written += before !== step ? `M${across(seconds)} ${down(value)}` : `H${across(seconds)}V${down(value)}`;
+      before = step;
     }
     return written;
   };
+  const starts = points.filter(([, , , step], place) => place > 0 && step !== points[place - 1]?.[3]);
   return (
     <figure class="convergence">
       <svg viewBox={`0 0 600 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label="Bound and best value over time">
         {y.ticks.map((tick) => (
           <line key={tick} class={tick === 0 ? "zero" : "grid"} x1="0" x2="600" y1={down(tick)} y2={down(tick)} />
         ))}
-        <path class="bound-line" d={path(points.map(([seconds, , bound]) => [seconds, bound]))} />
-        <path class="best-line" d={path(points.map(([seconds, best]) => [seconds, best]))} />
+        {starts.map(([seconds, , , step]) => (
+          <line key={step} class="step-line" x1={across(seconds)} x2={across(seconds)} y1="0" y2={HEIGHT} />
+        ))}
+        <path class="bound-line" d={path(points.map(([seconds, , bound, step]) => [seconds, bound, step]))} />
+        <path class="best-line" d={path(points.map(([seconds, best, , step]) => [seconds, best, step]))} />
       </svg>
       <figcaption class="key">
         <span class="bound-key">no rule can exceed this</span>
         <span class="best-key">best rule so far</span>
+        {starts.length > 0 && <span class="step-key">the next rule</span>}
         <span>{number(last[0], 1)} s</span>
       </figcaption>
     </figure>
@@ -91,9 +103,11 @@ function Convergence({ job }: { job: Job }) {
 function Live({ job }: { job: Job }) {
   const { told } = job;
   const rules = told.rules ?? [];
+  const [rung, k] = [told.rung ?? 1, told.k ?? 1];
+  const searching = k > 1 ? `Searching for rule ${rung} of at most ${k}` : "Searching";
   return (
     <section class="panel live" aria-labelledby="live-title">
-      <h2 id="live-title">{job.stopping ? "Stopping…" : "Searching"}</h2>
+      <h2 id="live-title">{job.stopping ? "Stopping…" : searching}</h2>
       <dl class="numbers">
         <div>
           <dt>time</dt>
@@ -119,9 +133,13 @@ function Live({ job }: { job: Job }) {
       <Convergence job={job} />
       {rules.length > 0 && (
         <ol class="so-far" aria-label="Rules so far">
-          {rules.map((rule) => (
+          {rules.map((rule, place) => (
             <li key={rule.text}>
-              <bdi>{rule.text}</bdi> <span class="muted">{number(rule.value, 4)}</span>
+              <bdi>{rule.text}</bdi>{" "}
+              <span class="muted">
+                {number(rule.value, 4)}
+                {k > 1 && place >= rung - 1 && ", best so far"}
+              </span>
             </li>
           ))}
         </ol>
@@ -144,13 +162,15 @@ export function Search({ state }: { state: State }) {
     );
   }
   const running = job.kind === "search";
+  const asked = (name: string): string => question.options[name] ?? options.find((each) => each.name === name)?.default ?? "";
+  const [length, stepwise] = [asked("max_length"), asked("stepwise") === "true"];
   const verdict = state.graph.verdict;
   return (
     <div class="step">
       <h1>Search</h1>
       <p class="lead">
-        All rules of up to {question.options["max_length"] || "4"} conditions on {question.actionable.length} columns. The
-        search is exact: when it ends, no better rule exists.
+        All rules of {length ? `up to ${length}` : "any number of"} conditions on {question.actionable.length} columns. The
+        search is exact: when it ends, no better rule exists{stepwise && " at any step"}.
       </p>
       <div class="options">{options.filter((each) => each.few).map((each) => <Field key={each.name} option={each} state={state} />)}</div>
       <details class="fold">
@@ -208,6 +228,11 @@ export function Search({ state }: { state: State }) {
           <p>
             {rules.page.view.table}. {rules.page.view.rules_left}
           </p>
+          {rules.page.view.ending && (
+            <p>
+              <bdi>{rules.page.view.ending}</bdi>
+            </p>
+          )}
           {rules.page.view.warning && (
             <p>
               <bdi>{rules.page.view.warning}</bdi>

@@ -104,6 +104,9 @@ export interface Told {
   bound?: number | null;
   gap?: number | null;
   nodes?: number;
+  /** The rule that is searched for, of at most k. */
+  rung?: number;
+  k?: number;
   rules?: { value: number; text: string }[];
 }
 
@@ -115,7 +118,7 @@ export interface Job {
   told: Told;
   waiting: string | null;
   error: { kind: string; error: string } | null;
-  points: [number, number | null, number | null][];
+  points: [seconds: number, best: number | null, bound: number | null, step: number][];
 }
 
 export interface RulesSection {
@@ -141,6 +144,7 @@ export interface Option {
   doc: string;
   kind: "flag" | "column" | "text";
   words: string[];
+  answers: { true: string; false: string };
   default: string;
 }
 

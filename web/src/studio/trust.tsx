@@ -196,8 +196,10 @@ export function Trust({ state }: { state: State }) {
           </select>
         </label>
         <p class="chosen-rule">
-          <RuleWords conditions={said.conditions} />: <b>{said.estimate}</b>
+          <RuleWords conditions={said.conditions} />: {said.held_fixed && "adds "}
+          <b>{said.estimate}</b>
         </p>
+        {said.held_fixed && <p class="muted small">{said.held_fixed}</p>}
         <Chips evidence={said.evidence} claim={said.claim} />
       </section>
       <Slider place={chosen} version={`${said.text}${said.estimate}`} noun={page.view.noun} />
