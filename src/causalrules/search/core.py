@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -309,9 +309,9 @@ class NativeSearch:
         options = ffi.new("SearchOptions *")
         options.k, options.alpha, options.max_length = k, alpha, max_length or 0
         options.min_rows, options.floor = min_rows, floor
-        # Rules of several tables come with the numbers that their conditions have outside.
-        self._numbers = packed.numbers if packed.n_sources == 1 else None
         first, kept = self._source(0)
+        # Rules of several tables come with the numbers that their conditions have outside.
+        self._numbers = kept[0].numbers if packed.n_sources == 1 else None
         whole = ffi.NULL if packed.n_sources == 1 else packed.rows
         self._handle = own(
             self._call(lambda: lib.cr_search_new(first, whole, packed.n_sources, options) or _fail()),
@@ -342,12 +342,10 @@ class NativeSearch:
         end = time.perf_counter() + seconds
         while True:
             left = max(0.0, end - time.perf_counter())
-            status = self._call(lambda left=left: self._step(left, threads))  # type: ignore[misc]
+            status = self._call(partial(self._step, left, threads))
             if status.wants < 0 or seconds <= 0:
                 break
-            source, kept = self._source(status.wants)
-            self._call(lambda added=source: lib.cr_search_add(self._handle, status.wants, added) and _fail())  # type: ignore[misc]
-            del kept
+            self._add(status.wants)
 
         def number(value: float) -> float | None:
             return None if math.isnan(value) else value
@@ -361,6 +359,11 @@ class NativeSearch:
             nodes=status.nodes,
             open=status.open,
         )
+
+    def _add(self, number: int) -> None:
+        source, kept = self._source(number)
+        self._call(lambda: lib.cr_search_add(self._handle, number, source) and _fail())
+        del kept
 
     def _step(self, seconds: float, threads: int) -> Any:
         status = ffi.new("Status *")
