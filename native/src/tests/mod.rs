@@ -5,6 +5,7 @@ mod boxes;
 mod kernels;
 mod searches;
 mod tables;
+mod trace;
 mod widths;
 
 use crate::bits::bitset::{Question, Segment, NO_CELL};
