@@ -199,6 +199,15 @@ struct Box8 {
     rest_sum: Numbers,
     /// May a rule of the box be without a contrast here?
     may_do_without: [bool; LANES],
+    /// Where its stretches end.
+    end: usize,
+}
+
+/// The rows of one level that a rule of each of eight boxes may cover or not.
+#[derive(Clone, Copy)]
+struct Stretch {
+    level: f64,
+    added: Numbers,
 }
 
 /// Bounds of eight boxes at once where rules are compared with all other rows, f = n − k and F = T − S. In each stratum, h is
@@ -225,8 +234,8 @@ struct Bounds<'a> {
     pooled: &'a Pooled,
     limits: &'a [Limits<'a>],
     boxes: &'a mut [Box8],
-    /// For each stratum and level, the rows that a rule may cover or not.
-    added: &'a mut [Numbers],
+    /// Stratum by stratum, the levels of which a rule of some box may cover a row or not: of many levels, few have any.
+    stretches: &'a mut Vec<Stretch>,
     length: usize,
     /// γ
     scales: &'a Numbers,
@@ -260,11 +269,9 @@ impl Bounds<'_> {
         let [mut least_alone, mut reach_alone] = [[f64::INFINITY; LANES]; 2];
         let limits: [Limits; LANES] =
             std::array::from_fn(|lane| self.limits[lane.min(self.limits.len() - 1)]);
-        let strata = self
-            .boxes
-            .iter_mut()
-            .zip(self.added.chunks_exact_mut(n_levels));
-        for (index, (stratum, (here, added))) in pooled.strata.iter().zip(strata).enumerate() {
+        self.stretches.clear();
+        let strata = pooled.strata.iter().zip(self.boxes.iter_mut());
+        for (index, (stratum, here)) in strata.enumerate() {
             let [mut low, mut high, mut sum] = [[0.0; LANES]; 3];
             for (level, value) in pooled.levels.iter().enumerate() {
                 let cell = index * n_levels + level;
@@ -273,13 +280,20 @@ impl Bounds<'_> {
                     fewest[lane] = limits[lane].low[cell] as i64 as f64;
                     largest[lane] = limits[lane].high[cell] as i64 as f64;
                 }
+                let (mut added, mut is_any) = ([0.0; LANES], false);
                 for lane in 0..LANES {
                     low[lane] += fewest[lane];
                     high[lane] += largest[lane];
                     sum[lane] += value * fewest[lane];
-                    added[level][lane] = largest[lane] - fewest[lane];
+                    added[lane] = largest[lane] - fewest[lane];
+                    is_any |= added[lane] != 0.0;
+                }
+                if is_any {
+                    let level = *value;
+                    self.stretches.push(Stretch { level, added });
                 }
             }
+            here.end = self.stretches.len();
             let (n, total) = (stratum.n, stratum.n + 2.0 * KAPPA);
             let spread = stratum.weight * stratum.null.spread;
             let prior = KAPPA * stratum.null.mean;
@@ -339,10 +353,10 @@ impl Bounds<'_> {
     /// outcome that happens or not and c = 0 it is not, since no mean lies beyond its values.
     #[inline(always)]
     fn largest_sum(&self, slope: &Numbers, bends: bool) -> Numbers {
-        let levels = &self.pooled.levels;
-        let mut sum = [0.0; LANES];
-        let strata = self.boxes.iter().zip(self.added.chunks_exact(levels.len()));
-        for (stratum, (here, added)) in self.pooled.strata.iter().zip(strata) {
+        let (mut sum, mut start) = ([0.0; LANES], 0);
+        for (stratum, here) in self.pooled.strata.iter().zip(self.boxes.iter()) {
+            let stretches = &self.stretches[start..here.end];
+            start = here.end;
             let (mut m, mut rest) = (here.covered, here.rest);
             let (mut x, mut y, mut best) = (here.covered_sum, here.rest_sum, [0.0; LANES]);
             for lane in 0..LANES {
@@ -351,10 +365,10 @@ impl Bounds<'_> {
                 y[lane] += c;
                 best[lane] = x[lane] / m[lane] - y[lane] / rest[lane];
             }
-            for (value, added) in levels.iter().zip(added).rev() {
+            for Stretch { level, added } in stretches.iter().rev() {
                 if bends {
                     for lane in 0..LANES {
-                        let (a, b) = (value * m[lane] - x[lane], y[lane] - value * rest[lane]);
+                        let (a, b) = (level * m[lane] - x[lane], y[lane] - level * rest[lane]);
                         let (m, rest) = (m[lane], rest[lane]);
                         let (last_m, last_rest) = (m + added[lane], rest - added[lane]);
                         let bends = (a > 0.0)
@@ -370,8 +384,8 @@ impl Bounds<'_> {
                 for lane in 0..LANES {
                     m[lane] += added[lane];
                     rest[lane] -= added[lane];
-                    x[lane] += value * added[lane];
-                    y[lane] -= value * added[lane];
+                    x[lane] += level * added[lane];
+                    y[lane] -= level * added[lane];
                     let end = x[lane] / m[lane] - y[lane] / rest[lane];
                     best[lane] = if end > best[lane] { end } else { best[lane] };
                 }
@@ -440,7 +454,7 @@ impl Task for Bounds<'_> {
 pub struct Boxes<'a> {
     pub(super) pooled: &'a Pooled,
     boxes: Vec<Box8>,
-    added: Vec<Numbers>,
+    stretches: Vec<Stretch>,
 }
 
 impl Boxes<'_> {
@@ -448,7 +462,7 @@ impl Boxes<'_> {
         Boxes {
             pooled,
             boxes: vec![Box8::default(); pooled.strata.len()],
-            added: vec![[0.0; LANES]; pooled.strata.len() * pooled.levels.len()],
+            stretches: Vec::with_capacity(pooled.strata.len() * pooled.levels.len().min(8)),
         }
     }
 
@@ -465,7 +479,7 @@ impl Boxes<'_> {
             pooled: self.pooled,
             limits,
             boxes: &mut self.boxes,
-            added: &mut self.added,
+            stretches: &mut self.stretches,
             length,
             scales,
             short,
