@@ -84,6 +84,7 @@ fn main() {
                 multiplier: 1,
                 start: i * count / 4,
                 end: (i + 1) * count / 4,
+                mask: u64::MAX,
             })
             .collect();
         let mut counts = [0; 4];

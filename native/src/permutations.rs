@@ -437,8 +437,7 @@ impl Task for Look<'_> {
             if let (Some(line), None) = (&line, self.below) {
                 let mut effect = [line.constant; LANES];
                 for segment in &table.segments {
-                    let here = segment.start..segment.end;
-                    let ones = vector.count_common(&self.rows[here.clone()], &block[here]);
+                    let ones = segment.count_lanes(vector, self.rows, block);
                     let slope = line.slopes[segment.cell as usize / 2] * segment.multiplier as f64;
                     for lane in 0..LANES {
                         effect[lane] += slope * ones[lane] as i64 as f64;

@@ -3,10 +3,11 @@
 //! The hot loops are compiled twice, plainly and for the vector units of recent CPUs; which of the two
 //! runs is found out when the program starts, so one build serves every machine.
 
+use super::lanes::Lanes;
 use crate::bits::cpu::{Task, Vector};
 
-/// A run of whole words that hold rows of one cell (a stratum and a level of the target), each row counting
-/// `multiplier` times.
+/// A run of words that hold rows of one cell (a stratum and a level of the target), each row counting `multiplier` times.
+/// The words are its own, or it is thin and has a part of one word, which it shares with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The count that these rows add to.
@@ -16,6 +17,43 @@ pub struct Segment {
     pub multiplier: u64,
     pub start: usize,
     pub end: usize,
+    /// Its bits, where it has one word.
+    pub mask: u64,
+}
+
+/// With more rows than this, a segment has words of its own: it would hardly ever share them.
+const THIN: u64 = 32;
+
+/// Gives segments their words, one after the other.
+#[derive(Default)]
+pub struct Places {
+    /// The set of all rows.
+    pub all: Vec<u64>,
+    /// How many bits of the last word are taken by thin segments; all of them, if it is not for these.
+    taken: u64,
+}
+
+impl Places {
+    /// The words of a segment of so many rows, which are there by now, and its bits if it has one word.
+    pub fn take(&mut self, rows: u64, may_share: bool) -> (std::ops::Range<usize>, u64) {
+        let is_thin = may_share && rows <= THIN;
+        if is_thin && self.taken + rows <= 64 {
+            if let Some(word) = self.all.last_mut() {
+                let mask = ((1 << rows) - 1) << self.taken;
+                *word |= mask;
+                self.taken += rows;
+                return (self.all.len() - 1..self.all.len(), mask);
+            }
+        }
+        let start = self.all.len();
+        self.all.extend((0..rows / 64).map(|_| u64::MAX));
+        if !rows.is_multiple_of(64) {
+            self.all.push((1 << (rows % 64)) - 1);
+        }
+        self.taken = if is_thin { rows } else { 64 };
+        let mask = if is_thin { self.all[start] } else { u64::MAX };
+        (start..self.all.len(), mask)
+    }
 }
 
 pub const NO_CELL: u32 = u32::MAX;
@@ -32,6 +70,16 @@ impl Segment {
 }
 
 impl Segment {
+    /// Of eight sets whose words stand side by side, how many of these rows each has in common with another.
+    #[inline(always)]
+    pub fn count_lanes(&self, vector: impl Vector, rows: &[u64], block: &[Lanes]) -> Lanes {
+        let here = self.start..self.end;
+        if self.end - self.start == 1 {
+            return vector.count_common(&[rows[self.start] & self.mask], &block[here]);
+        }
+        vector.count_common(&rows[here.clone()], &block[here])
+    }
+
     /// The same for several sets of rows at once.
     #[inline(always)]
     pub fn add_lanes<const N: usize>(&self, counts: &mut [[u64; N]], ones: [u64; N]) {
@@ -70,7 +118,7 @@ fn count_together<const N: usize, const TWICE: bool>(
         let ys: [&[u64]; N] = std::array::from_fn(|i| asked[i].0);
         let ones = if segment.end - segment.start == 1 {
             // Strata of many levels are mostly such short runs.
-            let word = x[segment.start];
+            let word = x[segment.start] & segment.mask;
             ys.map(|y| u64::from((word & y[segment.start]).count_ones()))
         } else {
             let ys = ys.map(|y| &y[segment.start..segment.end]);

@@ -208,8 +208,7 @@ fn add_counts(
     counts: &mut [Lanes],
 ) {
     for segment in segments {
-        let here = segment.start..segment.end;
-        let ones = vector.count_common(&rows[here.clone()], &block[here]);
+        let ones = segment.count_lanes(vector, rows, block);
         segment.add_lanes(counts, ones);
     }
 }

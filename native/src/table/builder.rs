@@ -1,8 +1,8 @@
 //! Builds a table from batches of coded rows, in two passes: first the sizes of the segments, then the bits.
 
 use super::layout::{Layout, Sides};
-use super::{push_ones, Proposition, Table};
-use crate::bits::bitset::{Kernel, Segment, NO_CELL};
+use super::{Proposition, Table};
+use crate::bits::bitset::{Kernel, Places, Segment, NO_CELL};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -223,28 +223,29 @@ impl Builder {
             .any(|(index, &size)| size > 0 && index / weight_bits % 2 == 1);
         let mut all_rows = vec![0; n_cells];
         let (mut next, mut end, mut again) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut segments, mut all) = (Vec::new(), Vec::new());
+        let (mut segments, mut places) = (Vec::new(), Places::default());
         for (index, &size) in self.sizes.iter().enumerate() {
-            let start = all.len();
-            next.push(start as u64 * 64);
-            end.push(start as u64 * 64 + size);
             again.push(size.div_ceil(64) * 64);
             if size == 0 {
+                next.push(0);
+                end.push(0);
                 continue;
             }
             let cell = index / weight_bits / 2;
             let doubled = index / weight_bits % 2 == 1;
             let multiplier = 1 << (index % weight_bits);
             all_rows[cell] += size * multiplier;
+            let first = segments.len();
+            // Rows that stand twice do so as many words behind.
             let mut push = |cell: usize, also: u32| {
-                let start = all.len();
-                push_ones(&mut all, size);
+                let (words, mask) = places.take(size, !doubled);
                 segments.push(Segment {
                     cell: cell as u32,
                     also,
                     multiplier,
-                    start,
-                    end: all.len(),
+                    start: words.start,
+                    end: words.end,
+                    mask,
                 });
             };
             if doubled {
@@ -255,16 +256,20 @@ impl Builder {
             } else {
                 push(cell, NO_CELL);
             }
+            let bit = u64::from(segments[first].mask.trailing_zeros());
+            next.push(segments[first].start as u64 * 64 + bit);
+            end.push(segments[first].start as u64 * 64 + bit + size);
         }
-        let stand_in = all.len();
+        let stand_in = places.all.len();
         let sides = if self.plan.reference.is_some() {
-            push_ones(&mut all, 1);
+            let (words, mask) = places.take(1, false);
             segments.push(Segment {
                 cell: n_cells as u32,
                 also: NO_CELL,
                 multiplier: 1,
-                start: stand_in,
-                end: all.len(),
+                start: words.start,
+                end: words.end,
+                mask,
             });
             Sides::Reference(vec![0; n_cells])
         } else if any_doubled {
@@ -272,6 +277,7 @@ impl Builder {
         } else {
             Sides::Complement
         };
+        let all = places.all;
         let layout = Layout::new(self.plan.n_levels, all_rows, sides);
         let columns = 0..self.plan.n_columns;
         let mut bits = vec![0; all.len() * self.plan.propositions.len()];

@@ -1,7 +1,8 @@
 //! The rows, packed by stratum and level of the target, and the propositions as sets of rows.
 //!
-//! Rows are laid out in segments, one for each cell (stratum and level), padded to whole words: one pass over a set of
-//! rows counts it cell by cell. A row of weight w stands once in the segment of each power of two that w is made of,
+//! Rows are laid out in segments, one for each cell (stratum and level): one pass over a set of rows counts it cell by cell.
+//! A segment is padded to whole words, but thin ones share words: a target of many levels in many strata takes no more
+//! than about twice the bits that it has rows. A row of weight w stands once in the segment of each power of two that w is made of,
 //! and counts that many times there: weighted tables need no other code.
 //!
 //! Where missing values are unknown, a proposition has two sets of rows: those that satisfy it, and those that possibly
@@ -14,8 +15,9 @@ pub mod builder;
 pub mod facts;
 pub mod layout;
 
-use crate::bits::bitset::{intersect, is_empty, Kernel, Question, Segment};
+use crate::bits::bitset::{intersect, is_empty, Kernel, Places, Question, Segment};
 use crate::table::layout::Layout;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// So many words are intersected with one condition after the other.
@@ -54,6 +56,17 @@ pub struct Table {
     /// The set of all rows: ones everywhere but in the padding.
     pub all: Vec<u64>,
     bits: Vec<u64>,
+}
+
+/// Rows that move together when a table is projected.
+struct Run {
+    from: Range<usize>,
+    /// Which rows, where they are in one word.
+    rows: u64,
+    to: Range<usize>,
+    /// Are they in a word that is shared, and from which bit on?
+    is_shared: bool,
+    shift: u32,
 }
 
 impl Table {
@@ -99,24 +112,47 @@ impl Table {
         propositions: &[u32],
         complement_of: impl Fn(usize) -> Option<usize>,
     ) -> Table {
-        let mut segments = Vec::with_capacity(self.segments.len());
-        let mut sources = Vec::with_capacity(self.segments.len());
-        let mut all = Vec::new();
+        let (mut segments, mut places) = (Vec::new(), Places::default());
+        let mut runs: Vec<Run> = Vec::new();
         for segment in &self.segments {
-            let source = &rows[segment.start..segment.end];
-            let size = crate::bits::bitset::size(source);
+            let here = segment.start..segment.end;
+            let is_one = here.len() == 1;
+            let from = if is_one {
+                rows[here.start] & segment.mask
+            } else {
+                u64::MAX
+            };
+            let size = match is_one {
+                true => u64::from(from.count_ones()),
+                false => crate::bits::bitset::size(&rows[here.clone()]),
+            };
             if size == 0 {
                 continue;
             }
-            let start = all.len();
-            push_ones(&mut all, size);
+            let (words, mask) = places.take(size, true);
             segments.push(Segment {
-                start,
-                end: all.len(),
+                start: words.start,
+                end: words.end,
+                mask,
                 ..*segment
             });
-            sources.push((segment.start, segment.end));
+            match runs.last_mut() {
+                // Of a word into a word: bits that follow each other go together.
+                Some(run) if is_one && run.from == here && run.to == words => run.rows |= from,
+                _ => runs.push(Run {
+                    from: here,
+                    rows: from,
+                    shift: if mask == u64::MAX {
+                        0
+                    } else {
+                        mask.trailing_zeros()
+                    },
+                    is_shared: mask != u64::MAX,
+                    to: words,
+                }),
+            }
         }
+        let all = places.all;
         let words = all.len();
         let mut bits = vec![0; words * propositions.len()];
         for (new, &index) in propositions.iter().enumerate() {
@@ -130,12 +166,19 @@ impl Table {
                 continue;
             }
             let source = self.proposition(index as usize);
-            for (segment, &(start, end)) in segments.iter().zip(&sources) {
-                (self.kernel.gather)(
-                    &source[start..end],
-                    &rows[start..end],
-                    &mut out[segment.start..segment.end],
-                );
+            for run in &runs {
+                let (source, one) = (&source[run.from.clone()], [run.rows]);
+                let rows = match source.len() {
+                    1 => &one[..],
+                    _ => &rows[run.from.clone()],
+                };
+                if run.is_shared {
+                    let mut word = [0];
+                    (self.kernel.gather)(source, rows, &mut word);
+                    out[run.to.start] |= word[0] << run.shift;
+                } else {
+                    (self.kernel.gather)(source, rows, &mut out[run.to.clone()]);
+                }
             }
         }
         Table {
@@ -151,13 +194,5 @@ impl Table {
             all,
             bits,
         }
-    }
-}
-
-/// Appends the words of a segment of `rows` rows.
-fn push_ones(words: &mut Vec<u64>, rows: u64) {
-    words.extend((0..rows / 64).map(|_| u64::MAX));
-    if !rows.is_multiple_of(64) {
-        words.push((1 << (rows % 64)) - 1);
     }
 }

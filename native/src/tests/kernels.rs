@@ -21,6 +21,7 @@ fn kernels_of_every_width_agree() {
             multiplier,
             start,
             end,
+            mask: u64::MAX,
         };
         let segments = [segment(0, 2, 1, 0, cut), segment(1, NO_CELL, 4, cut, n)];
         let counts = widths::each(|| {
