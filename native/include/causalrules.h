@@ -3,7 +3,7 @@ typedef struct Table Table;
 typedef struct Rows Rows;
 typedef struct Search Search;
 typedef struct Part Part;
-typedef struct Redrawn Redrawn;
+typedef struct Permutations Permutations;
 
 typedef struct {
     int32_t done;
@@ -108,11 +108,11 @@ int32_t cr_put_together(uint32_t kind, uint64_t *sum, const uint64_t *more, size
    have level 0; its last n_outcomes propositions are the outcomes. For each, the largest effect over margin of any rule, if
    it reaches `least`; else minus infinity. A step returns 1 when all is done, and 2 when it has taken more than
    `most_work`, in words and counts that are compared: that depends on the tables alone, not on the machine. */
-Redrawn *cr_redrawn_new(const Table *table, size_t n_outcomes, const Estimation *estimation, size_t max_length,
+Permutations *cr_permutations_new(const Table *table, size_t n_outcomes, const Estimation *estimation, size_t max_length,
                         uint64_t min_rows, double least, uint64_t most_work);
-int32_t cr_redrawn_step(Redrawn *redrawn, double seconds);
-int32_t cr_redrawn_ratios(const Redrawn *redrawn, double *ratios, size_t n_outcomes);
-void cr_redrawn_free(Redrawn *redrawn);
+int32_t cr_permutations_step(Permutations *permutations, double seconds);
+int32_t cr_permutations_ratios(const Permutations *permutations, double *ratios, size_t n_outcomes);
+void cr_permutations_free(Permutations *permutations);
 
 /* The value of a rule of `length` conditions and the bound over a box of counts, for anyone who wants to check them: NaN
    where they make no sense. failing: null for all that is not covered. */

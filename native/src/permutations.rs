@@ -36,7 +36,7 @@ pub struct Options {
     pub min_rows: u64,
     /// Ratios below this do not matter.
     pub least: f64,
-    /// More work than this is too much, see [`Redrawn::step`].
+    /// More work than this is too much, see [`Permutations::step`].
     pub most_work: u64,
 }
 
@@ -49,7 +49,7 @@ pub enum Walk {
     GivenUp,
 }
 
-pub struct Redrawn {
+pub struct Permutations {
     pooled: Pooled,
     /// See [`Pooled::most_by_outcomes`].
     most: Vec<Vec<f64>>,
@@ -66,7 +66,7 @@ pub struct Redrawn {
 }
 
 /// Some of the rows, with their outcomes.
-struct Place {
+struct Sample {
     /// The propositions after the conditions are the outcomes.
     table: Arc<Table>,
     n_conditions: usize,
@@ -76,7 +76,7 @@ struct Place {
 
 /// A rule that is still to be expanded.
 struct Branch {
-    place: Arc<Place>,
+    sample: Arc<Sample>,
     /// The rows of the rule without its last condition.
     parent: Arc<Vec<u64>>,
     /// Its last condition is this one of the family; those after it may follow. All of them at the root.
@@ -85,7 +85,7 @@ struct Branch {
     length: usize,
 }
 
-/// A condition, by its number in the place, and the tables in which it may be of use.
+/// A condition, by its number in the sample, and the tables in which it may be of use.
 #[derive(Clone, Copy)]
 struct Candidate {
     condition: u32,
@@ -117,8 +117,8 @@ pub fn layout(table: &Table, n_outcomes: usize) -> Result<Layout, String> {
     }
 }
 
-impl Place {
-    fn new(table: Arc<Table>, n_conditions: usize) -> Place {
+impl Sample {
+    fn new(table: Arc<Table>, n_conditions: usize) -> Sample {
         let outcomes: Vec<usize> = (n_conditions..table.propositions.len()).collect();
         let blocks = outcomes.chunks(LANES).map(|outcomes| {
             let mut block = vec![[0; LANES]; table.words];
@@ -129,7 +129,7 @@ impl Place {
             }
             block
         });
-        Place {
+        Sample {
             blocks: blocks.collect(),
             table,
             n_conditions,
@@ -137,12 +137,12 @@ impl Place {
     }
 
     /// The same for these rows and conditions only.
-    fn project(&self, rows: &[u64], candidates: &[Candidate]) -> Place {
+    fn project(&self, rows: &[u64], candidates: &[Candidate]) -> Sample {
         let outcomes = self.n_conditions as u32..self.table.propositions.len() as u32;
         let conditions = candidates.iter().map(|candidate| candidate.condition);
         let kept: Vec<u32> = conditions.chain(outcomes).collect();
         let table = self.table.project(rows, &kept, |_| None);
-        Place::new(Arc::new(table), candidates.len())
+        Sample::new(Arc::new(table), candidates.len())
     }
 }
 
@@ -152,24 +152,24 @@ impl Branch {
         let Some(last) = self.last else {
             return self.family.to_vec();
         };
-        let propositions = &self.place.table.propositions;
+        let propositions = &self.sample.table.propositions;
         let this = &propositions[self.family[last].condition as usize];
         let after = self.family[last + 1..].iter().filter_map(|other| {
             let that = &propositions[other.condition as usize];
-            let is_needless = that.excludes(this) || that.implies(this) || this.implies(that);
+            let is_needless = this.is_needless_beside(that);
             let active = self.family[last].active & other.active;
             (!is_needless && active != 0).then_some(Candidate { active, ..*other })
         });
         after.collect()
     }
 
-    /// The rows of the rule and the conditions that may follow, in their place. Where rows are few, they are put together.
-    fn open(self) -> Option<(Arc<Place>, Vec<u64>, Vec<Candidate>)> {
+    /// The rows of the rule and the conditions that may follow, in their sample. Where rows are few, they are put together.
+    fn open(self) -> Option<(Arc<Sample>, Vec<u64>, Vec<Candidate>)> {
         let mut candidates = self.candidates();
         if candidates.is_empty() {
             return None;
         }
-        let table = &self.place.table;
+        let table = &self.sample.table;
         let mut rows = Vec::clone(&self.parent);
         if let Some(last) = self.last {
             let last = self.family[last].condition;
@@ -177,20 +177,20 @@ impl Branch {
         }
         let is_sparse = bitset::size(&rows) < 16 * table.words as u64;
         if !(is_sparse && table.words > FEW_WORDS && candidates.len() >= LANES) {
-            return Some((self.place, rows, candidates));
+            return Some((self.sample, rows, candidates));
         }
-        let place = self.place.project(&rows, &candidates);
+        let sample = self.sample.project(&rows, &candidates);
         for (number, candidate) in candidates.iter_mut().enumerate() {
             candidate.condition = number as u32;
         }
-        let rows = place.table.all.clone();
-        Some((Arc::new(place), rows, candidates))
+        let rows = sample.table.all.clone();
+        Some((Arc::new(sample), rows, candidates))
     }
 }
 
-impl Redrawn {
+impl Permutations {
     /// All rows of the table have level 0, so that its cells are strata.
-    pub fn new(table: Arc<Table>, pooled: Pooled, options: Options) -> Redrawn {
+    pub fn new(table: Arc<Table>, pooled: Pooled, options: Options) -> Permutations {
         let n_conditions = table.propositions.len() - options.n_outcomes;
         let active = Active::MAX >> (MOST - options.n_outcomes);
         let usable = candidate_conditions(&Local::new(table.clone()), None);
@@ -204,9 +204,9 @@ impl Redrawn {
                     .collect(),
             ),
             length: 0,
-            place: Arc::new(Place::new(table.clone(), n_conditions)),
+            sample: Arc::new(Sample::new(table.clone(), n_conditions)),
         };
-        Redrawn {
+        Permutations {
             most: pooled.most_by_outcomes(),
             pooled,
             goals: [options.least; MOST],
@@ -244,11 +244,11 @@ impl Redrawn {
 
     fn expand(&mut self, branch: Branch) {
         let length = branch.length + 1;
-        let Some((place, rows, candidates)) = branch.open() else {
+        let Some((sample, rows, candidates)) = branch.open() else {
             return;
         };
         let rows = Arc::new(rows);
-        let table = &place.table;
+        let table = &sample.table;
         let width = self.layout.width();
         let [mut own, mut counts] = [vec![0; width], vec![0; width]];
         table.count(&rows, &rows, &mut own);
@@ -265,14 +265,14 @@ impl Redrawn {
             if self.layout.n_covered(&counts) < self.options.min_rows.max(1) || counts == own {
                 continue;
             }
-            let active = self.judge(&place, &child, &counts, &mut outcomes, length, active);
+            let active = self.judge(&sample, &child, &counts, &mut outcomes, length, active);
             if active != 0 {
                 open.push(Candidate { condition, active });
             }
         }
         let family = Arc::new(open);
         self.branches.extend((0..family.len()).map(|last| Branch {
-            place: place.clone(),
+            sample: sample.clone(),
             parent: rows.clone(),
             last: Some(last),
             family: family.clone(),
@@ -284,7 +284,7 @@ impl Redrawn {
     /// enough?
     fn judge(
         &mut self,
-        place: &Place,
+        sample: &Sample,
         rows: &[u64],
         counts: &[u64],
         outcomes: &mut [Lanes],
@@ -302,7 +302,7 @@ impl Redrawn {
         let n_blocks = (0..MOST / LANES).filter(|block| active >> (block * LANES) & 0xff != 0);
         self.work += (n_blocks.count() * (rows.len() + counts.len())) as u64;
         let open = vectorised(Look {
-            place,
+            sample,
             pooled: &self.pooled,
             most: &self.most,
             rows,
@@ -317,13 +317,13 @@ impl Redrawn {
         if room < 2 {
             return open;
         }
-        self.can_reach(place, rows, counts, outcomes, length + 1, open)
+        self.can_reach(sample, rows, counts, outcomes, length + 1, open)
     }
 
     /// In which of these tables can a rule below one with these counts be worth enough?
     fn can_reach(
         &mut self,
-        place: &Place,
+        sample: &Sample,
         rows: &[u64],
         counts: &[u64],
         outcomes: &mut [Lanes],
@@ -334,13 +334,13 @@ impl Redrawn {
         let mut high = vec![vec![0; counts.len()]; LANES];
         let mut boxes = Boxes::new(&self.pooled);
         let (mut open, mut work) = (0, 0);
-        for (number, block) in place.blocks.iter().enumerate() {
+        for (number, block) in sample.blocks.iter().enumerate() {
             let first = number * LANES;
             let lanes: Vec<usize> = bits(active >> first & 0xff).collect();
             if lanes.is_empty() {
                 continue;
             }
-            let segments = &place.table.segments;
+            let segments = &sample.table.segments;
             vectorised(Counting {
                 rows,
                 block,
@@ -369,18 +369,18 @@ impl Redrawn {
     }
 }
 
-/// The places of the ones of a word.
+/// Where the ones of a word are.
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
-        let place = (word != 0).then(|| word.trailing_zeros() as usize);
+        let first = (word != 0).then(|| word.trailing_zeros() as usize);
         word &= word.wrapping_sub(1);
-        place
+        first
     })
 }
 
 /// A first look at a rule: what it is worth in the active tables, and where a rule below it might be worth enough.
 struct Look<'a> {
-    place: &'a Place,
+    sample: &'a Sample,
     pooled: &'a Pooled,
     most: &'a [Vec<f64>],
     rows: &'a [u64],
@@ -424,7 +424,7 @@ impl Task for Look<'_> {
 
     #[inline(always)]
     fn run(mut self, vector: impl Vector) -> Active {
-        let Place { table, blocks, .. } = self.place;
+        let Sample { table, blocks, .. } = self.sample;
         let mut open = 0;
         let rule = self.rule.take();
         let line = rule.as_ref().and_then(Known::line);

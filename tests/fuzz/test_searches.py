@@ -112,7 +112,7 @@ def several(
         packed.offered = [sorted(each) for each in sets]
         tables.append(packed)
     whole = packed_rows(coded, random, is_remote)
-    parts = PackedParts(lambda number: whole if number is None else tables[number], len, range(len(tables)), 1)
+    parts = PackedParts(lambda number: whole if number is None else tables[number], lambda _: 0, range(len(tables)), 1)
     return parts, oracle.coded_top_k(table, list(best.values()), k=len(best), min_rows=question["min_rows"])
 
 

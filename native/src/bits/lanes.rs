@@ -1,7 +1,7 @@
 //! Eight conditions at a time: for rules that may take one condition more and no further, which are by far the most.
 //!
 //! The words of eight conditions stand side by side, so that one pass over a rule's rows counts all eight, without a sum
-//! across a vector. Of two conditions that are each other's complement only one is counted. `redrawn` counts outcomes in
+//! across a vector. Of two conditions that are each other's complement only one is counted. `permutations` counts outcomes in
 //! the same way.
 
 use crate::bits::bitset::Segment;

@@ -2,7 +2,7 @@
 
 use super::border::{guard, reference, slice_mut};
 use super::score::Estimation;
-use crate::permutations::{Options, Redrawn, Walk, MOST};
+use crate::permutations::{Options, Permutations, Walk, MOST};
 use crate::table::Table;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// # Safety
 /// `table` came from `cr_builder_finish`; the arrays of `estimation` are as long as it says.
 #[no_mangle]
-pub unsafe extern "C" fn cr_redrawn_new(
+pub unsafe extern "C" fn cr_permutations_new(
     table: *const Table,
     n_outcomes: usize,
     estimation: *const Estimation,
@@ -18,7 +18,7 @@ pub unsafe extern "C" fn cr_redrawn_new(
     min_rows: u64,
     least: f64,
     most_work: u64,
-) -> *mut Redrawn {
+) -> *mut Permutations {
     guard(std::ptr::null_mut(), || {
         let checked = reference(table, "table")?;
         let fits = n_outcomes <= checked.propositions.len().min(MOST);
@@ -36,19 +36,22 @@ pub unsafe extern "C" fn cr_redrawn_new(
             least,
             most_work,
         };
-        let redrawn = Redrawn::new(Arc::from_raw(table), pooled, options);
-        Ok(Box::into_raw(Box::new(redrawn)))
+        let permutations = Permutations::new(Arc::from_raw(table), pooled, options);
+        Ok(Box::into_raw(Box::new(permutations)))
     })
 }
 
 /// # Safety
-/// `redrawn` came from `cr_redrawn_new` and nothing else uses it.
+/// `permutations` came from `cr_permutations_new` and nothing else uses it.
 #[no_mangle]
-pub unsafe extern "C" fn cr_redrawn_step(redrawn: *mut Redrawn, seconds: f64) -> i32 {
+pub unsafe extern "C" fn cr_permutations_step(
+    permutations: *mut Permutations,
+    seconds: f64,
+) -> i32 {
     guard(-1, || {
-        let redrawn = redrawn.as_mut().ok_or("redrawn is null")?;
+        let permutations = permutations.as_mut().ok_or("permutations is null")?;
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).map_err(|e| e.to_string())?;
-        Ok(match redrawn.step(time) {
+        Ok(match permutations.step(time) {
             Walk::Underway => 0,
             Walk::Done => 1,
             Walk::GivenUp => 2,
@@ -57,15 +60,15 @@ pub unsafe extern "C" fn cr_redrawn_step(redrawn: *mut Redrawn, seconds: f64) ->
 }
 
 /// # Safety
-/// `redrawn` came from `cr_redrawn_new`; `ratios` has room for a number for each outcome.
+/// `permutations` came from `cr_permutations_new`; `ratios` has room for a number for each outcome.
 #[no_mangle]
-pub unsafe extern "C" fn cr_redrawn_ratios(
-    redrawn: *const Redrawn,
+pub unsafe extern "C" fn cr_permutations_ratios(
+    permutations: *const Permutations,
     ratios: *mut f64,
     n_outcomes: usize,
 ) -> i32 {
     guard(-1, || {
-        let found: Vec<Option<f64>> = reference(redrawn, "redrawn")?.ratios().collect();
+        let found: Vec<Option<f64>> = reference(permutations, "permutations")?.ratios().collect();
         if found.len() != n_outcomes {
             return Err(format!("{} outcomes, not {n_outcomes}", found.len()));
         }
@@ -78,10 +81,10 @@ pub unsafe extern "C" fn cr_redrawn_ratios(
 }
 
 /// # Safety
-/// `redrawn` is null or came from `cr_redrawn_new` and is not used again.
+/// `permutations` is null or came from `cr_permutations_new` and is not used again.
 #[no_mangle]
-pub unsafe extern "C" fn cr_redrawn_free(redrawn: *mut Redrawn) {
-    if !redrawn.is_null() {
-        drop(Box::from_raw(redrawn));
+pub unsafe extern "C" fn cr_permutations_free(permutations: *mut Permutations) {
+    if !permutations.is_null() {
+        drop(Box::from_raw(permutations));
     }
 }

@@ -17,7 +17,6 @@
 
 use super::branch::{Branch, Family, Key};
 use super::goal::Standing;
-use super::known_tie::Reach;
 use super::source::Source;
 use super::trace::{Fate, Trace};
 use super::Search;
@@ -365,27 +364,15 @@ impl Step<'_> {
         let bounds = (self.source).bounds(&limits, self.below(), self.search.goal.value());
         let mut found = Vec::new();
         for (bound, &index) in bounds.into_iter().zip(&leading).rev() {
-            let reach = Reach {
-                source: self.source,
-                bound: bound.unwrap_or(Score::MIN).min(children[index].bound),
-                core: &cores[index * width..(index + 1) * width],
-                high: counts.of(children[index].slot),
-                conditions: &family.conditions,
-                last: children[index].condition,
-                candidates: &family.order[index + 1..],
-            };
             let branch = Branch {
-                bound: reach.bound,
+                bound: bound.unwrap_or(Score::MIN).min(children[index].bound),
                 family: family.clone(),
                 child: Some(index as u32),
             };
-            match self.standing(reach.bound) {
-                Standing::Behind => self.trace.note(&branch, Fate::Core),
-                _ if bound.is_none() => self.trace.note(&branch, Fate::Core),
-                Standing::Ahead if self.search.is_known(&reach) => {
-                    self.trace.note(&branch, Fate::KnownTie);
-                }
-                _ => found.push(branch),
+            if bound.is_none() || self.standing(branch.bound) == Standing::Behind {
+                self.trace.note(&branch, Fate::Core);
+            } else {
+                found.push(branch);
             }
         }
         found

@@ -17,7 +17,6 @@ pub mod describe;
 mod expand;
 mod frontier;
 mod goal;
-mod known_tie;
 mod leaf;
 mod run;
 mod source;
@@ -35,7 +34,6 @@ use branch::Branch;
 use checkpoint::State;
 use frontier::Frontier;
 use goal::Goal;
-use known_tie::Reach;
 use source::ceiling;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -235,24 +233,6 @@ impl Search {
         if self.goal.value() == goal {
             self.goal.admit_ties(Some(longest.unwrap_or(usize::MAX)));
         }
-    }
-
-    /// Is the best that a branch can reach a tie with a rule that is known already, and is that rule the only one in the
-    /// branch that reaches it?
-    fn is_known(&self, reach: &Reach) -> bool {
-        // Where not all columns are allowed, another branch may hold the description that is.
-        if reach.source.allowed.is_some() || reach.bound != self.goal.value() {
-            return false;
-        }
-        let tied: Vec<(Vec<u64>, Vec<u32>)> = {
-            let shared = self.lock();
-            let tied = shared.top.entries().iter();
-            let tied = tied.filter(|entry| entry.value == reach.bound);
-            tied.map(|entry| (entry.counts.clone(), entry.conditions.clone()))
-                .collect()
-        };
-        let mut tied = tied.iter();
-        tied.any(|(counts, conditions)| reach.leads_only_to(counts, conditions))
     }
 
     /// The state to resume from, between steps, if it has at most `capacity` numbers; else how many it has. It is kept

@@ -107,16 +107,8 @@ impl Source {
         self.estimator.may_reach(counts, length, goal)
     }
 
-    /// At least the value of every rule of `length` or more conditions in the box; `None` if there is no rule in it. If
-    /// it is below the goal, it may be anything below the goal that is not below these values.
-    pub fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Option<Score> {
-        if self.layout().n_failing(low) == 0 {
-            return None; // no rule of the box fails anywhere
-        }
-        known(self.estimator.bound(low, high, length, goal))
-    }
-
-    /// The bounds of several boxes; see [`Source::bound`].
+    /// For each box at least the value of every rule of `length` or more conditions in it; `None` if there is no rule in it.
+    /// If it is below the goal, it may be anything below the goal that is not below these values.
     pub fn bounds(&self, limits: &[Limits], length: usize, goal: Score) -> Vec<Option<Score>> {
         let mut bounds = Vec::with_capacity(limits.len());
         self.estimator.bounds(limits, length, goal, &mut bounds);
@@ -158,9 +150,7 @@ impl Source {
             .map(|allowed| (allowed, allowed.columns(&branch.conditions())));
         move |candidate: u32| {
             let this = &propositions[candidate as usize];
-            let is_needless = last.is_some_and(|last| {
-                this.excludes(last) || last.implies(this) || this.implies(last)
-            });
+            let is_needless = last.is_some_and(|last| this.is_needless_beside(last));
             let is_allowed = sets
                 .as_ref()
                 .is_none_or(|(allowed, columns)| allowed.leads_on(*columns, candidate, room));

@@ -21,8 +21,6 @@ pub enum Fate {
     Core,
     /// Without one of its conditions it has the same rows.
     NotMinimal,
-    /// It can only tie, with a rule that is known.
-    KnownTie,
     /// It may only tie, or alpha leaves it out: it waits until nothing else is left.
     Waits,
     /// The goal has risen above its bound since.

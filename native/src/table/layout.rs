@@ -49,10 +49,6 @@ impl Layout {
         matches!(self.sides, Sides::Complement)
     }
 
-    pub fn is_plain(&self) -> bool {
-        self.n_levels == 2 && self.is_complement()
-    }
-
     pub fn n_cells(&self) -> usize {
         self.all.len()
     }

@@ -38,6 +38,11 @@ impl Proposition {
         self.column == other.column && (self.high < other.low || other.high < self.low)
     }
 
+    /// Known from the codes alone: no rule needs both.
+    pub fn is_needless_beside(&self, other: &Proposition) -> bool {
+        self.excludes(other) || self.implies(other) || other.implies(self)
+    }
+
     /// Known from the codes alone: whatever satisfies this satisfies the other.
     pub fn implies(&self, other: &Proposition) -> bool {
         self.column == other.column && other.low <= self.low && self.high <= other.high

@@ -176,7 +176,6 @@ fn a_trace_changes_nothing_and_knows_every_fate() {
         "Core",
         "Expanded",
         "Finished",
-        "KnownTie",
         "NotMinimal",
         "Rows",
         "Waits",

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::bits::cpu::widths;
-use crate::permutations::{self, Redrawn};
+use crate::permutations::{self, Permutations};
 use crate::score::Limits;
 
 #[test]
@@ -139,9 +139,9 @@ fn shuffled_outcomes_do_not_depend_on_the_width() {
                 least: 0.0,
                 most_work: u64::MAX,
             };
-            let mut redrawn = Redrawn::new(table, pooled, options);
-            while redrawn.step(Duration::from_secs(600)) == permutations::Walk::Underway {}
-            redrawn.ratios().collect::<Vec<Option<f64>>>()
+            let mut permutations = Permutations::new(table, pooled, options);
+            while permutations.step(Duration::from_secs(600)) == permutations::Walk::Underway {}
+            permutations.ratios().collect::<Vec<Option<f64>>>()
         });
         assert!(ratios.iter().any(Option::is_some));
     }

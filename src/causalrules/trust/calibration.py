@@ -25,9 +25,9 @@ from causalrules import estimators
 from causalrules.exceptions import DataError, OptionError
 from causalrules.options import Share, Whole
 from causalrules.question import Question
-from causalrules.search import redrawn
 from causalrules.search.deadline import Deadline
 from causalrules.search.nearest import CLOSE
+from causalrules.search.permutations import Permutations, TooMuchWorkError, begin_walk, can_share
 from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.evidence import CalibratedMargin, Calibration
@@ -150,7 +150,7 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
         ordered = _in_order(problem)
     except DataError:  # the workers that have the rows are gone
         return None
-    if not redrawn.can_share([ordered], question):
+    if not can_share([ordered], question):
         return None
     ends = np.flatnonzero(np.diff(ordered.stratum)) + 1
     largest: list[float] = []
@@ -164,18 +164,18 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
 
     def walked(first: int, least: float, searcher: repeat.Searcher, places: range) -> Sequence[float]:
         outcomes = [drawn(first + place) for place in places]
-        most_work = _MOST_WORK * len(places) // redrawn.Redrawn.MOST
-        return searcher.walked(redrawn.begin(ordered, outcomes, question, least, most_work))
+        most_work = _MOST_WORK * len(places) // Permutations.MOST
+        return searcher.walked(begin_walk(ordered, outcomes, question, least, most_work))
 
     try:
         # What is known from the first tables saves work in the others; their order must not matter.
         for first, last in ((0, _FIRST // 4), (_FIRST // 4, _FIRST)):
             least = sorted(largest, reverse=True)[n_kept - 1] if len(largest) >= n_kept else 0.0
             work = partial(walked, first, least)
-            size = redrawn.Redrawn.MOST
+            size = Permutations.MOST
             label = "shuffled tables"
             largest += repeat.in_blocks(work, last - first, size, question.n_jobs, label, False, deadline)
-    except (redrawn.TooMuchWorkError, KeyboardInterrupt):
+    except (TooMuchWorkError, KeyboardInterrupt):
         return None
     if len(largest) < _FIRST:  # the time limit has passed
         return None

@@ -13,7 +13,7 @@ import causalrules as cr
 import oracle
 from causalrules.exceptions import CausalRulesError
 from causalrules.search.core import Batch, PackedTable
-from causalrules.search.redrawn import Redrawn, can_share
+from causalrules.search.permutations import Permutations, can_share
 from causalrules.trust import repeat
 from causalrules.trust.resample import permuted
 from coded import drawn_table
@@ -62,8 +62,8 @@ def packed(tables: Sequence[oracle.Coded], n_strata: int) -> PackedTable:
     )
 
 
-def walk(tables: Sequence[oracle.Coded], n_strata: int, **options: object) -> Redrawn:
-    found = Redrawn(packed(tables, n_strata), len(tables), **options)  # type: ignore[arg-type]
+def walk(tables: Sequence[oracle.Coded], n_strata: int, **options: object) -> Permutations:
+    found = Permutations(packed(tables, n_strata), len(tables), **options)  # type: ignore[arg-type]
     while not found.step(1e-6):
         pass
     return found
@@ -122,16 +122,16 @@ def test_what_cannot_be_walked_together_is_refused() -> None:
     rows = packed([table], 2)
     for n_outcomes in (0, 3, 65):
         with pytest.raises(CausalRulesError, match=f"{n_outcomes} outcomes"):
-            Redrawn(rows, n_outcomes, **options)  # type: ignore[arg-type]
+            Permutations(rows, n_outcomes, **options)  # type: ignore[arg-type]
     for wrong in ({"max_length": 0}, {"least": math.nan}, {"least": -1.0}, {"beta": [2.0, 1.0]}):
         with pytest.raises(CausalRulesError):
-            Redrawn(rows, 1, **{**options, **wrong})  # type: ignore[arg-type]
+            Permutations(rows, 1, **{**options, **wrong})  # type: ignore[arg-type]
     codes = np.array([0, 1], np.int32)
     of_two_levels = PackedTable(
         [0, 1], [1, 1], [1, 1], 2, 1, [Batch(np.zeros_like(codes), codes, None, [codes, codes])]
     )
     with pytest.raises(CausalRulesError, match="level 0"):
-        Redrawn(of_two_levels, 1, **options)  # type: ignore[arg-type]
+        Permutations(of_two_levels, 1, **options)  # type: ignore[arg-type]
     of_other_levels = PackedTable([0], [1], [1], 1, 1, [Batch(0 * codes, 0 * codes, None, [codes])], levels=[0.0, 0.5])
     with pytest.raises(CausalRulesError, match="not 0 and 1"):
-        Redrawn(of_other_levels, 1, **options)  # type: ignore[arg-type]
+        Permutations(of_other_levels, 1, **options)  # type: ignore[arg-type]

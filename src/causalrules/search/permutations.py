@@ -26,7 +26,7 @@ class TooMuchWorkError(Exception):
     """A walk takes more work than it may."""
 
 
-class Redrawn:
+class Permutations:
     """The largest effect over margin in each of many tables that differ only in an outcome that happens or not.
 
     The outcomes are the last `n_outcomes` propositions of `table`, whose rows are all of level 0; they happen equally
@@ -49,15 +49,15 @@ class Redrawn:
         most_work: int = UNLIMITED,
     ) -> None:
         estimation, kept = estimation_of("pooled", beta, 1.0, table.levels)
-        found = lib.cr_redrawn_new(table._handle, n_outcomes, estimation, max_length, min_rows, least, most_work)
+        found = lib.cr_permutations_new(table._handle, n_outcomes, estimation, max_length, min_rows, least, most_work)
         del kept
         if not found:
             raise failure()
-        self._handle, self._n_outcomes = ffi.gc(found, lib.cr_redrawn_free), n_outcomes
+        self._handle, self._n_outcomes = ffi.gc(found, lib.cr_permutations_free), n_outcomes
 
     def step(self, seconds: float) -> bool:
         """Go on for about this long; return whether all is done. A TooMuchWorkError if it takes more than it may."""
-        done = lib.cr_redrawn_step(self._handle, seconds)
+        done = lib.cr_permutations_step(self._handle, seconds)
         if done < 0:
             raise failure()
         if done == _GIVEN_UP:
@@ -67,7 +67,7 @@ class Redrawn:
     def ratios(self) -> NDArray[np.float64]:
         """Return the largest ratio in each table; −inf where none reaches `least`."""
         ratios = np.zeros(self._n_outcomes)
-        if lib.cr_redrawn_ratios(self._handle, pointer("double *", ratios), len(ratios)):
+        if lib.cr_permutations_ratios(self._handle, pointer("double *", ratios), len(ratios)):
             raise failure()
         return ratios
 
@@ -92,14 +92,14 @@ def can_share(problems: Sequence[Problem], question: Question) -> bool:
     )
 
 
-def begin(
+def begin_walk(
     problem: Problem,
     outcomes: Sequence[NDArray[np.uint8]],
     question: Question,
     least: float,
     most_work: int = UNLIMITED,
-) -> Redrawn:
-    """Begin the walk for tables with the rows of the problem and these outcomes, at most `Redrawn.MOST`.
+) -> Permutations:
+    """Begin the walk for tables with the rows of the problem and these outcomes, at most `Permutations.MOST`.
 
     Ratios below `least` do not matter. The margin is the question's; with β = 1 it is the standard error, and the ratio
     the smallest β that is enough.
@@ -120,7 +120,7 @@ def begin(
     )
     assert question.max_length is not None
     assert question.beta is not None, "β is known once a search begins"
-    return Redrawn(
+    return Permutations(
         table,
         n_outcomes,
         beta=question.beta,
