@@ -1,4 +1,5 @@
-//! The largest effect over margin in each of many tables that differ only in an outcome that happens or not.
+//! The largest effect over margin in each of many tables that differ only in a binary outcome. It promises the ratios that
+//! searches of each table would find.
 //!
 //! That is what tests by permutation ask for: the same rows, with their outcomes in another order within each stratum.
 //! Which rows a rule covers is the same in all of these tables, and so are the numbers of covered rows by stratum, their
@@ -98,9 +99,7 @@ pub fn layout(table: &Table, n_outcomes: usize) -> Result<Layout, String> {
     let is_stratum = |cells: &[u64]| cells.len() == 2 && cells[1] == 0;
     let are_strata = !rows.all.is_empty() && rows.all.chunks(2).all(is_stratum);
     if matches!(rows.sides, Sides::Reference(_)) || !are_strata {
-        return Err(
-            "the rows of many tables are all of level 0, and compared with all others".to_string(),
-        );
+        return Err("the rows of many tables are all of level 0, and compared with all others".to_string());
     }
     let last = table.propositions.len() - n_outcomes..table.propositions.len();
     let mut layouts = last.map(|outcome| {
@@ -198,11 +197,7 @@ impl Permutations {
         let root = Branch {
             parent: Arc::new(table.all.clone()),
             last: None,
-            family: Arc::new(
-                usable
-                    .map(|condition| Candidate { condition, active })
-                    .collect(),
-            ),
+            family: Arc::new(usable.map(|condition| Candidate { condition, active }).collect()),
             length: 0,
             sample: Arc::new(Sample::new(table.clone(), n_conditions)),
         };
@@ -458,9 +453,7 @@ impl Task for Look<'_> {
                 self.note(first, here, &effect, &margin);
             }
             if let Some(length) = self.below {
-                let largest = self
-                    .pooled
-                    .largest_in_eight(self.most, self.outcomes, length);
+                let largest = self.pooled.largest_in_eight(self.most, self.outcomes, length);
                 for lane in bits(here) {
                     let is_open = largest[lane] >= self.goals[first + lane];
                     open |= Active::from(is_open) << (first + lane);

@@ -156,11 +156,7 @@ fn count_each_by_words(x: &[u64], asked: &mut [Question], segments: &[Segment]) 
 }
 
 #[inline(always)]
-fn count_each_by_words_and<const TWICE: bool>(
-    x: &[u64],
-    asked: &mut [Question],
-    segments: &[Segment],
-) {
+fn count_each_by_words_and<const TWICE: bool>(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
     let (fours, rest) = asked.as_chunks_mut::<4>();
     for four in fours {
         count_together::<4, TWICE>(x, four, segments, count_words);
@@ -203,9 +199,7 @@ pub fn count_eights<V: Fn(usize) -> Held>(n: usize, eight: impl Fn(usize) -> V) 
         (ones, twos, fours) = (sum, pairs, quads);
     }
     let count = |word: u64| u64::from(word.count_ones());
-    std::array::from_fn(|i| {
-        8 * counted[i] + 4 * count(fours[i]) + 2 * count(twos[i]) + count(ones[i])
-    })
+    std::array::from_fn(|i| 8 * counted[i] + 4 * count(fours[i]) + 2 * count(twos[i]) + count(ones[i]))
 }
 
 #[inline(always)]
@@ -278,11 +272,7 @@ fn gather_with(words: &[u64], mask: &[u64], out: &mut [u64], compress: impl Fn(u
         let filled = pending | bits << used;
         out[at] = filled;
         let is_full = used + count >= 64;
-        pending = if is_full {
-            bits >> 1 >> (63 - used)
-        } else {
-            filled
-        };
+        pending = if is_full { bits >> 1 >> (63 - used) } else { filled };
         at += usize::from(is_full);
         used = (used + count) % 64;
     }

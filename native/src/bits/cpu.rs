@@ -125,8 +125,7 @@ impl Vector for Plain {
         if words.len() < SHORT {
             return count_by_words(self, words, block);
         }
-        let ((eights, rest), (blocks, block_rest)) =
-            (words.as_chunks::<8>(), block.as_chunks::<8>());
+        let ((eights, rest), (blocks, block_rest)) = (words.as_chunks::<8>(), block.as_chunks::<8>());
         let mut counts = count_by_words(self, rest, block_rest);
         let halves = counts.as_chunks_mut::<HELD>().0;
         for (half, counts) in halves.iter_mut().enumerate() {
@@ -147,8 +146,8 @@ mod x86 {
     use super::{Plain, Task, Vector};
     use crate::bits::lanes::Lanes;
     use std::arch::x86_64::{
-        __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_loadu_si512, _mm512_popcnt_epi64,
-        _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_si512,
+        __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_loadu_si512, _mm512_popcnt_epi64, _mm512_set1_epi64,
+        _mm512_setzero_si512, _mm512_storeu_si512,
     };
 
     pub fn has_avx512() -> bool {
@@ -175,9 +174,7 @@ mod x86 {
             && is_x86_feature_detected!("bmi2")
     }
 
-    #[target_feature(
-        enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,avx2,popcnt,bmi1,bmi2"
-    )]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,avx2,popcnt,bmi1,bmi2")]
     pub fn with_avx512<T: Task>(task: T) -> T::Answer {
         task.run(Avx512(()))
     }
@@ -233,59 +230,5 @@ mod x86 {
 
 /// What narrower machines run, on this one. In tests alone: what ships always runs the widest.
 #[cfg(test)]
-pub mod widths {
-    use std::cell::Cell;
-    use std::io::Write;
-    use std::sync::Once;
-
-    const PLAIN: usize = 0;
-    pub const AVX2: usize = 1;
-    pub const AVX512: usize = 2;
-    const NAMES: [&str; 3] = ["plain", "AVX2", "AVX-512 with VPOPCNTDQ"];
-
-    thread_local! {
-        static WIDEST: Cell<usize> = const { Cell::new(AVX512) };
-    }
-
-    pub fn may_use(width: usize) -> bool {
-        width <= WIDEST.get()
-    }
-
-    fn has(width: usize) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        match width {
-            AVX2 => return super::x86::has_avx2(),
-            AVX512 => return super::x86::has_avx512(),
-            _ => {}
-        }
-        width == PLAIN
-    }
-
-    /// Runs the same on this thread in each width that the machine has, plain first; it must not matter.
-    pub fn each<A: PartialEq + std::fmt::Debug>(mut run: impl FnMut() -> A) -> A {
-        let (here, missing): (Vec<usize>, Vec<usize>) = (PLAIN..=AVX512).partition(|&w| has(w));
-        static SAID: Once = Once::new();
-        SAID.call_once(|| {
-            for width in missing {
-                // Not by a macro, whose words cargo shows for failing tests only.
-                let said = writeln!(
-                    std::io::stderr(),
-                    "skipped: this machine has no {}",
-                    NAMES[width]
-                );
-                said.unwrap();
-            }
-        });
-        let mut answers = here.into_iter().map(|width| {
-            WIDEST.set(width);
-            let answer = run();
-            WIDEST.set(AVX512);
-            (width, answer)
-        });
-        let (_, plain) = answers.next().unwrap();
-        for (width, answer) in answers {
-            assert_eq!(plain, answer, "plain and {} differ", NAMES[width]);
-        }
-        plain
-    }
-}
+#[path = "../tests/instruction_widths.rs"]
+pub mod widths;

@@ -52,12 +52,7 @@ impl Eights {
 
     /// Puts words of the conditions side by side, block after block; `words_of` gives as many of each condition, by its
     /// place in the order.
-    pub fn interleave<'a>(
-        &self,
-        n_words: usize,
-        words_of: impl Fn(usize) -> &'a [u64],
-        blocks: &mut Vec<Lanes>,
-    ) {
+    pub fn interleave<'a>(&self, n_words: usize, words_of: impl Fn(usize) -> &'a [u64], blocks: &mut Vec<Lanes>) {
         blocks.clear();
         blocks.resize(self.places.len().div_ceil(LANES) * n_words, [0; LANES]);
         let each = blocks.chunks_mut(n_words.max(1));
@@ -200,13 +195,7 @@ impl Task for Counting<'_> {
 }
 
 #[inline(always)]
-fn add_counts(
-    vector: impl Vector,
-    rows: &[u64],
-    block: &[Lanes],
-    segments: &[Segment],
-    counts: &mut [Lanes],
-) {
+fn add_counts(vector: impl Vector, rows: &[u64], block: &[Lanes], segments: &[Segment], counts: &mut [Lanes]) {
     for segment in segments {
         let ones = segment.count_lanes(vector, rows, block);
         segment.add_lanes(counts, ones);

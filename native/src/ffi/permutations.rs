@@ -44,10 +44,7 @@ pub unsafe extern "C" fn cr_permutations_new(
 /// # Safety
 /// `permutations` came from `cr_permutations_new` and nothing else uses it.
 #[no_mangle]
-pub unsafe extern "C" fn cr_permutations_step(
-    permutations: *mut Permutations,
-    seconds: f64,
-) -> i32 {
+pub unsafe extern "C" fn cr_permutations_step(permutations: *mut Permutations, seconds: f64) -> i32 {
     guard(-1, || {
         let permutations = permutations.as_mut().ok_or("permutations is null")?;
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).map_err(|e| e.to_string())?;

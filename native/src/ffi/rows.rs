@@ -125,10 +125,7 @@ pub unsafe extern "C" fn cr_part_answer(
         let part = reference(part, "part")?;
         let found = part.answer(slice(question, n, "question")?)?;
         if found.len() != length {
-            return Err(format!(
-                "the answer has {} numbers, not {length}",
-                found.len()
-            ));
+            return Err(format!("the answer has {} numbers, not {length}", found.len()));
         }
         slice_mut(answer, length, "answer")?.copy_from_slice(&found);
         Ok(0)
@@ -147,12 +144,7 @@ pub unsafe extern "C" fn cr_part_free(part: *mut Part) {
 /// # Safety
 /// Both arrays hold `length` numbers.
 #[no_mangle]
-pub unsafe extern "C" fn cr_put_together(
-    kind: u32,
-    sum: *mut u64,
-    more: *const u64,
-    length: usize,
-) -> i32 {
+pub unsafe extern "C" fn cr_put_together(kind: u32, sum: *mut u64, more: *const u64, length: usize) -> i32 {
     guard(-1, || {
         let sum = slice_mut(sum, length, "sum")?;
         remote::put_together(kind, sum, slice(more, length, "more")?);

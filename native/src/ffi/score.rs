@@ -57,11 +57,7 @@ pub(super) fn check_cells(n_cells: usize, n_levels: usize) -> Result<(), String>
 /// The counts of a rule from the rows that it covers and fails on; `failing` is null for all that is not covered.
 ///
 /// SAFETY: every array holds `layout.n_cells()` numbers.
-unsafe fn sides(
-    layout: &Layout,
-    covered: *const u64,
-    failing: *const u64,
-) -> Result<Vec<u64>, String> {
+unsafe fn sides(layout: &Layout, covered: *const u64, failing: *const u64) -> Result<Vec<u64>, String> {
     let mut counts = slice(covered, layout.n_cells(), "covered")?.to_vec();
     if layout.sides == Sides::Possible {
         let failing = slice(failing, layout.n_cells(), "failing")?;
@@ -87,11 +83,7 @@ unsafe fn layout(
         false => Sides::Possible,
     };
     let all = slice(all, n_cells, "all")?;
-    if all
-        .iter()
-        .try_fold(0u64, |sum, &n| sum.checked_add(n))
-        .is_none()
-    {
+    if all.iter().try_fold(0u64, |sum, &n| sum.checked_add(n)).is_none() {
         return Err("there are more rows than can be counted".to_string());
     }
     Ok(Layout::new(estimation.n_levels, all.to_vec(), sides))

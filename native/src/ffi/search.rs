@@ -20,9 +20,7 @@ pub struct SearchOptions {
 
 impl SearchOptions {
     fn checked(&self) -> Result<Options, String> {
-        let SearchOptions {
-            k, alpha, floor, ..
-        } = *self;
+        let SearchOptions { k, alpha, floor, .. } = *self;
         if k == 0 || !(alpha > 0.0 && alpha <= 1.0) || floor.is_nan() {
             return Err(format!("k = {k}, alpha = {alpha}, floor = {floor}"));
         }
@@ -51,8 +49,7 @@ impl Source {
     /// number for each proposition of the rows.
     unsafe fn checked(&self, options: &Options) -> Result<search::Source, String> {
         let RowsHandle(rows) = reference(self.rows, "rows")?;
-        let estimator =
-            Arc::from(reference(self.estimation, "estimation")?.estimator(rows.layout())?);
+        let estimator = Arc::from(reference(self.estimation, "estimation")?.estimator(rows.layout())?);
         let words = slice(self.allowed, 2 * self.n_allowed, "allowed")?.chunks(2);
         let sets = words.map(|word| Columns::from(word[0]) | Columns::from(word[1]) << 64);
         let sets: Vec<Columns> = sets.collect();
@@ -67,13 +64,7 @@ impl Source {
         {
             return Err("the numbers of the conditions do not rise".to_string());
         }
-        Ok(search::Source::new(
-            rows.clone(),
-            estimator,
-            allowed,
-            numbers,
-            options,
-        ))
+        Ok(search::Source::new(rows.clone(), estimator, allowed, numbers, options))
     }
 }
 
@@ -101,11 +92,7 @@ pub unsafe extern "C" fn cr_search_new(
 /// # Safety
 /// `search` came from `cr_search_new`; `source` is as [`Source::checked`] says.
 #[no_mangle]
-pub unsafe extern "C" fn cr_search_add(
-    search: *const Search,
-    number: usize,
-    source: *const Source,
-) -> i32 {
+pub unsafe extern "C" fn cr_search_add(search: *const Search, number: usize, source: *const Source) -> i32 {
     guard(-1, || {
         let search = reference(search, "search")?;
         let source = reference(source, "source")?.checked(&search.options)?;
@@ -203,11 +190,7 @@ pub unsafe extern "C" fn cr_search_free(search: *mut Search) {
 /// # Safety
 /// `search` came from `cr_search_new`; `numbers` has room for `capacity` numbers.
 #[no_mangle]
-pub unsafe extern "C" fn cr_search_save(
-    search: *const Search,
-    numbers: *mut u64,
-    capacity: usize,
-) -> i64 {
+pub unsafe extern "C" fn cr_search_save(search: *const Search, numbers: *mut u64, capacity: usize) -> i64 {
     guard(-1, || match reference(search, "search")?.save(capacity) {
         Ok(state) => {
             slice_mut(numbers, state.len(), "numbers")?.copy_from_slice(&state);
@@ -220,11 +203,7 @@ pub unsafe extern "C" fn cr_search_save(
 /// # Safety
 /// `search` came from `cr_search_new` and nothing else uses it; `numbers` holds `length` numbers.
 #[no_mangle]
-pub unsafe extern "C" fn cr_search_restore(
-    search: *const Search,
-    numbers: *const u64,
-    length: usize,
-) -> i32 {
+pub unsafe extern "C" fn cr_search_restore(search: *const Search, numbers: *const u64, length: usize) -> i32 {
     guard(-1, || {
         let search = reference(search, "search")?;
         search.restore(slice(numbers, length, "numbers")?)?;

@@ -1,4 +1,5 @@
 //! One rule's rows in the memory of this process: counted, intersected, and packed together where they have become few.
+//! It promises the same counts however they are come by: one by one, eight at a time, or as what a complement leaves.
 
 use crate::bits::bitset::{intersect, is_empty, size, Segment};
 use crate::bits::cpu::vectorised;
@@ -93,11 +94,7 @@ pub struct LocalExtension {
 }
 
 impl LocalExtension {
-    pub fn new(
-        view: Arc<View>,
-        complements: Arc<Vec<Option<u32>>>,
-        rows: Vec<u64>,
-    ) -> LocalExtension {
+    pub fn new(view: Arc<View>, complements: Arc<Vec<Option<u32>>>, rows: Vec<u64>) -> LocalExtension {
         LocalExtension {
             view,
             complements,
@@ -138,9 +135,7 @@ impl LocalExtension {
         let parts = split.chunks(ASKED);
         for (split, each) in parts.zip(each.chunks_mut(ASKED * width)) {
             let each = split.iter().zip(each.chunks_mut(width));
-            asked.extend(
-                each.filter_map(|(part, counts)| Some((self.view.proposition(part.ok()?), counts))),
-            );
+            asked.extend(each.filter_map(|(part, counts)| Some((self.view.proposition(part.ok()?), counts))));
             table.count_each(rows, &mut asked);
             asked.clear();
         }
@@ -185,9 +180,7 @@ impl LocalExtension {
             twin.and_then(|twin| index_of[twin])
         };
         // First the rule itself, where it is needed; then the children that are counted; then the others.
-        let left = children
-            .iter()
-            .filter(|&&child| counted_twin(child).is_some());
+        let left = children.iter().filter(|&&child| counted_twin(child).is_some());
         let n_left = left.map(|&child| eights.n_blocks(child)).max();
         let n_blocks = children.iter().map(|&child| eights.n_blocks(child));
         let n_blocks = n_blocks.sum::<usize>() + n_left.unwrap_or(0);
@@ -242,12 +235,7 @@ impl LocalExtension {
                 Some(twin) => counted.push_rest(0, set_of[twin], eights.n_blocks(child)),
                 None => set_of[index],
             };
-            take(
-                child,
-                counted.own(set),
-                counted.in_lanes(set),
-                &eights.places,
-            );
+            take(child, counted.own(set), counted.in_lanes(set), &eights.places);
         }
     }
 }

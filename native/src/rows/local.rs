@@ -1,4 +1,4 @@
-//! Rows in the memory of this process.
+//! Rows in the memory of this process: answers from the bits of a table, which never fail and do not wait.
 
 use crate::bits::bitset::are_disjoint;
 use crate::rows::extension::{LocalExtension, View};

@@ -51,12 +51,7 @@ pub trait Extension: Send + Sync {
 
     /// For each child, `take` gets its place in the list, and the counts of the rule with the child followed by those
     /// with each of the child's candidates too.
-    fn counts_of_children(
-        &self,
-        children: &[u32],
-        candidates: &[Vec<u32>],
-        take: &mut dyn FnMut(usize, &[u64]),
-    ) {
+    fn counts_of_children(&self, children: &[u32], candidates: &[Vec<u32>], take: &mut dyn FnMut(usize, &[u64])) {
         let mut counts = Vec::new();
         for (index, (&child, candidates)) in children.iter().zip(candidates).enumerate() {
             let place = self.descend(child, &[]);

@@ -45,9 +45,7 @@ fn lists(question: &[u32], n_propositions: usize) -> Result<Vec<&[u32]>, String>
     let mut rest = question.get(1..).ok_or("an empty question")?;
     let mut lists = Vec::new();
     while let Some((&length, after)) = rest.split_first() {
-        let list = after
-            .get(..length as usize)
-            .ok_or("a question is cut off")?;
+        let list = after.get(..length as usize).ok_or("a question is cut off")?;
         if list.iter().any(|&p| p as usize >= n_propositions) {
             return Err("a question asks for a proposition that is not there".to_string());
         }
@@ -179,9 +177,7 @@ fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
             .extension(one()?)
             .counts(lists.get(1).copied().unwrap_or(&[]), &mut counts),
         COMMON_CORE => {
-            let core = part
-                .extension(one()?)
-                .common_core(lists.get(1).copied().unwrap_or(&[]));
+            let core = part.extension(one()?).common_core(lists.get(1).copied().unwrap_or(&[]));
             counts = core.unwrap_or_else(|| vec![0; table.layout.width()]);
         }
         CORES => part
@@ -196,11 +192,7 @@ fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
             let mut matters = Vec::new();
             for &child in lists.get(1).copied().unwrap_or(&[]) {
                 let holds = table.proposition(child as usize);
-                matters.extend(
-                    excluded
-                        .iter()
-                        .map(|rows| u64::from(!are_disjoint(rows, holds))),
-                );
+                matters.extend(excluded.iter().map(|rows| u64::from(!are_disjoint(rows, holds))));
             }
             return Ok(matters);
         }
@@ -220,9 +212,7 @@ fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
     if table.unknown && table.layout.sides == Sides::Complement {
         // Nothing is missing here, but elsewhere: what possibly holds does hold.
         let each = counts.chunks(table.layout.n_cells());
-        return Ok(each
-            .flat_map(|covered| [covered, covered].concat())
-            .collect());
+        return Ok(each.flat_map(|covered| [covered, covered].concat()).collect());
     }
     Ok(counts)
 }
@@ -231,11 +221,7 @@ fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
 pub fn put_together(kind: u32, sum: &mut [u64], more: &[u64]) {
     if kind == DEMAND {
         // As a list of conditions' bits from the first on, the smaller is the one without the first that differs.
-        let place = |bits: &[u64]| {
-            bits.iter()
-                .map(|word| word.reverse_bits())
-                .collect::<Vec<u64>>()
-        };
+        let place = |bits: &[u64]| bits.iter().map(|word| word.reverse_bits()).collect::<Vec<u64>>();
         if place(more) < place(sum) {
             sum.copy_from_slice(more);
         }
@@ -253,11 +239,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    pub fn new(
-        layout: Layout,
-        propositions: Vec<Proposition>,
-        messenger: Arc<dyn Messenger>,
-    ) -> Remote {
+    pub fn new(layout: Layout, propositions: Vec<Proposition>, messenger: Arc<dyn Messenger>) -> Remote {
         Remote {
             layout,
             propositions,
@@ -293,9 +275,7 @@ impl Rows for Remote {
 
     fn demand(&self, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>> {
         let length = implied.len().div_ceil(64).max(1);
-        let answer = self
-            .messenger
-            .ask(&question(DEMAND, &[chosen, implied]), length);
+        let answer = self.messenger.ask(&question(DEMAND, &[chosen, implied]), length);
         let is_none = answer.iter().all(|&word| word == u64::MAX);
         (!is_none).then_some(answer)
     }
@@ -305,12 +285,9 @@ impl Rows for Remote {
             return vec![true; children.len()];
         }
         let length = conditions.len() * children.len();
-        let answer = self
-            .messenger
-            .ask(&question(MINIMAL, &[conditions, children]), length);
+        let answer = self.messenger.ask(&question(MINIMAL, &[conditions, children]), length);
         let each = answer.chunks(conditions.len());
-        each.map(|matters| matters.iter().all(|&parts| parts > 0))
-            .collect()
+        each.map(|matters| matters.iter().all(|&parts| parts > 0)).collect()
     }
 
     fn extension(&self, conditions: &[u32]) -> Arc<dyn Extension> {

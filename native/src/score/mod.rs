@@ -1,4 +1,4 @@
-//! What a rule is worth, from its counts alone.
+//! What a rule is worth, from its counts alone. Every estimator promises that a bound is no less than any value in its box.
 //!
 //! An estimator knows counts; it knows nothing of rows, conditions or the order of the search. A new one is a
 //! new file here and a line in [`create`].
@@ -238,7 +238,5 @@ fn merged(cells: &[u64], n_levels: usize) -> Vec<u64> {
 /// The same for all the counts of a rule.
 fn merged_counts(layout: &Layout, counts: &[u64]) -> Vec<u64> {
     let sides = counts.chunks(layout.n_cells());
-    sides
-        .flat_map(|cells| merged(cells, layout.n_levels))
-        .collect()
+    sides.flat_map(|cells| merged(cells, layout.n_levels)).collect()
 }

@@ -51,13 +51,7 @@ pub(super) fn difference(layout: &Layout, levels: &[f64], counts: &[u64], stratu
 /// At least the difference of every rule in the box: the largest mean of the one side and the smallest of the other.
 /// (For an outcome that happens or not both are reached at once, by all the positives and the fewest negatives.) Where
 /// a reachable rule leaves one side empty it is 0.
-pub(super) fn largest_difference(
-    layout: &Layout,
-    levels: &[f64],
-    low: &[u64],
-    high: &[u64],
-    stratum: usize,
-) -> f64 {
+pub(super) fn largest_difference(layout: &Layout, levels: &[f64], low: &[u64], high: &[u64], stratum: usize) -> f64 {
     let first = stratum * levels.len();
     let descending = levels.iter().copied().enumerate().rev();
     let covered = largest_mean(
@@ -75,8 +69,7 @@ pub(super) fn largest_difference(
         &negated,
     );
     let mut range = first..first + levels.len();
-    let may_be_empty = range.clone().all(|cell| low[cell] == 0)
-        || range.all(|cell| layout.failing(high, cell) == 0);
+    let may_be_empty = range.clone().all(|cell| low[cell] == 0) || range.all(|cell| layout.failing(high, cell) == 0);
     match (covered, failing) {
         (Some(covered), Some(failing)) if may_be_empty => (covered + failing).max(0.0),
         (Some(covered), Some(failing)) => covered + failing,
@@ -96,9 +89,7 @@ impl PlugIn {
     pub fn new(layout: Layout, levels: &[f64]) -> PlugIn {
         let strata = layout.all.chunks(layout.n_levels);
         PlugIn {
-            sizes: strata
-                .map(|cells| cells.iter().sum::<u64>() as f64)
-                .collect(),
+            sizes: strata.map(|cells| cells.iter().sum::<u64>() as f64).collect(),
             unit: UNIT / layout.n_rows().max(1) as f64,
             layout,
             levels: levels.to_vec(),

@@ -74,9 +74,7 @@ impl Terms {
             half_beta,
             table: Vec::new(),
         };
-        terms.table = (0..=largest.min(LARGEST_TABLE))
-            .map(|m| terms.at(m))
-            .collect();
+        terms.table = (0..=largest.min(LARGEST_TABLE)).map(|m| terms.at(m)).collect();
         terms
     }
 
@@ -140,8 +138,7 @@ impl Stratum {
             no_negative: RunningMaximum::rising(counts.positive),
             few_positive: Vec::new(),
             few_positive_peak: f64::NEG_INFINITY,
-            exact: counts.total() <= MOST_ROWS
-                && few_positive(terms.half_beta) <= MOST_FEW_POSITIVE,
+            exact: counts.total() <= MOST_ROWS && few_positive(terms.half_beta) <= MOST_FEW_POSITIVE,
         };
         if !stratum.exact {
             return stratum;
@@ -149,8 +146,7 @@ impl Stratum {
         // λ(·, 0) rises where v does, that is where n₀ + 1 ≥ (β/4)√m'.
         let (n, n0) = (counts.total() as f64, counts.negative as f64);
         if n0 + 1.0 < terms.half_beta / 2.0 * (n + 2.0).sqrt() {
-            stratum.no_negative =
-                RunningMaximum::new(counts.positive, |a| stratum.difference(terms, a, 0));
+            stratum.no_negative = RunningMaximum::new(counts.positive, |a| stratum.difference(terms, a, 0));
         }
         for a in 0..=counts.positive {
             if stratum.covered(terms, a, 0) >= 0.0 {
@@ -183,12 +179,12 @@ impl Stratum {
     #[inline]
     fn over_sides(&self, terms: &Terms, covered: [Pair; 2], failing: [Pair; 2]) -> f64 {
         let ([low, high], [least, most]) = (covered, failing);
-        let covered = self
-            .covered(terms, high.positive, low.negative)
-            .max(self.covered(terms, high.positive, high.negative));
-        let failing = self
-            .failing(terms, least.positive, most.negative)
-            .max(self.failing(terms, most.positive, most.negative));
+        let covered =
+            self.covered(terms, high.positive, low.negative)
+                .max(self.covered(terms, high.positive, high.negative));
+        let failing =
+            self.failing(terms, least.positive, most.negative)
+                .max(self.failing(terms, most.positive, most.negative));
         covered + failing
     }
 
@@ -196,14 +192,10 @@ impl Stratum {
     #[inline]
     fn over_box(&self, terms: &Terms, low: Pair, high: Pair) -> f64 {
         let (a, b) = (high.positive, high.negative);
-        let covered = self
-            .covered(terms, a, low.negative)
-            .max(self.covered(terms, a, b));
-        let uncovered = self.uncovered(terms, a, low.negative).max(self.uncovered(
-            terms,
-            low.positive,
-            low.negative,
-        ));
+        let covered = self.covered(terms, a, low.negative).max(self.covered(terms, a, b));
+        let uncovered = self
+            .uncovered(terms, a, low.negative)
+            .max(self.uncovered(terms, low.positive, low.negative));
         covered + uncovered
     }
 }

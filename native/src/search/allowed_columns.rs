@@ -67,9 +67,7 @@ impl AllowedColumns {
     /// May a rule on these columns take this condition and at most so many others to come to an allowed set?
     pub fn leads_on(&self, columns: Columns, proposition: u32, others: usize) -> bool {
         let columns = columns | self.column[proposition as usize];
-        self.lacks
-            .get(&columns)
-            .is_some_and(|&lacking| lacking <= others)
+        self.lacks.get(&columns).is_some_and(|&lacking| lacking <= others)
     }
 
     pub fn is_on(&self, proposition: u32, columns: Columns) -> bool {
@@ -105,9 +103,7 @@ impl AllowedColumns {
         }
         let above = self.sets.iter().filter(|&set| set & columns == columns);
         let rules = above.map(|set| {
-            let further = on
-                .iter()
-                .filter(|(&column, _)| set & !columns & column != 0);
+            let further = on.iter().filter(|(&column, _)| set & !columns & column != 0);
             further.fold(1, |rules: usize, (_, &n)| rules.saturating_mul(n))
         });
         rules.fold(0, usize::saturating_add) <= FEW

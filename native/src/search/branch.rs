@@ -1,6 +1,7 @@
 //! Branches of the search: a rule, and the conditions that it may still take.
 //!
-//! Siblings share their family, so a branch is three numbers. Their order is the only order in the search.
+//! Siblings share their family, so a branch is three numbers. Their order, by [`Key`], is the only one in the
+//! search.
 
 use crate::score::Score;
 use std::cmp::{Ordering, Reverse};

@@ -1,4 +1,5 @@
-//! A search as a list of numbers, to be written down and gone on with later.
+//! A search as a list of numbers, to be written down and gone on with later. It promises that numbers which were not written
+//! by it are refused, or at worst lead to another search, but to no crash.
 //!
 //! Most numbers are small, so each takes as many bytes as it needs (seven bits in each, the highest says whether another
 //! follows); scores are mostly multiples of [`TIED`] and written as such.
@@ -84,9 +85,7 @@ impl State {
             let bound = input.score()?;
             let child = match input.number()? {
                 0 if family_of.conditions.is_empty() => None,
-                place if place > 0 && place as usize <= family_of.order.len() => {
-                    Some(place as u32 - 1)
-                }
+                place if place > 0 && place as usize <= family_of.order.len() => Some(place as u32 - 1),
                 _ => return Err(BROKEN.to_string()),
             };
             open.push(Branch {
@@ -98,9 +97,7 @@ impl State {
         let mut entries = Vec::new();
         for _ in 0..input.number()? {
             let value = input.score()?;
-            let counts: Vec<u64> = (0..layout.width())
-                .map(|_| input.number())
-                .collect::<Result<_, _>>()?;
+            let counts: Vec<u64> = (0..layout.width()).map(|_| input.number()).collect::<Result<_, _>>()?;
             if !layout.fits(&counts) {
                 return Err(BROKEN.to_string());
             }

@@ -100,12 +100,7 @@ impl Demands {
         chosen
     }
 
-    fn can_be_met(
-        &mut self,
-        demands: &[&Conditions],
-        allowed: &mut Conditions,
-        slots: usize,
-    ) -> bool {
+    fn can_be_met(&mut self, demands: &[&Conditions], allowed: &mut Conditions, slots: usize) -> bool {
         self.steps += 1;
         if demands.is_empty() {
             return true;
@@ -172,10 +167,7 @@ fn greedy(demands: &[Conditions], n_conditions: usize) -> Vec<usize> {
     }
     for condition in chosen.clone() {
         let others: Vec<usize> = chosen.iter().copied().filter(|&c| c != condition).collect();
-        if demands
-            .iter()
-            .all(|d| others.iter().any(|&c| contains(d, c)))
-        {
+        if demands.iter().all(|d| others.iter().any(|&c| contains(d, c))) {
             chosen = others;
         }
     }

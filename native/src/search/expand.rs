@@ -184,12 +184,7 @@ impl Step<'_> {
     }
 
     /// The children that may lead to a rule that is wanted, by bounds that are new; `fate` is that of the others.
-    fn sift(
-        &mut self,
-        mut children: Vec<Child>,
-        bounds: Vec<Option<Score>>,
-        fate: Fate,
-    ) -> Vec<Child> {
+    fn sift(&mut self, mut children: Vec<Child>, bounds: Vec<Option<Score>>, fate: Fate) -> Vec<Child> {
         let mut bounds = bounds.into_iter();
         children.retain_mut(|child| {
             let bound = bounds.next().flatten();
@@ -307,8 +302,7 @@ impl Step<'_> {
         let cores = cores.chunks(self.counts.width);
         let limits: Vec<Limits> = cores.map(|low| Limits { low, high }).collect();
         let without = (self.source).bounds(&limits, self.below(), self.search.goal.value());
-        let mut keyed: Vec<(Option<Score>, Child)> =
-            without.into_iter().zip(children.drain(..)).collect();
+        let mut keyed: Vec<(Option<Score>, Child)> = without.into_iter().zip(children.drain(..)).collect();
         keyed.sort_by_key(|(without, child)| (*without, child.bound, child.condition));
         children.extend(keyed.into_iter().map(|(_, child)| child));
     }
@@ -317,8 +311,7 @@ impl Step<'_> {
     /// condition.
     fn leading(&self, family: &Family) -> Vec<usize> {
         let (conditions, order) = (&family.conditions, &family.order);
-        let can_end =
-            |&index: &usize| (self.source).can_end(conditions, order[index], &order[index + 1..]);
+        let can_end = |&index: &usize| (self.source).can_end(conditions, order[index], &order[index + 1..]);
         (0..order.len() - 1).filter(can_end).collect()
     }
 

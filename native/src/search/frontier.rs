@@ -1,4 +1,6 @@
 //! The branches that are open: one heap, the most promising first, and the dives that the end of a step interrupted.
+//!
+//! It promises to lose none but those that are behind the goal, and not to grow far beyond its budget.
 
 use super::branch::{Branch, Key};
 use super::run::Opened;

@@ -57,13 +57,8 @@ impl Goal {
     pub fn standing(&self, key: Key) -> Standing {
         let goal = self.value();
         if key.bound > goal {
-            let is_near =
-                self.alpha < 1.0 && key.bound > 0 && self.alpha * key.bound as f64 <= goal as f64;
-            return if is_near {
-                Standing::Near
-            } else {
-                Standing::Ahead
-            };
+            let is_near = self.alpha < 1.0 && key.bound > 0 && self.alpha * key.bound as f64 <= goal as f64;
+            return if is_near { Standing::Near } else { Standing::Ahead };
         }
         // Of two rules of the same value the one with fewer conditions is better.
         match self.length.load(Relaxed) {

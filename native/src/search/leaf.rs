@@ -17,15 +17,11 @@ pub fn finish(search: &Search, source: &Source, leaves: &[Branch], parent: &dyn 
     };
     let indices: Vec<usize> = leaves.iter().filter_map(Branch::index).collect();
     let mut next = leaves.iter();
-    let in_lanes = parent.counts_in_lanes(
-        &first.family.order,
-        &indices,
-        &mut |index, own, counts, lanes| {
-            if let Some(leaf) = next.find(|leaf| leaf.index() == Some(index)) {
-                Leaf::new(search, source, leaf, own).offer_lanes(own, counts, lanes);
-            }
-        },
-    );
+    let in_lanes = parent.counts_in_lanes(&first.family.order, &indices, &mut |index, own, counts, lanes| {
+        if let Some(leaf) = next.find(|leaf| leaf.index() == Some(index)) {
+            Leaf::new(search, source, leaf, own).offer_lanes(own, counts, lanes);
+        }
+    });
     if in_lanes {
         return;
     }

@@ -102,12 +102,7 @@ struct Shared {
 impl Search {
     /// With `n_sources` above 1, the others are given by [`Search::add`] when they are wanted, and `whole` has the rows of
     /// all of them under the outside numbers of their conditions.
-    pub fn new(
-        first: Source,
-        whole: Option<Arc<dyn Rows>>,
-        n_sources: usize,
-        options: Options,
-    ) -> Search {
+    pub fn new(first: Source, whole: Option<Arc<dyn Rows>>, n_sources: usize, options: Options) -> Search {
         // With a floor there is something to beat already, and few rules are looked at all.
         let has_beam = options.floor == Score::MIN && !first.are_few(&[], &first.candidates);
         let as_found = n_sources > 1 || first.allowed.is_some();

@@ -87,10 +87,7 @@ impl Shared {
         if !self.has_ahead(goal) {
             return next;
         }
-        let best = self
-            .frontier
-            .best()
-            .filter(|_| self.frontier.paused.is_empty());
+        let best = self.frontier.best().filter(|_| self.frontier.paused.is_empty());
         let number = best.map(|best| best.family.source);
         number.filter(|&number| self.sources[number].is_none())
     }
@@ -161,11 +158,7 @@ impl Search {
     }
 
     /// Waits until another worker has returned something.
-    fn wait<'a>(
-        &'a self,
-        mut shared: MutexGuard<'a, Shared>,
-        until: Instant,
-    ) -> MutexGuard<'a, Shared> {
+    fn wait<'a>(&'a self, mut shared: MutexGuard<'a, Shared>, until: Instant) -> MutexGuard<'a, Shared> {
         shared.waiting += 1;
         let left = until.saturating_duration_since(Instant::now());
         let woken = self.changed.wait_timeout(shared, left);
@@ -301,14 +294,9 @@ impl<'a> Worker<'a> {
             Some(last) => parent.descend(last, &candidates),
             None => parent,
         };
-        let children = self.expander.expand(
-            self.search,
-            source,
-            &branch,
-            &candidates,
-            &*extension,
-            &mut self.trace,
-        );
+        let children = self
+            .expander
+            .expand(self.search, source, &branch, &candidates, &*extension, &mut self.trace);
         // The children come strongest first; the strongest is to be on top of the stack.
         for branch in children.into_iter().rev() {
             let parent = extension.clone();

@@ -121,9 +121,7 @@ impl Source {
     /// Is this a rule that may be shown? It has a value, covers enough rows, and fails on one at least.
     pub fn is_rule(&self, counts: &[u64], value: Score) -> bool {
         let layout = self.layout();
-        value > Score::MIN
-            && layout.n_covered(counts) >= self.min_rows
-            && layout.n_failing(counts) > 0
+        value > Score::MIN && layout.n_covered(counts) >= self.min_rows && layout.n_failing(counts) > 0
     }
 
     /// The same for the child of another rule, of which it has only some of the rows; `size` is the sum of its counts.
@@ -141,9 +139,7 @@ impl Source {
     pub fn may_follow<'a>(&'a self, branch: &Branch) -> impl Fn(u32) -> bool + 'a {
         let propositions = self.rows.propositions();
         let last = branch.last().map(|last| &propositions[last as usize]);
-        let room = self
-            .room_after(branch.n_conditions() + 1)
-            .unwrap_or(usize::MAX);
+        let room = self.room_after(branch.n_conditions() + 1).unwrap_or(usize::MAX);
         let sets = self
             .allowed
             .as_ref()
@@ -162,13 +158,7 @@ impl Source {
     pub fn useful_candidates(&self, branch: &Branch) -> Vec<u32> {
         let may_follow = self.may_follow(branch);
         let mut useful = Vec::with_capacity(branch.candidates().len());
-        useful.extend(
-            branch
-                .candidates()
-                .iter()
-                .copied()
-                .filter(|&c| may_follow(c)),
-        );
+        useful.extend(branch.candidates().iter().copied().filter(|&c| may_follow(c)));
         useful
     }
 

@@ -63,12 +63,7 @@ impl Offer {
     }
 
     /// Answers what is asked about this rule; what is asked about an entry comes back with its description.
-    pub fn answer(
-        &mut self,
-        question: Question,
-        rows: &dyn Rows,
-        candidates: &[u32],
-    ) -> Option<(u64, Vec<u32>)> {
+    pub fn answer(&mut self, question: Question, rows: &dyn Rows, candidates: &[u32]) -> Option<(u64, Vec<u32>)> {
         match question {
             Question::Same(id, conditions) => {
                 let is_same = are_same(rows, &self.counts, &self.conditions, &conditions);
@@ -206,10 +201,7 @@ impl Top {
 
     /// The rules, best first, each with the value that `value` gives it for its counts and number of conditions, if
     /// that is higher: the search may have been stopped before it came to a shorter description.
-    pub fn sorted(
-        &self,
-        value: impl Fn(&[u64], usize) -> Score,
-    ) -> Result<Vec<(Score, Vec<u32>)>, Question> {
+    pub fn sorted(&self, value: impl Fn(&[u64], usize) -> Score) -> Result<Vec<(Score, Vec<u32>)>, Question> {
         let mut rules = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
             let description = entry.described()?;

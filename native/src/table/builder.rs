@@ -1,4 +1,5 @@
 //! Builds a table from batches of coded rows, in two passes: first the sizes of the segments, then the bits.
+//! It promises an error for batches that do not fit the plan, or differ between the passes.
 
 use super::layout::{Layout, Sides};
 use super::{Proposition, Table};
@@ -189,13 +190,7 @@ impl Builder {
     }
 
     /// Calls `place` for each segment that a row belongs to.
-    fn places(
-        &self,
-        batch: &Batch,
-        row: usize,
-        doubled: bool,
-        mut place: impl FnMut(usize),
-    ) -> Result<(), String> {
+    fn places(&self, batch: &Batch, row: usize, doubled: bool, mut place: impl FnMut(usize)) -> Result<(), String> {
         let kind = self.cell(batch, row)? * 2 + usize::from(doubled);
         let mut weight = self.weight(batch, row)?;
         while weight != 0 {
@@ -209,9 +204,8 @@ impl Builder {
     pub fn size(&mut self, batch: &Batch) -> Result<(), String> {
         let mut sizes = std::mem::take(&mut self.sizes);
         let doubled = self.doubled(batch);
-        let result = (0..batch.strata.len()).try_for_each(|row| {
-            self.places(batch, row, doubled[row], |segment| sizes[segment] += 1)
-        });
+        let result = (0..batch.strata.len())
+            .try_for_each(|row| self.places(batch, row, doubled[row], |segment| sizes[segment] += 1));
         self.sizes = sizes;
         result
     }
@@ -219,8 +213,8 @@ impl Builder {
     fn start_filling(&self) -> Filling {
         let n_cells = self.plan.n_strata * self.plan.n_levels;
         let weight_bits = self.plan.weight_bits;
-        let any_doubled = (self.sizes.iter().enumerate())
-            .any(|(index, &size)| size > 0 && index / weight_bits % 2 == 1);
+        let any_doubled =
+            (self.sizes.iter().enumerate()).any(|(index, &size)| size > 0 && index / weight_bits % 2 == 1);
         let mut all_rows = vec![0; n_cells];
         let (mut next, mut end, mut again) = (Vec::new(), Vec::new(), Vec::new());
         let (mut segments, mut places) = (Vec::new(), Places::default());
@@ -343,9 +337,7 @@ impl Builder {
         let before = filling.next.clone();
         let mut places: Vec<(u32, u32)> = Vec::with_capacity(rows.len());
         for row in rows {
-            if let (Some(reference), Sides::Reference(rows)) =
-                (batch.reference, &mut filling.layout.sides)
-            {
+            if let (Some(reference), Sides::Reference(rows)) = (batch.reference, &mut filling.layout.sides) {
                 if reference[row] != 0 {
                     rows[self.cell(batch, row)?] += self.weight(batch, row)?;
                 }

@@ -1,4 +1,5 @@
-//! What is asked of a whole table: complements, fingerprints, rows that tell conditions apart, minimal rules.
+//! What is asked of a whole table: complements, fingerprints, rows that tell conditions apart, minimal rules. Its answers do
+//! not depend on the order of the rows, and those of parts of a table can be put together.
 
 use crate::bits::bitset::{are_disjoint, size};
 use crate::table::Table;
@@ -13,10 +14,7 @@ pub fn complements(table: &Table) -> Vec<Option<u32>> {
         .collect();
     let mut by_column: HashMap<usize, Vec<u32>> = HashMap::new();
     for (index, proposition) in table.propositions.iter().enumerate() {
-        by_column
-            .entry(proposition.column)
-            .or_default()
-            .push(index as u32);
+        by_column.entry(proposition.column).or_default().push(index as u32);
     }
     let mut complements = vec![None; sizes.len()];
     for column in by_column.values() {
@@ -32,16 +30,9 @@ pub fn complements(table: &Table) -> Vec<Option<u32>> {
             // A row whose value is missing possibly satisfies both, so the codes alone do not tell.
             let is_disjoint = |other: u32| {
                 this.excludes(&table.propositions[other as usize])
-                    && are_disjoint(
-                        table.proposition(index as usize),
-                        table.proposition(other as usize),
-                    )
+                    && are_disjoint(table.proposition(index as usize), table.proposition(other as usize))
             };
-            complements[index as usize] = others
-                .into_iter()
-                .flatten()
-                .find(|&&other| is_disjoint(other))
-                .copied();
+            complements[index as usize] = others.into_iter().flatten().find(|&&other| is_disjoint(other)).copied();
         }
     }
     complements
@@ -80,9 +71,7 @@ pub fn demand(table: &Table, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>
     let mut demand = vec![0; implied.len().div_ceil(64)];
     for (local, &condition) in implied.iter().enumerate() {
         let holds = table.proposition(condition as usize);
-        let kept = surplus
-            .iter()
-            .map(|&(word, rows)| (word, rows & holds[word]));
+        let kept = surplus.iter().map(|&(word, rows)| (word, rows & holds[word]));
         let kept: Vec<(usize, u64)> = kept.filter(|&(_, rows)| rows != 0).collect();
         if kept.is_empty() {
             demand[local / 64] |= 1 << (local % 64);

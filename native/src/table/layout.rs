@@ -102,9 +102,7 @@ impl Layout {
                     let possible = counts[self.n_cells() + cell];
                     counts[cell] <= possible && possible <= self.all[cell]
                 }
-                Sides::Reference(rows) => {
-                    (self.all[cell].checked_sub(rows[cell])).is_some_and(|n| counts[cell] <= n)
-                }
+                Sides::Reference(rows) => (self.all[cell].checked_sub(rows[cell])).is_some_and(|n| counts[cell] <= n),
             })
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Rows are laid out in segments, one for each cell (stratum and level): one pass over a set of rows counts it cell by cell.
 //! A segment is padded to whole words, but thin ones share words: a target of many levels in many strata takes no more
-//! than about twice the bits that it has rows. A row of weight w stands once in the segment of each power of two that w is made of,
-//! and counts that many times there: weighted tables need no other code.
+//! than about twice the bits that it has rows. A row of weight w stands once in the segment of each power of two that w is
+//! made of, and counts that many times there: weighted tables need no other code.
 //!
 //! Where missing values are unknown, a proposition has two sets of rows: those that satisfy it, and those that possibly
 //! do, which are the same and the ones where the value is missing. A row without any missing value is in both or in
@@ -111,12 +111,7 @@ impl Table {
 
     /// The table of just the rows in `rows` and the given propositions; `layout` stays that of the whole. `complement_of`
     /// says of which earlier one of them a proposition is the complement, if it is known: that takes less time.
-    pub fn project(
-        &self,
-        rows: &[u64],
-        propositions: &[u32],
-        complement_of: impl Fn(usize) -> Option<usize>,
-    ) -> Table {
+    pub fn project(&self, rows: &[u64], propositions: &[u32], complement_of: impl Fn(usize) -> Option<usize>) -> Table {
         let (mut segments, mut places) = (Vec::new(), Places::default());
         let mut runs: Vec<Run> = Vec::new();
         for segment in &self.segments {
@@ -147,11 +142,7 @@ impl Table {
                 _ => runs.push(Run {
                     from: here,
                     rows: from,
-                    shift: if mask == u64::MAX {
-                        0
-                    } else {
-                        mask.trailing_zeros()
-                    },
+                    shift: if mask == u64::MAX { 0 } else { mask.trailing_zeros() },
                     is_shared: mask != u64::MAX,
                     to: words,
                 }),

@@ -122,10 +122,15 @@ fn no_value_in_a_box_exceeds_its_bound() {
                     continue;
                 };
                 let value = estimator.value(&inside, length + random.below(3) as usize);
-                assert!(value <= bound, "estimator {kind}, β = {beta}: {inside:?} of {:?} is worth {value} > {bound} over {:?}..{:?}", reach.layout, reach.low, reach.high);
+                assert!(
+                    value <= bound,
+                    "estimator {kind}, β = {beta}: {inside:?} of {:?} is worth {value} > {bound} over {:?}..{:?}",
+                    reach.layout,
+                    reach.low,
+                    reach.high
+                );
                 // With a goal the bound may be another one, but not beyond it for that.
-                let goal =
-                    bound.saturating_add([-1_000_000_000_000, 0, 1, 1_000_000_000_000][round % 4]);
+                let goal = bound.saturating_add([-1_000_000_000_000, 0, 1, 1_000_000_000_000][round % 4]);
                 let asked = estimator.bound(&reach.low, &reach.high, length, goal);
                 assert!(asked < goal || bound >= goal);
                 assert!(asked >= value);
@@ -156,10 +161,7 @@ fn strata_of_very_unequal_sizes_do_not_lower_a_bound_by_rounding() {
         let estimator = crate::score::create(&settings, &layout).unwrap();
         let bound = estimator.bound(&counts, &counts, 1, Score::MIN);
         let value = estimator.value(&counts, 1);
-        assert!(
-            value <= bound,
-            "{counts:?} of {layout:?}: {value} > {bound}"
-        );
+        assert!(value <= bound, "{counts:?} of {layout:?}: {value} > {bound}");
     }
 }
 
@@ -286,9 +288,7 @@ fn a_quick_look_at_eight_rules_misses_none() {
         let n_levels = [2, 2, 5][round / 3 % 3];
         let n_strata = [1 + random.below(12) as usize, 1_000][usize::from(round % 40 == 0)];
         let n_cells = n_levels * n_strata;
-        let all: Vec<u64> = (0..n_cells)
-            .map(|_| most / 2 + random.below(most))
-            .collect();
+        let all: Vec<u64> = (0..n_cells).map(|_| most / 2 + random.below(most)).collect();
         let beta = (random.below(2) * random.below(50)) as f64 / 10.0;
         let beta = [beta, 1_000.0][usize::from(round % 10 == 9)];
         let layout = Layout::new(n_levels, all.clone(), Sides::Complement);
@@ -332,10 +332,7 @@ fn a_quick_look_at_eight_rules_misses_none() {
         }
     }
     // It is of use: what is worth less is seen to be.
-    assert!(
-        n_seen[0] > 375 && n_seen[1] > 750 && n_seen[2] > 750,
-        "{n_seen:?}"
-    );
+    assert!(n_seen[0] > 375 && n_seen[1] > 750 && n_seen[2] > 750, "{n_seen:?}");
 }
 
 #[test]

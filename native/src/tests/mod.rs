@@ -64,13 +64,10 @@ struct Sample {
 const N_STRATA: usize = 3;
 
 fn random_rows(random: &mut Random, n: usize) -> Sample {
-    let mut column =
-        |size: u64| -> Vec<i32> { (0..n).map(|_| random.below(size) as i32 - 1).collect() };
+    let mut column = |size: u64| -> Vec<i32> { (0..n).map(|_| random.below(size) as i32 - 1).collect() };
     let columns = vec![column(4), column(3), column(5)];
     Sample {
-        strata: (0..n)
-            .map(|_| random.below(N_STRATA as u64) as i32)
-            .collect(),
+        strata: (0..n).map(|_| random.below(N_STRATA as u64) as i32).collect(),
         outcomes: (0..n).map(|_| random.below(2) as u16).collect(),
         weights: (0..n).map(|_| random.below(7)).collect(),
         columns,
@@ -87,10 +84,9 @@ fn propositions() -> Vec<Proposition> {
         (2, 2, 3),
         (2, 0, 2),
     ];
-    let propositions =
-        intervals
-            .iter()
-            .map(|&(column, low, high)| Proposition { column, low, high });
+    let propositions = intervals
+        .iter()
+        .map(|&(column, low, high)| Proposition { column, low, high });
     propositions.collect()
 }
 
@@ -109,13 +105,7 @@ const REFERENCE: Proposition = Proposition {
     high: 0,
 };
 
-fn build_from(
-    rows: &Sample,
-    weighted: bool,
-    parts: usize,
-    missing: Missing,
-    reference: Option<&[u8]>,
-) -> Table {
+fn build_from(rows: &Sample, weighted: bool, parts: usize, missing: Missing, reference: Option<&[u8]>) -> Table {
     let plan = Plan {
         propositions: propositions(),
         n_columns: 3,
@@ -136,11 +126,7 @@ fn build_from(
                 outcomes: &rows.outcomes[part.clone()],
                 weights: weighted.then_some(&rows.weights[part.clone()]),
                 reference: reference.map(|reference| &reference[part.clone()]),
-                columns: rows
-                    .columns
-                    .iter()
-                    .map(|column| &column[part.clone()])
-                    .collect(),
+                columns: rows.columns.iter().map(|column| &column[part.clone()]).collect(),
             };
             let result = if fill {
                 builder.fill(&batch)

@@ -8,11 +8,7 @@ fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, V
 }
 
 /// A search of a single source.
-pub(super) fn begin(
-    rows: Arc<dyn Rows>,
-    estimator: Arc<dyn Estimator>,
-    options: Options,
-) -> Search {
+pub(super) fn begin(rows: Arc<dyn Rows>, estimator: Arc<dyn Estimator>, options: Options) -> Search {
     let source = Source::new(rows, estimator, None, None, &options);
     Search::new(source, None, 1, options)
 }
@@ -99,11 +95,7 @@ fn rows_in_parts_give_the_same_answer() {
             Part::new(table, part as u64)
         });
         let messenger = Arc::new(Parts(parts.collect()));
-        let remote = Arc::new(Remote::new(
-            (*whole.layout).clone(),
-            propositions(),
-            messenger,
-        ));
+        let remote = Arc::new(Remote::new((*whole.layout).clone(), propositions(), messenger));
         let local: Arc<Local> = Arc::new(Local::new(whole));
         let max_length = [Some(1), Some(2), Some(3), None][round % 4];
         let time = Duration::from_secs(60);

@@ -6,8 +6,7 @@ use crate::search::{Fate, Visit};
 
 /// A table of one stratum; each string has a column's code, or the outcome, of each row.
 fn small(columns: &[&str], outcomes: &str) -> Arc<Table> {
-    let codes =
-        |text: &str| -> Vec<i32> { text.bytes().map(|byte| i32::from(byte) - 48).collect() };
+    let codes = |text: &str| -> Vec<i32> { text.bytes().map(|byte| i32::from(byte) - 48).collect() };
     let columns: Vec<Vec<i32>> = columns.iter().map(|column| codes(column)).collect();
     let outcomes: Vec<u16> = codes(outcomes).iter().map(|&code| code as u16).collect();
     let propositions = columns.iter().enumerate().flat_map(|(column, codes)| {

@@ -14,9 +14,8 @@ fn estimators_do_not_depend_on_the_width() {
         let n_cells = n_levels * (1 + random.below(9) as usize);
         let all: Vec<u64> = (0..n_cells).map(|_| 1 + random.below(most)).collect();
         let layout = Layout::new(n_levels, all.clone(), Sides::Complement);
-        let part = |random: &mut Random, limits: &[u64]| -> Vec<u64> {
-            limits.iter().map(|&n| random.below(n + 1)).collect()
-        };
+        let part =
+            |random: &mut Random, limits: &[u64]| -> Vec<u64> { limits.iter().map(|&n| random.below(n + 1)).collect() };
         let block: Vec<[u64; LANES]> = (all.iter())
             .map(|&most| std::array::from_fn(|_| random.below(most + 1)))
             .collect();
@@ -90,9 +89,7 @@ fn shuffled_outcomes_do_not_depend_on_the_width() {
             for stratum in 0..N_STRATA as i32 {
                 let rows = keys.iter().filter(|key| sample.strata[key.1] == stratum);
                 let rows: Vec<usize> = rows.map(|key| key.1).collect();
-                rows[..rows.len() / 3]
-                    .iter()
-                    .for_each(|&row| column[row] = 1);
+                rows[..rows.len() / 3].iter().for_each(|&row| column[row] = 1);
             }
             sample.columns.push(column);
         }

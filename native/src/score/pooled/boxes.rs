@@ -1,4 +1,5 @@
 //! Bounds of one box at a time, where the rows that a rule covers and those that it fails on are counted apart.
+//! The proofs are beside the terms that they bound; random boxes are tested against all of their rules.
 
 use super::{goal_range, range, share, Null, Pieces, Pooled, Reach, Stratum, KAPPA};
 use crate::score::Score;
@@ -38,10 +39,7 @@ impl Pooled {
     fn cells<'a>(&self, low: &'a [u64], high: &'a [u64], stratum: usize) -> Cells<'a> {
         let n_levels = self.levels.len();
         let first = stratum * n_levels;
-        let (low_here, high_here) = (
-            &low[first..first + n_levels],
-            &high[first..first + n_levels],
-        );
+        let (low_here, high_here) = (&low[first..first + n_levels], &high[first..first + n_levels]);
         let sum = |cells: &[u64]| cells.iter().sum::<u64>() as i64 as f64;
         let covered = [sum(low_here), sum(high_here)];
         let n = self.strata[stratum].n;
@@ -138,9 +136,7 @@ impl Pooled {
                 }
             }
             loop {
-                let left = below
-                    .checked_sub(1)
-                    .map(|level| (smallest - self.levels[level], level));
+                let left = below.checked_sub(1).map(|level| (smallest - self.levels[level], level));
                 let right = (above < n_levels).then(|| (self.levels[above] - largest, above));
                 let (distance, level) = match (left, right) {
                     (Some(left), Some(right)) if right.0 < left.0 => right,
@@ -242,14 +238,7 @@ impl Pooled {
     }
 
     /// The bound of one box, see [`super::Pooled::bound`]: γ is `scale`.
-    pub(super) fn bound_of_sides(
-        &self,
-        low: &[u64],
-        high: &[u64],
-        length: usize,
-        goal: Score,
-        scale: f64,
-    ) -> Score {
+    pub(super) fn bound_of_sides(&self, low: &[u64], high: &[u64], length: usize, goal: Score, scale: f64) -> Score {
         let nulls: Vec<Nulls> = (0..self.strata.len())
             .map(|index| self.nulls(low, high, index))
             .collect();

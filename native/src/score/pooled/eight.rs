@@ -68,8 +68,7 @@ impl Task for Values<'_> {
             let (weight, prior) = (stratum.weight, KAPPA * null.mean);
             let spread = weight * null.spread;
             for lane in 0..LANES {
-                let (failing, failing_sum) =
-                    (stratum.n - covered[lane], stratum.sum - covered_sum[lane]);
+                let (failing, failing_sum) = (stratum.n - covered[lane], stratum.sum - covered_sum[lane]);
                 let (m, rest) = (covered[lane] + KAPPA, failing + KAPPA);
                 let product = 1.0 / (m * rest);
                 let share = (m + rest) * product;
@@ -267,8 +266,7 @@ impl Bounds<'_> {
         let is_rounded = n_levels > 2;
         // The smallest V and b of a single stratum.
         let [mut least_alone, mut reach_alone] = [[f64::INFINITY; LANES]; 2];
-        let limits: [Limits; LANES] =
-            std::array::from_fn(|lane| self.limits[lane.min(self.limits.len() - 1)]);
+        let limits: [Limits; LANES] = std::array::from_fn(|lane| self.limits[lane.min(self.limits.len() - 1)]);
         self.stretches.clear();
         let strata = pooled.strata.iter().zip(self.boxes.iter_mut());
         for (index, (stratum, here)) in strata.enumerate() {
@@ -298,11 +296,7 @@ impl Bounds<'_> {
             let spread = stratum.weight * stratum.null.spread;
             let prior = KAPPA * stratum.null.mean;
             let varies = stratum.null.reach > 0.0;
-            let here_ratio = if varies {
-                spread / stratum.null.reach
-            } else {
-                0.0
-            };
+            let here_ratio = if varies { spread / stratum.null.reach } else { 0.0 };
             for lane in 0..LANES {
                 let (few, many) = (low[lane], high[lane]);
                 let must = (few > 0.0) & (many < n);
@@ -414,11 +408,9 @@ impl Task for Bounds<'_> {
         } = self.begin();
         let pooled = self.pooled;
         let goal = [self.short, self.enough];
-        let mut pieces: [Pieces; LANES] =
-            std::array::from_fn(|lane| Pieces::new([least[lane], most[lane]], goal));
-        let least_margin = |lane: usize, variance: f64| {
-            pooled.margin_at(self.length, &reach[lane], self.scales[lane], variance)
-        };
+        let mut pieces: [Pieces; LANES] = std::array::from_fn(|lane| Pieces::new([least[lane], most[lane]], goal));
+        let least_margin =
+            |lane: usize, variance: f64| pooled.margin_at(self.length, &reach[lane], self.scales[lane], variance);
         let is_binary = pooled.levels.len() == 2;
         let effect = self.largest_sum(&[0.0; LANES], !is_binary);
         let mut slack = [0.0; LANES];
@@ -468,13 +460,7 @@ impl Boxes<'_> {
 
     /// The bounds of up to eight boxes, each with a γ of its own. Only whether they are below the one number, or reach the
     /// other, need be right.
-    pub fn bounds(
-        &mut self,
-        limits: &[Limits],
-        length: usize,
-        scales: &Numbers,
-        [short, enough]: [f64; 2],
-    ) -> Numbers {
+    pub fn bounds(&mut self, limits: &[Limits], length: usize, scales: &Numbers, [short, enough]: [f64; 2]) -> Numbers {
         vectorised(Bounds {
             pooled: self.pooled,
             limits,

@@ -67,9 +67,7 @@ mod eight;
 mod permutations;
 mod pieces;
 
-use super::{
-    each_lane, from_number, to_number, Estimator, Limits, Margin, Score, Settings, TOO_MANY,
-};
+use super::{each_lane, from_number, to_number, Estimator, Limits, Margin, Score, Settings, TOO_MANY};
 use crate::bits::cpu::vectorised;
 use crate::bits::lanes::{Lanes, LANES};
 use crate::table::layout::Layout;
@@ -176,10 +174,7 @@ impl Null {
 /// The largest less the smallest value of the levels with rows.
 fn range(levels: &[f64], rows: impl Fn(usize) -> u64) -> f64 {
     let present = |level: &usize| rows(*level) > 0;
-    match (
-        (0..levels.len()).find(present),
-        (0..levels.len()).rfind(present),
-    ) {
+    match ((0..levels.len()).find(present), (0..levels.len()).rfind(present)) {
         (Some(least), Some(most)) => levels[most] - levels[least],
         _ => 0.0,
     }
@@ -247,11 +242,7 @@ impl Pooled {
                 (beta, beta * beta * reach / 6.0)
             }
         };
-        Curve {
-            beta,
-            offset,
-            scale,
-        }
+        Curve { beta, offset, scale }
     }
 
     /// γε at V, with b at its smallest.
@@ -307,17 +298,11 @@ impl Pooled {
     #[inline]
     fn squares(&self, counts: impl Iterator<Item = u64>) -> f64 {
         let each = self.levels.iter().zip(counts);
-        each.map(|(level, count)| level * level * count as i64 as f64)
-            .sum()
+        each.map(|(level, count)| level * level * count as i64 as f64).sum()
     }
 
     /// Σ w δ and γε of a rule; nothing where there is nothing to compare, see the top of this file.
-    pub fn effect_and_margin(
-        &self,
-        counts: &[u64],
-        length: usize,
-        scale: f64,
-    ) -> Option<(f64, f64)> {
+    pub fn effect_and_margin(&self, counts: &[u64], length: usize, scale: f64) -> Option<(f64, f64)> {
         let n_levels = self.levels.len();
         let (mut effect, mut variance, mut reach) = (0.0, 0.0, 0.0f64);
         let mut own = 0.0f64;
@@ -329,8 +314,7 @@ impl Pooled {
                 let rest = (stratum.n - covered, stratum.sum - covered_sum);
                 (stratum.null, rest)
             } else {
-                let compared =
-                    |level| counts[first + level] + self.layout.failing(counts, first + level);
+                let compared = |level| counts[first + level] + self.layout.failing(counts, first + level);
                 let null = Null::new(&self.levels, compared, stratum.n, self.n_rows);
                 (null, self.failing_side(counts, first))
             };
@@ -350,10 +334,7 @@ impl Pooled {
                         true => stratum.squares - squares,
                         false => self.squares(cells.map(|cell| self.layout.failing(counts, cell))),
                     };
-                    let sides = [
-                        (covered, covered_sum, squares),
-                        (failing, failing_sum, failing_squares),
-                    ];
+                    let sides = [(covered, covered_sum, squares), (failing, failing_sum, failing_squares)];
                     own += stratum.weight * stratum.weight * own_variance(sides, share);
                 }
             }

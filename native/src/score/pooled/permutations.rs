@@ -44,11 +44,7 @@ impl Pooled {
     pub fn known(&self, counts: &[u64], length: usize) -> Option<Known> {
         if !self.layout.is_complement() {
             let possible = counts[self.layout.n_cells()..].iter().step_by(2);
-            let each = self
-                .strata
-                .iter()
-                .zip(counts.iter().step_by(2))
-                .zip(possible);
+            let each = self.strata.iter().zip(counts.iter().step_by(2)).zip(possible);
             let sides = each.map(|((stratum, &covered), &possible)| {
                 let (covered, failing) = (covered as f64, stratum.n - possible as f64);
                 Compared {
@@ -130,18 +126,11 @@ impl Pooled {
                 effect[lane] += slope * (covered - sides.covered * mean);
                 let varies = (sum > 0.0) & (sum < rows);
                 let here = if varies { slope } else { 0.0 };
-                reach[lane] = if here > reach[lane] {
-                    here
-                } else {
-                    reach[lane]
-                };
+                reach[lane] = if here > reach[lane] { here } else { reach[lane] };
             }
         }
         let curve = |lane: usize| self.curve(length, reach[lane], 1.0);
-        (
-            effect,
-            std::array::from_fn(|lane| curve(lane).at(variance[lane])),
-        )
+        (effect, std::array::from_fn(|lane| curve(lane).at(variance[lane])))
     }
 
     /// For each stratum and number of covered rows with the outcome, the most that (w δ)²/V_z can be, V_z what the
@@ -157,11 +146,7 @@ impl Pooled {
             let most = |covered: u64| {
                 let covered = covered as f64;
                 let has_contrast = covered > 0.0 && covered < stratum.n;
-                let odds = if has_contrast {
-                    (1.0 - mean) / mean
-                } else {
-                    0.0
-                };
+                let odds = if has_contrast { (1.0 - mean) / mean } else { 0.0 };
                 share(covered, stratum.n - covered) * covered * covered * odds
             };
             (0..=stratum.sum as u64).map(most).collect()
@@ -173,12 +158,7 @@ impl Pooled {
     ///
     /// By Cauchy and Schwarz, Σ w δ ≤ √(Σ (w δ)²/V_z) √V, and the margin is at least β√V.
     #[inline(always)]
-    pub fn largest_in_eight(
-        &self,
-        most: &[Vec<f64>],
-        outcomes: &[Lanes],
-        length: usize,
-    ) -> Numbers {
+    pub fn largest_in_eight(&self, most: &[Vec<f64>], outcomes: &[Lanes], length: usize) -> Numbers {
         if most.is_empty() {
             return [f64::INFINITY; LANES];
         }
@@ -195,21 +175,14 @@ impl Pooled {
 
 impl Boxes<'_> {
     /// Can a rule of each of up to eight boxes have an effect of γ margins?
-    pub fn can_reach(
-        &mut self,
-        limits: &[Limits],
-        length: usize,
-        scales: &Numbers,
-    ) -> [bool; LANES] {
+    pub fn can_reach(&mut self, limits: &[Limits], length: usize, scales: &Numbers) -> [bool; LANES] {
         if self.pooled.layout.is_complement() {
             let bounds = self.bounds(limits, length, scales, [0.0, 0.0]);
             return bounds.map(|bound| bound >= 0.0);
         }
         std::array::from_fn(|lane| {
             limits.get(lane).is_some_and(|&Limits { low, high }| {
-                let bound = self
-                    .pooled
-                    .bound_of_sides(low, high, length, 0, scales[lane]);
+                let bound = self.pooled.bound_of_sides(low, high, length, 0, scales[lane]);
                 bound >= 0
             })
         })
