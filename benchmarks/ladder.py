@@ -30,7 +30,6 @@ from benchmarks.wording import duration, integer, table
 
 RESULTS = Path(__file__).parent / "results"
 Columns = dict[str, NDArray[Any]]
-Floats = NDArray[np.float64]
 
 LEVELS, COLUMNS, BASE = 8, 10, 0.2
 # It causes nothing, and equals x0 in this share of the rows.
@@ -40,7 +39,7 @@ PROXY, FOLLOWS = f"x{COLUMNS - 1}", 0.8
 # ---------------------------------------------------------------- tables whose causes are known
 
 
-def high(columns: Columns, place: int) -> Floats:
+def high(columns: Columns, place: int) -> NDArray[np.float64]:
     """Whether a column is in its upper half."""
     return np.asarray(columns[f"x{place}"] >= LEVELS // 2, np.float64)
 
@@ -59,8 +58,7 @@ class Truth:
 
         A numeric target has the chance of the outcome as its mean, and about the variance of the outcome.
         """
-        level = np.zeros(n)
-        columns: Columns = {}
+        level, columns = np.zeros(n), Columns()
         if confounded:
             z = rng.integers(0, 4, n)
             level = np.linspace(-1, 1, 4)[z]
@@ -180,13 +178,15 @@ MOST = 0.06
 
 
 def additions(n_tables: int, seed: int, threads: int = 1) -> Iterator[Row]:
-    for numeric in (False, True):
-        for truth in ADDITIONS:
-            lists = [listed(truth, SIZES[0], seed + 1, place, numeric)[0] for place in range(n_tables)]
-            found = {place: wrong for place, rules in enumerate(lists) if (wrong := additions_of_nothing(truth, rules))}
-            row: Row = {"truth": truth.name, "target": "numeric" if numeric else "binary", "tables": n_tables}
-            longer = statistics.fmean(len(rules) > 1 for rules in lists)
-            yield row | {"two or more": longer, "nothing": len(found) / n_tables, "rules": found}
+    yield from (one_addition(truth, numeric, n_tables, seed) for numeric in (False, True) for truth in ADDITIONS)
+
+
+def one_addition(truth: Truth, numeric: bool, n_tables: int, seed: int) -> Row:
+    lists = [listed(truth, SIZES[0], seed + 1, place, numeric)[0] for place in range(n_tables)]
+    found = {place: wrong for place, rules in enumerate(lists) if (wrong := additions_of_nothing(truth, rules))}
+    row: Row = {"truth": truth.name, "target": "numeric" if numeric else "binary", "tables": n_tables}
+    longer = statistics.fmean(len(rules) > 1 for rules in lists)
+    return row | {"two or more": longer, "nothing": len(found) / n_tables, "rules": found}
 
 
 def additions_section(rows: Sequence[Row]) -> str:

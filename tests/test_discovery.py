@@ -391,7 +391,10 @@ def test_numpy_numbers_are_as_good_as_pythons() -> None:
         ({"beta": "high"}, "beta = 'high'"),
         ({"error_rate": 1.5}, "1.5"),
         ({"stepwise": "yes"}, "stepwise = 'yes'"),
-        ({"stepwise": True, "estimator": "reliable"}, "stepwise = True: 'reliable' has no score that says where a list"),
+        (
+            {"stepwise": True, "estimator": "reliable"},
+            "stepwise = True: 'reliable' has no score that says where a list",
+        ),
         ({"alpha": 0}, "alpha = 0"),
         ({"alpha": 1.01}, "alpha = 1.01"),
         ({"max_length": 0}, "max_length = 0"),

@@ -32,6 +32,15 @@ PAPER: dict[str, Any] = {
     "control_bins": 4,
     "seed": 0,
 }
+TODAY: dict[str, Any] = PAPER | {
+    "estimator": "pooled",
+    "beta": None,
+    "error_rate": 0.05,
+    "max_length": 3,
+    "missing": "unknown",
+    "adjust": "strata",
+    "stepwise": True,
+}
 KIDNEY = "size -> treatment; size -> success; treatment -> success"
 
 
@@ -57,6 +66,10 @@ CASES: dict[str, Callable[[], cr.RuleSet]] = {
     "titanic_cuts": lambda: titanic(k=3, cuts={"age": [15, 40]}, max_bins=4, actionable=["age", "sex", "class"]),
     "titanic_holdout": lambda: titanic(k=3, holdout=0.5, seed=3),
     "titanic_trust": lambda: trusted(titanic(k=2, control="sex", actionable=["class", "age"])),
+    "titanic_ladder": lambda: trusted(titanic(**TODAY, k=5)),
+    "titanic_ladder_mean": lambda: cr.discover(
+        cr.datasets.titanic(), "fare", None, ["embarked"], ["class", "sex", "sibsp", "parch"], **TODAY, k=3
+    ),
     "kidney_graph": lambda: trusted(kidney(k=2, graph=KIDNEY)),
     "kidney_inadmissible": lambda: kidney(
         k=2, graph=KIDNEY + "; u -> treatment", latent=["u"], allow_inadmissible=True

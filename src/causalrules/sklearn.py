@@ -102,11 +102,11 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     >>> import causalrules as cr
     >>> X = cr.datasets.titanic(library="dict")
     >>> y = X.pop("survived")
-    >>> model = cr.CausalRules(k=2, actionable=["class", "sex"]).fit(X, y)
+    >>> model = cr.CausalRules(actionable=["class", "sex"]).fit(X, y)
     >>> model.get_feature_names_out().tolist()
-    ['class ≤ 2 ∧ sex = female', 'class = 2 ∧ sex = female']
+    ['class ≤ 2 ∧ sex = female']
     >>> model.transform(X).sum(axis=0).tolist()
-    [170, 76]
+    [170]
     """
 
     rules_: RuleSet
@@ -196,9 +196,9 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         >>> import causalrules as cr
         >>> X = cr.datasets.titanic(library="dict")
         >>> y = X.pop("survived")
-        >>> model = cr.CausalRules(k=2, actionable=["class", "sex"]).fit(X, y)
+        >>> model = cr.CausalRules(actionable=["class", "sex"]).fit(X, y)
         >>> model.transform(X)[:2].tolist()
-        [[False, False], [True, False]]
+        [[False], [True]]
         """
         rules, table = self._fitted, read(self._checked(X))
         covered = [rule.covers(table) for rule in rules]
@@ -262,7 +262,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         >>> import causalrules as cr
         >>> X = cr.datasets.titanic(library="dict")
         >>> y = X.pop("survived")
-        >>> model = cr.CausalRules(k=2, actionable=["class", "sex"]).fit(X, y)
+        >>> model = cr.CausalRules(actionable=["class", "sex"]).fit(X, y)
         >>> model.predict_effect(X)[:2].round(3).tolist()
         [0.0, 0.696]
         """

@@ -5,6 +5,7 @@ Both are steps: a plain list is one step with k rules, a ladder has one rule a s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -179,7 +180,8 @@ class _Searcher:
         found = replace(steps[0].found, rules=tuple((0.0, numbers[place]) for place in known))
         alone: dict[int, Alone] = {}
         for place, rule in zip(known, rule_results(first, packed, steps[0].question, found), strict=True):
-            alone[place] = Alone(rule.effect, *rule.interval)
+            if not math.isnan(rule.effect):
+                alone[place] = Alone(rule.effect, *rule.interval)
         rules = [
             tuple(replace(rule, alone=alone.get(place)) for rule in found) for place, found in enumerate(self.rules)
         ]

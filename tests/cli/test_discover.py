@@ -209,7 +209,18 @@ def bad(words: str, *fragments: str, text: str | bytes = "a,b,t,y\n1,2,u,0\n2,3,
 
 
 DIRECTORY, ABSENT = b"directory", b"absent"
-OPTIONS = ("-k", "--beta", "--error-rate", "--alpha", "--max-", "--min-", "--jobs", "--time-limit", "--estimator", "--cut")
+OPTIONS = (
+    "-k",
+    "--beta",
+    "--error-rate",
+    "--alpha",
+    "--max-",
+    "--min-",
+    "--jobs",
+    "--time-limit",
+    "--estimator",
+    "--cut",
+)
 
 
 @pytest.mark.parametrize(

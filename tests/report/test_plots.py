@@ -28,7 +28,8 @@ from causalrules.result.rule import RuleResult
 from rulesets import HOSTILE, rule_set
 
 KINDS = ["effects", "coverage", "front", "convergence"]
-RULES = cr.discover(cr.datasets.titanic(library="dict"), "survived", control="sex", k=6)
+RULES = cr.discover(cr.datasets.titanic(library="dict"), "survived", control="sex", k=6, stepwise=False)
+LADDER = cr.discover(cr.datasets.renewals(library="dict"), "renewed", control=["complaint", "tenure"])
 
 
 @pytest.fixture(autouse=True)
@@ -123,8 +124,25 @@ def test_coverage_and_convergence_show_what_was_found() -> None:
     assert bound.get_linestyle() != best.get_linestyle()
 
 
+def test_the_steps_of_a_list_converge_apart() -> None:
+    ax = LADDER.plot("convergence")
+    assert ax.plotted["step"].tolist() == [each.step for each in LADDER.history]
+    assert len(LADDER.steps) == 3
+    for line in ax.get_lines():
+        assert np.isnan(line.get_ydata()).sum() >= 2
+
+
+def test_the_staircase_shows_the_level_of_each_step() -> None:
+    ax = LADDER.plot("staircase")
+    assert ax.plotted["holds"] == ["none of the rules", "call = yes ∧ discount ≥ 10", "and app = yes"]
+    assert ax.plotted["level"].tolist() == [rung.level for rung in LADDER.rungs]
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx([100 * rung.level for rung in LADDER.rungs])
+    with pytest.raises(OptionError, match="there is no staircase"):
+        RULES.plot("staircase")
+
+
 def test_the_front_has_the_rules_that_none_beats_in_both() -> None:
-    rules = cr.discover(cr.datasets.titanic(library="dict"), "survived", k=8)
+    rules = cr.discover(cr.datasets.titanic(library="dict"), "survived", k=8, stepwise=False)
     points = [(rule.coverage, rule.value) for rule in rules]
     best = sorted(
         point for point in points if not any(o[0] >= point[0] and o[1] >= point[1] and o != point for o in points)
@@ -139,7 +157,7 @@ def test_the_front_has_the_rules_that_none_beats_in_both() -> None:
 def test_conditions_are_on_the_side_of_the_line_that_their_p_says() -> None:
     with pytest.raises(OptionError, match=r"call rules.trust\(\) first"):
         RULES.plot("conditions")
-    rules = cr.discover(cr.datasets.titanic(library="dict"), "survived", k=3)
+    rules = cr.discover(cr.datasets.titanic(library="dict"), "survived", k=3, stepwise=False)
     tested = rules.trust(19, 2, 2, progress=False)
     ax = tested.plot("conditions")
     wanted = [

@@ -7,16 +7,18 @@ import math
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
 from causalrules.language.propositions import AND, Proposition
-from causalrules.report import rule_text, terminal
+from causalrules.report import result_words, rule_text, terminal
 from causalrules.result.rule import RuleResult
 from causalrules.search.progress import numbers
 from causalrules.search.run import Progress
+from causalrules.text import with_interval
 from rulesets import CONDITION, rule_set, rule_sets, women_of_two_classes
 
 TITANIC = cr.datasets.titanic()
@@ -104,7 +106,7 @@ def bound_of(rule: RuleResult) -> float:
 
 
 def test_trust_is_a_table_with_why_not() -> None:
-    rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=2).trust(19, 4, 2)
+    rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=2, stepwise=False).trust(19, 4, 2)
     block = next(block for block in str(rules).split("\n\n") if block.startswith("Trust"))
     heading, *rows = block.splitlines()[1:]
     assert heading.split()[:3] == ["#", "at", "least,"]
@@ -116,6 +118,40 @@ def test_trust_is_a_table_with_why_not() -> None:
     assert "at most, points" in str(lowered)
     assert bound_of(lowered[0]) > lowered[0].effect
     assert sum(row.strip().startswith("why not: ") for row in rows) == 2
+
+
+def test_a_list_says_what_each_rule_adds_and_why_it_ends() -> None:
+    asked: dict[str, Any] = {
+        "control": ["complaint", "tenure"],
+        "actionable": ["call", "discount", "app", "newsletter"],
+    }
+    rules = cr.discover(cr.datasets.renewals(), "renewed", **asked)
+    said = " ".join(str(rules).split())
+    assert "2 rules in 4,000 rows; each proven best at its step, " in said
+    assert "rule adds, points conservative" in said
+    assert "nothing else stands out; nearest: newsletter = no, 1.5 points" in said
+    assert "adds: how much more often renewed = 1 occurs where the rule holds, adjusted for complaint, tenure" in said
+    assert "and the columns of the rules above" in said
+    own = rules[1].alone
+    assert own is not None
+    reading = " ".join(result_words.reading(rules[1], rules))
+    assert f"On its own: {with_interval(*own)}, adjusted for complaint, tenure." in reading
+    assert "adjusted for complaint, tenure, with call, discount held fixed" in reading
+    page = rules._repr_html_()
+    assert "none of the rules" in page
+    assert "and app = yes" in page
+    # One rule adds to nothing.
+    first = cr.discover(cr.datasets.renewals(), "renewed", k=1, **asked)
+    assert " ".join(str(first).split()).count("adds") == 0
+    assert "nothing else" not in str(first)
+
+
+def test_a_list_of_all_arms_and_one_of_all_columns_say_that_they_end_there() -> None:
+    rng = np.random.default_rng(2)
+    arm = rng.choice(["placebo", "a", "b"], 900)
+    columns = {"arm": arm, "y": (rng.random(900) < 0.2 + 0.3 * (arm == "a") + 0.4 * (arm == "b")).astype(int)}
+    assert "no other arm is left to compare" in str(cr.discover(columns, "y", reference={"arm": "placebo"}))
+    assert "no column is left for another rule" in str(cr.discover(columns, "y"))
 
 
 def test_a_notebook_shows_small_forests_and_a_rule_as_a_card() -> None:

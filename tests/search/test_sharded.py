@@ -261,7 +261,8 @@ def test_time_limits_end_it(client: Any, monkeypatch: pytest.MonkeyPatch) -> Non
         clock[0] += 3600 * (len(progress.rules) == 10)
 
     frame = dd.from_pandas(noise(), npartitions=2)
-    stopped = cr.discover(frame, "y", time_limit=60, client=client, progress=pass_time)
+    asked: dict[str, Any] = {"k": 10, "max_length": 4, "stepwise": False}
+    stopped = cr.discover(frame, "y", **asked, time_limit=60, client=client, progress=pass_time)
     assert stopped.stopped == "time limit"
     assert len(stopped) == 10
 
@@ -278,7 +279,8 @@ def test_interrupts_end_it(
             during_a_question.append(_thread.interrupt_main)
 
     frame = dd.from_pandas(noise(), npartitions=2)
-    stopped = cr.discover(frame, "y", progress=interrupt, client=client)
+    asked: dict[str, Any] = {"k": 10, "max_length": 4, "stepwise": False}
+    stopped = cr.discover(frame, "y", **asked, progress=interrupt, client=client)
     assert stopped.stopped == "interrupted"
     assert len(stopped) == 10
     assert not stopped.optimal

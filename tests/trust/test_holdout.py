@@ -150,7 +150,9 @@ def test_a_second_table_that_does_not_fit_is_told_apart() -> None:
     first = noise(0)
     with pytest.raises(DataError, match="lacks a column of the first: no column 'z'"):
         cr.discover(first, "y", control="z", k=1, holdout={"y": [0, 1], "x0": [1.0, 2.0]})
-    with pytest.raises(DataError, match="column 'z' holds text values, but number values in the table that was searched"):
+    with pytest.raises(
+        DataError, match="column 'z' holds text values, but number values in the table that was searched"
+    ):
         cr.discover(first, "y", control="z", k=1, holdout={**first, "z": ["a"] * 120})
     with pytest.raises(DataError, match="on the holdout table: no column"):
         cr.discover(first, "y", control="z", k=1, holdout={"y": [0, 1], "z": [0, 1], "other": [1, 2]})

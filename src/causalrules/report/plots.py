@@ -245,24 +245,27 @@ def front(rules: RuleSet, ax: Axes | None = None) -> Axes:
 
 
 def convergence(rules: RuleSet, ax: Axes | None = None) -> Axes:
-    """Plot the best value and the upper bound over the time of the search."""
+    """Plot the best value and the upper bound over the time of the search; each step of a list begins anew."""
     if not rules.history:
         raise OptionError(
             "this result was read from a file, without the history of the search; search again to plot it"
         )
     ax = axes(ax, height=3.2)
     plotted: dict[str, Any] = {
-        "seconds": np.array([step.seconds for step in rules.history]),
-        "best": np.array([math.nan if step.best is None else step.best for step in rules.history]),
+        "seconds": np.array([each.seconds for each in rules.history]),
+        "best": np.array([math.nan if each.best is None else each.best for each in rules.history]),
         "upper_bound": np.array(
-            [step.upper_bound if math.isfinite(step.upper_bound) else math.nan for step in rules.history]
+            [each.upper_bound if math.isfinite(each.upper_bound) else math.nan for each in rules.history]
         ),
+        "step": np.array([each.step for each in rules.history]),
     }
+    begins = np.flatnonzero(np.diff(plotted["step"])) + 1
+    seconds = np.insert(plotted["seconds"], begins, math.nan)
     # Markers, because most searches end in one step and have no line.
     for name, colour, style, face, size in (("upper_bound", ORANGE, "s--", "none", 8), ("best", BLUE, "o-", BLUE, 4)):
         ax.step(
-            plotted["seconds"],
-            plotted[name],
+            seconds,
+            np.insert(plotted[name], begins, math.nan),
             style,
             color=colour,
             where="post",

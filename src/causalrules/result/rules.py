@@ -42,8 +42,8 @@ class RuleSet(Sequence[RuleResult]):
     question
         The roles and options of the search.
     optimal, upper_bound, gap
-        Whether the list is proven to be the best there is; what no rule can exceed; and how far that is above the
-        last rule of the list.
+        Whether the list is proven to be the best there is; what no rule of the first step can exceed; and how far the
+        last step's own bound is above its rule. `steps` has these of each step.
     stopped
         Why the search ended: "optimal", "time limit" or "interrupted".
     n_rows, n_dropped, n_strata, n_propositions
@@ -104,13 +104,16 @@ class RuleSet(Sequence[RuleResult]):
     ladder: tuple[Step, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        if self.graph is not None:
-            object.__setattr__(self, "rules", _identified(self.rules, self.question, self.graph))
         from causalrules.trust.verdict import circumstances
 
+        listed = (*self.rules, self.nearest) if self.nearest is not None else self.rules
+        if self.graph is not None:
+            listed = _identified(listed, self.question, self.graph)
         known = circumstances(self)
-        if any(rule.circumstances != known for rule in self.rules):
-            object.__setattr__(self, "rules", tuple(replace(rule, circumstances=known) for rule in self.rules))
+        if any(rule.circumstances != known for rule in listed):
+            listed = tuple(replace(rule, circumstances=known) for rule in listed)
+        object.__setattr__(self, "rules", listed[: len(self.rules)])
+        object.__setattr__(self, "nearest", next(iter(listed[len(self.rules) :]), None))
 
     @overload
     def __getitem__(self, index: int) -> RuleResult: ...
@@ -143,7 +146,18 @@ class RuleSet(Sequence[RuleResult]):
         return self.problem if self.parts is None else self.parts
 
     def problem_of(self, rule: RuleResult) -> Problem:
-        """Return the coded table in which a rule of the list is measured."""
+        """Return the coded table in which a rule of the list is measured.
+
+        Parameters
+        ----------
+        rule
+            A rule of the list.
+
+        Returns
+        -------
+        Problem
+            The rows, in the strata of the rule's step and controls.
+        """
         place = self.rules.index(rule) if self.question.is_stepwise and len(self.ladder) > 1 else 0
         searched = self.ladder[place].problem if self.ladder else self.searched
         if searched is None:

@@ -71,7 +71,9 @@ def nearest(ratio: Ratio, question: Question, found: Found, run: Run) -> Found:
     """Return the rules nearest to standing out instead of those found, if none of these does."""
     if not isinstance(question.beta, tuple) or not found.optimal or not found.rules or found.rules[0][0] > 0:
         return found
-    best, first = _best(ratio, question, run, 0.0)
+    best, first = _best(ratio, question, run, max(ratio(found.rules[0][1]), 0.0))
+    if first and question.k == 1:
+        return replace(found, rules=tuple(first[:1]))
     again = run(question, -math.inf, max(best, 0.0))
     if not again.optimal:
         return found

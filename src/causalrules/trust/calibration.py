@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 # Searches of shuffled tables beyond which several sets of controls take too long.
 _MOST_SEARCHES = 50_000
-# Shuffled tables behind the margin of a first answer, how many outcomes may be drawn for them, and the work that 64 of
-# them may take: about 0.3 s.
-_FIRST, _MOST_DRAWN, _MOST_WORK = 499, 25_000_000, 150_000_000
+# Shuffled tables behind the margin of a first answer, fewer where these take too long; how many outcomes may be drawn
+# for them, and the work that 64 of the most may take: about 0.3 s. That for fewer is as much in all.
+_FIRST, _MOST_DRAWN, _MOST_WORK = (499, 199, 99), 25_000_000, 150_000_000
 # Default β of the reliable estimator.
 USUAL_BETA = 2.0
 
@@ -127,7 +127,7 @@ def calibrate(
 
 
 def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Deadline) -> CalibratedMargin | None:
-    """Find which part of its margin no rule exceeds in shuffled tables, where that takes about a second at most.
+    """Find which part of its margin no rule exceeds in shuffled tables, where that takes about a second.
 
     Margins for the number of rules are right whatever the rules have in common; rules that share rows and columns have
     less to gain from chance. Whether it takes too long is decided by the work, not by the time, so that the answer is
@@ -140,9 +140,7 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
         None where shuffled tables cannot share a walk, it would take too long, or Ctrl-C ends it: what was found by
         then is kept, with margins for the number of rules.
     """
-    confidence = 1 - question.error_rate
-    n_kept = n_largest(confidence, _FIRST)
-    if not isinstance(problem, Problem) or problem.n_rows * _FIRST > _MOST_DRAWN or n_kept < 1:
+    if not isinstance(problem, Problem) or problem.n_rows * min(_FIRST) > _MOST_DRAWN:
         return None
     if len(problem.comparison.values) != 2 or question.max_length is None or question.reference or question.groups:
         return None  # before any rows are fetched
@@ -151,6 +149,25 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
     except DataError:  # the workers that have the rows are gone
         return None
     if not can_share([ordered], question):
+        return None
+    for permutations in _FIRST:
+        if problem.n_rows * permutations <= _MOST_DRAWN:
+            try:
+                return _shuffled_margin(ordered, question, permutations, deadline)
+            except TooMuchWorkError:
+                continue
+            except KeyboardInterrupt:
+                return None
+    return None
+
+
+def _shuffled_margin(
+    ordered: Problem, question: Question, permutations: int, deadline: Deadline
+) -> CalibratedMargin | None:
+    """Find the part of its margin that no rule exceeds in some shuffled tables; None if the time limit has passed."""
+    confidence = 1 - question.error_rate
+    n_kept = n_largest(confidence, permutations)
+    if n_kept < 1:
         return None
     ends = np.flatnonzero(np.diff(ordered.stratum)) + 1
     largest: list[float] = []
@@ -164,25 +181,21 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
 
     def walked(first: int, least: float, searcher: repeat.Searcher, places: range) -> Sequence[float]:
         outcomes = [drawn(first + place) for place in places]
-        most_work = _MOST_WORK * len(places) // Permutations.MOST
+        most_work = _MOST_WORK * max(_FIRST) // permutations * len(places) // Permutations.MOST
         return searcher.walked(begin_walk(ordered, outcomes, question, least, most_work))
 
-    try:
-        # What is known from the first tables saves work in the others; their order must not matter.
-        for first, last in ((0, _FIRST // 4), (_FIRST // 4, _FIRST)):
-            least = sorted(largest, reverse=True)[n_kept - 1] if len(largest) >= n_kept else 0.0
-            work = partial(walked, first, least)
-            size = Permutations.MOST
-            label = "shuffled tables"
-            largest += repeat.in_blocks(work, last - first, size, question.n_jobs, label, False, deadline)
-    except (TooMuchWorkError, KeyboardInterrupt):
-        return None
-    if len(largest) < _FIRST:  # the time limit has passed
+    # What is known from the first tables saves work in the others; their order must not matter.
+    for first, last in ((0, permutations // 4), (permutations // 4, permutations)):
+        least = sorted(largest, reverse=True)[n_kept - 1] if len(largest) >= n_kept else 0.0
+        work = partial(walked, first, least)
+        size, label = Permutations.MOST, "shuffled tables"
+        largest += repeat.in_blocks(work, last - first, size, question.n_jobs, label, False, deadline)
+    if len(largest) < permutations:  # the time limit has passed
         return None
     factor = sorted(largest, reverse=True)[n_kept - 1] * (1 + CLOSE)
     if not factor > 0:  # hardly any shuffled table has a rule at all: nothing to compare with
         return None
-    return CalibratedMargin(min(factor, 1.0), confidence, _FIRST, question.seed)
+    return CalibratedMargin(min(factor, 1.0), confidence, permutations, question.seed)
 
 
 def _in_order(problem: Problem) -> Problem:

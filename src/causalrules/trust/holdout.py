@@ -332,7 +332,8 @@ def cross_fit(
         for past, counts, listed in zip(before, blocks, lists, strict=False):
             if place < len(listed):
                 numbers, step = listed[place]
-                own = divide_like(problem, step)
+                # Of one step alone, the strata are divided already.
+                own = problem if step.held_fixed == problem.held_fixed else divide_like(problem, step)
                 parts.append(chaining.block(own, numbers, past, counts, problem.frequencies - past))
                 found += np.array_equal(rows, problem.covered(numbers))
         mean = chaining.mean(parts, not rule.is_mean, confidence, grouped=problem.group is not None)
