@@ -122,7 +122,7 @@ def packed_rows(coded: CodedTable, random: Random, is_remote: bool) -> core.Pack
 
 def searched(random: Random, packed: core.Packed, question: dict[str, Any]) -> tuple[Any, list[Any]]:
     """The last status and the rules; the search may be saved and gone on with, in steps of any length."""
-    search, threads = packed.search(**question), random.choice([1, 1, 1, 2])
+    search, threads = packed.search(**question), random.choice([1, 1, 1, 2, 8])
     is_saved, seconds = random.random() < 0.15, random.choice([10.0, 10.0, 0.0, 1e-5, 1e-4])
     for attempt in range(1, 2000):
         status = search.step(seconds * attempt, threads)
