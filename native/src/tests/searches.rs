@@ -104,6 +104,48 @@ fn rows_in_parts_give_the_same_answer() {
     }
 }
 
+/// Rows elsewhere that look at the search, which takes its lock, whenever they are asked.
+struct Curious {
+    parts: Parts,
+    search: std::sync::OnceLock<std::sync::Weak<Search>>,
+}
+
+impl Messenger for Curious {
+    fn ask(&self, question: &[u32], length: usize) -> Vec<u64> {
+        if let Some(search) = self.search.get().and_then(std::sync::Weak::upgrade) {
+            search.status();
+        }
+        self.parts.ask(question, length)
+    }
+}
+
+#[test]
+fn the_lock_is_not_held_while_rows_are_asked_for() {
+    let mut random = Random(13);
+    for round in 0..60 {
+        let table = Arc::new(build(&random_rows(&mut random, 60), false, 1));
+        let parts = Parts(vec![Part::new(table.clone(), 0)]);
+        let curious = Arc::new(Curious {
+            parts,
+            search: std::sync::OnceLock::new(),
+        });
+        let rows = Arc::new(Remote::new((*table.layout).clone(), propositions(), curious.clone()));
+        let options = Options {
+            k: 1 + round % 7,
+            alpha: 1.0,
+            max_length: [Some(2), Some(3), None][round % 3],
+            min_rows: 1,
+            floor: i64::MIN,
+        };
+        let search = Arc::new(begin(rows, estimator([0, 4][round % 2], &table.layout), options));
+        curious.search.set(Arc::downgrade(&search)).unwrap();
+        while !search.step(Duration::from_secs(60), 1 + round % 3).done {}
+        assert!(!search.rules().is_empty());
+        let saved = search.save(usize::MAX).unwrap();
+        search.restore(&saved).unwrap();
+    }
+}
+
 #[test]
 fn questions_that_make_no_sense_are_refused() {
     let table = Arc::new(build(&random_rows(&mut Random(10), 10), false, 1));
