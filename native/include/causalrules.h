@@ -104,7 +104,7 @@ int32_t cr_part_answer(const Part *part, const uint32_t *question, size_t n, uin
 void cr_part_free(Part *part);
 int32_t cr_put_together(uint32_t kind, uint64_t *sum, const uint64_t *more, size_t length);
 
-/* Many tables (at most 64) that differ only in an outcome that happens or not, as often in each stratum. All rows of `table`
+/* Many tables (at most 64) that differ only in a binary outcome, as often in each stratum. All rows of `table`
    have level 0; its last n_outcomes propositions are the outcomes. For each, the largest effect over margin of any rule, if
    it reaches `least`; else minus infinity. A step returns 1 when all is done, and 2 when it has taken more than
    `most_work`, in words and counts that are compared: that depends on the tables alone, not on the machine. */

@@ -12,53 +12,53 @@ use std::ops::Range;
 pub const LANES: usize = 8;
 pub type Lanes = [u64; LANES];
 
-/// Some conditions, in an order, eight by eight from the last one to the first: the conditions after any place of the order
+/// Some conditions, in an order, eight by eight from the last one to the first: the conditions after any index of the order
 /// are in the first blocks.
 pub struct Eights {
-    /// For each lane of each block, the place in the order of its condition and of that one's complement.
-    pub places: Vec<[Option<u32>; 2]>,
-    /// The place in the order of each condition's complement, if it is there.
+    /// For each lane of each block, the index in the order of its condition and of that one's complement.
+    pub indices: Vec<[Option<u32>; 2]>,
+    /// The index in the order of each condition's complement, if it is there.
     pub complements: Vec<Option<usize>>,
-    /// For each place in the order, how many lanes the conditions after it take.
+    /// For each index in the order, how many lanes the conditions after it take.
     lanes_after: Vec<usize>,
 }
 
 impl Eights {
     pub fn new(complements: Vec<Option<usize>>) -> Eights {
-        let mut places: Vec<[Option<u32>; 2]> = Vec::new();
+        let mut indices: Vec<[Option<u32>; 2]> = Vec::new();
         let mut lane_of: Vec<Option<usize>> = vec![None; complements.len()];
         let mut lanes_after = vec![0; complements.len()];
-        for (place, complement) in complements.iter().enumerate().rev() {
-            lanes_after[place] = places.len();
+        for (index, complement) in complements.iter().enumerate().rev() {
+            lanes_after[index] = indices.len();
             match complement.and_then(|other| lane_of[other]) {
-                Some(lane) => places[lane][1] = Some(place as u32),
+                Some(lane) => indices[lane][1] = Some(index as u32),
                 None => {
-                    lane_of[place] = Some(places.len());
-                    places.push([Some(place as u32), None]);
+                    lane_of[index] = Some(indices.len());
+                    indices.push([Some(index as u32), None]);
                 }
             }
         }
         Eights {
-            places,
+            indices,
             complements,
             lanes_after,
         }
     }
 
-    /// How many blocks the conditions after a place of the order take.
+    /// How many blocks the conditions after a index of the order take.
     pub fn n_blocks(&self, after: usize) -> usize {
         self.lanes_after[after].div_ceil(LANES)
     }
 
     /// Puts words of the conditions side by side, block after block; `words_of` gives as many of each condition, by its
-    /// place in the order.
+    /// index in the order.
     pub fn interleave<'a>(&self, n_words: usize, words_of: impl Fn(usize) -> &'a [u64], blocks: &mut Vec<Lanes>) {
         blocks.clear();
-        blocks.resize(self.places.len().div_ceil(LANES) * n_words, [0; LANES]);
+        blocks.resize(self.indices.len().div_ceil(LANES) * n_words, [0; LANES]);
         let each = blocks.chunks_mut(n_words.max(1));
-        for (block, here) in each.zip(self.places.chunks(LANES)) {
-            for (lane, [place, _]) in here.iter().enumerate() {
-                let words = place.map_or(&[][..], |place| words_of(place as usize));
+        for (block, here) in each.zip(self.indices.chunks(LANES)) {
+            for (lane, [index, _]) in here.iter().enumerate() {
+                let words = index.map_or(&[][..], |index| words_of(index as usize));
                 for (lanes, &word) in block.iter_mut().zip(words) {
                     lanes[lane] = word;
                 }
@@ -136,8 +136,8 @@ impl Counted {
             self.own_mut(rest)[cell] = whole - part;
         }
         let [whole, part] = [whole, part].map(|set| self.range(set).start);
-        for (place, rest) in self.range(rest).enumerate() {
-            let [whole, part] = [whole, part].map(|start| self.in_lanes[start + place]);
+        for (index, rest) in self.range(rest).enumerate() {
+            let [whole, part] = [whole, part].map(|start| self.in_lanes[start + index]);
             self.in_lanes[rest] = std::array::from_fn(|lane| whole[lane] - part[lane]);
         }
         rest

@@ -103,25 +103,25 @@ impl LocalExtension {
     }
 
     /// Which of the candidates must be counted; the others are what these leave of the rule's own rows, and stand with
-    /// the place of their complement.
-    fn split(&self, candidates: &[u32], places: &mut Places) -> Split {
+    /// the index of their complement.
+    fn split(&self, candidates: &[u32], indices: &mut Indices) -> Split {
         if self.rows.len() < WORTH_SPLITTING {
             return candidates.iter().copied().map(Ok).collect();
         }
-        places.resize(self.complements.len(), NOWHERE);
-        for (place, &candidate) in candidates.iter().enumerate() {
-            places[candidate as usize] = place as u32;
+        indices.resize(self.complements.len(), NOWHERE);
+        for (index, &candidate) in candidates.iter().enumerate() {
+            indices[candidate as usize] = index as u32;
         }
-        let counted = |(place, &candidate): (usize, &u32)| {
+        let counted = |(index, &candidate): (usize, &u32)| {
             let complement = self.complements[candidate as usize];
-            match complement.map(|other| places[other as usize]) {
-                Some(other) if (other as usize) < place => Err(other),
+            match complement.map(|other| indices[other as usize]) {
+                Some(other) if (other as usize) < index => Err(other),
                 _ => Ok(candidate),
             }
         };
         let split = candidates.iter().enumerate().map(counted).collect();
         for &candidate in candidates {
-            places[candidate as usize] = NOWHERE;
+            indices[candidate as usize] = NOWHERE;
         }
         split
     }
@@ -219,7 +219,7 @@ impl LocalExtension {
             }
             // Short sets of rows stay side by side for all children.
             if parts.len() > 1 || blocks.is_empty() {
-                let words_of = |place: usize| &self.view.proposition(order[place])[part.clone()];
+                let words_of = |index: usize| &self.view.proposition(order[index])[part.clone()];
                 eights.interleave(part.len(), words_of, blocks);
             }
             vectorised(CountingAll {
@@ -235,7 +235,7 @@ impl LocalExtension {
                 Some(twin) => counted.push_rest(0, set_of[twin], eights.n_blocks(child)),
                 None => set_of[index],
             };
-            take(child, counted.own(set), counted.in_lanes(set), &eights.places);
+            take(child, counted.own(set), counted.in_lanes(set), &eights.indices);
         }
     }
 }
@@ -260,11 +260,11 @@ fn parts(segments: &[Segment], n_words: usize, part: usize) -> Vec<(Range<usize>
     parts
 }
 
-/// For each candidate: itself, if it is to be counted, or else the place of its complement.
+/// For each candidate: itself, if it is to be counted, or else the index of its complement.
 type Split = Vec<Result<u32, u32>>;
 
 /// Where each proposition is among the candidates; kept from one question to the next.
-type Places = Vec<u32>;
+type Indices = Vec<u32>;
 const NOWHERE: u32 = u32::MAX;
 
 /// Fills in what is left of the rule's own rows where only the complement was counted.
@@ -303,18 +303,18 @@ impl Extension for LocalExtension {
     fn counts(&self, candidates: &[u32], counts: &mut Vec<u64>) {
         let width = self.view.table.layout.width();
         counts.resize((candidates.len() + 1) * width, 0);
-        let split = self.split(candidates, &mut Places::new());
+        let split = self.split(candidates, &mut Indices::new());
         self.count_small(&self.rows, &split, counts);
     }
 
     fn counts_in_lanes(&self, order: &[u32], children: &[usize], take: &mut TakeLanes) -> bool {
-        let mut place_of = vec![None; self.complements.len()];
-        for (place, &condition) in order.iter().enumerate() {
-            place_of[condition as usize] = Some(place);
+        let mut index_of = vec![None; self.complements.len()];
+        for (index, &condition) in order.iter().enumerate() {
+            index_of[condition as usize] = Some(index);
         }
         let complement = |&condition: &u32| {
             let other = self.complements[condition as usize];
-            other.and_then(|other| place_of[other as usize])
+            other.and_then(|other| index_of[other as usize])
         };
         let eights = Eights::new(order.iter().map(complement).collect());
         let n_blocks = children.iter().map(|&child| eights.n_blocks(child)).max();

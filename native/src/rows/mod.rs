@@ -12,8 +12,8 @@ use crate::table::layout::Layout;
 use crate::table::Proposition;
 use std::sync::Arc;
 
-/// Takes the place of a child, its own counts, the counts of blocks of conditions, cell by cell, and for each lane of them
-/// the places of its condition and of that one's complement.
+/// Takes the index of a child, its own counts, the counts of blocks of conditions, cell by cell, and for each lane of them
+/// the indices of its condition and of that one's complement.
 pub type TakeLanes<'a> = dyn FnMut(usize, &[u64], &[Lanes], &[[Option<u32>; 2]]) + 'a;
 
 pub trait Rows: Send + Sync {
@@ -36,31 +36,31 @@ pub trait Rows: Send + Sync {
     /// left out without covering more rows?)
     fn are_minimal(&self, conditions: &[u32], children: &[u32]) -> Vec<bool>;
 
-    /// The place of a rule, from scratch.
+    /// The rows of a rule, from scratch.
     fn extension(&self, conditions: &[u32]) -> Arc<dyn Extension>;
 }
 
 /// The rows that a rule covers.
 pub trait Extension: Send + Sync {
-    /// The place of the rule with one more condition. `needed` are the propositions that will be asked for there or below;
+    /// The rows of the rule with one more condition. `needed` are the propositions that will be asked for there or below;
     /// none if it is not worth preparing for them.
     fn descend(&self, condition: u32, needed: &[u32]) -> Arc<dyn Extension>;
 
     /// The counts of the rule itself, then those of the rule with each of the candidates.
     fn counts(&self, candidates: &[u32], counts: &mut Vec<u64>);
 
-    /// For each child, `take` gets its place in the list, and the counts of the rule with the child followed by those
+    /// For each child, `take` gets its index in the list, and the counts of the rule with the child followed by those
     /// with each of the child's candidates too.
     fn counts_of_children(&self, children: &[u32], candidates: &[Vec<u32>], take: &mut dyn FnMut(usize, &[u64])) {
         let mut counts = Vec::new();
         for (index, (&child, candidates)) in children.iter().zip(candidates).enumerate() {
-            let place = self.descend(child, &[]);
-            place.counts(candidates, &mut counts);
+            let extension = self.descend(child, &[]);
+            extension.counts(candidates, &mut counts);
             take(index, &counts);
         }
     }
 
-    /// For each of some children of a family, by their places in its order: `take` gets the place, the child's own counts
+    /// For each of some children of a family, by their indices in its order: `take` gets the index, the child's own counts
     /// and those with each condition that comes after it, eight at a time. Not where rows are elsewhere or too many.
     fn counts_in_lanes(&self, _order: &[u32], _children: &[usize], _take: &mut TakeLanes) -> bool {
         false

@@ -55,29 +55,29 @@ fn lists(question: &[u32], n_propositions: usize) -> Result<Vec<&[u32]>, String>
     Ok(lists)
 }
 
-/// A branch that was not asked about for this many questions makes room for another.
+/// Kept rows that were not asked about for this many questions make room for others.
 const FORGOTTEN: u64 = 64;
 
-/// One part of the rows. It packs the rows of a few branches together, because many questions are about the same ones.
+/// One part of the rows. It packs the rows of a few conditions, because many questions are about the same ones.
 pub struct Part {
     table: Arc<Table>,
     /// Tells the parts apart: no two may have the same.
     salt: u64,
     rows: Local,
-    branches: Mutex<Branches>,
+    packed: Mutex<Packed>,
 }
 
 #[derive(Default)]
-struct Branches {
+struct Packed {
     /// How many questions there were.
     time: u64,
-    kept: Vec<Branch>,
+    kept: Vec<Kept>,
 }
 
 /// The rows of one condition.
-struct Branch {
+struct Kept {
     condition: u32,
-    place: Arc<dyn Extension>,
+    extension: Arc<dyn Extension>,
     n_rows: u64,
     last_used: u64,
 }
@@ -88,15 +88,15 @@ impl Part {
             rows: Local::new(table.clone()),
             table,
             salt,
-            branches: Mutex::default(),
+            packed: Mutex::default(),
         }
     }
 
-    fn branches(&self) -> MutexGuard<'_, Branches> {
-        self.branches.lock().unwrap_or_else(PoisonError::into_inner)
+    fn packed(&self) -> MutexGuard<'_, Packed> {
+        self.packed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The place of a rule. What is kept of branches is never more than the table itself.
+    /// The rows of a rule. What is kept is never more than the table itself.
     fn extension(&self, conditions: &[u32]) -> Arc<dyn Extension> {
         let [first, rest @ ..] = conditions else {
             return self.rows.extension(conditions);
@@ -104,53 +104,53 @@ impl Part {
         if rest.is_empty() {
             return self.rows.extension(conditions);
         }
-        let Some(mut place) = self.known(*first).or_else(|| self.keep(*first)) else {
+        let Some(mut extension) = self.known(*first).or_else(|| self.keep(*first)) else {
             return self.rows.extension(conditions);
         };
         for &condition in rest {
-            place = place.descend(condition, &[]);
+            extension = extension.descend(condition, &[]);
         }
-        place
+        extension
     }
 
     fn known(&self, condition: u32) -> Option<Arc<dyn Extension>> {
-        let mut branches = self.branches();
-        branches.time += 1;
-        let time = branches.time;
-        let mut kept = branches.kept.iter_mut();
-        let branch = kept.find(|branch| branch.condition == condition)?;
-        branch.last_used = time;
-        Some(branch.place.clone())
+        let mut packed = self.packed();
+        packed.time += 1;
+        let time = packed.time;
+        let mut kept = packed.kept.iter_mut();
+        let found = kept.find(|kept| kept.condition == condition)?;
+        found.last_used = time;
+        Some(found.extension.clone())
     }
 
     /// Packs the rows of a condition, if there is room for them.
     fn keep(&self, condition: u32) -> Option<Arc<dyn Extension>> {
         let n_rows = crate::bits::bitset::size(&self.table.extension(&[condition]));
-        let room = |branches: &mut Branches| {
-            let time = branches.time;
-            let is_recent = |branch: &Branch| branch.last_used + FORGOTTEN >= time;
-            branches.kept.retain(is_recent);
-            let taken: u64 = branches.kept.iter().map(|branch| branch.n_rows).sum();
+        let room = |packed: &mut Packed| {
+            let time = packed.time;
+            let is_recent = |kept: &Kept| kept.last_used + FORGOTTEN >= time;
+            packed.kept.retain(is_recent);
+            let taken: u64 = packed.kept.iter().map(|kept| kept.n_rows).sum();
             taken + n_rows <= crate::bits::bitset::size(&self.table.all)
         };
-        if !room(&mut self.branches()) {
+        if !room(&mut self.packed()) {
             return None;
         }
         // Other questions are answered meanwhile.
         let all: Vec<u32> = (0..self.table.propositions.len() as u32).collect();
-        let place = self.rows.extension(&[]).descend(condition, &all);
-        let mut branches = self.branches();
-        let is_known = branches.kept.iter().any(|b| b.condition == condition);
-        if !is_known && room(&mut branches) {
-            let last_used = branches.time;
-            branches.kept.push(Branch {
+        let extension = self.rows.extension(&[]).descend(condition, &all);
+        let mut packed = self.packed();
+        let is_known = packed.kept.iter().any(|kept| kept.condition == condition);
+        if !is_known && room(&mut packed) {
+            let last_used = packed.time;
+            packed.kept.push(Kept {
                 condition,
-                place: place.clone(),
+                extension: extension.clone(),
                 n_rows,
                 last_used,
             });
         }
-        Some(place)
+        Some(extension)
     }
 
     /// What these rows have to say.
@@ -221,8 +221,8 @@ fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
 pub fn put_together(kind: u32, sum: &mut [u64], more: &[u64]) {
     if kind == DEMAND {
         // As a list of conditions' bits from the first on, the smaller is the one without the first that differs.
-        let place = |bits: &[u64]| bits.iter().map(|word| word.reverse_bits()).collect::<Vec<u64>>();
-        if place(more) < place(sum) {
+        let order = |bits: &[u64]| bits.iter().map(|word| word.reverse_bits()).collect::<Vec<u64>>();
+        if order(more) < order(sum) {
             sum.copy_from_slice(more);
         }
         return;

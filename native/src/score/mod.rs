@@ -184,7 +184,7 @@ pub fn pooled(settings: &Settings, layout: Layout) -> Result<Pooled, String> {
     }
 }
 
-/// Rows of one stratum, for an outcome that happens or not.
+/// Rows of one stratum, for a binary outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pair {
     negative: u64,

@@ -49,7 +49,7 @@ pub(super) fn difference(layout: &Layout, levels: &[f64], counts: &[u64], stratu
 }
 
 /// At least the difference of every rule in the box: the largest mean of the one side and the smallest of the other.
-/// (For an outcome that happens or not both are reached at once, by all the positives and the fewest negatives.) Where
+/// (For a binary outcome both are reached at once, by all the positives and the fewest negatives.) Where
 /// a reachable rule leaves one side empty it is 0.
 pub(super) fn largest_difference(layout: &Layout, levels: &[f64], low: &[u64], high: &[u64], stratum: usize) -> f64 {
     let first = stratum * levels.len();

@@ -105,15 +105,15 @@ impl<'a> Leaf<'a> {
                 }
                 let may_follow = source.may_follow(self.branch);
                 let values = source.values(block, self.length);
-                for (lane, (places, value)) in lanes.iter().zip(values).enumerate() {
-                    let place = places[side].map(|place| place as usize);
-                    let Some(place) = place.filter(|_| value >= self.least) else {
+                for (lane, (indices, value)) in lanes.iter().zip(values).enumerate() {
+                    let index = indices[side].map(|index| index as usize);
+                    let Some(index) = index.filter(|_| value >= self.least) else {
                         continue;
                     };
-                    if Some(place) > after && may_follow(order[place]) {
+                    if Some(index) > after && may_follow(order[index]) {
                         counts.clear();
                         counts.extend(block.iter().map(|lanes| lanes[lane]));
-                        self.offer(order[place], value, &counts);
+                        self.offer(order[index], value, &counts);
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! What the counts of a rule mean: which number stands for which stratum, level and side.
 //!
-//! A *cell* is a stratum and a level of the target; the levels of a stratum stand side by side, lowest first (for an
-//! outcome that happens or not: 0, it does not, then 1, it does). The counts of a rule begin with one number for each
+//! A *cell* is a stratum and a level of the target; the levels of a stratum stand side by side, lowest first (for a
+//! binary outcome: 0, it does not, then 1, it does). The counts of a rule begin with one number for each
 //! cell: the rows that it covers. What it is compared with are the rows on which it *fails*, see [`Sides`].
 
 /// Which rows a rule is compared with.
@@ -37,7 +37,7 @@ impl Layout {
         }
     }
 
-    /// An outcome that happens or not, and rules that are compared with all other rows: the numbers of rows without and
+    /// A binary outcome, and rules that are compared with all other rows: the numbers of rows without and
     /// with the outcome, by stratum.
     pub fn plain(all: Vec<u64>) -> Layout {
         Layout::new(2, all, Sides::Complement)

@@ -189,7 +189,7 @@ fn the_bound_over_all_subsets_is_reached() {
     }
 }
 
-/// How far the bound of the pooled score lies above the best value of random boxes of an outcome that happens or not, on
+/// How far the bound of the pooled score lies above the best value of random boxes of a binary outcome, on
 /// the mean: `all` draws the numbers of rows of each stratum, negatives first.
 fn mean_excess(margin: &Margin, mut all: impl FnMut(&mut Random) -> Vec<u64>) -> f64 {
     let mut random = Random(13);

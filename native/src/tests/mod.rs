@@ -162,7 +162,7 @@ fn counts_of(table: &Table, conditions: &[u32]) -> Vec<u64> {
     counts
 }
 
-/// An estimator of an outcome that happens or not, by its number.
+/// An estimator of a binary outcome, by its number.
 fn create(kind: u32, beta: f64, layout: &Layout) -> Box<dyn Estimator> {
     let settings = Settings {
         kind,

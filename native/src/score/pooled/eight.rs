@@ -226,7 +226,7 @@ struct Stretch {
 ///
 /// Where −A and B are positive, h is concave; if its slope changes sign inside the stretch, the maximum is at
 /// m = M√−A/(√−A + √B), where h = −(√−A + √B)²/M. In all other cases h is monotone or convex, and the maximum is at
-/// an end. An outcome that happens or not has two stretches, a target of L levels has L.
+/// an end. A binary outcome has two stretches, a target of L levels has L.
 ///
 /// Without a contrast, for k = 0 and k = n, h is 0; the formula, which knows nothing of that, gives less.
 struct Bounds<'a> {
@@ -343,8 +343,8 @@ impl Bounds<'_> {
         }
     }
 
-    /// Σ w h over all strata, each at its largest; c = γρ w s² in each. `bends`: may h be largest inside a stretch? For an
-    /// outcome that happens or not and c = 0 it is not, since no mean lies beyond its values.
+    /// Σ w h over all strata, each at its largest; c = γρ w s² in each. `bends`: may h be largest inside a stretch? For a
+    /// binary outcome and c = 0 it is not, since no mean lies beyond its values.
     #[inline(always)]
     fn largest_sum(&self, slope: &Numbers, bends: bool) -> Numbers {
         let (mut sum, mut start) = ([0.0; LANES], 0);

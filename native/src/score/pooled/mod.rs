@@ -45,7 +45,7 @@
 //! and q k f = (n' + 2κ) k f/(m m') with m m' = k f + κn' + κ², so that this is k f (2κ + 1) ≤ (n' − 1)(κn' + κ²). For
 //! κ = 2 it follows from k f ≤ n'²/4: 5n'²/4 ≤ 2n'² + 2n' − 4 for every n' ≥ 2. A contrast has n' ≥ 2.
 //!
-//! *Bernstein's bound is a theorem for an outcome that happens or not.* There δ_z = q (S − kμ), with S hypergeometric. A
+//! *Bernstein's bound is a theorem for a binary outcome.* There δ_z = q (S − kμ), with S hypergeometric. A
 //! hypergeometric variable is distributed as a sum of independent indicators (Vatutin and Mikhailov 1982), so Σ w δ is a
 //! sum of independent centred terms w q (B_i − p_i), none above w q (y_max − y_min) ≤ b, with variances that add up to no
 //! more than V. Bernstein's inequality, P(Σ w δ ≥ ε) ≤ exp(−ε²/(2V + 2bε/3)), solved for the ε at which the right side is

@@ -1,4 +1,4 @@
-//! The same rows with other outcomes: what a rule is worth in eight tables at once, for an outcome that happens or not.
+//! The same rows with other outcomes: what a rule is worth in eight tables at once, for a binary outcome.
 //!
 //! All rows are of level 0 in the counts of a rule; those with the outcome are counted for each table.
 
