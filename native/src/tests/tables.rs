@@ -185,3 +185,48 @@ fn bits_are_set_as_row_by_row() {
         }
     }
 }
+
+#[test]
+fn thin_segments_share_words() {
+    const N_LEVELS: usize = 16;
+    let mut random = Random(22);
+    for n_strata in [1, 20, 200] {
+        let n = 3000;
+        let mut column = |size: u64| -> Vec<i32> { (0..n).map(|_| random.below(size) as i32).collect() };
+        let (strata, codes, outcomes) = (column(n_strata), [column(4), column(3)], column(N_LEVELS as u64));
+        let outcomes: Vec<u16> = outcomes.iter().map(|&level| level as u16).collect();
+        let condition = |column, low, high| Proposition { column, low, high };
+        let plan = Plan {
+            propositions: vec![condition(0, 0, 0), condition(0, 1, 3), condition(1, 0, 1)],
+            n_columns: 2,
+            n_strata: n_strata as usize,
+            n_levels: N_LEVELS,
+            weight_bits: 1,
+            missing: Missing::False,
+            reference: None,
+        };
+        let mut builder = Builder::new(fastest(), plan);
+        let batch = Batch {
+            strata: &strata,
+            outcomes: &outcomes,
+            weights: None,
+            reference: None,
+            columns: codes.iter().map(Vec::as_slice).collect(),
+        };
+        builder.size(&batch).unwrap();
+        builder.fill(&batch).unwrap();
+        let table = builder.finish().unwrap();
+        assert!(table.words <= 2 * n / 64 + 1, "{} words for {n} rows", table.words);
+        let rows = table.extension(&[1]);
+        let part = table.project(&rows, &[2, 0], |_| None);
+        assert!(part.words <= table.words);
+        let mut expected = vec![0; table.layout.width()];
+        for row in 0..n {
+            if codes[0][row] > 0 && codes[1][row] < 2 {
+                expected[strata[row] as usize * N_LEVELS + usize::from(outcomes[row])] += 1;
+            }
+        }
+        assert_eq!(counts_of(&table, &[1, 2]), expected);
+        assert_eq!(counts_of(&part, &[0]), expected);
+    }
+}
