@@ -7,6 +7,10 @@
 //! below it can still reach what is asked for, and is left when it is active in none. Outcomes stand eight by eight, so
 //! that one pass over the rows of a rule counts them in eight tables.
 //!
+//! The walk is its own, not that of [`crate::search`]: it has a goal for each table instead of one, needs neither cores nor ties
+//! nor a frontier, and goes depth-first. What it shares with the search is which conditions are worth trying, how tables are
+//! projected, how rows are counted eight at a time, and the bounds of the pooled estimator.
+//!
 //! No condition need be told from another that holds on the same rows, nor a rule from its shortest description: the
 //! margin does not fall with the number of conditions, so no description has a larger ratio than the shortest.
 
