@@ -202,6 +202,10 @@ impl Top {
     /// The rules, best first, each with the value that `value` gives it for its counts and number of conditions, if
     /// that is higher: the search may have been stopped before it came to a shorter description.
     pub fn sorted(&self, value: impl Fn(&[u64], usize) -> Score) -> Result<Vec<(Score, Vec<u32>)>, Question> {
+        // Before anything is written down: most lists have many questions.
+        self.entries
+            .iter()
+            .try_for_each(|entry| entry.described().map(|_| ()))?;
         let mut rules = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
             let description = entry.described()?;
