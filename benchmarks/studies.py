@@ -113,7 +113,7 @@ def main() -> None:
             print(f"left out: {study.name}, as {study.source} is not in the folder; see --data", file=sys.stderr)
             continue
         rows += lines(study, folder)
-    print(table(["table", "rule", "adds", "covers", "evidence"], rows, text_columns=2))
+    print(table(["table", "rule", "difference it makes", "covers", "evidence"], rows, text_columns=2))
 
 
 if __name__ == "__main__":

@@ -6,14 +6,14 @@
 import causalrules as cr
 
 passengers = cr.datasets.titanic()
-rules = cr.discover(passengers, target="survived", k=5)
+rules = cr.discover(passengers, target="survived")
 print(rules)
 
 # %%
-# All five rules are about women: half of "women and children first" is what a search without controls finds. Is there
-# more to it than sex? Compare *passengers of the same sex*:
+# "Women and children first": the first rule is women of the better classes, the second, with sex and class held fixed,
+# children. Is there more to it than sex? Compare *passengers of the same sex*:
 
-adjusted = cr.discover(passengers, target="survived", control="sex", k=5)
+adjusted = cr.discover(passengers, target="survived", control="sex")
 print(adjusted)
 
 # %%
@@ -30,7 +30,8 @@ best.plot_strata()
 # %%
 # ![Survival by sex, in first and second class and in third](images/titanic.svg)
 #
-# Children are the other half of the sentence. A rule that is named in advance is measured without a search, and
+# Children are the other half of the sentence, and the second rule of both lists. A rule that is named in advance is
+# measured without a search, and
 # tested by shuffling who survived among passengers of the same sex and class:
 
 children = cr.evaluate(passengers, "age <= 15", target="survived", control=["sex", "class"])

@@ -775,13 +775,13 @@ class Ladder:
         """The effect adjusted for the controls only."""
         return self.effect(step, rule, self.of_controls)
 
-    def rungs(self, rules: Sequence[Extension]) -> list[tuple[float, int]]:
-        """The adjusted level and the rows where no rule holds, where the first does, the first two, and so on."""
-        everything = frozenset(range(len(self.observed)))
-        holding = [everything.intersection(*rules[: place + 1]) for place in range(len(rules))]
-        y, label = self.levels, self.of_controls
+    def rungs(self, rules: Sequence[CodedRule]) -> list[tuple[float, int]]:
+        """The adjusted level and the rows where all rules fail, only the first holds, only the first two, and so on."""
+        y, label = [float(row[self.target]) for row in self.observed], self.of_controls
         found = []
-        for rows in [everything.difference(*rules), *holding]:
+        for place in range(len(rules) + 1):
+            rows = frozenset(range(len(self.observed))).intersection(*(rule.covered for rule in rules[:place]))
+            rows = rows.difference(*(rule.possible for rule in rules[place:]))
             if not rows:
                 break
             inside = {label[i] for i in rows}

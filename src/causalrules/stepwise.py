@@ -172,8 +172,8 @@ class _Searcher:
             return tuple(self.rules), rungs
         packed = first.pack() if self._packed is None else self._packed
         numbers = [tuple(sorted(language.numbers(rule))) for rule in ladder]
-        if isinstance(first, Problem) and self.question.reference is None:
-            rungs = staircase(first, packed, numbers[:listed])
+        if isinstance(first, Problem) and first.is_local and self.question.reference is None:
+            rungs = staircase(first, numbers[:listed])
         known = [
             place for place, each in enumerate(numbers) if place == 0 or not isinstance(first, Parts) or first.has(each)
         ]
@@ -205,6 +205,11 @@ class _Searcher:
             from causalrules.trust.calibration import calibrate_margin
 
             margin = calibrate_margin(problem, question, self.deadline)
+            if margin is None and self.deadline.passed:
+                self.notes.append(
+                    "the time limit ended the shuffled tables that tell whether the last rule stands out: with more "
+                    "time, it may"
+                )
             if margin is not None:
                 self.margin, factor = margin, margin.factor
                 stands_out = ratio(found.rules[0][1]) > factor

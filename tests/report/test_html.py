@@ -369,7 +369,7 @@ def test_a_rule_of_a_ladder_says_what_it_adds_what_is_held_fixed_and_what_it_is_
     assert "Each rule adds to those above: its difference is with their columns held fixed." in still
     assert "Held fixed: class." in still
     assert f"On its own: {alone}" in still
-    assert "Nothing else stands out; nearest: " in still
+    assert "No other column stands out; nearest: " in still
     page.locator("#rule-1 .open-rule").click()
     assert "Held fixed" not in page.locator("#rule-1 .card").inner_text()
     assert ("Rules", "at most 5, each adding to those above") in view.view(LADDER).asked

@@ -137,7 +137,7 @@ def test_the_staircase_shows_the_level_of_each_step() -> None:
     assert ax.plotted["holds"] == ["none of the rules", "call = yes ∧ discount ≥ 10", "and app = yes"]
     assert ax.plotted["level"].tolist() == [rung.level for rung in LADDER.rungs]
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([100 * rung.level for rung in LADDER.rungs])
-    with pytest.raises(OptionError, match="there is no staircase"):
+    with pytest.raises(OptionError, match="no staircase: it needs"):
         RULES.plot("staircase")
 
 

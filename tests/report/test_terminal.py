@@ -129,7 +129,7 @@ def test_a_list_says_what_each_rule_adds_and_why_it_ends() -> None:
     said = " ".join(str(rules).split())
     assert "2 rules in 4,000 rows; each proven best at its step, " in said
     assert "rule adds, points conservative" in said
-    assert "nothing else stands out; nearest: newsletter = no, 1.5 points" in said
+    assert "no other column stands out; nearest: newsletter = no, 1.5 points" in said
     assert "adds: how much more often renewed = 1 occurs where the rule holds, adjusted for complaint, tenure" in said
     assert "and the columns of the rules above" in said
     own = rules[1].alone
@@ -143,7 +143,33 @@ def test_a_list_says_what_each_rule_adds_and_why_it_ends() -> None:
     # One rule adds to nothing.
     first = cr.discover(cr.datasets.renewals(), "renewed", k=1, **asked)
     assert " ".join(str(first).split()).count("adds") == 0
-    assert "nothing else" not in str(first)
+    assert "no other" not in str(first)
+
+
+def test_a_list_that_is_confirmed_on_new_rows_says_so() -> None:
+    table = cr.datasets.renewals()
+    asked: dict[str, Any] = {
+        "control": ["complaint", "tenure"],
+        "actionable": ["call", "discount", "app", "newsletter"],
+    }
+    confirmed = cr.discover(table[::2], "renewed", **asked).confirm(table[1::2])
+    said = " ".join(str(confirmed).split())
+    assert "on new rows, points" in said
+    assert "confirmed on a second table of 2,000 rows: 2 of 2 rules (one-sided p, adjusted for their number)" in said
+    (first, second) = (rule.evidence.honest.p_value for rule in confirmed if rule.evidence and rule.evidence.honest)
+    assert f"rule 1 yes (p = {first:.2g}); rule 2 yes (p = {second:.2g})" in said
+    assert list(confirmed.to_frame()["honest_p_value"]) == [first, second]
+
+
+def test_rules_beside_reference_rows_say_what_else_is_part_of_them() -> None:
+    rng = np.random.default_rng(2)
+    arm, age = rng.choice(["placebo", "a"], 2000), rng.integers(0, 4, 2000)
+    chance = 0.1 + 0.3 * (arm == "a") + 0.3 * (age >= 2)
+    columns = {"arm": arm, "age": age, "y": (rng.random(2000) < chance).astype(int)}
+    rules = cr.discover(columns, "y", reference={"arm": "placebo"}, k=1)
+    assert {each.column for each in rules[0].conditions} == {"arm", "age"}
+    assert "rule 1: compared with all rows of arm = placebo, whether they satisfy" in " ".join(str(rules).split())
+    assert "whether they satisfy" not in str(cr.discover(columns, "y", actionable="arm", reference={"arm": "placebo"}))
 
 
 def test_a_list_of_all_arms_and_one_of_all_columns_say_that_they_end_there() -> None:

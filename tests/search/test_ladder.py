@@ -81,8 +81,8 @@ def test_two_causes_are_two_rules_and_their_proxy_is_none() -> None:
     assert rules.nearest.held_fixed == ("first", "second")
     assert rules.findings == rules.rules
     assert rules.optimal
-    # None holds, the first, both.
-    assert [rung.level for rung in rules.rungs] == pytest.approx([0.15, 0.51, 0.70], abs=0.06)
+    # None holds, only the first, both.
+    assert [rung.level for rung in rules.rungs] == pytest.approx([0.15, 0.45, 0.70], abs=0.06)
 
 
 def test_on_noise_the_list_has_one_candidate_and_no_findings() -> None:
@@ -110,9 +110,9 @@ def test_the_staircase_is_that_of_the_levels_by_hand() -> None:
     levels = [
         weights["p"] * happen["p", a, b] / 20 + weights["q"] * happen["q", a, b] / 40 for a, b in ((0, 0), (1, 1))
     ]
-    first = weights["p"] * (10 + 16) / 40 + weights["q"] * (12 + 18) / 80
+    first = weights["p"] * 10 / 20 + weights["q"] * 12 / 40
     assert [rung.level for rung in rules.rungs] == pytest.approx([levels[0], first, levels[1]])
-    assert [rung.n_rows for rung in rules.rungs] == [60, 120, 60]
+    assert [rung.n_rows for rung in rules.rungs] == [60, 60, 60]
     # 20 or 40 rows in each of the eight combinations: strata of their own.
     assert [(step.strata, step.predicted) for step in rules.steps[:2]] == [(2, False), (4, False)]
     inside = [(16 - 10) / 20, (6 - 2) / 20, (18 - 12) / 40, (8 - 4) / 40]
@@ -285,8 +285,9 @@ def alike(rules: cr.RuleSet, expected: cr.RuleSet) -> None:
         (step.strata, step.predicted) for step in expected.steps
     ]
     assert (rules.nearest is None) == (expected.nearest is None)
-    assert [rung.n_rows for rung in rules.rungs] == [rung.n_rows for rung in expected.rungs]
-    assert [rung.level for rung in rules.rungs] == pytest.approx([rung.level for rung in expected.rungs])
+    if rules.rungs:  # known of rows in memory only
+        assert [rung.n_rows for rung in rules.rungs] == [rung.n_rows for rung in expected.rungs]
+        assert [rung.level for rung in rules.rungs] == pytest.approx([rung.level for rung in expected.rungs])
     pairs = [*zip(rules, expected, strict=True)]
     if rules.nearest is not None and expected.nearest is not None:
         pairs.append((rules.nearest, expected.nearest))

@@ -56,7 +56,9 @@ def adds(rules: RuleSet) -> bool:
 
 def quantity(rules: RuleSet) -> str:
     """Name what is listed for each rule: its effect, or what it adds to the rules above."""
-    return "adds" if adds(rules) else rules.noun
+    if not adds(rules):
+        return rules.noun
+    return "changes by" if rules.question.direction == "decrease" else "adds"
 
 
 def adjustment_of(rules: RuleSet) -> str:
@@ -86,7 +88,7 @@ def meaning(rules: RuleSet) -> str:
     if rules.claim == "effect":
         of_what = question.outcome if is_mean(rules) else f"probability of {question.outcome}"
         why = "as the causal graph allows" if rules.admissibility else "as the columns are randomised"
-        what = "adds: effect, the change" if adds(rules) else "effect: change"
+        what = f"{quantity(rules)}: effect, the change" if adds(rules) else "effect: change"
         return f"{what} in the {of_what} if the rule is brought about, {adjusted}{compared}, {why}"
     if is_mean(rules):
         differs = f"how much higher the {question.outcome} is where the rule holds, {adjusted}{compared}"
@@ -102,7 +104,7 @@ def meaning(rules: RuleSet) -> str:
     )
     apart = any(rule.verdict.claim in ("identified", "by design") for rule in rules)
     association = f"association{', but for rules identified on their own' if apart else ' only'}"
-    return f"{f'adds: {association}' if adds(rules) else association}: {differs}; {why}"
+    return f"{f'{quantity(rules)}: {association}' if adds(rules) else association}: {differs}; {why}"
 
 
 def is_mean(rules: RuleSet) -> bool:
@@ -228,10 +230,10 @@ def control_lines(rules: RuleSet) -> list[str]:
     places: dict[tuple[str, str], list[str]] = {}
     for place, rule in enumerate(rules, 1):
         blocked = "" if rule.identification is None else rule.identification.blocked
-        places.setdefault((adjustment(rule.control), blocked), []).append(str(place))
+        places.setdefault((adjusted(rule, rules), blocked), []).append(str(place))
     lines = [
-        f"{_rules(which)}: {adjusted}" + (f", which blocks {blocked}" if blocked else "")
-        for (adjusted, blocked), which in places.items()
+        f"{_rules(which)}: {how}" + (f", which blocks {blocked}" if blocked else "")
+        for (how, blocked), which in places.items()
     ]
     found = None if rules.admissibility is None else rules.admissibility.adjustments
     if found is not None and found.left_out:
@@ -319,7 +321,7 @@ def ending(rules: RuleSet) -> str:
         return "nothing else can be compared" if searched else "no column is left for another rule"
     near = rules.nearest
     interval = with_interval(near.effect, *near.interval, near.is_mean)
-    return f"nothing else stands out; nearest: {near.text}, {interval}, {IGNORING}"
+    return f"no other column stands out; nearest: {near.text}, {interval}, {IGNORING}"
 
 
 def rung_names(rules: RuleSet) -> list[str]:
@@ -333,7 +335,7 @@ def rung_names(rules: RuleSet) -> list[str]:
 def rungs_meaning(rules: RuleSet) -> str:
     """Say what the steps of the staircase are."""
     of_what = f"mean of {rules.question.outcome}" if is_mean(rules) else f"share with {rules.question.outcome}"
-    return f"{of_what}, {adjustment(rules.question.controls)}, where these hold"
+    return f"{of_what}, {adjustment(rules.question.controls)}, where only these rules hold"
 
 
 def alone(rule: RuleResult, rules: RuleSet) -> str:
@@ -444,10 +446,13 @@ def warning(rules: RuleSet) -> str | None:
         many = "The rule does" if len(rules) == 1 else "The first rule does"
         return f"{many} not stand out by the conservative {rules.noun} (0 is within its margin)."
     if best.by_length:
+        near = f"{best.ratio / best.margin_scale:.2f}"
+        said = f"No rule stands out from chance: none has a conservative {rules.noun} beyond 0."
+        if len(rules) == 1:
+            return f"{said} The nearest has {near} of the {rules.noun} that it would need."
         return (
-            f"No rule stands out from chance: none has a conservative {rules.noun} beyond 0. Listed are those nearest "
-            f"to it, by {rules.noun} over margin ({best.ratio / best.margin_scale:.2f} for the first; above 1 it would "
-            "stand out)."
+            f"{said} Listed are those nearest to it, by {rules.noun} over margin ({near} for the first; above 1 it "
+            "would stand out)."
         )
     if best.estimator in ("pooled", "reliable"):
         side, other = ("below", "positive") if best.decrease else ("above", "negative")
@@ -617,10 +622,30 @@ def undecided_lines(rules: RuleSet) -> list[str]:
     """Say how many rows are left out of the comparison, where some are."""
     if rules.question.reference is not None or not any(rule.n_undecided for rule in rules):
         return []
-    counts = [rule.n_undecided for rule in rules]
-    low, high = min(counts), max(counts)
-    rows = f"{high:,}" if low == high else f"{low:,} to {high:,}"
-    return [f"{rows} rows have missing values that leave open whether a rule holds; they are not compared"]
+    counts = {place: rule.n_undecided for place, rule in enumerate(rules, 1) if rule.n_undecided}
+    most = max(counts.values())
+    same = len(counts) == len(rules) and min(counts.values()) == most
+    whose = "" if same else f" (up to {most:,}, for {_rules([str(place) for place in counts])})"
+    rows = f"{counted(most, 'row')} with" if same else "rows with"
+    return [f"{rows} missing values that leave open whether a rule holds are not compared{whose}"]
+
+
+def mixed_lines(rules: RuleSet) -> list[str]:
+    """Say where a rule that is compared with reference rows has other conditions, which these rows need not satisfy."""
+    if rules.question.reference is None:
+        return []
+    column, value = rules.question.reference
+    places = [
+        str(place)
+        for place, rule in enumerate(rules, 1)
+        if any(condition.column != column for condition in rule.conditions)
+    ]
+    if not places:
+        return []
+    return [
+        f"{_rules(places)}: compared with all rows of {plain(column)} = {plain(str(value))}, whether they satisfy the "
+        "other conditions or not: what these make of the outcome is part of it"
+    ]
 
 
 def _unadjusted(rule: RuleResult, control: Sequence[str]) -> tuple[str, ...]:

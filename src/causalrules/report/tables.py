@@ -53,6 +53,7 @@ def markdown(rules: RuleSet) -> str:
 def headings(rules: RuleSet) -> tuple[str, ...]:
     """Return the headings, with the value that rules are ranked by, and with p if it is known."""
     first, rule, *others = wording.headings(_HEADINGS, rules)
+    others = [wording.quantity(rules) if name == rules.noun else name for name in others]
     value = ["value"] if wording.ranking(rules) else []
     return (first, rule, *value, *others, *(["adjusted p"] if _tested(rules) else []))
 
@@ -75,6 +76,7 @@ def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
 
 def _caption(rules: RuleSet) -> str:
     said = [wording.meaning(rules), wording.ranking(rules), wording.proof(rules), wording.warning(rules)]
+    said += [wording.ending(rules), *wording.mixed_lines(rules)]
     said += wording.verdict_lines(rules)
     return " ".join(part[0].upper() + part[1:] + "." * (not part.endswith(".")) for part in said if part)
 

@@ -142,7 +142,12 @@ def _taken(rows: list[list[str]]) -> int:
 
 
 def _below(rules: RuleSet) -> list[str]:
-    said = [wording.meaning(rules), wording.ranking(rules), *wording.undecided_lines(rules)]
+    said = [
+        wording.meaning(rules),
+        wording.ranking(rules),
+        *wording.mixed_lines(rules),
+        *wording.undecided_lines(rules),
+    ]
     return [sentence for sentence in (*said, *wording.verdict_lines(rules)) if sentence]
 
 

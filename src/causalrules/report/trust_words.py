@@ -33,11 +33,13 @@ def lines(rules: RuleSet) -> list[str]:
 def title(rules: RuleSet) -> str:
     """Return the heading of the evidence, which says what its intervals are worth."""
     together = _together(rules)
+    run = None if rules.evidence is None else rules.evidence.honest
+    where = "on new rows" if run is not None and run.source == "second table" else "on held-out rows"
     if together is None:
-        return "Trust (intervals ignore the search, except on held-out rows)"
+        return f"Trust (intervals ignore the search, except {where})"
     least = headings(rules)[0].removesuffix(", points")
     holds = f"“{least}”: all rules at once, {percent(together.confidence, 0)}"
-    return f"Trust ({holds}; intervals ignore the search, except on held-out rows)"
+    return f"Trust ({holds}; intervals ignore the search, except {where})"
 
 
 def _together(rules: RuleSet) -> Simultaneous | None:
@@ -57,7 +59,9 @@ def headings(rules: RuleSet) -> tuple[str, ...]:
     """Return the names of the cells of `cells`."""
     unit = "" if is_mean(rules) else ", points"
     least = "at most" if rules.question.direction == "decrease" else "at least"
-    return (f"{least}{unit}", f"on held-out rows{unit}", "same rule", "Γ", "E-value", "compared", "reappears")
+    run = None if rules.evidence is None else rules.evidence.honest
+    where = "on new rows" if run is not None and run.source == "second table" else "on held-out rows"
+    return (f"{least}{unit}", f"{where}{unit}", "same rule", "Γ", "E-value", "compared", "reappears")
 
 
 def table(rules: RuleSet) -> list[list[str]]:
@@ -123,8 +127,30 @@ def condition_cells(condition: ConditionStability) -> tuple[str, str, str]:
     return condition.condition, percent(condition.share, 0), cut_points
 
 
+def confirmed(rules: RuleSet) -> list[str]:
+    """Say which rules new or held-out rows confirm, where no search has seen them."""
+    run = None if rules.evidence is None else rules.evidence.honest
+    if run is None or run.splits > 1 or not rules:
+        return []
+    where = "a second table" if run.source == "second table" else "held-out rows"
+    said = [
+        f"rule {place} {'yes' if holds else 'no'}" + ("" if p is None else f" (p = {p:.2g})")
+        for place, (rule, holds) in enumerate(zip(rules, rules.confirmed, strict=True), 1)
+        for p in [None if rule.evidence is None or rule.evidence.honest is None else rule.evidence.honest.p_value]
+    ]
+    which = f"{sum(map(bool, rules.confirmed))} of {counted(len(rules), 'rule')}"
+    return [
+        f"confirmed on {where} of {counted(run.n_estimation, 'row')}: {which} "
+        f"(one-sided p, adjusted for their number): {'; '.join(said)}"
+    ]
+
+
 def needed(rules: RuleSet) -> list[str]:
     """Say what the table cannot be read without: whose the held-out effects are, and what a time limit cut short."""
+    return [*confirmed(rules), *_needed(rules)]
+
+
+def _needed(rules: RuleSet) -> list[str]:
     short = [sentence for sentence in obtained(rules) if _LIMIT in sentence]
     known = [rule.evidence.honest for rule in rules if rule.evidence and rule.evidence.honest]
     if any(each.found < each.splits for each in known):
@@ -137,7 +163,7 @@ def obtained(rules: RuleSet) -> list[str]:
     evidence = rules.evidence
     if evidence is None:
         return []
-    sentences = []
+    sentences = confirmed(rules)
     if (run := evidence.permutation) is not None:
         how = "all" if run.exact else f"{run.permutations:,} of at most {run.asked:,}"
         what = f"for the search ({run.method}"
@@ -165,7 +191,8 @@ def obtained(rules: RuleSet) -> list[str]:
 
         of_each = f" ({percent(stability.share, 0)} of the rows)" if stability.method == "subsample" else ""
         searched = _of(stability.replicates, stability.asked, _samples(rules))
-        sentences.append(f"reappears: among the {BEST} best rules of {searched}{of_each}")
+        among = "in the lists" if rules.question.is_stepwise else f"among the {BEST} best rules"
+        sentences.append(f"reappears: it or nearly the same rule, {among} of {searched}{of_each}")
     return sentences
 
 
@@ -190,13 +217,13 @@ def _calibration(calibration: Calibration, noun: str, is_mean: bool) -> str:
 
 
 def _source(run: HonestRun) -> str:
-    where = {
+    source = {
         "holdout": f"{counted(run.n_estimation, 'row')} held out, {run.n_discovery:,} searched",
         "second table": f"a second table of {counted(run.n_estimation, 'row')}",
         "forward chaining": f"forward chaining, {_of(run.splits, run.asked, 'blocks')}, each measured with the rule "
         "that a search of the rows before it finds in the same place",
     }.get(run.source, run.source)
-    return f"held-out rows: {where}; {percent(run.level, 0)} intervals"
+    return f"held-out rows: {source}; {percent(run.level, 0)} intervals"
 
 
 def _samples(rules: RuleSet) -> str:

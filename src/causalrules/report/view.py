@@ -354,7 +354,7 @@ def _staircase(rules: RuleSet) -> Staircase | None:
     of_what = f"{outcome[:1].upper()}{outcome[1:]}" if is_mean else f"Share with {outcome}"
     adjusted = f", {wording.adjustment(rules.question.controls)}" if rules.question.controls else ""
     rough = f" On fewer than {_FEW_ROWS} rows (dashed) a level is rough." if any(rung.few for rung in shown) else ""
-    says = f"{of_what} where none of the rules holds, where the first does, the first two, and so on{adjusted}.{rough}"
+    says = f"{of_what} where none of the rules holds, only the first, only the first two, and so on{adjusted}.{rough}"
     title, step = "Where the rules hold together", "step" if is_mean else "step, points"
     return Staircase(title, short(says, 600), step, tuple(shown))
 

@@ -632,7 +632,7 @@ class RuleResult:
         """
         from causalrules.result import sql
 
-        return sql.where([self.conditions], dialect, [self.control])
+        return sql.where([self.conditions], dialect, [(*self.control, *self.held_fixed)])
 
     def to_python(self, name: str = "covers") -> str:
         """Return the source of a function that tells whether a row satisfies the rule.

@@ -67,7 +67,8 @@ class RuleSet(Sequence[RuleResult]):
     nearest
         Where a list of rules that add ended because nothing else stands out: the rule that came nearest to it.
     rungs
-        The adjusted level of the outcome where none of the rules holds, where the first does, the first two, and so on.
+        The adjusted level of the outcome where none of the rules holds, where only the first does, only the first two,
+        and so on; of rows in memory.
     problem
         The coded table that was searched; None for a result that was read from a file.
     parts
@@ -760,7 +761,8 @@ class RuleSet(Sequence[RuleResult]):
         """
         from causalrules.result import sql
 
-        return sql.where([rule.conditions for rule in self], dialect, [rule.control for rule in self])
+        adjusted = [(*rule.control, *rule.held_fixed) for rule in self]
+        return sql.where([rule.conditions for rule in self], dialect, adjusted)
 
     def to_latex(self) -> str:
         """Return the rules as a LaTeX table (booktabs).

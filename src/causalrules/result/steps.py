@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from causalrules.estimators import side_of
 from causalrules.search import run as search
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from causalrules.result.rule import RuleResult
-    from causalrules.search.core import Packed
     from causalrules.search.ladder import Step
     from causalrules.search.problem import Problem
-
-# A staircase has this many rungs at most: how many rows no rule covers takes a count for each set of rules.
-_MOST_RUNGS = 6
 
 
 @dataclass(frozen=True)
@@ -60,7 +54,7 @@ class StepProof:
 
 
 class Rung(NamedTuple):
-    """The adjusted level of the outcome where the first rules of a list hold: none of its rules, one, two, and so on.
+    """The adjusted level of the outcome where only the first rules of a list hold: none, one, two, and so on.
 
     `level` is over the strata of the controls that have such rows, of which there are `n_rows`.
     """
@@ -99,29 +93,25 @@ def proof(step: Step, rules: Sequence[RuleResult]) -> StepProof:
     )
 
 
-def staircase(problem: Problem, packed: Packed, rules: Sequence[Sequence[int]]) -> tuple[Rung, ...]:
-    """Return the level where none of the rules holds, where the first does, the first two, and so on.
+def staircase(problem: Problem, rules: Sequence[Sequence[int]]) -> tuple[Rung, ...]:
+    """Return the level where all rules fail, where the first holds and the others fail, the first two, and so on.
 
-    Rules are numbers of conditions. The list ends where no row satisfies all rules so far.
+    Rules are numbers of conditions; the rows are in memory, and those on which a rule cannot be decided are on no rung.
+    The list ends where there are no such rows.
     """
-    rules = list(rules[:_MOST_RUNGS])
-    everything = np.add(*packed.count())
-
-    def covered(chosen: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-        return packed.count(sorted({number for rule in chosen for number in rule}))[0] if chosen else everything
-
-    subsets = (each for size in range(len(rules) + 1) for each in itertools.combinations(rules, size))
-    none = sum((-1) ** len(each) * covered(each) for each in subsets)
+    rows, weights, n_strata = problem.rows.local, problem.frequencies, problem.n_strata
+    sides = [problem.sides(rule) for rule in rules]
     centre = float(problem.roles.outcome.centre) if problem.roles.outcome.is_mean else 0.0
-    weights = everything.sum(axis=1)
+    sizes = np.bincount(rows.stratum, weights, n_strata)
     rungs = []
-    for counts in [none, *(covered(rules[: place + 1]) for place in range(len(rules)))]:
-        counts = problem.comparison.true(np.asarray(counts))
-        n = counts.sum(axis=1)
-        inside = n > 0
+    for place in range(len(rules) + 1):
+        chosen = np.ones(len(weights), np.bool_)
+        for number, (covered, failing) in enumerate(sides):
+            chosen &= covered if number < place else failing
+        side = side_of(rows.stratum, rows.y, weights, chosen, n_strata)
+        inside = side.n > 0
         if not inside.any():
             break
-        means = counts[inside] @ problem.comparison.values / n[inside]
-        level = centre + float(np.average(means, weights=weights[inside]))
-        rungs.append(Rung(level, int(n.sum())))
+        level = centre + float(np.average(side.total[inside] / side.n[inside], weights=sizes[inside]))
+        rungs.append(Rung(level, int(side.n.sum())))
     return tuple(rungs)

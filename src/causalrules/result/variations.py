@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from causalrules import estimators
-from causalrules.exceptions import DataError
+from causalrules.exceptions import DataError, OptionError
 from causalrules.language.propositions import Proposition, describe
 from causalrules.search import run as search
 from causalrules.search.similarity import jaccard
+from causalrules.text import counted, with_interval
 
 if TYPE_CHECKING:
     from causalrules.result.rules import RuleSet
@@ -39,7 +40,7 @@ class Variation(NamedTuple):
         return describe(self.conditions)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Variations:
     """What the rules near a rule are worth.
 
@@ -54,16 +55,41 @@ class Variations:
         The best other rules of its step that share at least 80 % of their rows with it, at most three.
     searched
         Whether such rules were looked for: not where the search of the step took long.
+    is_mean
+        Whether effects are those on a mean, in its own units.
     """
 
     cuts: tuple[tuple[Variation, ...], ...]
     without: tuple[Variation, ...]
     absorbed: tuple[Variation, ...]
     searched: bool = True
+    is_mean: bool = False
+
+    def __str__(self) -> str:
+        lines = []
+        for title, listed in (
+            *(("other cuts or values", each) for each in self.cuts),
+            ("without each condition", self.without),
+            ("rules that it stands for", self.absorbed),
+        ):
+            if listed:
+                lines.append(f"{title}:")
+                lines += [
+                    f"  {each.text}: {with_interval(*each[2:], self.is_mean)}, {counted(each.n_covered, 'row')}"
+                    for each in listed
+                ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 def variations(rules: RuleSet, place: int) -> Variations:
     """Implement `RuleSet.variations`."""
+    if not -len(rules) <= place < len(rules):
+        raise OptionError(
+            f"the list has {counted(len(rules), 'rule')}, counted from 0", parameter="place", value=str(place)
+        )
+    place %= len(rules)
     rule = rules[place]
     problem = rules.problem_of(rule)
     if not problem.is_local:
@@ -76,6 +102,7 @@ def variations(rules: RuleSet, place: int) -> Variations:
         tuple(_measured(problem, each) for each in without),
         tuple(_measured(problem, each) for each in absorbed or ()),
         absorbed is not None,
+        problem.roles.outcome.is_mean,
     )
 
 

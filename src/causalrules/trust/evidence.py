@@ -455,6 +455,7 @@ def columns(rules: Sequence[RuleResult]) -> dict[str, list[Any]]:
         "honest_effect": [known.honest and known.honest.effect for _, known in rows],
         "honest_low": [known.honest and known.honest.low for _, known in rows],
         "honest_high": [known.honest and known.honest.high for _, known in rows],
+        "honest_p_value": [known.honest and known.honest.p_value for _, known in rows],
         "honest_overlap": [known.honest and known.honest.overlap for _, known in rows],
         "doubly_robust": [known.doubly_robust and known.doubly_robust.effect for _, known in rows],
         "doubly_robust_low": [known.doubly_robust and known.doubly_robust.low for _, known in rows],
