@@ -6,7 +6,7 @@
 //! with the same vector units. All three take turns, and of each the median is given, for the machine's
 //! speed changes while it is measured.
 
-use causalrules_core::bitset::{Kernel, Segment, NO_CELL};
+use causalrules_core::bits::bitset::{Kernel, Segment, NO_CELL};
 use causalrules_core::fastest_kernel;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -84,6 +84,7 @@ fn main() {
                 multiplier: 1,
                 start: i * count / 4,
                 end: (i + 1) * count / 4,
+                mask: u64::MAX,
             })
             .collect();
         let mut counts = [0; 4];

@@ -1,11 +1,13 @@
 typedef struct Builder Builder;
 typedef struct Table Table;
+typedef struct Rows Rows;
 typedef struct Search Search;
 typedef struct Part Part;
-typedef struct Redrawn Redrawn;
+typedef struct Permutations Permutations;
 
 typedef struct {
     int32_t done;
+    int64_t wants;      /* the number of the source that is needed to go on; −1 if none is */
     uint64_t rules;
     double best;        /* NaN if there is no rule yet */
     double kth;         /* NaN if there are fewer than k rules */
@@ -36,10 +38,17 @@ typedef struct {
     double alpha;
     size_t max_length; /* 0: no limit */
     uint64_t min_rows;
-    double floor; /* rules below this value are of no interest */
-    size_t n_offered; /* 0: rules may be on any columns */
-    const uint64_t *offered; /* else, for each set of columns that they may be on, two words of bits, the lower first */
+    double floor; /* rules below this value are not wanted */
 } SearchOptions;
+
+/* One table with its controls. */
+typedef struct {
+    const Rows *rows;
+    const Estimation *estimation;
+    size_t n_allowed; /* 0: rules may be on any columns */
+    const uint64_t *allowed; /* else, for each set of columns that they may be on, two words of bits, the lower first */
+    const uint32_t *numbers; /* what the conditions are called outside, rising; null: as in the table */
+} Source;
 
 /* A cell is a stratum and a level of the target; the levels of a stratum stand side by side, lowest first.
    missing: what a missing value (a negative code) means to a condition: 0 it does not hold, 1 unknown, 2 unknown and
@@ -61,7 +70,21 @@ int32_t cr_table_count(const Table *table, size_t n_conditions, const uint32_t *
                        uint64_t *covered, uint64_t *failing, size_t n_cells);
 void cr_table_free(Table *table);
 
-Search *cr_search_new(const Table *table, const Estimation *estimation, const SearchOptions *options);
+/* Rows, as a search asks for them: those of a table, or of parts that are elsewhere. `ask` returns 0 when it has filled the
+   answer. all: the rows of each cell. sides: 0 a rule fails on all that it does not cover, 1 missing values are unknown, 2 on
+   the reference rows, `reference` of each cell. */
+typedef int32_t (*Ask)(void *context, const uint32_t *question, size_t n, uint64_t *answer, size_t length);
+Rows *cr_rows_new(const Table *table);
+Rows *cr_rows_new_remote(size_t n_cells, size_t n_levels, const uint64_t *all, uint32_t sides, const uint64_t *reference,
+                         size_t n_propositions, const uint32_t *columns, const int32_t *low, const int32_t *high,
+                         Ask ask, void *context);
+void cr_rows_free(Rows *rows);
+
+/* One search over all sources, which have the same rows. `whole`: these rows, with the conditions by their outside numbers;
+   null for a single source. The others are added when a step says that it wants them. Rules have the outside numbers
+   where there are several sources. */
+Search *cr_search_new(const Source *first, const Rows *whole, size_t n_sources, const SearchOptions *options);
+int32_t cr_search_add(const Search *search, size_t number, const Source *source);
 int32_t cr_search_step(const Search *search, double seconds, size_t threads, Status *status);
 /* Fills values, lengths and, one rule after the other, conditions, with room for `capacity` numbers each; returns the
    number of rules, or, when capacity is too small, minus the capacity that is needed. */
@@ -70,32 +93,26 @@ int64_t cr_search_rules(const Search *search, double *values, size_t *lengths, u
 void cr_search_free(Search *search);
 
 /* What is needed to go on later: fills numbers[capacity] and returns how many there are; nothing is written if they
-   are more than capacity. A search that is restored has the same table and options and has made no step yet. */
+   are more than capacity. A search that is restored has the same sources and options and has made no step yet. */
 int64_t cr_search_save(const Search *search, uint64_t *numbers, size_t capacity);
-int32_t cr_search_restore(Search *search, const uint64_t *numbers, size_t length);
+int32_t cr_search_restore(const Search *search, const uint64_t *numbers, size_t length);
 
-/* Rows in several parts. The search asks, every part answers for its own rows (salt tells the parts apart), and
-   cr_put_together adds one more part's answer to those of others. `ask` returns 0 when it has filled the answer. */
-typedef int32_t (*Ask)(void *context, const uint32_t *question, size_t n, uint64_t *answer, size_t length);
-/* all: the rows of each cell. sides: 0 a rule fails on all that it does not cover, 1 missing values are unknown, 2 on
-   the reference rows, `reference` of each cell. */
-Search *cr_search_new_remote(size_t n_cells, const uint64_t *all, uint32_t sides, const uint64_t *reference,
-                             size_t n_propositions, const uint32_t *columns, const int32_t *low, const int32_t *high,
-                             Ask ask, void *context, const Estimation *estimation, const SearchOptions *options);
+/* Rows in several parts. A search asks, every part answers for its own rows (salt tells the parts apart), and
+   cr_put_together adds one more part's answer to those of others. */
 Part *cr_part_new(const Table *table, uint64_t salt);
 int32_t cr_part_answer(const Part *part, const uint32_t *question, size_t n, uint64_t *answer, size_t length);
 void cr_part_free(Part *part);
 int32_t cr_put_together(uint32_t kind, uint64_t *sum, const uint64_t *more, size_t length);
 
-/* Many tables (at most 64) that differ only in an outcome that happens or not, as often in each stratum. All rows of `table`
+/* Many tables (at most 64) that differ only in a binary outcome, as often in each stratum. All rows of `table`
    have level 0; its last n_outcomes propositions are the outcomes. For each, the largest effect over margin of any rule, if
    it reaches `least`; else minus infinity. A step returns 1 when all is done, and 2 when it has taken more than
    `most_work`, in words and counts that are compared: that depends on the tables alone, not on the machine. */
-Redrawn *cr_redrawn_new(const Table *table, size_t n_outcomes, const Estimation *estimation, size_t max_length,
+Permutations *cr_permutations_new(const Table *table, size_t n_outcomes, const Estimation *estimation, size_t max_length,
                         uint64_t min_rows, double least, uint64_t most_work);
-int32_t cr_redrawn_step(Redrawn *redrawn, double seconds);
-int32_t cr_redrawn_ratios(const Redrawn *redrawn, double *ratios, size_t n_outcomes);
-void cr_redrawn_free(Redrawn *redrawn);
+int32_t cr_permutations_step(Permutations *permutations, double seconds);
+int32_t cr_permutations_ratios(const Permutations *permutations, double *ratios, size_t n_outcomes);
+void cr_permutations_free(Permutations *permutations);
 
 /* The value of a rule of `length` conditions and the bound over a box of counts, for anyone who wants to check them: NaN
    where they make no sense. failing: null for all that is not covered. */

@@ -14,12 +14,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import oracle
 from causalrules.search import core
+from causalrules.search.parts import PackedParts
 from coded import CodedTable, agree, drawn_table, in_parts, pack, possible
 
 TIED = 1e-9
@@ -75,9 +77,52 @@ def rules_on(coded: CodedTable, question: dict[str, Any], sets: list[frozenset[i
     return [rule for rule in kept if rule.value >= question["floor"]]
 
 
+def several(
+    random: Random, coded: CodedTable, question: dict[str, Any], offered: list[frozenset[int]], is_remote: bool
+) -> tuple[core.Packed, list[oracle.CodedRule]]:
+    """The rows in other strata for some of the sets of columns, to be searched together; and every rule."""
+    table, levels, n_strata = coded
+    tables: list[core.Packed] = []
+    best: dict[Any, oracle.CodedRule] = {}
+    n_sources = random.randint(2, 3)
+    place = [random.randrange(n_sources) for _ in offered]
+    for number in range(n_sources):
+        sets = [each for each, source in zip(offered, place, strict=True) if source == number]
+        if not sets:
+            continue
+        strata = [random.randrange(n_strata) for _ in table.strata] if random.random() < 0.8 else table.strata
+        own = table._replace(strata=strata), levels, n_strata
+        for rule in rules_on(own, question, sets):
+            rows = rule.covered, rule.possible
+            known = best.get(rows)
+            if known is not None and abs(rule.value - known.value) <= TIED:
+                is_better = (len(rule.conditions), rule.conditions) < (len(known.conditions), known.conditions)
+            else:
+                is_better = known is None or rule.value > known.value
+            if is_better:
+                best[rows] = rule
+        # Conditions on other columns are not there, or of no use.
+        used = frozenset.union(*sets)
+        numbers = [i for i, each in enumerate(table.conditions) if each[0] in used]
+        if random.random() < 0.5 and numbers:
+            fewer = own[0]._replace(conditions=[table.conditions[i] for i in numbers]), levels, n_strata
+            packed: core.Packed = core.Narrowed(packed_rows(fewer, random, is_remote), np.array(numbers))
+        else:
+            packed = packed_rows(own, random, is_remote)
+        packed.offered = [sorted(each) for each in sets]
+        tables.append(packed)
+    whole = packed_rows(coded, random, is_remote)
+    parts = PackedParts(lambda number: whole if number is None else tables[number], lambda _: 0, range(len(tables)), 1)
+    return parts, oracle.coded_top_k(table, list(best.values()), k=len(best), min_rows=question["min_rows"])
+
+
+def packed_rows(coded: CodedTable, random: Random, is_remote: bool) -> core.Packed:
+    return in_parts(coded, random.randint(1, 3)) if is_remote else pack(coded)
+
+
 def searched(random: Random, packed: core.Packed, question: dict[str, Any]) -> tuple[Any, list[Any]]:
     """The last status and the rules; the search may be saved and gone on with, in steps of any length."""
-    search, threads = packed.search(**question), random.choice([1, 1, 1, 2])
+    search, threads = packed.search(**question), random.choice([1, 1, 1, 2, 8])
     is_saved, seconds = random.random() < 0.15, random.choice([10.0, 10.0, 0.0, 1e-5, 1e-4])
     for attempt in range(1, 2000):
         status = search.step(seconds * attempt, threads)
@@ -95,21 +140,24 @@ def check(seed: int) -> None:
     random = Random(seed)
     coded = drawn_table(random)
     question = possible(drawn_question(random), coded[1])
-    offered = None
-    if random.random() < 0.1:
+    offered, several_tables, is_remote = None, None, random.random() < 0.1
+    if random.random() < 0.15:
         columns = range(len(coded[0].columns))
         every = [frozenset(each) for size in (1, 2, 3) for each in itertools.combinations(columns, size)]
         offered = random.sample(every, random.randint(1, len(every)))
         question |= {"max_length": question["max_length"] or random.choice([2, 3])}
-        rules = rules_on(coded, question, offered)
+        if random.random() < 0.5:
+            several_tables, rules = several(random, coded, question, offered, is_remote)
+        else:
+            rules = rules_on(coded, question, offered)
     else:
         rules = every_rule(coded, question)
     expected = rules[: question["k"]]
     alpha = random.choice([1.0, 1.0, 1.0, 1.0, 0.3, 0.7, 0.9, 0.95, 0.99])
     question |= {"alpha": alpha}
-    is_remote = random.random() < 0.1
-    packed: core.Packed = in_parts(coded, random.randint(1, 3)) if is_remote else pack(coded)
-    packed.offered = None if offered is None else [sorted(each) for each in offered]
+    packed = several_tables or packed_rows(coded, random, is_remote)
+    if several_tables is None:
+        packed.offered = None if offered is None else [sorted(each) for each in offered]
     status, found = searched(random, packed, question)
     kth = -float("inf") if status.kth is None else status.kth
     if alpha < 1 and status.unexplored is not None and status.unexplored > kth:

@@ -20,8 +20,8 @@ import causalrules as cr
 import oracle
 from causalrules.exceptions import CausalRulesError, DataError, InadmissibleError, OptionError, RoleError
 from causalrules.graph.graph import CausalGraph
+from causalrules.search import core
 from causalrules.search import run as search
-from causalrules.search import together
 from causalrules.search.margins import betas, count_rules
 from causalrules.trust import calibration
 
@@ -213,7 +213,7 @@ def test_a_result_with_several_sets_of_controls_comes_back_from_json() -> None:
 @pytest.fixture
 def little_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_FIRST_STEP", 1e-4)
-    monkeypatch.setattr(together._Best, "patience", 1e-4)
+    monkeypatch.setattr(core.NativeSearch, "patience", 1e-4)
 
 
 @pytest.mark.usefixtures("little_steps")

@@ -1,4 +1,5 @@
-//! What crosses the border: errors, arrays, references.
+//! What crosses the border: errors, arrays, references. It promises that no panic crosses, and that null, unaligned and
+//! endless arrays are refused.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, CString};
@@ -31,11 +32,7 @@ pub(super) fn guard<T>(failed: T, body: impl FnOnce() -> Result<T, String>) -> T
 }
 
 /// SAFETY: the caller promises that `pointer` is null or points to `length` values that live through the call.
-pub(super) unsafe fn slice<'a, T>(
-    pointer: *const T,
-    length: usize,
-    name: &str,
-) -> Result<&'a [T], String> {
+pub(super) unsafe fn slice<'a, T>(pointer: *const T, length: usize, name: &str) -> Result<&'a [T], String> {
     if length == 0 {
         return Ok(&[]);
     }
@@ -49,11 +46,7 @@ pub(super) unsafe fn slice<'a, T>(
 }
 
 /// SAFETY: as for `slice`, and nothing else reads or writes the values during the call.
-pub(super) unsafe fn slice_mut<'a, T>(
-    pointer: *mut T,
-    length: usize,
-    name: &str,
-) -> Result<&'a mut [T], String> {
+pub(super) unsafe fn slice_mut<'a, T>(pointer: *mut T, length: usize, name: &str) -> Result<&'a mut [T], String> {
     slice(pointer, length, name)?;
     if length == 0 {
         return Ok(&mut []);

@@ -4,11 +4,11 @@
 //! A panic never crosses into the caller: it becomes an error like any other.
 
 mod border;
-mod redrawn;
-mod remote;
+mod permutations;
+mod rows;
+mod score;
 mod search;
 mod table;
-mod value;
 
 use std::ffi::c_char;
 

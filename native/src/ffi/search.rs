@@ -1,12 +1,10 @@
-//! Searches: their options, steps, rules and saved states.
+//! Searches: their options, sources, steps, rules and saved states.
 
 use super::border::{guard, reference, slice, slice_mut};
-use super::value::Estimation;
-use crate::estimator;
-use crate::local::Local;
-use crate::offered::Columns;
-use crate::search::{Options, Search};
-use crate::table::Table;
+use super::rows::RowsHandle;
+use super::score::Estimation;
+use crate::score;
+use crate::search::{self, Columns, Options, Search};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,16 +16,11 @@ pub struct SearchOptions {
     max_length: usize,
     min_rows: u64,
     floor: f64,
-    n_offered: usize,
-    offered: *const u64,
 }
 
 impl SearchOptions {
-    /// SAFETY: as for `slice`.
-    pub(super) unsafe fn checked(&self) -> Result<Options, String> {
-        let SearchOptions {
-            k, alpha, floor, ..
-        } = *self;
+    fn checked(&self) -> Result<Options, String> {
+        let SearchOptions { k, alpha, floor, .. } = *self;
         if k == 0 || !(alpha > 0.0 && alpha <= 1.0) || floor.is_nan() {
             return Err(format!("k = {k}, alpha = {alpha}, floor = {floor}"));
         }
@@ -36,39 +29,75 @@ impl SearchOptions {
             alpha,
             max_length: (self.max_length != 0).then_some(self.max_length),
             min_rows: self.min_rows,
-            floor: estimator::from_number(floor),
-            offered: self.offered_sets()?,
+            floor: score::from_number(floor),
         })
     }
+}
 
-    /// SAFETY: as for `slice`.
-    unsafe fn offered_sets(&self) -> Result<Option<Vec<Columns>>, String> {
-        if self.n_offered == 0 {
-            return Ok(None);
-        }
-        let words = slice(self.offered, 2 * self.n_offered, "offered")?.chunks(2);
+/// One table with its controls, as C sees it.
+#[repr(C)]
+pub struct Source {
+    rows: *const RowsHandle,
+    estimation: *const Estimation,
+    n_allowed: usize,
+    allowed: *const u64,
+    numbers: *const u32,
+}
+
+impl Source {
+    /// SAFETY: `rows` came from one of `cr_rows_…`; `allowed` holds two words for each set, `numbers` is null or holds one
+    /// number for each proposition of the rows.
+    unsafe fn checked(&self, options: &Options) -> Result<search::Source, String> {
+        let RowsHandle(rows) = reference(self.rows, "rows")?;
+        let estimator = Arc::from(reference(self.estimation, "estimation")?.estimator(rows.layout())?);
+        let words = slice(self.allowed, 2 * self.n_allowed, "allowed")?.chunks(2);
         let sets = words.map(|word| Columns::from(word[0]) | Columns::from(word[1]) << 64);
-        Ok(Some(sets.collect()))
+        let sets: Vec<Columns> = sets.collect();
+        let allowed = (!sets.is_empty()).then_some(&sets[..]);
+        let numbers = match self.numbers.is_null() {
+            true => None,
+            false => Some(slice(self.numbers, rows.propositions().len(), "numbers")?.to_vec()),
+        };
+        if numbers
+            .as_ref()
+            .is_some_and(|numbers| !numbers.is_sorted_by(|x, y| x < y))
+        {
+            return Err("the numbers of the conditions do not rise".to_string());
+        }
+        Ok(search::Source::new(rows.clone(), estimator, allowed, numbers, options))
     }
 }
 
 /// # Safety
-/// `table` came from `cr_builder_finish`; the arrays of `estimation` are as long as it says.
+/// `first` is as [`Source::checked`] says, `whole` is null or came from one of `cr_rows_…`.
 #[no_mangle]
 pub unsafe extern "C" fn cr_search_new(
-    table: *const Table,
-    estimation: *const Estimation,
+    first: *const Source,
+    whole: *const RowsHandle,
+    n_sources: usize,
     options: *const SearchOptions,
 ) -> *mut Search {
     guard(std::ptr::null_mut(), || {
-        reference(table, "table")?;
         let options = reference(options, "options")?.checked()?;
-        Arc::increment_strong_count(table);
-        let table = Arc::from_raw(table);
-        let estimation = reference(estimation, "estimation")?;
-        let estimator = Arc::from(estimation.estimator(&table.layout)?);
-        let search = Search::new(Arc::new(Local::new(table)), estimator, options);
+        let first = reference(first, "first")?.checked(&options)?;
+        let whole = whole.as_ref().map(|RowsHandle(rows)| rows.clone());
+        if n_sources == 0 || n_sources > 1 && whole.is_none() {
+            return Err(format!("{n_sources} sources without the rows of all"));
+        }
+        let search = Search::new(first, whole, n_sources, options);
         Ok(Box::into_raw(Box::new(search)))
+    })
+}
+
+/// # Safety
+/// `search` came from `cr_search_new`; `source` is as [`Source::checked`] says.
+#[no_mangle]
+pub unsafe extern "C" fn cr_search_add(search: *const Search, number: usize, source: *const Source) -> i32 {
+    guard(-1, || {
+        let search = reference(search, "search")?;
+        let source = reference(source, "source")?.checked(&search.options)?;
+        search.add(number, source)?;
+        Ok(0)
     })
 }
 
@@ -79,6 +108,7 @@ const MOST_THREADS: usize = 256;
 #[repr(C)]
 pub struct Status {
     done: i32,
+    wants: i64,
     rules: u64,
     best: f64,
     kth: f64,
@@ -101,9 +131,10 @@ pub unsafe extern "C" fn cr_search_step(
         let status = status.as_mut().ok_or("status is null")?;
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).map_err(|e| e.to_string())?;
         let now = search.step(time, threads.clamp(1, MOST_THREADS));
-        let number = |score: Option<_>| score.map_or(f64::NAN, estimator::to_number);
+        let number = |score: Option<_>| score.map_or(f64::NAN, score::to_number);
         *status = Status {
             done: i32::from(now.done),
+            wants: now.wants.map_or(-1, |number| number as i64),
             rules: now.n_rules as u64,
             best: number(now.best),
             kth: number(now.kth),
@@ -138,7 +169,7 @@ pub unsafe extern "C" fn cr_search_rules(
         let conditions = slice_mut(conditions, capacity, "conditions")?;
         let mut at = 0;
         for (index, (value, rule)) in rules.iter().enumerate() {
-            values[index] = estimator::to_number(*value);
+            values[index] = score::to_number(*value);
             lengths[index] = rule.len();
             conditions[at..at + rule.len()].copy_from_slice(rule);
             at += rule.len();
@@ -159,11 +190,7 @@ pub unsafe extern "C" fn cr_search_free(search: *mut Search) {
 /// # Safety
 /// `search` came from `cr_search_new`; `numbers` has room for `capacity` numbers.
 #[no_mangle]
-pub unsafe extern "C" fn cr_search_save(
-    search: *const Search,
-    numbers: *mut u64,
-    capacity: usize,
-) -> i64 {
+pub unsafe extern "C" fn cr_search_save(search: *const Search, numbers: *mut u64, capacity: usize) -> i64 {
     guard(-1, || match reference(search, "search")?.save(capacity) {
         Ok(state) => {
             slice_mut(numbers, state.len(), "numbers")?.copy_from_slice(&state);
@@ -176,13 +203,9 @@ pub unsafe extern "C" fn cr_search_save(
 /// # Safety
 /// `search` came from `cr_search_new` and nothing else uses it; `numbers` holds `length` numbers.
 #[no_mangle]
-pub unsafe extern "C" fn cr_search_restore(
-    search: *mut Search,
-    numbers: *const u64,
-    length: usize,
-) -> i32 {
+pub unsafe extern "C" fn cr_search_restore(search: *const Search, numbers: *const u64, length: usize) -> i32 {
     guard(-1, || {
-        let search = search.as_mut().ok_or("search is null")?;
+        let search = reference(search, "search")?;
         search.restore(slice(numbers, length, "numbers")?)?;
         Ok(0)
     })

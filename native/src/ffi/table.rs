@@ -1,8 +1,9 @@
 //! Tables: built in two passes, counted, freed.
 
 use super::border::{check_conditions, guard, reference, slice, slice_mut};
-use crate::cpu::fastest;
-use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
+use crate::bits::cpu::fastest;
+use crate::table::builder::{Batch, Builder, Missing, Plan};
+use crate::table::{Proposition, Table};
 use std::sync::Arc;
 
 pub(super) fn propositions(columns: &[u32], low: &[i32], high: &[i32]) -> Vec<Proposition> {
@@ -38,9 +39,7 @@ pub unsafe extern "C" fn cr_builder_new(
         let low = slice(low, n_propositions, "low")?;
         let high = slice(high, n_propositions, "high")?;
         if !(1..=63).contains(&weight_bits) {
-            return Err(format!(
-                "weight_bits = {weight_bits} is not between 1 and 63"
-            ));
+            return Err(format!("weight_bits = {weight_bits} is not between 1 and 63"));
         }
         if n_strata == 0 || n_strata > i32::MAX as usize {
             return Err(format!("{n_strata} strata"));
@@ -64,13 +63,11 @@ pub unsafe extern "C" fn cr_builder_new(
                 2 => Missing::UnknownAnywhere,
                 _ => return Err(format!("missing = {missing}")),
             },
-            reference: usize::try_from(reference_column)
-                .ok()
-                .map(|column| Proposition {
-                    column,
-                    low: reference_low,
-                    high: reference_high,
-                }),
+            reference: usize::try_from(reference_column).ok().map(|column| Proposition {
+                column,
+                low: reference_low,
+                high: reference_high,
+            }),
         };
         Ok(Box::into_raw(Box::new(Builder::new(fastest(), plan))))
     })
@@ -95,10 +92,7 @@ unsafe fn batch<'a>(
         false => Some(slice(reference, n_rows, "reference")?),
     };
     let columns = slice(columns, n_columns, "columns")?;
-    let columns: Result<_, _> = columns
-        .iter()
-        .map(|&column| slice(column, n_rows, "column"))
-        .collect();
+    let columns: Result<_, _> = columns.iter().map(|&column| slice(column, n_rows, "column")).collect();
     Ok(Batch {
         strata: slice(strata, n_rows, "strata")?,
         outcomes: slice(outcomes, n_rows, "outcomes")?,
@@ -123,9 +117,7 @@ pub unsafe extern "C" fn cr_builder_size(
     guard(-1, || {
         let builder = builder.as_mut().ok_or("builder is null")?;
         let (n_columns, reference) = (builder.n_columns(false), std::ptr::null());
-        let batch = batch(
-            n_rows, n_columns, strata, outcomes, weights, reference, columns,
-        )?;
+        let batch = batch(n_rows, n_columns, strata, outcomes, weights, reference, columns)?;
         builder.size(&batch).map(|()| 0)
     })
 }
@@ -145,9 +137,7 @@ pub unsafe extern "C" fn cr_builder_fill(
     guard(-1, || {
         let builder = builder.as_mut().ok_or("builder is null")?;
         let n_columns = builder.n_columns(true);
-        let batch = batch(
-            n_rows, n_columns, strata, outcomes, weights, reference, columns,
-        )?;
+        let batch = batch(n_rows, n_columns, strata, outcomes, weights, reference, columns)?;
         builder.fill(&batch).map(|()| 0)
     })
 }
@@ -201,11 +191,7 @@ pub unsafe extern "C" fn cr_table_count(
         covered.copy_from_slice(&counts[..n_cells]);
         let fails = layout.n_failing(&counts) > 0;
         for (cell, failing) in failing.iter_mut().enumerate() {
-            *failing = if fails {
-                layout.failing(&counts, cell)
-            } else {
-                0
-            };
+            *failing = if fails { layout.failing(&counts, cell) } else { 0 };
         }
         Ok(0)
     })

@@ -109,7 +109,7 @@ fn no_value_in_a_box_exceeds_its_bound() {
                 margin_scale: [1.0, 0.3, 2.0][round % 3],
                 levels: levels.clone(),
             };
-            let estimator = crate::estimator::create(&settings, &reach.layout);
+            let estimator = crate::score::create(&settings, &reach.layout);
             if matches!(kind, 0 | 2) && n_levels > 2 {
                 assert!(estimator.is_err());
                 continue;
@@ -122,10 +122,15 @@ fn no_value_in_a_box_exceeds_its_bound() {
                     continue;
                 };
                 let value = estimator.value(&inside, length + random.below(3) as usize);
-                assert!(value <= bound, "estimator {kind}, β = {beta}: {inside:?} of {:?} is worth {value} > {bound} over {:?}..{:?}", reach.layout, reach.low, reach.high);
+                assert!(
+                    value <= bound,
+                    "estimator {kind}, β = {beta}: {inside:?} of {:?} is worth {value} > {bound} over {:?}..{:?}",
+                    reach.layout,
+                    reach.low,
+                    reach.high
+                );
                 // With a goal the bound may be another one, but not beyond it for that.
-                let goal =
-                    bound.saturating_add([-1_000_000_000_000, 0, 1, 1_000_000_000_000][round % 4]);
+                let goal = bound.saturating_add([-1_000_000_000_000, 0, 1, 1_000_000_000_000][round % 4]);
                 let asked = estimator.bound(&reach.low, &reach.high, length, goal);
                 assert!(asked < goal || bound >= goal);
                 assert!(asked >= value);
@@ -153,13 +158,10 @@ fn strata_of_very_unequal_sizes_do_not_lower_a_bound_by_rounding() {
             margin_scale: 1.0,
             levels: vec![0.0, 1.0],
         };
-        let estimator = crate::estimator::create(&settings, &layout).unwrap();
+        let estimator = crate::score::create(&settings, &layout).unwrap();
         let bound = estimator.bound(&counts, &counts, 1, Score::MIN);
         let value = estimator.value(&counts, 1);
-        assert!(
-            value <= bound,
-            "{counts:?} of {layout:?}: {value} > {bound}"
-        );
+        assert!(value <= bound, "{counts:?} of {layout:?}: {value} > {bound}");
     }
 }
 
@@ -187,7 +189,7 @@ fn the_bound_over_all_subsets_is_reached() {
     }
 }
 
-/// How far the bound of the pooled score lies above the best value of random boxes of an outcome that happens or not, on
+/// How far the bound of the pooled score lies above the best value of random boxes of a binary outcome, on
 /// the mean: `all` draws the numbers of rows of each stratum, negatives first.
 fn mean_excess(margin: &Margin, mut all: impl FnMut(&mut Random) -> Vec<u64>) -> f64 {
     let mut random = Random(13);
@@ -203,7 +205,7 @@ fn mean_excess(margin: &Margin, mut all: impl FnMut(&mut Random) -> Vec<u64>) ->
             levels: vec![0.0, 1.0],
         };
         let layout = Layout::plain(all);
-        let estimator = crate::estimator::create(&kind, &layout).unwrap();
+        let estimator = crate::score::create(&kind, &layout).unwrap();
         let mut best = Score::MIN;
         let mut counts = low.clone();
         loop {
@@ -265,7 +267,7 @@ fn eight_values_of_a_target_of_many_levels_are_the_same_as_one() {
             levels: (0..n_levels).map(|level| level as f64 / 11.0).collect(),
         };
         let layout = Layout::new(n_levels, all.clone(), Sides::Complement);
-        let estimator = crate::estimator::create(&settings, &layout).unwrap();
+        let estimator = crate::score::create(&settings, &layout).unwrap();
         let block: Vec<[u64; LANES]> = (all.iter())
             .map(|&most| std::array::from_fn(|_| random.below(most + 1)))
             .collect();
@@ -286,9 +288,7 @@ fn a_quick_look_at_eight_rules_misses_none() {
         let n_levels = [2, 2, 5][round / 3 % 3];
         let n_strata = [1 + random.below(12) as usize, 1_000][usize::from(round % 40 == 0)];
         let n_cells = n_levels * n_strata;
-        let all: Vec<u64> = (0..n_cells)
-            .map(|_| most / 2 + random.below(most))
-            .collect();
+        let all: Vec<u64> = (0..n_cells).map(|_| most / 2 + random.below(most)).collect();
         let beta = (random.below(2) * random.below(50)) as f64 / 10.0;
         let beta = [beta, 1_000.0][usize::from(round % 10 == 9)];
         let layout = Layout::new(n_levels, all.clone(), Sides::Complement);
@@ -323,19 +323,16 @@ fn a_quick_look_at_eight_rules_misses_none() {
                 margin_scale: [1.2, 0.0, 1_000.0][round / 2 % 3],
                 levels: (0..n_levels).map(|level| level as f64 / 4.0).collect(),
             };
-            let estimator = crate::estimator::create(&settings, &layout).unwrap();
+            let estimator = crate::score::create(&settings, &layout).unwrap();
             for (lane, value) in estimator.values(&block, 2).into_iter().enumerate() {
                 assert!(estimator.may_reach(&block, 2, value)[lane]);
-                let more = crate::estimator::from_number(to_number(value) + slack);
+                let more = crate::score::from_number(to_number(value) + slack);
                 *n_seen += u64::from(!estimator.may_reach(&block, 2, more)[lane]);
             }
         }
     }
     // It is of use: what is worth less is seen to be.
-    assert!(
-        n_seen[0] > 375 && n_seen[1] > 750 && n_seen[2] > 750,
-        "{n_seen:?}"
-    );
+    assert!(n_seen[0] > 375 && n_seen[1] > 750 && n_seen[2] > 750, "{n_seen:?}");
 }
 
 #[test]
@@ -357,7 +354,7 @@ fn few_failing_rows_of_a_huge_stratum_do_not_lower_a_bound_by_rounding() {
             margin_scale: 1.0,
             levels: vec![0.0, level, 1.0],
         };
-        let estimator = crate::estimator::create(&settings, &layout).unwrap();
+        let estimator = crate::score::create(&settings, &layout).unwrap();
         let bound = estimator.bound(&low, &high, 1, Score::MIN);
         for counts in [&low, &high] {
             assert!(estimator.value(counts, 1) <= bound);

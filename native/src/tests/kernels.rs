@@ -1,8 +1,8 @@
 //! Counting words.
 
 use super::*;
-use crate::cpu::{vectorised, widths};
-use crate::lanes::{Counting, Lanes};
+use crate::bits::cpu::{vectorised, widths};
+use crate::bits::lanes::{Counting, Lanes};
 
 #[test]
 fn kernels_of_every_width_agree() {
@@ -21,22 +21,18 @@ fn kernels_of_every_width_agree() {
             multiplier,
             start,
             end,
+            mask: u64::MAX,
         };
         let segments = [segment(0, 2, 1, 0, cut), segment(1, NO_CELL, 4, cut, n)];
         let counts = widths::each(|| {
             let mut counts = vec![0; 3 * n_asked];
-            let mut asked: Vec<Question> = ys
-                .iter()
-                .map(Vec::as_slice)
-                .zip(counts.chunks_mut(3))
-                .collect();
+            let mut asked: Vec<Question> = ys.iter().map(Vec::as_slice).zip(counts.chunks_mut(3)).collect();
             (fastest().count_each)(&x, &mut asked, &segments);
             counts
         });
         let by_hand = |y: &[u64]| {
-            let both = |range: std::ops::Range<usize>| -> u64 {
-                range.map(|w| u64::from((x[w] & y[w]).count_ones())).sum()
-            };
+            let both =
+                |range: std::ops::Range<usize>| -> u64 { range.map(|w| u64::from((x[w] & y[w]).count_ones())).sum() };
             let first = both(0..cut);
             [first, 4 * both(cut..n), first]
         };
@@ -45,9 +41,7 @@ fn kernels_of_every_width_agree() {
         }
 
         let eight: [Vec<u64>; LANES] = std::array::from_fn(|_| random.words(n));
-        let block: Vec<Lanes> = (0..n)
-            .map(|word| eight.each_ref().map(|y| y[word]))
-            .collect();
+        let block: Vec<Lanes> = (0..n).map(|word| eight.each_ref().map(|y| y[word])).collect();
         let side_by_side = widths::each(|| {
             let mut counts = [[7; LANES]; 3];
             vectorised(Counting {
@@ -69,13 +63,7 @@ fn kernels_of_every_width_agree() {
             gathered
         });
         let bit = |words: &[u64], place: usize| words[place / 64] >> (place % 64) & 1;
-        let kept: Vec<u64> = (0..n * 64)
-            .filter(|&p| bit(y, p) == 1)
-            .map(|p| bit(&x, p))
-            .collect();
-        assert!(kept
-            .iter()
-            .enumerate()
-            .all(|(place, &b)| bit(&gathered, place) == b));
+        let kept: Vec<u64> = (0..n * 64).filter(|&p| bit(y, p) == 1).map(|p| bit(&x, p)).collect();
+        assert!(kept.iter().enumerate().all(|(place, &b)| bit(&gathered, place) == b));
     }
 }

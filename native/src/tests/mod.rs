@@ -5,19 +5,21 @@ mod boxes;
 mod kernels;
 mod searches;
 mod tables;
+mod trace;
 mod widths;
 
-use crate::bitset::{Question, Segment, NO_CELL};
-use crate::cpu::fastest;
-use crate::describe::shortest;
-use crate::estimator::{to_number, Estimator, Margin, Score, Settings};
-use crate::lanes::LANES;
-use crate::layout::{Layout, Sides};
-use crate::local::Local;
-use crate::remote::{put_together, Messenger, Part, Remote};
+use crate::bits::bitset::{Question, Segment, NO_CELL};
+use crate::bits::cpu::fastest;
+use crate::bits::lanes::LANES;
+use crate::rows::local::Local;
+use crate::rows::remote::{put_together, Messenger, Part, Remote};
 use crate::rows::Rows;
-use crate::search::{Options, Search};
-use crate::table::{Batch, Builder, Missing, Plan, Proposition, Table};
+use crate::score::{to_number, Estimator, Margin, Score, Settings};
+use crate::search::describe::shortest;
+use crate::search::{Options, Search, Source};
+use crate::table::builder::{Batch, Builder, Missing, Plan};
+use crate::table::layout::{Layout, Sides};
+use crate::table::{Proposition, Table};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,13 +64,10 @@ struct Sample {
 const N_STRATA: usize = 3;
 
 fn random_rows(random: &mut Random, n: usize) -> Sample {
-    let mut column =
-        |size: u64| -> Vec<i32> { (0..n).map(|_| random.below(size) as i32 - 1).collect() };
+    let mut column = |size: u64| -> Vec<i32> { (0..n).map(|_| random.below(size) as i32 - 1).collect() };
     let columns = vec![column(4), column(3), column(5)];
     Sample {
-        strata: (0..n)
-            .map(|_| random.below(N_STRATA as u64) as i32)
-            .collect(),
+        strata: (0..n).map(|_| random.below(N_STRATA as u64) as i32).collect(),
         outcomes: (0..n).map(|_| random.below(2) as u16).collect(),
         weights: (0..n).map(|_| random.below(7)).collect(),
         columns,
@@ -85,10 +84,9 @@ fn propositions() -> Vec<Proposition> {
         (2, 2, 3),
         (2, 0, 2),
     ];
-    let propositions =
-        intervals
-            .iter()
-            .map(|&(column, low, high)| Proposition { column, low, high });
+    let propositions = intervals
+        .iter()
+        .map(|&(column, low, high)| Proposition { column, low, high });
     propositions.collect()
 }
 
@@ -107,13 +105,7 @@ const REFERENCE: Proposition = Proposition {
     high: 0,
 };
 
-fn build_from(
-    rows: &Sample,
-    weighted: bool,
-    parts: usize,
-    missing: Missing,
-    reference: Option<&[u8]>,
-) -> Table {
+fn build_from(rows: &Sample, weighted: bool, parts: usize, missing: Missing, reference: Option<&[u8]>) -> Table {
     let plan = Plan {
         propositions: propositions(),
         n_columns: 3,
@@ -134,11 +126,7 @@ fn build_from(
                 outcomes: &rows.outcomes[part.clone()],
                 weights: weighted.then_some(&rows.weights[part.clone()]),
                 reference: reference.map(|reference| &reference[part.clone()]),
-                columns: rows
-                    .columns
-                    .iter()
-                    .map(|column| &column[part.clone()])
-                    .collect(),
+                columns: rows.columns.iter().map(|column| &column[part.clone()]).collect(),
             };
             let result = if fill {
                 builder.fill(&batch)
@@ -174,7 +162,7 @@ fn counts_of(table: &Table, conditions: &[u32]) -> Vec<u64> {
     counts
 }
 
-/// An estimator of an outcome that happens or not, by its number.
+/// An estimator of a binary outcome, by its number.
 fn create(kind: u32, beta: f64, layout: &Layout) -> Box<dyn Estimator> {
     let settings = Settings {
         kind,
@@ -182,7 +170,7 @@ fn create(kind: u32, beta: f64, layout: &Layout) -> Box<dyn Estimator> {
         margin_scale: 1.0,
         levels: vec![0.0, 1.0],
     };
-    crate::estimator::create(&settings, layout).unwrap()
+    crate::score::create(&settings, layout).unwrap()
 }
 
 /// The reliable estimator, or the pooled one with a β that grows with the length.
@@ -196,5 +184,5 @@ fn estimator(kind: u32, layout: &Layout) -> Arc<dyn Estimator> {
         margin_scale: 1.0,
         levels: vec![0.0, 1.0],
     };
-    Arc::from(crate::estimator::create(&settings, layout).unwrap())
+    Arc::from(crate::score::create(&settings, layout).unwrap())
 }

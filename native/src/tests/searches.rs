@@ -7,6 +7,12 @@ fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, V
     search_rows(rows, 0, None, threads, steps_of)
 }
 
+/// A search of a single source.
+pub(super) fn begin(rows: Arc<dyn Rows>, estimator: Arc<dyn Estimator>, options: Options) -> Search {
+    let source = Source::new(rows, estimator, None, None, &options);
+    Search::new(source, None, 1, options)
+}
+
 pub(super) fn search_rows(
     rows: Arc<dyn Rows>,
     kind: u32,
@@ -21,9 +27,8 @@ pub(super) fn search_rows(
         max_length,
         min_rows: 1,
         floor: i64::MIN,
-        offered: None,
     };
-    let search = Search::new(rows, estimator, options);
+    let search = begin(rows, estimator, options);
     for _ in 0..1_000_000 {
         if search.step(steps_of, threads).done {
             return search.rules();
@@ -90,16 +95,54 @@ fn rows_in_parts_give_the_same_answer() {
             Part::new(table, part as u64)
         });
         let messenger = Arc::new(Parts(parts.collect()));
-        let remote = Arc::new(Remote::new(
-            (*whole.layout).clone(),
-            propositions(),
-            messenger,
-        ));
+        let remote = Arc::new(Remote::new((*whole.layout).clone(), propositions(), messenger));
         let local: Arc<Local> = Arc::new(Local::new(whole));
         let max_length = [Some(1), Some(2), Some(3), None][round % 4];
         let time = Duration::from_secs(60);
         let here = search_rows(local, kind, max_length, 1, time);
         assert_eq!(here, search_rows(remote, kind, max_length, 2, time));
+    }
+}
+
+/// Rows elsewhere that look at the search, which takes its lock, whenever they are asked.
+struct Curious {
+    parts: Parts,
+    search: std::sync::OnceLock<std::sync::Weak<Search>>,
+}
+
+impl Messenger for Curious {
+    fn ask(&self, question: &[u32], length: usize) -> Vec<u64> {
+        if let Some(search) = self.search.get().and_then(std::sync::Weak::upgrade) {
+            search.status();
+        }
+        self.parts.ask(question, length)
+    }
+}
+
+#[test]
+fn the_lock_is_not_held_while_rows_are_asked_for() {
+    let mut random = Random(13);
+    for round in 0..60 {
+        let table = Arc::new(build(&random_rows(&mut random, 60), false, 1));
+        let parts = Parts(vec![Part::new(table.clone(), 0)]);
+        let curious = Arc::new(Curious {
+            parts,
+            search: std::sync::OnceLock::new(),
+        });
+        let rows = Arc::new(Remote::new((*table.layout).clone(), propositions(), curious.clone()));
+        let options = Options {
+            k: 1 + round % 7,
+            alpha: 1.0,
+            max_length: [Some(2), Some(3), None][round % 3],
+            min_rows: 1,
+            floor: i64::MIN,
+        };
+        let search = Arc::new(begin(rows, estimator([0, 4][round % 2], &table.layout), options));
+        curious.search.set(Arc::downgrade(&search)).unwrap();
+        while !search.step(Duration::from_secs(60), 1 + round % 3).done {}
+        assert!(!search.rules().is_empty());
+        let saved = search.save(usize::MAX).unwrap();
+        search.restore(&saved).unwrap();
     }
 }
 
@@ -129,9 +172,8 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
                 max_length,
                 min_rows: 1,
                 floor: i64::MIN,
-                offered: None,
             };
-            Search::new(rows.clone(), estimator, options)
+            begin(rows.clone(), estimator, options)
         };
         let mut search = fresh();
         // A little longer each time, so that it comes to an end on any machine, put away in many states.
@@ -161,9 +203,8 @@ fn what_is_left_out_is_bounded_at_any_time() {
             max_length: None,
             min_rows: 1,
             floor: i64::MIN,
-            offered: None,
         };
-        let search = Search::new(Arc::new(Local::new(table.clone())), estimator, options);
+        let search = begin(Arc::new(Local::new(table.clone())), estimator, options);
         for _ in 0..1_000_000 {
             let status = search.step(Duration::from_micros(5), 1);
             let reach = status.best.max(status.unexplored).unwrap();

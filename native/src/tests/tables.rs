@@ -12,10 +12,7 @@ fn weighted_rows_count_as_often_as_their_weight_says() {
         let expanded = build(&expand(&rows), false, 1);
         assert_eq!(weighted.layout, expanded.layout);
         for conditions in [&[][..], &[1], &[1, 3], &[4, 2, 0], &[6]] {
-            assert_eq!(
-                counts_of(&weighted, conditions),
-                counts_of(&expanded, conditions)
-            );
+            assert_eq!(counts_of(&weighted, conditions), counts_of(&expanded, conditions));
         }
     }
 }
@@ -57,11 +54,9 @@ fn a_place_counts_like_the_table_however_long_it_is() {
     ] {
         let mut rows = random_rows(&mut random, n);
         // Without missing values the first two propositions are complements of each other.
-        rows.columns[0]
-            .iter_mut()
-            .for_each(|code| *code = (*code).max(0));
+        rows.columns[0].iter_mut().for_each(|code| *code = (*code).max(0));
         let table = Arc::new(build_with(&rows, false, 3, missing));
-        let place = Local::new(table.clone()).place(&[6]);
+        let place = Local::new(table.clone()).extension(&[6]);
         let candidates = vec![vec![1, 0, 2, 4], vec![0, 1], vec![5, 2, 1, 0]];
         let children = [3, 4, 2];
         let mut taken = Vec::new();
@@ -78,10 +73,7 @@ fn a_place_counts_like_the_table_however_long_it_is() {
         let mut plain = Vec::new();
         place.counts(&[0, 1, 4], &mut plain);
         let each = [vec![6], vec![6, 0], vec![6, 1], vec![6, 4]];
-        let expected: Vec<u64> = each
-            .iter()
-            .flat_map(|rule| counts_of(&table, rule))
-            .collect();
+        let expected: Vec<u64> = each.iter().flat_map(|rule| counts_of(&table, rule)).collect();
         assert_eq!(expected, plain);
     }
 }
@@ -93,26 +85,15 @@ fn descriptions_are_right_and_none_is_shorter() {
         let n = 1 + random.below(60) as usize;
         let table = Arc::new(build(&random_rows(&mut random, n), false, 1));
         let usable: Vec<u32> = (0..table.propositions.len() as u32).collect();
-        let some: Vec<u32> = usable
-            .iter()
-            .copied()
-            .filter(|_| random.below(2) == 0)
-            .collect();
+        let some: Vec<u32> = usable.iter().copied().filter(|_| random.below(2) == 0).collect();
         let rows = table.extension(&some);
         let found = shortest(&Local::new(table.clone()), &usable, &some);
-        let subsets = (0u32..1 << usable.len()).map(|bits| -> Vec<u32> {
-            usable
-                .iter()
-                .copied()
-                .filter(|p| bits >> p & 1 == 1)
-                .collect()
-        });
+        let subsets = (0u32..1 << usable.len())
+            .map(|bits| -> Vec<u32> { usable.iter().copied().filter(|p| bits >> p & 1 == 1).collect() });
         let right = subsets.filter(|subset| table.extension(subset) == rows);
         assert_eq!(
             found,
-            right
-                .min_by_key(|subset| (subset.len(), subset.clone()))
-                .unwrap()
+            right.min_by_key(|subset| (subset.len(), subset.clone())).unwrap()
         );
     }
 }
@@ -134,15 +115,13 @@ fn eight_at_a_time_are_counted_and_valued_as_one_at_a_time() {
         let width = table.layout.width();
         let order: Vec<u32> = (0..table.propositions.len() as u32).rev().collect();
         let children: Vec<usize> = (0..order.len()).step_by(1 + round % 2).rev().collect();
-        let parent = rows.place(&[1]);
+        let parent = rows.extension(&[1]);
         let estimators = [0, 4].map(|kind| estimator(kind, &table.layout));
         let mut n_seen = 0;
         let asked = parent.counts_in_lanes(&order, &children, &mut |child, own, blocks, places| {
             assert_eq!(own, rows.counts(&[vec![1, order[child]]]));
             for (block, places) in blocks.chunks(width).zip(places.chunks(LANES)) {
-                let values = estimators
-                    .each_ref()
-                    .map(|estimator| estimator.values(block, 2));
+                let values = estimators.each_ref().map(|estimator| estimator.values(block, 2));
                 for (lane, [place, complement]) in places.iter().enumerate() {
                     let counts: Vec<u64> = block.iter().map(|lanes| lanes[lane]).collect();
                     let condition = order[place.unwrap() as usize];
@@ -172,8 +151,7 @@ fn bits_are_set_as_row_by_row() {
         if round % 4 == 0 {
             rows.columns[2].iter_mut().for_each(|code| *code *= 40_000);
         }
-        let reference: Option<Vec<u8>> =
-            (round % 5 == 0).then(|| (0..n).map(|_| random.below(2) as u8).collect());
+        let reference: Option<Vec<u8>> = (round % 5 == 0).then(|| (0..n).map(|_| random.below(2) as u8).collect());
         let missing = [Missing::False, Missing::Unknown, Missing::UnknownAnywhere][round % 3];
         let weighted = round % 2 == 0;
         let table = build_from(
@@ -205,5 +183,50 @@ fn bits_are_set_as_row_by_row() {
             }
             assert_eq!(counts_of(&table, &[index as u32]), expected);
         }
+    }
+}
+
+#[test]
+fn thin_segments_share_words() {
+    const N_LEVELS: usize = 16;
+    let mut random = Random(22);
+    for n_strata in [1, 20, 200] {
+        let n = 3000;
+        let mut column = |size: u64| -> Vec<i32> { (0..n).map(|_| random.below(size) as i32).collect() };
+        let (strata, codes, outcomes) = (column(n_strata), [column(4), column(3)], column(N_LEVELS as u64));
+        let outcomes: Vec<u16> = outcomes.iter().map(|&level| level as u16).collect();
+        let condition = |column, low, high| Proposition { column, low, high };
+        let plan = Plan {
+            propositions: vec![condition(0, 0, 0), condition(0, 1, 3), condition(1, 0, 1)],
+            n_columns: 2,
+            n_strata: n_strata as usize,
+            n_levels: N_LEVELS,
+            weight_bits: 1,
+            missing: Missing::False,
+            reference: None,
+        };
+        let mut builder = Builder::new(fastest(), plan);
+        let batch = Batch {
+            strata: &strata,
+            outcomes: &outcomes,
+            weights: None,
+            reference: None,
+            columns: codes.iter().map(Vec::as_slice).collect(),
+        };
+        builder.size(&batch).unwrap();
+        builder.fill(&batch).unwrap();
+        let table = builder.finish().unwrap();
+        assert!(table.words <= 2 * n / 64 + 1, "{} words for {n} rows", table.words);
+        let rows = table.extension(&[1]);
+        let part = table.project(&rows, &[2, 0], |_| None);
+        assert!(part.words <= table.words);
+        let mut expected = vec![0; table.layout.width()];
+        for row in 0..n {
+            if codes[0][row] > 0 && codes[1][row] < 2 {
+                expected[strata[row] as usize * N_LEVELS + usize::from(outcomes[row])] += 1;
+            }
+        }
+        assert_eq!(counts_of(&table, &[1, 2]), expected);
+        assert_eq!(counts_of(&part, &[0]), expected);
     }
 }

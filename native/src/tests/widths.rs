@@ -1,9 +1,9 @@
 //! The same answers, bit by bit, with the vector instructions of every machine.
 
 use super::*;
-use crate::cpu::widths;
-use crate::estimator::Limits;
-use crate::redrawn::{self, Redrawn};
+use crate::bits::cpu::widths;
+use crate::permutations::{self, Permutations};
+use crate::score::Limits;
 
 #[test]
 fn estimators_do_not_depend_on_the_width() {
@@ -14,9 +14,8 @@ fn estimators_do_not_depend_on_the_width() {
         let n_cells = n_levels * (1 + random.below(9) as usize);
         let all: Vec<u64> = (0..n_cells).map(|_| 1 + random.below(most)).collect();
         let layout = Layout::new(n_levels, all.clone(), Sides::Complement);
-        let part = |random: &mut Random, limits: &[u64]| -> Vec<u64> {
-            limits.iter().map(|&n| random.below(n + 1)).collect()
-        };
+        let part =
+            |random: &mut Random, limits: &[u64]| -> Vec<u64> { limits.iter().map(|&n| random.below(n + 1)).collect() };
         let block: Vec<[u64; LANES]> = (all.iter())
             .map(|&most| std::array::from_fn(|_| random.below(most + 1)))
             .collect();
@@ -42,7 +41,7 @@ fn estimators_do_not_depend_on_the_width() {
                 margin_scale: 1.0,
                 levels: (0..n_levels).map(|level| level as f64 / 4.0).collect(),
             };
-            let estimator = crate::estimator::create(&settings, &layout).unwrap();
+            let estimator = crate::score::create(&settings, &layout).unwrap();
             let values = widths::each(|| estimator.values(&block, 2));
             for goal in values {
                 widths::each(|| estimator.may_reach(&block, 2, goal));
@@ -90,9 +89,7 @@ fn shuffled_outcomes_do_not_depend_on_the_width() {
             for stratum in 0..N_STRATA as i32 {
                 let rows = keys.iter().filter(|key| sample.strata[key.1] == stratum);
                 let rows: Vec<usize> = rows.map(|key| key.1).collect();
-                rows[..rows.len() / 3]
-                    .iter()
-                    .for_each(|&row| column[row] = 1);
+                rows[..rows.len() / 3].iter().for_each(|&row| column[row] = 1);
             }
             sample.columns.push(column);
         }
@@ -130,18 +127,18 @@ fn shuffled_outcomes_do_not_depend_on_the_width() {
                 margin_scale: 1.0,
                 levels: vec![0.0, 1.0],
             };
-            let layout = redrawn::layout(&table, N_OUTCOMES).unwrap();
-            let pooled = crate::estimator::pooled(&settings, layout).unwrap();
-            let options = redrawn::Options {
+            let layout = permutations::layout(&table, N_OUTCOMES).unwrap();
+            let pooled = crate::score::pooled(&settings, layout).unwrap();
+            let options = permutations::Options {
                 n_outcomes: N_OUTCOMES,
                 max_length: 3,
                 min_rows: 1,
                 least: 0.0,
                 most_work: u64::MAX,
             };
-            let mut redrawn = Redrawn::new(table, pooled, options);
-            while redrawn.step(Duration::from_secs(600)) == redrawn::Walk::Underway {}
-            redrawn.ratios().collect::<Vec<Option<f64>>>()
+            let mut permutations = Permutations::new(table, pooled, options);
+            while permutations.step(Duration::from_secs(600)) == permutations::Walk::Underway {}
+            permutations.ratios().collect::<Vec<Option<f64>>>()
         });
         assert!(ratios.iter().any(Option::is_some));
     }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,11 +85,18 @@ class Packed(ABC):
     """The values of the target's levels, lowest first."""
     offered: Sequence[Sequence[int]] | None = None
     """The sets of columns that rules may be on, by their numbers; None for any."""
+    numbers: NDArray[np.uint32] | None = None
+    """What the conditions are called outside, rising; None if they have the same numbers there."""
 
     @property
     def n_cells(self) -> int:
         """How many pairs of a stratum and a level there are."""
         return self.n_strata * len(self.levels)
+
+    @property
+    @abstractmethod
+    def rows(self) -> Any:
+        """The rows as the core asks for them."""
 
     @abstractmethod
     def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -97,12 +106,21 @@ class Packed(ABC):
         to all rows.
         """
 
-    @abstractmethod
     def search(self, **options: Any) -> Search:
         """A search over these rows, with the options of `NativeSearch`."""
+        return NativeSearch(self, **options)
 
     def part(self, conditions: Sequence[int]) -> Packed:
         """Return the rows in the strata in which a rule is measured: these, unless rules have strata of their own."""
+        return self
+
+    @property
+    def n_sources(self) -> int:
+        """How many tables one search is over, which have the same rows and other strata."""
+        return 1
+
+    def source(self, number: int) -> Packed:
+        """Return one of these tables, in the order in which they are searched."""
         return self
 
 
@@ -227,9 +245,17 @@ class PackedTable(Packed):
             raise failure()
         return covered.astype(np.int64), failing.astype(np.int64)
 
-    def search(self, **options: Any) -> NativeSearch:
-        """A search over these rows, with the options of `NativeSearch`."""
-        return NativeSearch(self, **options)
+    @cached_property
+    def rows(self) -> Any:
+        """The rows as the core asks for them."""
+        return own(lib.cr_rows_new(self._handle), lib.cr_rows_free)
+
+
+def own(found: Any, free: Any) -> Any:
+    """Return what the core has made, to be freed with the last reference to it."""
+    if not found:
+        raise failure()
+    return ffi.gc(found, free)
 
 
 def _column_sets(sets: Sequence[Sequence[int]] | None) -> NDArray[np.uint64]:
@@ -243,8 +269,16 @@ def _column_sets(sets: Sequence[Sequence[int]] | None) -> NDArray[np.uint64]:
     return np.array([(mask & low, mask >> 64) for mask in masks], np.uint64).reshape(-1, 2)
 
 
+def _fail() -> Any:
+    raise failure()
+
+
 class NativeSearch:
-    """One search for the k best rules of a packed table, a step at a time.
+    """One search for the k best rules, a step at a time, over one packed table or several.
+
+    Several tables are searched one after the other, and what is known by then is what the next has to exceed, so that
+    few need to be packed at a time. Rules with the same rows are one rule, wherever they were found: that with the
+    highest value, then the fewest conditions, then the first by name.
 
     Parameters
     ----------
@@ -255,9 +289,12 @@ class NativeSearch:
         The margin of "pooled" is multiplied by it.
     """
 
+    patience: float = 0.1
+    """How many seconds a step should take."""
+
     def __init__(
         self,
-        table: Packed,
+        packed: Packed,
         *,
         estimator: str,
         beta: float | ArrayLike,
@@ -268,34 +305,47 @@ class NativeSearch:
         floor: float = -math.inf,
         margin_scale: float = 1.0,
     ) -> None:
-        estimation, kept = estimation_of(estimator, beta, margin_scale, table.levels)
+        self._packed, self._scored = packed, (estimator, beta, margin_scale)
         options = ffi.new("SearchOptions *")
         options.k, options.alpha, options.max_length = k, alpha, max_length or 0
         options.min_rows, options.floor = min_rows, floor
-        offered = _column_sets(table.offered)
-        options.n_offered, options.offered = len(offered), pointer("uint64_t *", offered)
-        self._kept = kept, offered  # the core reads it, perhaps in another thread
-        search = self._begin(table, estimation, options)
-        if not search:
-            raise failure()
-        self._handle = ffi.gc(search, lib.cr_search_free)
-        if isinstance(table, PackedTable):
+        first, kept = self._source(0)
+        # Rules of several tables come with the numbers that their conditions have outside.
+        self._numbers = kept[0].numbers if packed.n_sources == 1 else None
+        whole = ffi.NULL if packed.n_sources == 1 else packed.rows
+        self._handle = own(
+            self._call(lambda: lib.cr_search_new(first, whole, packed.n_sources, options) or _fail()),
+            lib.cr_search_free,
+        )
+        del kept
+        if isinstance(packed, PackedTable):
             # Threads wait for each other at the end of a step, the longer the more rows there are.
-            self.patience = min(max(self.patience, table.n_records / 1e7), 2.0)
+            self.patience = min(max(self.patience, packed.n_records / 1e7), 2.0)
 
-    def _begin(self, table: Packed, estimation: Any, options: Any) -> Any:
-        if not isinstance(table, PackedTable):
-            raise TypeError(f"{type(table).__name__} begins its searches itself")
-        return lib.cr_search_new(table._handle, estimation, options)
+    def _source(self, number: int) -> tuple[Any, Any]:
+        """Return one of the tables, for the core, and what it points to."""
+        table = self._packed.source(number)
+        estimation, scored = estimation_of(*self._scored, table.levels)
+        allowed, numbers = _column_sets(table.offered), table.numbers
+        made = ffi.new("Source *")
+        made.rows, made.estimation = table.rows, estimation
+        made.n_allowed, made.allowed = len(allowed), pointer("uint64_t *", allowed)
+        made.numbers = pointer("uint32_t *", numbers)
+        return made, (table, estimation, scored, allowed, numbers)
 
-    patience: float = 0.1
-    """How many seconds a step should take."""
+    def _call(self, call: Callable[[], Any]) -> Any:
+        """Return what a call of the core does, which may take a while."""
+        return call()
 
     def step(self, seconds: float, threads: int) -> Status:
         """Go on for about this long; other Python threads run meanwhile."""
-        status = ffi.new("Status *")
-        if lib.cr_search_step(self._handle, seconds, threads, status):
-            raise failure()
+        end = time.perf_counter() + seconds
+        while True:
+            left = max(0.0, end - time.perf_counter())
+            status = self._call(partial(self._step, left, threads))
+            if status.wants < 0 or seconds <= 0:
+                break
+            self._add(status.wants)
 
         def number(value: float) -> float | None:
             return None if math.isnan(value) else value
@@ -310,8 +360,20 @@ class NativeSearch:
             open=status.open,
         )
 
+    def _add(self, number: int) -> None:
+        source, kept = self._source(number)
+        self._call(lambda: lib.cr_search_add(self._handle, number, source) and _fail())
+        del kept
+
+    def _step(self, seconds: float, threads: int) -> Any:
+        status = ffi.new("Status *")
+        return _fail() if lib.cr_search_step(self._handle, seconds, threads, status) else status
+
     def save(self) -> NDArray[np.uint64]:
         """What is needed to go on later, between steps."""
+        return self._call(self._save)  # type: ignore[no-any-return]
+
+    def _save(self) -> NDArray[np.uint64]:
         numbers = np.zeros(0, np.uint64)
         while True:
             length = lib.cr_search_save(self._handle, pointer("uint64_t *", numbers), len(numbers))
@@ -324,11 +386,13 @@ class NativeSearch:
     def restore(self, numbers: NDArray[np.uint64]) -> None:
         """Go back to what a search of the same rows with the same options has saved, before the first step."""
         saved = as_array(numbers, np.uint64)
-        if lib.cr_search_restore(self._handle, pointer("uint64_t *", saved), len(saved)):
-            raise failure()
+        self._call(lambda: lib.cr_search_restore(self._handle, pointer("uint64_t *", saved), len(saved)) and _fail())
 
     def rules(self) -> list[tuple[float, tuple[int, ...]]]:
         """The best rules so far, best first: value and conditions."""
+        return self._call(self._rules)  # type: ignore[no-any-return]
+
+    def _rules(self) -> list[tuple[float, tuple[int, ...]]]:
         capacity = 64
         while True:
             values, lengths = np.zeros(capacity, np.float64), np.zeros(capacity, np.uintp)
@@ -346,7 +410,8 @@ class NativeSearch:
                 break
             capacity = -found
         ends = np.cumsum(lengths[:found]).astype(int)
-        parts = np.split(conditions[: ends[-1] if found else 0], ends[:-1]) if found else []
+        named = conditions if self._numbers is None else self._numbers[conditions]
+        parts = np.split(named[: ends[-1] if found else 0], ends[:-1]) if found else []
         return [(float(value), tuple(part.tolist())) for value, part in zip(values[:found], parts, strict=True)]
 
 
@@ -354,30 +419,15 @@ class Narrowed(Packed):
     """Packed rows with some of the conditions of a language, which keep their numbers in it."""
 
     def __init__(self, inside: Packed, numbers: NDArray[np.intp]) -> None:
-        self._inside, self._numbers = inside, numbers.tolist()
-        self._place = {number: place for place, number in enumerate(self._numbers)}
+        self._inside, self.numbers = inside, as_array(numbers, np.uint32)
+        self._place = {number: place for place, number in enumerate(numbers.tolist())}
         self.n_strata, self.levels, self.offered = inside.n_strata, inside.levels, inside.offered
 
-    def _places(self, conditions: Sequence[int]) -> list[int]:
-        return [self._place[condition] for condition in conditions]
+    @property
+    def rows(self) -> Any:
+        """The rows as the core asks for them."""
+        return self._inside.rows
 
     def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows that satisfy all the conditions, and rows on which they fail, by stratum and level."""
-        return self._inside.count(self._places(conditions))
-
-    def search(self, **options: Any) -> Search:
-        """A search over these rows, with the options of `NativeSearch`."""
-        return _Renumbered(self._inside.search(**options), self._numbers)
-
-
-class _Renumbered:
-    """A search whose conditions have other numbers outside, in the same order."""
-
-    def __init__(self, inside: Search, numbers: Sequence[int]) -> None:
-        self._inside, self._numbers = inside, numbers
-        self.patience, self.step = inside.patience, inside.step
-        self.save, self.restore = inside.save, inside.restore
-
-    def rules(self) -> list[tuple[float, tuple[int, ...]]]:
-        """The best rules so far, best first: value and conditions."""
-        return [(value, tuple(self._numbers[each] for each in found)) for value, found in self._inside.rules()]
+        return self._inside.count([self._place[condition] for condition in conditions])

@@ -12,12 +12,98 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from causalrules.language.strata import Combining, n_levels
 from causalrules.search import merging
-from causalrules.search.core import Packed
+from causalrules.search.core import NativeSearch, Packed, Search
 from causalrules.search.problem import Problem, prepare, with_controls
+from causalrules.search.remote import RemoteSearch, RemoteTable
 from causalrules.search.rows import Comparison, LocalRows
-from causalrules.search.together import PackedParts
+
+# Packed tables are kept for the next time while they take no more bytes than this.
+_MOST_KEPT = 2**29
+
+
+class PackedParts(Packed):
+    """Several packed tables of the same rows; the conditions of a rule tell which it belongs to.
+
+    Parameters
+    ----------
+    pack
+        Packs the rows of a table by its number; None for all rows in one table.
+    number
+        The number of the table that a rule belongs to.
+    order
+        The numbers of the tables, in the order in which they are searched.
+    size
+        Bytes that a packed table takes at most.
+    """
+
+    def __init__(
+        self,
+        pack: Callable[[int | None], Packed],
+        number: Callable[[Iterable[int]], int],
+        order: Sequence[int],
+        size: int,
+    ) -> None:
+        self.order, self.number = tuple(order), number
+        self._pack = pack
+        self._most = max(1, _MOST_KEPT // max(1, size))
+        self._kept: dict[int, Packed] = {}
+
+    @cached_property
+    def _whole(self) -> Packed:
+        """All columns of all rows, whatever their strata."""
+        return self._pack(None)
+
+    @property
+    def n_strata(self) -> int:  # type: ignore[override]
+        """The number of strata of all rows in one table."""
+        return self._whole.n_strata
+
+    @property
+    def levels(self) -> NDArray[np.float64]:  # type: ignore[override]
+        """The values of the target's levels, lowest first."""
+        return self._whole.levels
+
+    @property
+    def rows(self) -> Any:
+        """The rows as the core asks for them, whatever their strata."""
+        return self._whole.rows
+
+    @property
+    def n_sources(self) -> int:
+        """How many tables there are."""
+        return len(self.order)
+
+    def source(self, number: int) -> Packed:
+        """Return a table by its place in the order of the search."""
+        return self.table(self.order[number])
+
+    def table(self, number: int) -> Packed:
+        """Return a packed table by its number."""
+        if number not in self._kept:
+            if len(self._kept) >= self._most:
+                self._kept.clear()
+            self._kept[number] = self._pack(number)
+        return self._kept[number]
+
+    def part(self, conditions: Sequence[int]) -> Packed:
+        """Return the table that a rule belongs to."""
+        return self.table(self.number(conditions))
+
+    def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows that satisfy all the conditions, and rows on which they fail, whatever their strata."""
+        return self._whole.count(conditions)
+
+    def search(self, **options: Any) -> Search:
+        """One search over all tables, with the options of `NativeSearch`."""
+        if isinstance(self._whole, RemoteTable):
+            return RemoteSearch(self, self._whole, **options)
+        return NativeSearch(self, **options)
+
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table

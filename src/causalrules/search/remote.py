@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from causalrules._core import ffi, lib
 from causalrules.exceptions import CausalRulesError
 from causalrules.search.border import BINARY, as_array, checked_levels, failure, is_unknown, pointer
-from causalrules.search.core import NativeSearch, Packed, PackedTable, Status
+from causalrules.search.core import NativeSearch, Packed, PackedTable, own
 from causalrules.waiting import interruptible
 
 
@@ -122,9 +123,33 @@ class RemoteTable(Packed):
             return covered, self.all_rows() - counted[-self.n_cells :].reshape(self.n_strata, -1)
         return covered, reference * (counted[-1] == 0)
 
+    @cached_property
+    def rows(self) -> Any:
+        """The rows as the core asks for them."""
+        every = as_array(self.all_rows().ravel(), np.uint64)
+        found = self.reference_rows()
+        reference = None if found is None else as_array(found.ravel(), np.uint64)
+        columns, low, high = self.propositions
+        return own(
+            lib.cr_rows_new_remote(
+                self.n_cells,
+                len(self.levels),
+                pointer("uint64_t *", every),
+                self.sides,
+                pointer("uint64_t *", reference),
+                len(columns),
+                pointer("uint32_t *", columns),
+                pointer("int32_t *", low),
+                pointer("int32_t *", high),
+                self.callback,
+                ffi.NULL,
+            ),
+            lib.cr_rows_free,
+        )
+
     def search(self, **options: Any) -> NativeSearch:
         """A search over these rows, with the options of `NativeSearch`."""
-        return RemoteSearch(self, **options)
+        return RemoteSearch(self, self, **options)
 
 
 def _numbers(answer: Any) -> NDArray[np.uint64]:
@@ -157,40 +182,21 @@ class RemoteSearch(NativeSearch):
 
     patience = 2.0
 
-    def _begin(self, table: Packed, estimation: Any, options: Any) -> Any:
-        if not isinstance(table, RemoteTable):
-            raise TypeError(f"{type(table).__name__} is not elsewhere")
-        self._table, self._calling = table, threading.Lock()
-        every = as_array(table.all_rows().ravel(), np.uint64)
-        found = table.reference_rows()
-        reference = None if found is None else as_array(found.ravel(), np.uint64)
-        columns, low, high = table.propositions
-        return self._away(
-            lambda: (
-                lib.cr_search_new_remote(
-                    table.n_cells,
-                    pointer("uint64_t *", every),
-                    table.sides,
-                    pointer("uint64_t *", reference),
-                    len(columns),
-                    pointer("uint32_t *", columns),
-                    pointer("int32_t *", low),
-                    pointer("int32_t *", high),
-                    table.callback,
-                    ffi.NULL,
-                    estimation,
-                    options,
-                )
-                or self._fail()
-            )
-        )
+    def __init__(self, packed: Packed, first: RemoteTable, **options: Any) -> None:
+        self._calling, self._first = threading.Lock(), first
+        # Kept here, because the core asks them as long as there is a search.
+        self._asked = [first]
+        super().__init__(packed, **options)
 
-    @staticmethod
-    def _fail() -> Any:
-        raise failure()
+    def _source(self, number: int) -> tuple[Any, Any]:
+        """Return one of the tables, for the core, and what it points to."""
+        made, kept = super()._source(number)
+        if isinstance(kept[0], RemoteTable):
+            self._asked.append(kept[0])
+        return made, kept
 
-    def _away(self, call: Callable[[], Any]) -> Any:
-        """The result of the call, made in another thread; an interrupt is raised when it is over."""
+    def _call(self, call: Callable[[], Any]) -> Any:
+        """Return what the call does, made in another thread; an interrupt is raised when it is over."""
 
         def alone() -> Any:
             # One that the caller waits for no longer may still be under way.
@@ -198,25 +204,11 @@ class RemoteSearch(NativeSearch):
                 return call()
 
         try:
-            return interruptible(alone, self._table.hurry)
+            return interruptible(alone, self._first.hurry)
         except BaseException as error:
-            raise self._table.failure or error from None
+            failures = (table.failure for table in self._asked)
+            raise next((failure for failure in failures if failure is not None), error) from None
 
-    def step(self, seconds: float, threads: int) -> Status:
+    def _step(self, seconds: float, threads: int) -> Any:
         """Go on for about this long. The threads wait for answers, so they are those that the rows need."""
-        status: Status = self._away(lambda: super(RemoteSearch, self).step(seconds, self._table.threads))
-        return status
-
-    def save(self) -> NDArray[np.uint64]:
-        """What is needed to go on later, between steps."""
-        numbers: NDArray[np.uint64] = self._away(super().save)
-        return numbers
-
-    def restore(self, numbers: NDArray[np.uint64]) -> None:
-        """Go back to what a search of the same rows with the same options has saved, before the first step."""
-        self._away(lambda: super(RemoteSearch, self).restore(numbers))
-
-    def rules(self) -> list[tuple[float, tuple[int, ...]]]:
-        """The best rules so far, best first: value and conditions."""
-        rules: list[tuple[float, tuple[int, ...]]] = self._away(super().rules)
-        return rules
+        return super()._step(seconds, self._first.threads)

@@ -25,9 +25,9 @@ from causalrules import estimators
 from causalrules.exceptions import DataError, OptionError
 from causalrules.options import Share, Whole
 from causalrules.question import Question
-from causalrules.search import redrawn
 from causalrules.search.deadline import Deadline
 from causalrules.search.nearest import CLOSE
+from causalrules.search.permutations import Permutations, TooMuchWorkError, begin_walk, can_share
 from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.evidence import CalibratedMargin, Calibration
@@ -148,13 +148,13 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
         ordered = _in_order(problem)
     except DataError:  # the workers that have the rows are gone
         return None
-    if not redrawn.can_share([ordered], question):
+    if not can_share([ordered], question):
         return None
     for permutations in _FIRST:
         if problem.n_rows * permutations <= _MOST_DRAWN:
             try:
                 return _shuffled_margin(ordered, question, permutations, deadline)
-            except redrawn.TooMuchWorkError:
+            except TooMuchWorkError:
                 continue
             except KeyboardInterrupt:
                 return None
@@ -181,14 +181,14 @@ def _shuffled_margin(
 
     def walked(first: int, least: float, searcher: repeat.Searcher, places: range) -> Sequence[float]:
         outcomes = [drawn(first + place) for place in places]
-        most_work = _MOST_WORK * max(_FIRST) // permutations * len(places) // redrawn.Redrawn.MOST
-        return searcher.walked(redrawn.begin(ordered, outcomes, question, least, most_work))
+        most_work = _MOST_WORK * max(_FIRST) // permutations * len(places) // Permutations.MOST
+        return searcher.walked(begin_walk(ordered, outcomes, question, least, most_work))
 
     # What is known from the first tables saves work in the others; their order must not matter.
     for first, last in ((0, permutations // 4), (permutations // 4, permutations)):
         least = sorted(largest, reverse=True)[n_kept - 1] if len(largest) >= n_kept else 0.0
         work = partial(walked, first, least)
-        size, label = redrawn.Redrawn.MOST, "shuffled tables"
+        size, label = Permutations.MOST, "shuffled tables"
         largest += repeat.in_blocks(work, last - first, size, question.n_jobs, label, False, deadline)
     if len(largest) < permutations:  # the time limit has passed
         return None

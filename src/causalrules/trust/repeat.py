@@ -14,13 +14,13 @@ import numpy as np
 from causalrules.exceptions import DataError, OptionError
 from causalrules.options import Threads
 from causalrules.question import Question
-from causalrules.search import redrawn
 from causalrules.search import run as search_run
 from causalrules.search.core import Packed
 from causalrules.search.deadline import Deadline
 from causalrules.search.ladder import Rule, Step, climb, hold
 from causalrules.search.margins import betas
 from causalrules.search.nearest import CLOSE, best_ratio, nearest, ratio_of
+from causalrules.search.permutations import Permutations, begin_walk, can_share
 from causalrules.search.problem import Problem
 from causalrules.search.progress import count_bar, watching
 from causalrules.search.run import Found
@@ -119,11 +119,11 @@ class Searcher:
 
     def shared_ratios(self, problems: Sequence[Problem], question: Question, least: float) -> list[float] | None:
         """Return the largest effect over margin in each table where one walk can serve them all; else None."""
-        if not redrawn.can_share(problems, question):
+        if not can_share(problems, question):
             return None
-        return self.walked(redrawn.begin(problems[0], [each.outcome for each in problems], question, least))
+        return self.walked(begin_walk(problems[0], [each.outcome for each in problems], question, least))
 
-    def walked(self, walk: redrawn.Redrawn) -> list[float]:
+    def walked(self, walk: Permutations) -> list[float]:
         """Walk to the end; return the largest effect over margin in each table."""
         while not walk.step(_STEP):
             if self.stopped.is_set():
@@ -235,9 +235,9 @@ def together(table: Problem, question: Question, times: int, n_jobs: int, deadli
 
     Fewer where a time limit may cut them all short, or where their outcomes would take much memory.
     """
-    if not redrawn.can_share([table], question):
+    if not can_share([table], question):
         return 1
-    most = redrawn.Redrawn.MOST if deadline.left() is None else _FEW
+    most = Permutations.MOST if deadline.left() is None else _FEW
     each = -(-times // search_run.threads(Threads()("n_jobs", n_jobs)))
     return max(1, min(most, each, _MOST_OUTCOMES // table.n_rows))
 

@@ -1,0 +1,111 @@
+//! Which sets of columns rules may be on, where not all are wanted: those that have the same controls, for example.
+//!
+//! It promises to cut a branch only if no rule below it is on an allowed set.
+
+use crate::table::Proposition;
+use std::collections::HashMap;
+
+/// A set of columns, as bits.
+pub type Columns = u128;
+
+pub struct AllowedColumns {
+    sets: Vec<Columns>,
+    /// For each set of columns that a rule may have on its way to an allowed one: how many columns it lacks at least.
+    lacks: HashMap<Columns, usize>,
+    /// The column of each proposition.
+    column: Vec<Columns>,
+}
+
+/// Of more sets than this, it is not looked at each whether conditions are left for it.
+const LOOKED_AT: usize = 64;
+/// Looking at so few rules costs less than bounds that may save it.
+const FEW: usize = 256;
+
+impl AllowedColumns {
+    pub fn new(sets: &[Columns], propositions: &[Proposition]) -> AllowedColumns {
+        let mut lacks = HashMap::new();
+        for &set in sets {
+            // All subsets of the set, from the largest to the empty one.
+            let mut subset = set;
+            loop {
+                let lacking = (set & !subset).count_ones() as usize;
+                let least = lacks.entry(subset).or_insert(lacking);
+                *least = lacking.min(*least);
+                if subset == 0 {
+                    break;
+                }
+                subset = (subset - 1) & set;
+            }
+        }
+        let bit = |proposition: &Proposition| 1u128.checked_shl(proposition.column as u32);
+        AllowedColumns {
+            sets: sets.to_vec(),
+            lacks,
+            column: propositions.iter().map(|p| bit(p).unwrap_or(0)).collect(),
+        }
+    }
+
+    pub fn columns(&self, conditions: &[u32]) -> Columns {
+        let columns = conditions.iter().map(|&c| self.column[c as usize]);
+        columns.fold(0, |all, column| all | column)
+    }
+
+    /// May a rule with these conditions be shown?
+    pub fn has(&self, conditions: &[u32]) -> bool {
+        self.has_columns(self.columns(conditions))
+    }
+
+    fn has_columns(&self, columns: Columns) -> bool {
+        self.lacks.get(&columns) == Some(&0)
+    }
+
+    /// May a rule on these columns be shown that takes this condition, too?
+    pub fn has_with(&self, columns: Columns, proposition: u32) -> bool {
+        self.has_columns(columns | self.column[proposition as usize])
+    }
+
+    /// May a rule on these columns take this condition and at most so many others to come to an allowed set?
+    pub fn leads_on(&self, columns: Columns, proposition: u32, others: usize) -> bool {
+        let columns = columns | self.column[proposition as usize];
+        self.lacks.get(&columns).is_some_and(|&lacking| lacking <= others)
+    }
+
+    pub fn is_on(&self, proposition: u32, columns: Columns) -> bool {
+        self.column[proposition as usize] & columns != 0
+    }
+
+    /// Can a rule on these columns come to an allowed set with conditions of these, at most so many? One that is on
+    /// such a set already must take another, too.
+    pub fn can_end(&self, columns: Columns, candidates: &[u32], at_most: usize) -> bool {
+        if self.sets.len() > LOOKED_AT {
+            return true;
+        }
+        let left = self.columns(candidates);
+        let ends = |&set: &Columns| {
+            let lacking = set & !columns;
+            set & columns == columns
+                && lacking & !left == 0
+                && lacking.count_ones() as usize <= at_most
+                && set & left != 0
+        };
+        self.sets.iter().any(ends)
+    }
+
+    /// Are there so few rules on these columns and more, each with a condition of these on every further column, that
+    /// bounds do not pay? Rules with several conditions on a column are not counted.
+    pub fn are_few(&self, columns: Columns, candidates: &[u32]) -> bool {
+        if self.sets.len() > LOOKED_AT {
+            return false;
+        }
+        let mut on: HashMap<Columns, usize> = HashMap::new();
+        for &candidate in candidates {
+            *on.entry(self.column[candidate as usize]).or_insert(0) += 1;
+        }
+        let above = self.sets.iter().filter(|&set| set & columns == columns);
+        let rules = above.map(|set| {
+            let further = on.iter().filter(|(&column, _)| set & !columns & column != 0);
+            further.fold(1, |rules: usize, (_, &n)| rules.saturating_mul(n))
+        });
+        rules.fold(0, usize::saturating_add) <= FEW
+    }
+}

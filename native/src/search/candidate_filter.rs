@@ -1,0 +1,42 @@
+//! Which conditions are worth trying at all: it leaves out those that no wanted rule needs, and keeps the first of those
+//! that hold on the same rows.
+
+use super::allowed_columns::{AllowedColumns, Columns};
+use super::top::are_same;
+use crate::rows::Rows;
+use std::collections::hash_map::Entry as Slot;
+use std::collections::HashMap;
+
+/// The propositions without those that hold nowhere or everywhere, and without repetitions. One that possibly holds
+/// everywhere is no rule, but may be part of one. Where only some sets of columns are allowed, those on other columns
+/// are left out, and repetitions are looked for within columns.
+pub fn candidate_conditions(rows: &dyn Rows, allowed: Option<&AllowedColumns>) -> Vec<u32> {
+    let layout = rows.layout();
+    let width = layout.width();
+    let n_propositions = rows.propositions().len() as u32;
+    let all: Vec<u32> = (0..n_propositions).collect();
+    let mut counts = Vec::new();
+    rows.extension(&[]).counts(&all, &mut counts);
+    let (whole, each) = counts.split_at(width);
+    let fingerprints = rows.fingerprints();
+    let mut seen: HashMap<(u128, Columns), u32> = HashMap::new();
+    let mut candidates = Vec::new();
+    for (&proposition, counts) in all.iter().zip(each.chunks(width)) {
+        if layout.n_covered(counts) == 0 || counts == whole {
+            continue;
+        }
+        let column = allowed.map_or(0, |allowed| allowed.columns(&[proposition]));
+        if allowed.is_some_and(|allowed| !allowed.leads_on(0, proposition, usize::MAX)) {
+            continue;
+        }
+        match seen.entry((fingerprints[proposition as usize], column)) {
+            Slot::Occupied(first) if are_same(rows, counts, &[*first.get()], &[proposition]) => {}
+            Slot::Occupied(_) => candidates.push(proposition),
+            Slot::Vacant(place) => {
+                place.insert(proposition);
+                candidates.push(proposition);
+            }
+        }
+    }
+    candidates
+}

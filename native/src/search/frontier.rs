@@ -1,0 +1,84 @@
+//! The branches that are open: one heap, the most promising first, and the dives that the end of a step interrupted.
+//!
+//! It promises to lose none but those that are behind the goal, and not to grow far beyond its budget.
+
+use super::branch::{Branch, Key};
+use super::run::Opened;
+use super::source::Source;
+use crate::score::Score;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+/// With more open branches than this (some 100 MB with their lists of candidates), workers go down depth-first and return
+/// nothing but for workers that wait: what they hold is no more than a path of the tree.
+const BUDGET: usize = 1 << 16;
+/// With fewer open branches than this, it does not matter how many of them are useless by now.
+const WORTH_SWEEPING: usize = 1 << 12;
+
+#[derive(Default)]
+pub struct Frontier {
+    open: BinaryHeap<Branch>,
+    /// The stacks of workers whose time was up. They are continued first, because their rows are packed already.
+    pub paused: Vec<(Arc<Source>, Vec<Opened>)>,
+    /// How many branches were left when useless ones were last dropped.
+    swept: usize,
+}
+
+impl Frontier {
+    pub fn new(open: Vec<Branch>) -> Frontier {
+        Frontier {
+            open: BinaryHeap::from(open),
+            ..Frontier::default()
+        }
+    }
+
+    pub fn add(&mut self, branches: impl IntoIterator<Item = Branch>) {
+        self.open.extend(branches);
+    }
+
+    /// The best open branch; what is paused apart.
+    pub fn best(&self) -> Option<&Branch> {
+        self.open.peek()
+    }
+
+    pub fn pop(&mut self) -> Option<Branch> {
+        self.open.pop()
+    }
+
+    pub fn clear(&mut self) {
+        self.open.clear();
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.paused.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.branches().count()
+    }
+
+    /// May workers return branches?
+    pub fn has_room(&self) -> bool {
+        self.open.len() < BUDGET
+    }
+
+    /// The highest bound of a branch.
+    pub fn highest(&self) -> Option<Score> {
+        let paused = self.paused.iter().flat_map(|(_, stack)| stack);
+        let bounds = paused.map(|opened| opened.branch.bound);
+        bounds.chain(self.best().map(|best| best.bound)).max()
+    }
+
+    pub fn branches(&self) -> impl Iterator<Item = &Branch> {
+        let paused = self.paused.iter().flat_map(|(_, stack)| stack);
+        self.open.iter().chain(paused.map(|opened| &opened.branch))
+    }
+
+    /// Drops branches that are useless by now, where they may be many.
+    pub fn sweep(&mut self, is_useless: impl Fn(Key) -> bool) {
+        if self.open.len() > WORTH_SWEEPING.max(2 * self.swept) {
+            self.open.retain(|branch| !is_useless(branch.key()));
+            self.swept = self.open.len();
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! The search for the k best rules: what is asked, how far it has come, and what is proven when it stops.
+//!
+//! Open branches wait in one [`Frontier`], the most promising first. A worker takes the best one and dives from there
+//! ([`run`]); rules that it finds enter [`Top`], and the k-th best of them is the [`Goal`]. The search can stop at any time,
+//! and the best bound in the frontier says what may have been missed. The answer does not depend on the order in which
+//! things are found.
+//!
+//! There is one lock. It is never held while rows are asked for, for these may be elsewhere: who needs to know something
+//! of rows leaves the lock, asks, and looks again.
+
+mod allowed_columns;
+mod beam;
+mod branch;
+pub mod candidate_filter;
+mod checkpoint;
+pub mod describe;
+mod expand;
+mod frontier;
+mod goal;
+mod leaf;
+mod run;
+mod source;
+mod top;
+mod trace;
+
+pub use allowed_columns::Columns;
+pub use source::Source;
+pub use trace::{Fate, Visit};
+
+use crate::rows::Rows;
+use crate::score::Score;
+use beam::Beam;
+use branch::Branch;
+use checkpoint::State;
+use frontier::Frontier;
+use goal::Goal;
+use source::ceiling;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use top::{Offer, Question, Top};
+
+pub struct Options {
+    pub k: usize,
+    /// A branch is left out when alpha · bound is no more than the k-th best value.
+    pub alpha: f64,
+    pub max_length: Option<usize>,
+    pub min_rows: u64,
+    /// Rules below this value are not wanted.
+    pub floor: Score,
+}
+
+/// How far the search has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Status {
+    pub done: bool,
+    /// The number of the source that is needed to go on, if one is.
+    pub wants: Option<usize>,
+    pub n_rules: usize,
+    pub best: Option<Score>,
+    /// The value of the k-th best rule.
+    pub kth: Option<Score>,
+    /// No rule that has not been looked at exceeds this; `None` if there is none.
+    pub unexplored: Option<Score>,
+    pub nodes: u64,
+    pub open: usize,
+}
+
+pub struct Search {
+    pub options: Options,
+    /// The first source; of a single one, its rows tell rules apart.
+    first: Arc<Source>,
+    /// The rows that tell rules of several sources apart.
+    whole: Option<Arc<dyn Rows>>,
+    goal: Goal,
+    nodes: AtomicU64,
+    shared: Mutex<Shared>,
+    /// Told when there may be something to do for workers that wait.
+    changed: Condvar,
+}
+
+/// What the lock guards.
+struct Shared {
+    frontier: Frontier,
+    top: Top,
+    /// The sources by number; one whose rows are not needed now is missing.
+    sources: Vec<Option<Arc<Source>>>,
+    /// How many sources have been begun. The next one is, when nothing is ahead in these: so few are needed at a time, and
+    /// the goal is high when the others begin.
+    n_begun: usize,
+    /// The highest bound of a branch that only alpha left out.
+    left_out: Option<Score>,
+    /// Workers that may still return branches, and workers that wait for some.
+    busy: usize,
+    waiting: usize,
+    beam: Option<Beam>,
+    /// A saved state that did not fit where it was asked for, until the next step.
+    saved: Option<Vec<u64>>,
+    trace: Option<Vec<Visit>>,
+}
+
+impl Search {
+    /// With `n_sources` above 1, the others are given by [`Search::add`] when they are wanted, and `whole` has the rows of
+    /// all of them under the outside numbers of their conditions.
+    pub fn new(first: Source, whole: Option<Arc<dyn Rows>>, n_sources: usize, options: Options) -> Search {
+        // With a floor there is something to beat already, and few rules are looked at all.
+        let has_beam = options.floor == Score::MIN && !first.are_few(&[], &first.candidates);
+        let as_found = n_sources > 1 || first.allowed.is_some();
+        let first = Arc::new(first);
+        let mut sources = vec![None; n_sources.max(1)];
+        sources[0] = Some(first.clone());
+        let below = match options.floor {
+            Score::MIN => Score::MIN,
+            floor => ceiling(floor) - 1,
+        };
+        Search {
+            goal: Goal::new(below, options.alpha),
+            nodes: AtomicU64::new(0),
+            shared: Mutex::new(Shared {
+                frontier: Frontier::new(vec![Branch::root(0, &first.candidates)]),
+                top: Top::new(options.k, as_found),
+                sources,
+                n_begun: 1,
+                left_out: None,
+                busy: 0,
+                waiting: 0,
+                beam: has_beam.then(Beam::default),
+                saved: None,
+                trace: None,
+            }),
+            changed: Condvar::new(),
+            options,
+            first,
+            whole,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the source of this number, which was wanted.
+    pub fn add(&self, number: usize, source: Source) -> Result<(), String> {
+        let mut shared = self.lock();
+        if number >= shared.sources.len() || number > shared.n_begun {
+            return Err(format!("source {number} is not wanted"));
+        }
+        let mut branches = shared.frontier.branches();
+        if branches.any(|branch| branch.family.source == number && !source.has(branch)) {
+            return Err(checkpoint::BROKEN.to_string());
+        }
+        drop(branches);
+        if number == shared.n_begun {
+            shared.n_begun += 1;
+            let root = Branch::root(number, &source.candidates);
+            shared.frontier.add([root]);
+            shared.release_sources();
+        }
+        shared.sources[number] = Some(Arc::new(source));
+        Ok(())
+    }
+
+    /// Takes a rule with its value and counts if it is one of the k best so far. It covers at least one row and fails on
+    /// one.
+    fn offer(&self, source: &Source, value: Score, counts: &[u64], conditions: &[u32]) {
+        let allowed = source.allowed.as_ref();
+        if value < self.goal.value() || allowed.is_some_and(|allowed| !allowed.has(conditions)) {
+            return;
+        }
+        let mut offer = match &self.whole {
+            Some(whole) => {
+                let conditions = source.outside(conditions);
+                let counts = whole.counts(std::slice::from_ref(&conditions));
+                Offer::new(value, &counts, &conditions, true)
+            }
+            None => Offer::new(value, counts, conditions, source.allowed.is_some()),
+        };
+        let mut shared = self.lock();
+        while value >= self.goal.value() {
+            match shared.top.insert(&offer) {
+                Ok(()) => return self.publish_goal(&shared.top),
+                Err(question) => {
+                    drop(shared);
+                    let found = offer.answer(question, self.rows(), &self.first.candidates);
+                    shared = self.lock();
+                    if let Some((id, description)) = found {
+                        shared.top.describe(id, description);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The rows that tell rules apart.
+    fn rows(&self) -> &dyn Rows {
+        self.whole.as_deref().unwrap_or(&*self.first.rows)
+    }
+
+    fn publish_goal(&self, top: &Top) {
+        if let Some(kth) = top.kth() {
+            self.goal.raise(kth);
+            if !self.goal.ties_wait() {
+                // A tie may have been won. Where not all lengths are known, ties wait once more.
+                self.goal.admit_ties(top.longest(kth).ok().flatten());
+            }
+        }
+    }
+
+    /// What the list has to say, once all that it asks of rows is answered.
+    fn asked<T>(&self, ask: impl Fn(&Top) -> Result<T, Question>) -> T {
+        loop {
+            let question = match ask(&self.lock().top) {
+                Ok(answer) => return answer,
+                Err(question) => question,
+            };
+            if let Question::Entry(id, conditions) = question {
+                let found = describe::shortest(self.rows(), &self.first.candidates, &conditions);
+                self.lock().top.describe(id, found);
+            }
+        }
+    }
+
+    /// From now on, branches are entered that can win a tie against the k-th best rule.
+    fn admit_ties(&self) {
+        let goal = self.goal.value();
+        let longest = self.asked(|top| top.longest(goal));
+        let _writing = self.lock();
+        if self.goal.value() == goal {
+            self.goal.admit_ties(Some(longest.unwrap_or(usize::MAX)));
+        }
+    }
+
+    /// The state to resume from, between steps, if it has at most `capacity` numbers; else how many it has. It is kept
+    /// then, so that asking again takes no time.
+    pub fn save(&self, capacity: usize) -> Result<Vec<u64>, usize> {
+        let mut shared = self.lock();
+        let state = match shared.saved.take() {
+            Some(state) => state,
+            None => shared.state(self.nodes.load(Relaxed)).write(),
+        };
+        if state.len() <= capacity {
+            return Ok(state);
+        }
+        let length = state.len();
+        shared.saved = Some(state);
+        Err(length)
+    }
+
+    /// Goes back to what was saved by a search of the same sources with the same options, before the first step.
+    pub fn restore(&self, numbers: &[u64]) -> Result<(), String> {
+        let n_sources = self.lock().sources.len();
+        let state = State::read(numbers, n_sources, self.rows())?;
+        if !(state.open.iter()).all(|branch| branch.family.source != 0 || self.first.has(branch)) {
+            return Err(checkpoint::BROKEN.to_string());
+        }
+        for (value, counts, conditions) in &state.entries {
+            self.restore_entry(*value, counts, conditions);
+        }
+        let mut shared = self.lock();
+        shared.left_out = state.left_out;
+        shared.n_begun = state.n_begun;
+        if state.has_looked_ahead {
+            shared.beam = None;
+        }
+        shared.frontier = Frontier::new(state.open);
+        self.nodes.store(state.nodes, Relaxed);
+        Ok(())
+    }
+
+    fn restore_entry(&self, value: Score, counts: &[u64], conditions: &[u32]) {
+        let as_found = self.lock().top.as_found;
+        let mut offer = Offer::new(value, counts, conditions, as_found);
+        loop {
+            let mut shared = self.lock();
+            let Err(question) = shared.top.insert(&offer) else {
+                return self.publish_goal(&shared.top);
+            };
+            drop(shared);
+            offer.answer(question, self.rows(), &self.first.candidates);
+        }
+    }
+
+    pub fn status(&self) -> Status {
+        let shared = self.lock();
+        let goal = self.goal.value();
+        let open = shared.frontier.highest().filter(|&bound| bound >= goal);
+        let are_all_begun = shared.n_begun == shared.sources.len();
+        Status {
+            done: shared.frontier.is_empty() && are_all_begun && shared.beam.is_none(),
+            wants: shared.wants(&self.goal),
+            n_rules: shared.top.entries().len(),
+            best: shared.top.best(),
+            kth: shared.top.kth(),
+            unexplored: match are_all_begun {
+                true => open.max(shared.left_out),
+                // Nothing is known of a source before it is begun.
+                false => Some(Score::MAX),
+            },
+            nodes: self.nodes.load(Relaxed),
+            open: shared.frontier.len(),
+        }
+    }
+
+    /// The rules found so far, best first, each in its shortest form.
+    pub fn rules(&self) -> Vec<(Score, Vec<u32>)> {
+        // Of several sources, each values a rule by its own strata, and it is described as it was found.
+        let value = |counts: &[u64], length: usize| match self.whole {
+            Some(_) => Score::MIN,
+            None => self.first.value(counts, length),
+        };
+        self.asked(|top| top.sorted(value))
+    }
+
+    /// From now on, takes note of all branches.
+    pub fn begin_trace(&self) {
+        self.lock().trace = Some(Vec::new());
+    }
+
+    /// The branches so far in the order in which they were looked at.
+    pub fn trace(&self) -> Vec<Visit> {
+        self.lock().trace.clone().unwrap_or_default()
+    }
+}
+
+impl Shared {
+    fn state(&self, nodes: u64) -> State {
+        let entries = self.top.entries().iter();
+        State {
+            left_out: self.left_out,
+            nodes,
+            n_begun: self.n_begun,
+            has_looked_ahead: self.beam.is_none(),
+            open: self.frontier.branches().cloned().collect(),
+            entries: entries
+                .map(|entry| (entry.value, entry.counts.clone(), entry.conditions.clone()))
+                .collect(),
+        }
+    }
+
+    /// Lets go of the rows that no open branch needs.
+    fn release_sources(&mut self) {
+        let mut is_needed = vec![false; self.sources.len()];
+        for branch in self.frontier.branches() {
+            is_needed[branch.family.source] = true;
+        }
+        for (source, is_needed) in self.sources.iter_mut().zip(is_needed) {
+            if !is_needed {
+                *source = None;
+            }
+        }
+    }
+}
