@@ -108,7 +108,7 @@ def test_margins_from_shuffled_tables_find_more_and_are_the_same_in_any_order() 
     assert rules[0].text == "t = 1"
     assert rules[0].value < 0 < rules[0].reliable_effect
     assert rules[0].margin_scale == margin.factor < 1
-    assert "499 shuffled tables" in str(rules)
+    assert "shuffled tables" in str(rules)
     assert cr.RuleSet.from_json(rules.to_json()) == rules
     order = np.random.default_rng(8).permutation(1000)
     turned = {name: columns[name][order] for name in reversed(columns)}

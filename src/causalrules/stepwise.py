@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from causalrules.exceptions import OptionError
 from causalrules.language.propositions import describe
 from causalrules.language.strata import Combining
 from causalrules.result.rule import RuleResult, rule_results
@@ -144,7 +145,13 @@ class _Searcher:
     def search(self, problem: Problem | Parts, above: Sequence[Rule]) -> Step:
         """Search one step, or take it from the checkpoint."""
         one = self.question.changed(k=1) if self.question.is_stepwise else self.question
-        question, calibration = with_beta(problem, one, self.deadline)
+        try:
+            question, calibration = with_beta(problem, one, self.deadline)
+        except (OptionError, KeyboardInterrupt) as error:  # too little time is left to calibrate
+            if not above:
+                raise
+            stopped = "interrupted" if isinstance(error, KeyboardInterrupt) else "time limit"
+            return self._unfinished(problem, one, stopped)
         if not above:
             self.calibration = calibration
         packed = problem.pack()
@@ -186,6 +193,13 @@ class _Searcher:
             tuple(replace(rule, alone=alone.get(place)) for rule in found) for place, found in enumerate(self.rules)
         ]
         return tuple(rules), rungs
+
+    def _unfinished(self, problem: Problem | Parts, question: Question, stopped: str) -> Step:
+        """Return a step that ended before its search began."""
+        nothing = run.Progress(0.0, None, math.inf, math.inf, 0)
+        found = run.Found((), nothing, optimal=False, stopped=stopped, history=(nothing,))
+        self.rules.append(())
+        return Step(problem, question, found, stands_out=False)
 
     def _searched(self, problem: Problem | Parts, packed: Packed, question: Question) -> Step:
         scale = problem.comparison.scale

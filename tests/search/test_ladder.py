@@ -24,8 +24,9 @@ from hypothesis import strategies as st
 import causalrules as cr
 import ladders
 import oracle
+from causalrules import stepwise
 from causalrules.data import database, reading, streaming
-from causalrules.exceptions import InadmissibleError
+from causalrules.exceptions import InadmissibleError, OptionError
 from causalrules.search import checkpoint, deadline
 from causalrules.search import core as _native
 from causalrules.search import run as search
@@ -584,3 +585,26 @@ def test_a_mediator_that_is_held_fixed_leaves_its_causes_out() -> None:
     assert [rule.text for rule in rules] == ["b = 1", "c = 1"]
     assert [rule.control for rule in rules] == [("a",), ()]
     assert any("rule 2: 1 set of columns left out" in note for note in rules.notes)
+
+
+@pytest.mark.parametrize("error", [OptionError("time_limit = 1: no permutation ended"), KeyboardInterrupt()])
+def test_a_step_whose_beta_cannot_be_calibrated_in_time_ends_the_list(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, known = stepwise.with_beta, []
+
+    def calibrated(*arguments: Any) -> Any:
+        known.append(arguments)
+        if len(known) > 1:
+            raise error
+        return asked(*arguments)
+
+    monkeypatch.setattr(stepwise, "with_beta", calibrated)
+    rules = cr.discover(planted(), "y", control="z", max_length=1, n_jobs=1)
+    assert [rule.text for rule in rules] == ["first ≥ 2"]
+    assert not rules.optimal
+    assert rules.stopped == ("interrupted" if isinstance(error, KeyboardInterrupt) else "time limit")
+    assert f"{rules.stopped.replace('time limit', 'stopped at the time limit')} in step 2: nothing is proven" in str(
+        rules
+    )
+    assert cr.RuleSet.from_json(rules.to_json()) == rules

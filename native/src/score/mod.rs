@@ -1,7 +1,9 @@
 //! What a rule is worth, from its counts alone. Every estimator promises that a bound is no less than any value in its box.
 //!
-//! An estimator knows counts; it knows nothing of rows, conditions or the order of the search. A new one is a
-//! new file here and a line in [`create`].
+//! An estimator knows counts; it knows nothing of rows, conditions or the order of the search. A new one is a new file
+//! here and a line in [`create`], with its number in `include/causalrules.h` and in Python's `search/border.py`. It promises
+//! that a bound is no less than any value in its box, rounding included; that eight values at once are those of one at a time, to
+//! the bit; that `may_reach` says no only where no value reaches the goal; and `Score::MIN` for what is no rule.
 
 mod association;
 mod plugin;
@@ -14,8 +16,10 @@ use crate::table::layout::Layout;
 
 pub use pooled::{Boxes, Known, Numbers, Pooled};
 
-/// A value in units of 2⁻⁵². Sums of integers do not depend on their order, so that ties are exact and the
-/// answer is the same however rows, strata or machines are arranged.
+/// A value in units of 2⁻⁵². Sums over rows are of integers, and those over strata are always in their order, so that
+/// the answer is the same however rows or machines are arranged. Ties are settled on a coarser grid ([`TIED`]).
+///
+/// [`TIED`]: crate::search::source::TIED
 pub type Score = i64;
 
 const UNIT: f64 = (1u64 << 52) as f64;

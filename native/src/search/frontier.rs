@@ -1,6 +1,7 @@
 //! The branches that are open: one heap, the most promising first, and the dives that the end of a step interrupted.
 //!
-//! It promises to lose none but those that are behind the goal, and not to grow far beyond its budget.
+//! It promises to lose none but those that are behind the goal. Branches that are ahead do not make it grow far beyond its
+//! budget; those that wait, because they can only tie or because alpha leaves them out, are kept whatever their number.
 
 use super::branch::{Branch, Key};
 use super::run::Opened;

@@ -3,7 +3,7 @@
 //! Open branches wait in one [`Frontier`], the most promising first. A worker takes the best one and dives from there
 //! ([`run`]); rules that it finds enter [`Top`], and the k-th best of them is the [`Goal`]. The search can stop at any time,
 //! and the best bound in the frontier says what may have been missed. The answer does not depend on the order in which
-//! things are found.
+//! things are found, if alpha is 1; below 1, what is left out does, and what was left out is said.
 //!
 //! There is one lock. It is never held while rows are asked for, for these may be elsewhere: who needs to know something
 //! of rows leaves the lock, asks, and looks again.
@@ -167,16 +167,20 @@ impl Search {
         if value < self.goal.value() || allowed.is_some_and(|allowed| !allowed.has(conditions)) {
             return;
         }
-        let mut offer = match &self.whole {
+        self.enter(match &self.whole {
             Some(whole) => {
                 let conditions = source.outside(conditions);
                 let counts = whole.counts(std::slice::from_ref(&conditions));
                 Offer::new(value, &counts, &conditions, true)
             }
             None => Offer::new(value, counts, conditions, source.allowed.is_some()),
-        };
+        });
+    }
+
+    /// Enters a rule among the k best, if it is one of them, and asks the rows what that takes to know.
+    fn enter(&self, mut offer: Offer) {
         let mut shared = self.lock();
-        while value >= self.goal.value() {
+        while offer.value >= self.goal.value() {
             match shared.top.insert(&offer) {
                 Ok(()) => return self.publish_goal(&shared.top),
                 Err(question) => {
@@ -254,7 +258,8 @@ impl Search {
             return Err(checkpoint::BROKEN.to_string());
         }
         for (value, counts, conditions) in &state.entries {
-            self.restore_entry(*value, counts, conditions);
+            let as_found = self.lock().top.as_found;
+            self.enter(Offer::new(*value, counts, conditions, as_found));
         }
         let mut shared = self.lock();
         shared.left_out = state.left_out;
@@ -265,19 +270,6 @@ impl Search {
         shared.frontier = Frontier::new(state.open);
         self.nodes.store(state.nodes, Relaxed);
         Ok(())
-    }
-
-    fn restore_entry(&self, value: Score, counts: &[u64], conditions: &[u32]) {
-        let as_found = self.lock().top.as_found;
-        let mut offer = Offer::new(value, counts, conditions, as_found);
-        loop {
-            let mut shared = self.lock();
-            let Err(question) = shared.top.insert(&offer) else {
-                return self.publish_goal(&shared.top);
-            };
-            drop(shared);
-            offer.answer(question, self.rows(), &self.first.candidates);
-        }
     }
 
     pub fn status(&self) -> Status {

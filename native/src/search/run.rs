@@ -57,6 +57,7 @@ impl Shared {
                     };
                     return Next::Dive(source, Vec::new(), self.frontier.pop());
                 }
+                // It has the highest key of all: whatever is behind it is behind the goal, too.
                 Standing::Behind => self.frontier.clear(),
                 // What the other workers find may make it useless.
                 _ if self.busy > 0 => return Next::Wait,

@@ -30,7 +30,7 @@ pub enum Question {
 
 /// A rule on offer, with what is known about it.
 pub struct Offer {
-    value: Score,
+    pub value: Score,
     counts: Vec<u64>,
     conditions: Vec<u32>,
     description: Option<Vec<u32>>,

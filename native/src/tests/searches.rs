@@ -191,6 +191,30 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
 }
 
 #[test]
+fn a_search_for_more_rules_can_be_restored_as_one_for_fewer() {
+    let mut random = Random(12);
+    for _ in 0..40 {
+        let rows = Arc::new(Local::new(Arc::new(build(&random_rows(&mut random, 20), false, 1))));
+        let fresh = |k| {
+            let options = Options {
+                k,
+                alpha: 1.0,
+                max_length: Some(3),
+                min_rows: 1,
+                floor: i64::MIN,
+            };
+            begin(rows.clone(), estimator(4, rows.layout()), options)
+        };
+        let more = fresh(12);
+        while !more.step(Duration::from_secs(60), 1).done {}
+        let mut fewer = fresh(2);
+        fewer.restore(&more.save(usize::MAX).unwrap()).unwrap();
+        while !fewer.step(Duration::from_secs(60), 1).done {}
+        assert_eq!(fewer.rules(), more.rules()[..more.rules().len().min(2)]);
+    }
+}
+
+#[test]
 fn what_is_left_out_is_bounded_at_any_time() {
     let mut random = Random(8);
     for _ in 0..50 {

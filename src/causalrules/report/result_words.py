@@ -159,13 +159,10 @@ def _basis(rules: RuleSet) -> str:
     """Say what the words of the evidence rest on."""
     rate = percent(_level(rules), 0)
     named = "number of rules" if rules.stopped == "evaluated" else "search"
-    margin = None if rules.evidence is None else rules.evidence.margin
     words = {
         "permutations": f"p, adjusted for the {named}",
         "margin": f"the conservative {rules.noun}",
-        "shuffled": ""
-        if margin is None
-        else f"the conservative {rules.noun}, by {margin.permutations} shuffled tables",
+        "shuffled": f"the conservative {rules.noun}, by shuffled tables",
         "held-out rows": "p on held-out rows, adjusted for the number of rules",
         "overlap": "how few rows have a comparison group",
         "nothing": "nothing yet",
@@ -244,7 +241,7 @@ def control_lines(rules: RuleSet) -> list[str]:
 
 def control_of(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     """Return the columns that a rule is adjusted for."""
-    return rule.control if rules.question.own_controls else rules.question.controls
+    return rule.control if rules.question.own_controls or rule.held_fixed else rules.question.controls
 
 
 def identified(rule: RuleResult) -> str:
@@ -315,10 +312,11 @@ def ending(rules: RuleSet) -> str:
     if not any(rule.stands_out for rule in rules):
         return ""  # it is said that there is no finding
     if rules.nearest is None:
+        if len(rules.steps) > len(rules):
+            return "nothing else can be compared"
         if rules.question.reference is not None:
             return "no other arm is left to compare"
-        searched = len(rules.steps) > len(rules)
-        return "nothing else can be compared" if searched else "no column is left for another rule"
+        return "no column is left for another rule" + ", by the graph" * rules.question.own_controls
     near = rules.nearest
     interval = with_interval(near.effect, *near.interval, near.is_mean)
     return f"no other column stands out; nearest: {near.text}, {interval}, {IGNORING}"
@@ -528,9 +526,11 @@ def _conservative(rule: RuleResult, rules: RuleSet) -> str:
     promise = calibration is not None and calibration.beta == rule.beta
     how = f"β = {rule.beta:.4g}" + (f", {calibrated(calibration)}" if calibration is not None and promise else "")
     if rule.by_length:
-        promise = True
+        promise = rule.circumstances is None or rule.circumstances.guaranteed
         rate = percent(rules.question.error_rate, 0)
-        how = f"{how}: any rule without an effect gets beyond 0 in at most {rate} of tables"
+        if rule.margin_scale < 1:
+            how = f"β = {rule.beta:.4g}, of which shuffled tables say that {percent(rule.margin_scale, 0)} are enough"
+        how += f": any rule without an effect gets beyond 0 in at most {rate} of tables" if promise else ""
     said = f"conservative estimate {conservative(rule)}" if rule.stands_out else "no conservative estimate beyond 0"
     said = f"{said} ({how})"
     if _against(rule):

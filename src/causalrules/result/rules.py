@@ -639,10 +639,16 @@ class RuleSet(Sequence[RuleResult]):
 
     @property
     def confirmed(self) -> tuple[bool | None, ...]:
-        """For each rule, whether held-out rows confirm it at the level of the verdict; None if they were not asked."""
+        """For each rule, whether rows that were not searched confirm it; None if it was not measured on any.
+
+        Blocks of `cross_fit` confirm no rule: they may have measured others in its place.
+        """
         honest = [None if rule.evidence is None else rule.evidence.honest for rule in self]
         level = self.question.error_rate
-        return tuple(None if known is None or known.p_value is None else known.p_value <= level for known in honest)
+        return tuple(
+            None if known is None or known.p_value is None or known.splits > 1 else known.p_value <= level
+            for known in honest
+        )
 
     def frontier(self, time_limit: float | None = None) -> RuleSet:
         """Return the front of value and coverage: for every coverage, the best rule there is.

@@ -38,6 +38,7 @@ class StepProof:
         The effort.
     margin_scale
         What part of the margin for the number of rules is enough, by shuffled tables; 1 where they were not asked.
+        Below 1, the rule is the one with the largest effect over margin.
     """
 
     held_fixed: tuple[str, ...]

@@ -62,7 +62,8 @@ def each_part(
     evidence, notes = rules.evidence, list(rules.notes)
     for number, chosen in sorted(places.items()):
         problem = parts.problems[number]
-        question = replace(rules.question, control=problem.roles.control, allowed_control=None, k=len(chosen))
+        adjusted = (*problem.roles.control, *problem.held_fixed)
+        question = replace(rules.question, control=adjusted, allowed_control=None, k=len(chosen))
         own = replace(
             rules, rules=tuple(rules[place] for place in chosen), question=question, problem=problem, parts=None
         )
@@ -117,19 +118,18 @@ def _each_step(
         measured = each_part(own, lambda part, left, part_share: measure(part, left, share * part_share), limit, adjust)
         one = measured[0]
         if adjust and one.p_value is not None:
-            least = max(least, one.p_value)
-            one = _at_least(one, least)
+            one = one if not found or one.p_value >= least else _not_below(one, found[-1])
+            least = max(least, one.p_value or 0.0)
         found.append(one)
         evidence = measured.evidence
         notes += [note for note in measured.notes if note not in notes]
     return replace(rules, rules=tuple(found), evidence=evidence, notes=tuple(notes))
 
 
-def _at_least(rule: RuleResult, least: float) -> RuleResult:
-    """Return the rule with a p-value that is at least this."""
-    known = None if rule.evidence is None else rule.evidence.significance
-    rule = replace(rule, p_value=least)
-    return rule if known is None else with_evidence(rule, significance=replace(known, step_down=least))
+def _not_below(rule: RuleResult, above: RuleResult) -> RuleResult:
+    """Return the rule with the p-value of the rule above it, and what that rests on."""
+    known = None if above.evidence is None else above.evidence.significance
+    return with_evidence(replace(rule, p_value=above.p_value), significance=known)
 
 
 def _raised(rule: RuleResult, factor: float) -> RuleResult:
