@@ -207,7 +207,7 @@ fn a_search_for_more_rules_can_be_restored_as_one_for_fewer() {
         };
         let more = fresh(12);
         while !more.step(Duration::from_secs(60), 1).done {}
-        let mut fewer = fresh(2);
+        let fewer = fresh(2);
         fewer.restore(&more.save(usize::MAX).unwrap()).unwrap();
         while !fewer.step(Duration::from_secs(60), 1).done {}
         assert_eq!(fewer.rules(), more.rules()[..more.rules().len().min(2)]);
