@@ -179,8 +179,9 @@ class _Searcher:
             return tuple(self.rules), rungs
         packed = first.pack() if self._packed is None else self._packed
         numbers = [tuple(sorted(language.numbers(rule))) for rule in ladder]
-        if isinstance(first, Problem) and first.is_local and self.question.reference is None:
-            rungs = staircase(first, numbers[:listed])
+        if isinstance(first, Problem) and self.question.reference is None:
+            decided = not any(rule.n_undecided for found in self.rules[:listed] for rule in found)
+            rungs = staircase(first, packed, numbers[:listed], decided)
         known = [
             place for place, each in enumerate(numbers) if place == 0 or not isinstance(first, Parts) or first.has(each)
         ]

@@ -48,6 +48,8 @@ def answer(rules: cr.RuleSet) -> dict[str, Any]:
         found.pop(name, None)
     for name in ("source", "weights", "query"):
         found["question"].pop(name)
+    if any(rule.n_undecided for rule in rules):  # where rows are elsewhere, these are not known then
+        found.pop("rungs")
     return found
 
 

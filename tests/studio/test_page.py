@@ -226,7 +226,7 @@ def test_rules_that_add_are_shown_edited_and_compared(browser: Browser, tmp_path
         choice = page.get_by_label("list", exact=True)
         assert choice.locator("option:checked").inner_text() == "each rule adds to those above"
         page.get_by_role("button", name="Search", exact=True).click()
-        page.get_by_text("Nothing else stands out").first.wait_for()
+        page.get_by_text("No other column stands out").first.wait_for()
         go(page, "Rules")
         assert page.locator(".stair").count() == 4
         assert page.locator("tr.head").count() == 3

@@ -170,7 +170,7 @@ def test_a_list_whose_rules_add_is_shown_and_measured_step_by_step(ladder: Studi
     page = shown["rules"]["page"]["view"]
     assert len(page["staircase"]["rungs"]) == 4
     assert page["adds"]
-    assert page["ending"].startswith("Nothing else stands out; nearest: ")
+    assert page["ending"].startswith("No other column stands out; nearest: ")
     assert {step for *_, step in shown["job"]["points"]} >= {1, 2}
     for place, rule in enumerate(rules):
         measured = ladder.measure([edited(rule)], None, place)

@@ -110,7 +110,7 @@ def effects(rules: RuleSet, ax: Axes | None = None) -> Axes:
 def staircase(rules: RuleSet, ax: Axes | None = None) -> Axes:
     """Plot the adjusted level of the outcome where none of the rules holds, only the first, and so on."""
     if len(rules.rungs) < 2:
-        raise OptionError("no staircase: it needs a list in which a rule stands out, of rows in memory")
+        raise OptionError("no staircase: it needs a list in which a rule stands out")
     names = [
         "\n".join(wrap(label(each, 190), _MAX_STEP, 4)) + f"  (n = {rung.n_rows:,})"
         for each, rung in zip(rung_names(rules), rules.rungs, strict=True)

@@ -312,10 +312,10 @@ def ending(rules: RuleSet) -> str:
     if not any(rule.stands_out for rule in rules):
         return ""  # it is said that there is no finding
     if rules.nearest is None:
+        if rules.question.reference is not None:
+            return "no other arm can be compared"
         if len(rules.steps) > len(rules):
             return "nothing else can be compared"
-        if rules.question.reference is not None:
-            return "no other arm is left to compare"
         return "no column is left for another rule" + ", by the graph" * rules.question.own_controls
     near = rules.nearest
     interval = with_interval(near.effect, *near.interval, near.is_mean)

@@ -68,7 +68,7 @@ class RuleSet(Sequence[RuleResult]):
         Where a list of rules that add ended because nothing else stands out: the rule that came nearest to it.
     rungs
         The adjusted level of the outcome where none of the rules holds, where only the first does, only the first two,
-        and so on; of rows in memory.
+        and so on; where rows are in files or on workers, if all rules can be decided on all rows.
     problem
         The coded table that was searched; None for a result that was read from a file.
     parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,9 +13,15 @@ from causalrules.estimators import side_of
 from causalrules.search import run as search
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from causalrules.result.rule import RuleResult
+    from causalrules.search.core import Packed
     from causalrules.search.ladder import Step
     from causalrules.search.problem import Problem
+
+# Rules on a staircase of rows that are elsewhere: each more takes twice as many counts.
+_MOST_ELSEWHERE = 6
 
 
 @dataclass(frozen=True)
@@ -94,25 +101,62 @@ def proof(step: Step, rules: Sequence[RuleResult]) -> StepProof:
     )
 
 
-def staircase(problem: Problem, rules: Sequence[Sequence[int]]) -> tuple[Rung, ...]:
+def staircase(problem: Problem, packed: Packed, rules: Sequence[Sequence[int]], decided: bool) -> tuple[Rung, ...]:
     """Return the level where all rules fail, where the first holds and the others fail, the first two, and so on.
 
-    Rules are numbers of conditions; the rows are in memory, and those on which a rule cannot be decided are on no rung.
-    The list ends where there are no such rows.
+    Rules are numbers of conditions. Rows on which one cannot be decided are on no rung; `decided` says that there are
+    none. Where there are some and the rows are elsewhere, or there are many rules, nothing is known. The list ends
+    where there are no such rows.
     """
-    rows, weights, n_strata = problem.rows.local, problem.frequencies, problem.n_strata
-    sides = [problem.sides(rule) for rule in rules]
+    local = problem.is_local
+    if not local and (not decided or len(rules) > _MOST_ELSEWHERE):
+        return ()
     centre = float(problem.roles.outcome.centre) if problem.roles.outcome.is_mean else 0.0
-    sizes = np.bincount(rows.stratum, weights, n_strata)
+    sizes = np.add(*packed.count()).sum(axis=1)
     rungs = []
     for place in range(len(rules) + 1):
-        chosen = np.ones(len(weights), np.bool_)
-        for number, (covered, failing) in enumerate(sides):
-            chosen &= covered if number < place else failing
-        side = side_of(rows.stratum, rows.y, weights, chosen, n_strata)
+        side = _on_rung(problem, rules, place) if local else _counted_on_rung(problem, packed, rules, place)
         inside = side.n > 0
         if not inside.any():
             break
         level = centre + float(np.average(side.total[inside] / side.n[inside], weights=sizes[inside]))
         rungs.append(Rung(level, int(side.n.sum())))
     return tuple(rungs)
+
+
+class _Rows(NamedTuple):
+    """Rows of each stratum, and the sum of their target."""
+
+    n: NDArray[np.float64]
+    total: NDArray[np.float64]
+
+
+def _on_rung(problem: Problem, rules: Sequence[Sequence[int]], place: int) -> _Rows:
+    """Return the rows on which the first rules hold and the others fail, from the rows themselves."""
+    rows, weights = problem.rows.local, problem.frequencies
+    chosen = np.ones(len(weights), np.bool_)
+    for number, rule in enumerate(rules):
+        covered, failing = problem.sides(rule)
+        chosen &= covered if number < place else failing
+    side = side_of(rows.stratum, rows.y, weights, chosen, problem.n_strata)
+    return _Rows(side.n, side.total)
+
+
+def _counted_on_rung(problem: Problem, packed: Packed, rules: Sequence[Sequence[int]], place: int) -> _Rows:
+    """Return the same from the counts of conjunctions, by inclusion and exclusion."""
+    n = total = np.zeros(problem.n_strata)
+    for size in range(len(rules) - place + 1):
+        for others in itertools.combinations(rules[place:], size):
+            found = _covered(problem, packed, [*rules[:place], *others])
+            n, total = n + (-1) ** size * found.n, total + (-1) ** size * found.total
+    return _Rows(n, total)
+
+
+def _covered(problem: Problem, packed: Packed, rules: Sequence[Sequence[int]]) -> _Rows:
+    """Return the rows on which all of some rules hold; all rows for none."""
+    numbers = sorted({number for rule in rules for number in rule})
+    if problem.roles.outcome.is_mean and (measured := problem.rows.measured([numbers or [0]])):
+        side = measured[0].covered if numbers else measured[0].everything
+        return _Rows(side.n, side.total)
+    counts = problem.comparison.true(packed.count(numbers)[0] if numbers else np.add(*packed.count()))
+    return _Rows(counts.sum(axis=1).astype(np.float64), counts @ problem.comparison.values)

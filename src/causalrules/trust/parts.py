@@ -118,18 +118,19 @@ def _each_step(
         measured = each_part(own, lambda part, left, part_share: measure(part, left, share * part_share), limit, adjust)
         one = measured[0]
         if adjust and one.p_value is not None:
-            one = one if not found or one.p_value >= least else _not_below(one, found[-1])
-            least = max(least, one.p_value or 0.0)
+            least = max(least, one.p_value)
+            one = _not_below(one, found[-1] if found and one.p_value < least else one, least)
         found.append(one)
         evidence = measured.evidence
         notes += [note for note in measured.notes if note not in notes]
     return replace(rules, rules=tuple(found), evidence=evidence, notes=tuple(notes))
 
 
-def _not_below(rule: RuleResult, above: RuleResult) -> RuleResult:
-    """Return the rule with the p-value of the rule above it, and what that rests on."""
-    known = None if above.evidence is None else above.evidence.significance
-    return with_evidence(replace(rule, p_value=above.p_value), significance=known)
+def _not_below(rule: RuleResult, counted: RuleResult, least: float) -> RuleResult:
+    """Return the rule with a p-value, and with what it rests on: its own permutations, or those of the rule above."""
+    known = None if counted.evidence is None else counted.evidence.significance
+    rule = replace(rule, p_value=least)
+    return rule if known is None else with_evidence(rule, significance=replace(known, step_down=least))
 
 
 def _raised(rule: RuleResult, factor: float) -> RuleResult:
