@@ -33,9 +33,9 @@ def main() -> None:
     samples = DOCS / "samples"
     samples.mkdir(exist_ok=True)
     cr.discover(cr.datasets.titanic(), "survived", control="sex").trust(seed=1).to_html(samples / "titanic.html")
-    rules = cr.discover(
-        cr.datasets.renewals(), "renewed", control=CONTROL, actionable=ACTIONABLE, graph=GRAPH, k=3
-    ).trust(seed=1)
+    rules = cr.discover(cr.datasets.renewals(), "renewed", control=CONTROL, actionable=ACTIONABLE, graph=GRAPH).trust(
+        seed=1
+    )
     rules.to_html(samples / "renewals.html")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright, asked_studio() as studio:
