@@ -738,7 +738,7 @@ class Ladder:
             if step is None:
                 break
             rule = step.rules[0] if step.rules else None
-            stands_out = rule is not None and rule.value > 0
+            stands_out = rule is not None and rule.value > TIED  # at 0, either way is right
             if rule is not None and not stands_out and self.beta is None:
                 rule, ratio = self.nearest(step)
                 stands_out = ratio > (margin_scales[len(found)] if len(found) < len(margin_scales) else 1.0)
