@@ -74,7 +74,7 @@ def discover(small: SmallTable, columns: dict[str, list[Any]] | None = None, **q
     return cr.discover(columns or small.columns(), **given)
 
 
-@settings(max_examples=examples(500, 1500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150, 1500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(small_tables(), questions())
 def test_equal_to_brute_force(small: SmallTable, question: dict[str, Any]) -> None:
     found = discover(small, **question, **FALSE)
@@ -142,7 +142,7 @@ def brute_force(
     return asked, rules
 
 
-@settings(max_examples=examples(200, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(all_tables(), all_questions(), st.booleans())
 def test_every_way_to_compare_is_equal_to_brute_force(
     drawn: tuple[SmallTable, bool], question: dict[str, Any], reference: bool
@@ -185,7 +185,7 @@ def test_every_way_to_compare_is_equal_to_brute_force(
     assert [rule.n_undecided for rule in found] == [n - each for each in decided]
 
 
-@settings(max_examples=examples(75, 150), deadline=None)
+@settings(max_examples=examples(30, 150), deadline=None)
 @given(small_tables(max_rows=80, max_actionable=6), all_questions(), st.randoms(use_true_random=False))
 def test_the_answer_does_not_depend_on_order_or_threads(
     small: SmallTable, question: dict[str, Any], shuffle: random.Random
@@ -206,7 +206,7 @@ def test_the_answer_does_not_depend_on_order_or_threads(
     assert report(discover(small, shuffled, n_jobs=2, **question)) == first
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40, 100), deadline=None)
 @given(small_tables(), all_questions(), st.data())
 def test_a_count_table_answers_like_the_expanded_one(
     small: SmallTable, question: dict[str, Any], data: st.DataObject
@@ -279,14 +279,14 @@ def test_stopped_early_it_still_bounds_what_was_missed() -> None:
     assert "time limit" in str(hurried)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(40, 100), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(small_tables(), questions())
 def test_no_rule_exceeds_the_upper_bound(small: SmallTable, question: dict[str, Any]) -> None:
     rules = discover(small, **question)
     assert all(rule.value <= rules.upper_bound for rule in rules)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(40, 100), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(small_tables(), all_questions().filter(lambda question: question["estimator"] == "pooled"))
 def test_no_rule_of_a_ladder_exceeds_the_upper_bound_of_its_step(small: SmallTable, question: dict[str, Any]) -> None:
     rules = discover(small, **question)
@@ -470,7 +470,7 @@ def tables_full_of_ties(draw: st.DrawFn) -> SmallTable:
     return SmallTable(rows, usable, {})
 
 
-@settings(max_examples=examples(200, 500), deadline=None)
+@settings(max_examples=examples(80, 500), deadline=None)
 @given(tables_full_of_ties(), questions())
 def test_ties_are_won_as_brute_force_says(small: SmallTable, question: dict[str, Any]) -> None:
     if not small.actionable:

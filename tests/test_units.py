@@ -21,6 +21,7 @@ from causalrules.data import database, reading
 from causalrules.exceptions import RoleError
 from causalrules.search import merging
 from causalrules.search import streamed as stream
+from strategies import examples
 
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -36,7 +37,7 @@ STORAGES = ("memory", "file", "streamed", "merged", "workers")
 slow = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
-    max_examples=8,
+    max_examples=examples(3, 8),
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
 

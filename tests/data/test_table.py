@@ -76,7 +76,7 @@ def as_parquet(data, path):
     return path
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20, phases=PHASES)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=12, phases=PHASES)
 @given(tables)
 def test_every_source_gives_the_same_table(tmp_path, data):
     sources = {

@@ -100,7 +100,7 @@ def test_sizes_that_were_counted_without_the_columns_change_nothing(
     agree(run(pack(coded, sizes=True), question), expect(coded, question))
 
 
-@settings(max_examples=examples(100, 300), deadline=None)
+@settings(max_examples=examples(50, 300), deadline=None)
 @given(coded_tables(), coded_questions(), st.integers(0, 6), st.booleans(), st.data())
 def test_values_and_bounds_of_the_core_are_the_formulas(
     coded: CodedTable, question: dict[str, Any], length: int, apart: bool, data: st.DataObject

@@ -28,7 +28,7 @@ from causalrules.exceptions import DataError
 from causalrules.search import remote
 from causalrules.search import run as search
 from causalrules.search import sharded as cluster
-from strategies import SmallTable, questions, small_tables
+from strategies import SmallTable, examples, questions, small_tables
 
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -91,7 +91,7 @@ def _delayed(part: pd.DataFrame) -> Any:
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
-    max_examples=8,
+    max_examples=examples(4, 8),
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
 @given(small_tables(), questions(), st.data())

@@ -27,7 +27,7 @@ PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 slow = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
-    max_examples=examples(20, 40),
+    max_examples=examples(10, 40),
     phases=PHASES,
 )
 

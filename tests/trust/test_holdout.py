@@ -61,12 +61,12 @@ def test_holm_rejects_what_his_procedure_rejects(p_values: list[float], level: f
     assert {place for place, p in enumerate(adjusted) if p is not None and p <= level} == rejected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(small_tables(max_rows=40), st.integers(0, 5), st.sampled_from([0.2, 0.5, 0.7]), st.booleans())
 def test_splits_take_their_share_of_each_stratum(table: SmallTable, seed: int, share: float, weighted: bool) -> None:
     columns = table.columns() | {"w": [1 + i % 4 for i in range(len(table.rows))]}
     problem = cr.discover(
-        columns, TARGET, control=list(table.control), actionable=["x0"], weights="w" if weighted else None
+        columns, TARGET, control=list(table.control), actionable=["x0"], weights="w" if weighted else None, beta=1.0
     ).problem
     assert problem is not None
     rows = np.bincount(problem.stratum, problem.frequencies, minlength=problem.strata.n_strata)
@@ -326,6 +326,7 @@ def test_an_effect_that_speaks_for_fewer_rows_says_so(how: str) -> None:
     assert cr.RuleSet.from_json(rules.to_json()) == rules
 
 
+@settings(max_examples=40, deadline=None)
 @given(tables)
 def test_the_share_that_could_be_compared_is_that_of_the_counts(counts: list[tuple[int, int, int, int]]) -> None:
     columns: dict[str, list[Any]] = {"z": [], "x": [], "y": []}
@@ -337,7 +338,7 @@ def test_the_share_that_could_be_compared_is_that_of_the_counts(counts: list[tup
             }
     assume(len(set(columns["y"])) == 2)
     first = {"z": ["a", "a", "b", "b"], "x": [0, 1, 0, 1], "y": [0, 1, 0, 1]}
-    rule = cr.discover(first, "y", control="z", k=1, holdout=columns)[0]
+    rule = cr.discover(first, "y", control="z", k=1, beta=1.0, holdout=columns)[0]
     honest = rule.evidence.honest  # type: ignore[union-attr]
     assert honest is not None
     assert honest.overlap == pytest.approx(estimators.overlap(*np.array(counts).T))

@@ -183,7 +183,7 @@ def test_shuffling_keeps_every_stratum_and_record(table: SmallTable, seed: int, 
     if weighted:
         columns["w"] = [1 + i % 3 for i in range(len(table.rows))]
     problem = cr.discover(
-        columns, TARGET, control=list(table.control), actionable=["x0"], weights="w" if weighted else None
+        columns, TARGET, control=list(table.control), actionable=["x0"], weights="w" if weighted else None, beta=1.0
     ).problem
     assert problem is not None
     shuffled = permuted(problem, np.random.default_rng(seed))
@@ -218,7 +218,7 @@ def test_rows_alike_keep_their_sides_of_every_rule(table: SmallTable, seed: int,
     if weighted:
         columns["w"] = [1 + i % 3 for i in range(2 * len(table.rows))]
     problem = cr.discover(
-        columns, TARGET, control=list(table.control), missing=missing, weights="w" if weighted else None
+        columns, TARGET, control=list(table.control), missing=missing, weights="w" if weighted else None, beta=1.0
     ).problem
     assert problem is not None
     n_conditions = len(problem.language.propositions)
