@@ -6,6 +6,7 @@ import dataclasses
 import html
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,15 @@ def seen(rules: RuleSet, form: str) -> str:
     return " ".join(text.split())
 
 
+@cache
+def trusted_mean(direction: str) -> RuleSet:
+    return cr.discover(earnings(), "earned", control="sex", k=1, direction=direction).trust(19, 4, 2)
+
+
 @pytest.mark.parametrize("form", ["terminal", "notebook", "html", "markdown"])
 @pytest.mark.parametrize("direction", ["increase", "decrease"])
 def test_a_mean_is_told_in_the_units_of_the_target(form: str, direction: str) -> None:
-    rules = cr.discover(earnings(), "earned", control="sex", k=1, direction=direction).trust(19, 4, 2)
+    rules = trusted_mean(direction)
     rule = rules[0]
     assert str(rule) == ("course = yes" if direction == "increase" else "course = no")
     said = seen(rules, form)
