@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from typing import Any
 
 from hypothesis import settings
@@ -13,6 +14,9 @@ os.environ["COLUMNS"] = "100"
 # A worker per core is enough: threads of models and of linear algebra that wait for a core burn it meanwhile.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+# Compiled modules are kept: the many processes that tests start would compile the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # No timing in tests: a busy machine is not a failure. The same examples each time, so that a change is judged by
 # itself; new ones are what `dev.py fuzz` is for.
 settings.register_profile("causalrules", deadline=None, derandomize="CAUSALRULES_FUZZ" not in os.environ)
