@@ -31,6 +31,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "own controls, numeric target": {"target": "m", "control": "auto", "graph": GRAPH, "adjust": "strata"},
     "missing means false": {"target": "y", "missing": "false"},
 }
+# Among the tests a search takes part of a second, in `dev.py fuzz` several.
+MAX_LENGTH = 3 if LONG else 2
 SCRIPT = """
 import json, sys, time
 import numpy as np
@@ -47,7 +49,8 @@ table["m"] = np.round(20 * good).astype(int) + rng.integers(0, 30, n)
 actionable = [f"x{i}" for i in range(9)]
 print("searching", file=sys.stderr, flush=True)
 begun = time.monotonic()
-rules = cr.discover(table, **{"max_length": 3, **question}, actionable=actionable, k=20, n_jobs=1, progress=False,
+asked = {"max_length": int(sys.argv[3]), **question}
+rules = cr.discover(table, **asked, actionable=actionable, k=20, n_jobs=1, progress=False,
                     checkpoint=sys.argv[2] or None)
 if rules.stopped == "interrupted":
     sys.exit(3)
@@ -57,7 +60,7 @@ print(json.dumps([[rule.text, rule.value.hex(), rule.n_covered, rule.effect.hex(
 
 
 def start(kind: str, path: Path | str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", SCRIPT, json.dumps(QUESTIONS[kind]), str(path)]
+    command = [sys.executable, "-c", SCRIPT, json.dumps(QUESTIONS[kind]), str(path), str(MAX_LENGTH)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ.copy())
 
 

@@ -117,7 +117,7 @@ def again(small: SmallTable, rule: cr.RuleResult, unknown: bool) -> dict[str, fl
 
 
 @settings(
-    max_examples=examples(20, 60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=examples(12, 60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 @given(
     small_tables(max_rows=30), st.sampled_from(["unknown", "false"]), st.sampled_from(["pooled", "reliable", "plugin"])

@@ -370,7 +370,7 @@ def test_suggestions_are_what_trying_every_role_finds(case: tuple[CausalGraph, R
     assert_complete(graph, target, of(role, "x") if restricted else None)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 @given(graphs_with_roles(most=8, arrows=("", "", "", "->")))
 def test_suggestions_are_complete_for_eight_variables(case: tuple[CausalGraph, Roles]) -> None:
     graph, role = case

@@ -209,7 +209,7 @@ def test_any_gml_is_a_graph_or_a_graph_error(words: list[str]) -> None:
     assert CausalGraph.read(graph.to_gml()) == graph
 
 
-N = 30_000
+N = 10_000
 NAMES = " ".join(f"a{number}" for number in range(N))
 
 
@@ -227,7 +227,7 @@ NAMES = " ".join(f"a{number}" for number in range(N))
         pytest.param("dag {" + "<" * N, id="angles"),
         pytest.param("dag { " + "/*" * N, id="comments"),
         pytest.param('dag { "' + "\\" * (2 * N + 1) + '" }', id="backslashes"),
-        pytest.param("\n".join(f"v{n} -> v{(n + 1) % 30_000}" for n in range(30_000)), id="cycle"),
+        pytest.param("\n".join(f"v{n} -> v{(n + 1) % N}" for n in range(N)), id="cycle"),
     ],
 )
 def test_hostile_text_is_refused_without_a_crash(text: str) -> None:

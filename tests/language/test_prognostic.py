@@ -62,7 +62,9 @@ def quick() -> Any:
 
 
 def found(data: Any, **options: Any) -> cr.RuleSet:
-    return cr.discover(data, "y", control=NAMES, actionable=["cause", "company"], k=2, max_length=1, **options)
+    return cr.discover(
+        data, "y", control=NAMES, actionable=["cause", "company"], k=2, max_length=1, beta=1.0, **options
+    )
 
 
 def test_no_model_predicts_a_row_that_it_was_trained_on() -> None:

@@ -74,6 +74,7 @@ def test_an_outcome_has_the_bounds_in_closed_form(p: float, q: float, gamma: flo
 counts = st.tuples(*[st.integers(0, 60)] * 4)
 
 
+@settings(max_examples=40)
 @given(st.lists(counts, min_size=1, max_size=4), st.floats(0.01, 0.5), st.floats(0, 0.3))
 def test_turning_the_outcome_or_the_rule_round_changes_nothing(
     tables: list[tuple[int, int, int, int]], effect: float, reach: float

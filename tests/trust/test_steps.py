@@ -79,7 +79,7 @@ def test_all_evidence_is_about_every_rule_and_survives_json(case: str) -> None:
     assert ladder[0].held_fixed == ()
     assert ladder[1].held_fixed == tuple({condition.column for condition in ladder[0].conditions})
     assert all(rule.alone is not None for rule in ladder)
-    trusted = ladder.trust(39, 4, 2, n_jobs=1)
+    trusted = ladder.trust(19, 2, 2, n_jobs=1)
     assert [rule.text for rule in trusted] == [rule.text for rule in ladder]
     for rule in trusted:
         evidence = rule.evidence
