@@ -283,7 +283,7 @@ def simultaneous(tables: int) -> list[Row]:
             rules = asked(columns, shape.target, k=5).simultaneous(99, seed, n_jobs=1)
             truths = [truth_of(rule.covers(columns), mean, columns["z"]) for rule in rules]
             together += bounds_hold(rules, truths)
-            naive += all(rule.interval_at(0.9).low <= truth + 1e-9 for rule, truth in zip(rules, truths, strict=True))
+            naive += all(rule.interval(0.9).low <= truth + 1e-9 for rule, truth in zip(rules, truths, strict=True))
             gaps.append(rules[0].evidence.simultaneous.reach)  # type: ignore[union-attr]
         found.append(
             shape._asdict()

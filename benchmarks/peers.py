@@ -24,7 +24,7 @@ from benchmarks.searching import RELIABLE, measure, problem_of, source
 from benchmarks.tables import binned, noise
 from benchmarks.wording import duration, integer, ratio, table
 from causalrules.question import Question
-from causalrules.search.problem import Problem
+from causalrules.search.adjusted import Adjusted
 
 TITLE = "Peers"
 FOLDER = Path(__file__).parent
@@ -102,7 +102,7 @@ def wracc(depth: int, threads: int = -1) -> Question:
     return Question("y", **{**RELIABLE, "estimator": "wracc"}, k=K, max_length=depth, n_jobs=threads)
 
 
-def wracc_tables(settings: Settings) -> dict[str, Problem]:
+def wracc_tables(settings: Settings) -> dict[str, Adjusted]:
     n_rows, n_columns = (2_000, 10) if settings.quick else (20_000, 20)
     uniform = noise(n_rows, n_columns)
     uniform.pop("z")
@@ -117,7 +117,7 @@ def wracc_tables(settings: Settings) -> dict[str, Problem]:
     return {"adult (>50K), ≤, ≥ and =": problem_of(source(adult), "Class", ">50K"), **tables}
 
 
-def held(problem: Problem) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
+def held(problem: Adjusted) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
     """Which propositions hold for which rows, and the outcome of the rows."""
     language = problem.language
     ranges = zip(language.column_index, language.low, language.high, strict=True)
@@ -235,7 +235,7 @@ def against_plain(settings: Settings) -> list[Row]:
     return rows
 
 
-def plain_tables(settings: Settings) -> dict[str, Problem]:
+def plain_tables(settings: Settings) -> dict[str, Adjusted]:
     if settings.data is None:
         say("  the paper's tables skipped: no folder of KEEL files; give it by --data or CAUSALRULES_DATA")
         return {"noise, 2 columns": problem_of(source(noise(1_000, 2)), "y", True, ["z"])}

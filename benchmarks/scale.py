@@ -106,7 +106,7 @@ def stages(folder: str) -> dict[str, Any]:
     from causalrules.language.roles import resolve
     from causalrules.question import Question
     from causalrules.search import run as search
-    from causalrules.search.problem import prepare
+    from causalrules.search.adjusted import adjust
 
     marks = [time.perf_counter()]
 
@@ -117,7 +117,7 @@ def stages(folder: str) -> dict[str, Any]:
     table = read(f"{folder}/*.parquet")
     seconds = {"read": mark()}
     roles = resolve(table, QUESTION["target"], QUESTION["outcome"], None, QUESTION["control"])
-    problem = prepare(table, roles, Question(**QUESTION))
+    problem = adjust(table, roles, Question(**QUESTION))
     seconds["values"] = mark()
     packed = problem.pack()
     seconds["pack"] = mark()
@@ -231,7 +231,7 @@ def merging_pays() -> dict[str, Any]:
     from causalrules.question import Question
     from causalrules.search import merging
     from causalrules.search import run as search
-    from causalrules.search.problem import prepare
+    from causalrules.search.adjusted import adjust
 
     n_rows = 1_000_000
     rng = np.random.default_rng(0)
@@ -245,7 +245,7 @@ def merging_pays() -> dict[str, Any]:
         columns = {f"x{index}": distinct[chosen, index] for index in range(6)}
         y = (distinct[chosen, 0] + distinct[chosen, 1] > 1.5) | (rng.random(n_rows) < 0.2)
         table = read({"y": y, **columns})
-        problem = prepare(table, resolve(table, "y"), Question("y", **RELIABLE, max_bins=40))
+        problem = adjust(table, resolve(table, "y"), Question("y", **RELIABLE, max_bins=40))
         row: dict[str, Any] = {"distinct_share_of_sample": share, "distinct_rows": n_distinct}
         for name, decision in (("merged", True), ("not_merged", False)):
             merging.pays = lambda batch, decision=decision: decision  # type: ignore[misc]

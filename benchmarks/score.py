@@ -34,8 +34,8 @@ from causalrules.data.reading import read  # noqa: E402
 from causalrules.language.roles import resolve  # noqa: E402
 from causalrules.question import Question  # noqa: E402
 from causalrules.search import run as search  # noqa: E402
+from causalrules.search.adjusted import Adjusted, adjust  # noqa: E402
 from causalrules.search.margins import betas  # noqa: E402
-from causalrules.search.problem import Problem, prepare  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
 Columns = dict[str, NDArray[Any]]
@@ -45,7 +45,7 @@ Columns = dict[str, NDArray[Any]]
 class Prepared:
     """A table ready to be searched, and the question with its β."""
 
-    problem: Problem
+    problem: Adjusted
     question: Question
 
     def search(self, floor: float = -np.inf) -> search.Found:
@@ -61,7 +61,7 @@ def prepared(data: Any, question: Question) -> Prepared:
         roles = resolve(
             source, question.target, question.outcome, question.actionable, question.control, question.weights
         )
-        problem = prepare(source, roles, question)
+        problem = adjust(source, roles, question)
     if question.beta is None:
         by_length = betas(problem.language, question.max_length, question.error_rate)
         question = replace(question, beta=by_length if question.estimator == "pooled" else 2.0)  # type: ignore[arg-type]

@@ -13,8 +13,8 @@ from causalrules.data.table import Table
 from causalrules.language.roles import resolve
 from causalrules.question import PAPER, Question
 from causalrules.search import run as search
+from causalrules.search.adjusted import Adjusted, adjust
 from causalrules.search.core import Packed
-from causalrules.search.problem import Problem, prepare
 from causalrules.search.run import Found
 
 TIME_LIMIT = 60.0
@@ -29,12 +29,12 @@ def source(data: Any) -> Table:
         return read(data)
 
 
-def problem_of(table: Table, target: str, outcome: Any, control: Sequence[str] = ()) -> Problem:
+def problem_of(table: Table, target: str, outcome: Any, control: Sequence[str] = ()) -> Adjusted:
     """As discover() does it, so that one reading serves many outcomes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         roles = resolve(table, target, outcome, None, control or None, None)
-        return prepare(table, roles, Question(target, **RELIABLE))
+        return adjust(table, roles, Question(target, **RELIABLE))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 import causalrules as cr
 from benchmarks.wording import table
 from causalrules.report.result_words import ending
-from causalrules.text import percent, with_interval
+from causalrules.text import percent
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 _CHARGES = ["age", "priors_count", "sex", "race", "c_charge_degree", "juv_fel_count", "juv_misd_count"]
@@ -94,7 +94,7 @@ def lines(study: Study, data: Path) -> list[list[str]]:
         [
             f"{study.name}, {rules.n_rows:,} rows" if place == 1 else "",
             f"{place}. {rule.text}",
-            with_interval(rule.effect, *rule.interval, rule.is_mean),
+            rule.kind.with_interval(rule.effect, *rule.interval),
             percent(rule.coverage),
             rule.verdict.evidence,
         ]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import causalrules as cr
 from causalrules import estimators
-from causalrules.text import percent, with_interval
+from causalrules.text import percent
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.repeat import exact
 
@@ -130,7 +130,7 @@ def n_rules(n_propositions: int, max_length: int) -> int:
 
 
 def one_sided(rule: cr.RuleResult) -> float:
-    found = estimators.estimate(*rule.sides, population=True)
+    found = estimators.estimate(*rule.measured.sides, population=True)
     return 1.0 if math.isnan(found.effect) else 0.5 * math.erfc(found.effect / found.standard_error / math.sqrt(2))
 
 
@@ -274,8 +274,8 @@ def lalonde(quick: bool) -> None:
         ("NSW treated + PSID controls, adjusted for 8 covariates", observed, COVARIATES),
     ):
         rule = programme(columns, control)[1]
-        effect = with_interval(rule.effect, *rule.interval)
-        rows.append([name, effect, str(len(rule.counts)), percent(1 - rule.overlap, 0)])
+        effect = rule.kind.with_interval(rule.effect, *rule.interval)
+        rows.append([name, effect, str(len(rule.measured.counts)), percent(1 - rule.overlap, 0)])
     columns_ = [
         "data",
         "effect of the programme on having earnings in 1978",

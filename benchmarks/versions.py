@@ -31,19 +31,19 @@ from benchmarks.tables import noise  # noqa: E402
 from causalrules.language.roles import resolve  # noqa: E402
 from causalrules.question import Question  # noqa: E402
 from causalrules.search import run as search  # noqa: E402
+from causalrules.search.adjusted import Adjusted, adjust  # noqa: E402
 from causalrules.search.margins import betas  # noqa: E402
-from causalrules.search.problem import Problem, prepare  # noqa: E402
 
 # A repetition of a search shorter than this is timed again, up to ten times.
 SHORT = 0.2
 
-Asked = tuple[Problem, Question]
+Asked = tuple[Adjusted, Question]
 
 
 def asked(table: Any, target: str, outcome: Any, control: str, pooled: bool = False, **options: Any) -> Asked:
     """A question of the paper's kind, or with the options that are the default."""
     question = Question(target, **({} if pooled else RELIABLE), **{"max_length": None, **options})
-    problem = prepare(table, resolve(table, target, outcome, None, [control], None), question)
+    problem = adjust(table, resolve(table, target, outcome, None, [control], None), question)
     if pooled and question.beta is None:
         beta = betas(problem.language, question.max_length, question.error_rate)
         question = question.changed(beta=beta)

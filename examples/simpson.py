@@ -9,14 +9,15 @@ import causalrules as cr
 
 def compare(data, rule, target, control):
     """Measure a rule, and print it overall, in each stratum, and adjusted."""
-    measured = cr.evaluate(data, rule, target, control=control)[0]
+    rules = cr.evaluate(data, rule, target, control=control)
+    measured = rules[0]
     print(f"{rule}, in points of {target}")
     print(f"{100 * measured.marginal_effect:+6.1f}  overall")
     for stratum in measured.strata:
         print(f"{100 * stratum.difference:+6.1f}  for {control} = {stratum.labels[control]} ({stratum.n:,} rows)")
     low, high = (100 * end for end in measured.interval)
     print(f"{100 * measured.effect:+6.1f}  adjusted for {control} (95 % interval {low:+.1f} to {high:+.1f})")
-    return measured
+    return rules
 
 
 # %%
@@ -26,7 +27,7 @@ def compare(data, rule, target, control):
 # those with large ones (Charig et al., 1986). A was given the large stones, which are harder to cure.
 
 stones = compare(cr.datasets.kidney_stones(), "treatment = A", "success", "size")
-stones.plot_strata()
+stones.plot("strata")
 
 # %%
 # ![Cured by both treatments, for small and for large stones](images/simpson.svg)

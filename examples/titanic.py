@@ -25,7 +25,7 @@ for stratum in best.strata:
         f"{stratum.labels['sex']:6}  {stratum.p_rule:6.1%} of {stratum.a + stratum.b:3} where {best} holds, "
         f"{stratum.p_not_rule:6.1%} of {stratum.c + stratum.d:3} where it does not"
     )
-best.plot_strata()
+adjusted.plot("strata")
 
 # %%
 # ![Survival by sex, in first and second class and in third](images/titanic.svg)

@@ -6,7 +6,7 @@ from typing import Any
 
 from causalrules.discovery import discover
 from causalrules.question import PAPER
-from causalrules.result.rules import RuleSet
+from causalrules.rules import RuleSet
 
 
 def find(data: Any, target: str, outcome: Any, control: str | None = None, **options: Any) -> RuleSet:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.search.problem import Problem
+from causalrules.search.adjusted import Adjusted
 
 Array = NDArray[Any]
 
@@ -109,7 +109,7 @@ class Rows:
         self.n1, self.n0 = sizes[:, 0], sizes[:, 1]
 
     @classmethod
-    def of(cls, problem: Problem) -> Rows:
+    def of(cls, problem: Adjusted) -> Rows:
         language = problem.language
         propositions = zip(language.column_index, language.low, language.high, strict=True)
         holds = np.array([(problem.columns[i] >= low) & (problem.columns[i] <= high) for i, low, high in propositions])

@@ -9,7 +9,7 @@ from finding import find
 from results import Run
 
 from causalrules import datasets, estimators
-from causalrules.result.rules import RuleResult
+from causalrules.rules import RuleResult
 
 # (rule, coverage, reliable effect) as printed in the paper.
 PAPER = (

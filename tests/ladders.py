@@ -182,7 +182,7 @@ def agree(found: cr.RuleSet, asked: Ladder) -> int:
         assert rule.held_fixed == step.held_fixed
         assert rule.control == tuple(sorted(asked.control))
         beta = step.beta if isinstance(step.beta, (int, float)) else step.beta[min(rule.length, len(step.beta) - 1)]
-        assert rule.beta == pytest.approx(beta)
+        assert rule.criterion.beta == pytest.approx(beta)
         assert rule.n_covered == len(own.covered)
         assert rule.n_failing == len(step.table.everything - own.possible)
         effect = asked.effect(step, own, step.table.strata)

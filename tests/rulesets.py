@@ -12,8 +12,10 @@ from causalrules.graph.admissibility import Admissibility
 from causalrules.graph.criteria import Violation
 from causalrules.language.propositions import Proposition
 from causalrules.question import Question
+from causalrules.result.result import Searched
 from causalrules.result.rule import RuleResult
-from causalrules.result.rules import RuleSet
+from causalrules.rules import RuleSet
+from causalrules.search.adjusted import Adjusted
 
 QUESTION = Question(
     target="survived",
@@ -54,19 +56,28 @@ def rule_set(*rules: RuleResult, **changes: Any) -> RuleSet:
     plain = RuleSet(
         rules=rules,
         question=QUESTION,
-        optimal=True,
-        upper_bound=rules[0].value if rules else 0.0,
-        gap=0.0,
-        stopped="optimal",
+        origin=Searched(
+            optimal=True,
+            upper_bound=rules[0].value if rules else 0.0,
+            gap=0.0,
+            stopped="optimal",
+            nodes=185,
+            seconds=0.0213,
+        ),
         n_rows=891,
         n_dropped=0,
         n_strata=1,
         n_propositions=20,
-        nodes=185,
-        seconds=0.0213,
         source="titanic.csv",
     )
-    return dataclasses.replace(plain, **changes)
+    return ended(plain, **changes)
+
+
+def ended(rules: RuleSet, **changes: Any) -> RuleSet:
+    """Change a result, and how its search ended."""
+    own = {item.name for item in dataclasses.fields(Searched)} & changes.keys()
+    origin = dataclasses.replace(rules.origin, **{name: changes.pop(name) for name in own})
+    return dataclasses.replace(rules, origin=changes.pop("origin", origin), **changes)
 
 
 def admissibility(status: str, **more: Any) -> Admissibility:
@@ -128,3 +139,9 @@ def rule_sets(draw: st.DrawFn) -> RuleSet:
         notes=tuple(draw(st.lists(NAME, max_size=2))),
         admissibility=draw(st.none() | st.sampled_from(VERDICTS)),
     )
+
+
+def rows_of(rules: RuleSet) -> Adjusted:
+    """The rows that were searched, of rules with the same controls."""
+    assert rules.problem is not None
+    return rules.problem.only

@@ -27,11 +27,11 @@ from paper.plain_search import Rows, counterexample  # noqa: E402
 from causalrules.discovery import discover, evaluate  # noqa: E402
 from causalrules.question import Question  # noqa: E402
 from causalrules.search import run as search  # noqa: E402
+from causalrules.search.adjusted import Adjusted  # noqa: E402
 from causalrules.search.core import PackedTable  # noqa: E402
-from causalrules.search.problem import Problem  # noqa: E402
 
 
-def problem(table: SmallTable) -> Problem:
+def problem(table: SmallTable) -> Adjusted:
     return problem_of(source(table.columns()), "y", 1, list(table.control))
 
 

@@ -492,7 +492,7 @@ def test_rules_are_measured_with_the_strata_and_the_margin_of_a_result() -> None
     measured = evaluate_like(found, table, texts)
     assert measured is not None
     expected = cr.evaluate(table, texts, "survived", **asked, beta=found.question.beta)
-    assert [rule.counts for rule in measured] == [rule.counts for rule in expected]
+    assert [rule.measured.counts for rule in measured] == [rule.measured.counts for rule in expected]
     assert [rule.reliable_effect for rule in measured] == [rule.reliable_effect for rule in expected]
     # Where some rows were held out, or no row is here, only evaluate() can.
     assert evaluate_like(cr.discover(table, "survived", holdout=0.5), table, texts) is None

@@ -16,7 +16,9 @@ CLASSES = (cr.RuleSet, cr.RuleResult, cr.CausalGraph, cr.CausalRules)
 EXCEPTIONS = {
     "InadmissibleError": "is raised by discover(), not made by users",
     "RuleResult.from_counts": "for tests and JSON: its arguments are those of the formulas in estimators.py",
-    "RuleSet.columns": "to be documented",
+    "RuleSet": "is made by discover(); its attributes are those of Result",
+    "RuleSet.problem_of": "for modules that measure rules again",
+    "RuleResult.notebook_card": "set by the module that makes lists of rules",
     "CausalRules": "its parameters are those of discover(), to which it refers",
     "CausalRules.fit": "to be documented",
     "CausalRules.transform": "to be documented",

@@ -13,16 +13,14 @@ from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[1] / "src"
 PACKAGE = SRC / "causalrules"
-# From top to bottom; a module belongs to the first name that it begins with. Rules and RuleSets offer as methods what
-# trust and report do with them, so they stand above; trust and report know them for type checkers only.
+# From top to bottom; a module belongs to the first name that it begins with. Results know neither trust nor report;
+# `rules` offers as methods of RuleSet what these do with a result.
 LAYERS = [
     ("__main__", "cli", "sklearn"),
     ("studio",),
     ("discovery",),
+    ("rules",),
     ("stepwise",),
-    ("result.rules",),
-    ("result.frontier", "result.json"),
-    ("result.rule",),
     ("report",),
     ("trust",),
     ("result",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import sys
 from functools import cache
@@ -31,6 +30,7 @@ from results import FULL, Run, read_rows, write_rows  # noqa: E402
 import oracle  # noqa: E402
 from causalrules import estimators  # noqa: E402
 from causalrules.discovery import discover  # noqa: E402
+from rulesets import ended, rows_of  # noqa: E402, rows_of
 from strategies import TARGET, SmallTable, small_tables  # noqa: E402
 
 BETAS = st.sampled_from([0.0, 0.5, 1.0, 1.96, 2.0, 2.58, 4.0])
@@ -165,8 +165,7 @@ def test_the_plain_search_finds_the_best_rule(seed: int, n_columns: int, n_rows:
 def test_the_plain_search_reads_the_rule_language(table: SmallTable, beta: float) -> None:
     question: dict[str, Any] = {"k": 1, "beta": beta, "max_length": None, "max_bins": 4}
     truth = oracle.top_k(list(table.rows), TARGET, lambda y: y == 1, table.actionable, table.control, **question)[0]
-    problem = discover(table.columns(), TARGET, 1, list(table.control), **question, n_jobs=1).problem
-    assert problem is not None
+    problem = rows_of(discover(table.columns(), TARGET, 1, list(table.control), **question, n_jobs=1))
     result = plain_search.search(plain_search.Rows.of(problem), "reachable", True, beta)
     assert result.value == pytest.approx(truth.value, abs=1e-9)
 
@@ -249,7 +248,7 @@ def test_a_part_that_was_half_written_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_search_ends_the_run_and_leaves_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped = dataclasses.replace(discover(plain_search.counterexample(), "y", 1), stopped="interrupted")
+    stopped = ended(discover(plain_search.counterexample(), "y", 1), stopped="interrupted")
     monkeypatch.setattr(finding, "discover", lambda *given, **options: stopped)
     with pytest.raises(KeyboardInterrupt):
         finding.find({}, "y", 1)

@@ -18,9 +18,10 @@ from causalrules.data.reading import read
 from causalrules.exceptions import RoleError
 from causalrules.language.language import Language, build_language
 from causalrules.question import Question
+from causalrules.result.evidence import CalibratedMargin
 from causalrules.search.margins import beta_of_rules, betas, count_rules
 from causalrules.trust import calibration
-from causalrules.trust.evidence import CalibratedMargin
+from rulesets import rows_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -141,13 +142,13 @@ def test_where_nothing_stands_out_the_first_rule_has_the_largest_ratio_of_all() 
     data = {"x": rng.integers(0, 4, 200), "c": rng.choice(list("ab"), 200), "y": rng.integers(0, 2, 200)}
     rules = discover(data, outcome=1, k=1, max_length=2)
     assert rules[0].value <= 0
-    language = rules.problem.language  # type: ignore[union-attr]
+    language = rows_of(rules).language
     pairs = [(one,) for one in language.propositions] + list(itertools.combinations(language.propositions, 2))
     named = [pair for pair in pairs if 0 < covered(data, pair).sum() < 200]
     by_length = betas(language, 2, 0.05)
     ratios = []
     for rule in discover_named(data, named):
-        effect = rule.reliable_effect + rule.margin
+        effect = rule.reliable_effect + rule.criterion.margin(rule.measured)
         ratios.append(effect / bernstein(by_length[rule.length], [_stratum(data, rule, "all others")]))
     assert rules[0].ratio == pytest.approx(max(ratios), abs=1e-9)
 
@@ -237,15 +238,15 @@ def test_betas_share_the_error_rate_and_never_fall(name: str, max_length: int | 
 def test_beta_of_named_rules_counts_them() -> None:
     data = table("binary", "all others")
     one, two = (discover_named(data, ["x >= 0.2", "x >= 1"][:n])[0] for n in (1, 2))
-    assert one.beta == pytest.approx(beta_of_rules(1, 0.05)) == pytest.approx(math.sqrt(2 * math.log(20)))
-    assert two.beta == pytest.approx(math.sqrt(2 * math.log(40)))
+    assert one.criterion.beta == pytest.approx(beta_of_rules(1, 0.05)) == pytest.approx(math.sqrt(2 * math.log(20)))
+    assert two.criterion.beta == pytest.approx(math.sqrt(2 * math.log(40)))
 
 
 def test_a_rule_has_the_beta_of_its_length() -> None:
     rules = discover(table("binary", "all others"), **options("binary", "all others"), k=20, stepwise=False)
-    by_length = betas(rules.problem.language, 2, 0.05)  # type: ignore[union-attr]
+    by_length = betas(rows_of(rules).language, 2, 0.05)
     assert {rule.length for rule in rules} == {1, 2}
-    assert all(rule.beta == by_length[rule.length] for rule in rules)
+    assert all(rule.criterion.beta == by_length[rule.length] for rule in rules)
 
 
 # --- the numbers
@@ -320,7 +321,7 @@ def test_the_numbers_of_a_rule_can_be_recomputed(kind: str, comparison: str) -> 
     data = table(kind, comparison)
     rules = discover(data, **options(kind, comparison), k=3, stepwise=False)
     # What the search ranks by: the mean of the values in each level.
-    level = rules.problem.outcome  # type: ignore[union-attr]
+    level = rows_of(rules).outcome
     means = np.array([data["y"][level == each].mean() for each in range(level.max() + 1)])
     for rule in rules:
         strata = [_stratum(data, rule, comparison, stratum) for stratum in "abc"]
@@ -339,7 +340,7 @@ def test_the_numbers_of_a_rule_can_be_recomputed(kind: str, comparison: str) -> 
             difference = (a.sum() + prior) / (len(a) + 2) - (b.sum() + prior) / (len(b) + 2)
             pooled += len(everything) / N * difference
         sign = -1 if "decrease" in comparison else 1
-        value = sign * pooled - bernstein(rule.beta, rounded)
+        value = sign * pooled - bernstein(rule.criterion.beta, rounded)
         assert rule.value == pytest.approx(value, abs=1e-9)
         assert rule.reliable_effect == pytest.approx(sign * value, abs=1e-9)
 
@@ -357,7 +358,7 @@ def test_a_stratum_without_variation_adds_nothing_to_the_margin(kind: str) -> No
     rule = discover(data, **asked, k=1)[0]
     strata = [_stratum(data, rule, "all others", stratum) for stratum in "ac"]
     assert len(strata[1][0]) == 1
-    assert rule.margin == pytest.approx(bernstein(rule.beta, strata))
+    assert rule.criterion.margin(rule.measured) == pytest.approx(bernstein(rule.criterion.beta, strata))
     found = score.prepared(data, Question("y", **asked, k=1)).search().rules
     assert rule.value == pytest.approx(found[0][0], abs=2**-35 * float(np.ptp(data["y"])))
 
@@ -375,7 +376,7 @@ def test_a_rule_that_is_named_has_the_effect_with_which_it_was_discovered(kind: 
     for number in ("effect", "standard_error", "n_covered", "n_undecided", "p_do_rule", "p_do_not_rule", "overlap"):
         assert getattr(again, number) == pytest.approx(getattr(rule, number), rel=1e-12), number
     # One rule that is named needs less of a margin than one that is searched for.
-    assert again.margin < rule.margin
+    assert again.criterion.margin(again.measured) < rule.criterion.margin(rule.measured)
 
 
 def test_levels_are_exact_up_to_32_values() -> None:
@@ -383,8 +384,8 @@ def test_levels_are_exact_up_to_32_values() -> None:
     for n_values, is_exact in ((32, True), (33, False)):
         y = np.arange(660) % n_values
         rules = discover({"x": rng.normal(size=660), "y": y}, k=1, max_length=1)
-        assert rules.problem.roles.outcome.is_exact is is_exact  # type: ignore[union-attr]
-        assert len(rules.problem.comparison.values) == 32  # type: ignore[union-attr]
+        assert rows_of(rules).roles.outcome.is_exact is is_exact
+        assert len(rows_of(rules).comparison.values) == 32
 
 
 def test_more_rules_than_there_are() -> None:

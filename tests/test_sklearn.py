@@ -34,6 +34,7 @@ from causalrules import estimators
 from causalrules.exceptions import CausalRulesWarning, DataError, InputError, OptionError
 from causalrules.question import Question, options
 from causalrules.sklearn import NotFittedError
+from rulesets import rows_of
 from strategies import TARGET, SmallTable, small_tables
 
 PASSENGERS = cr.datasets.titanic(library="pandas")
@@ -269,7 +270,7 @@ def test_the_score_on_the_rows_of_fit_is_the_reliable_effect(table: SmallTable, 
     y = columns.pop(TARGET)
     model = cr.CausalRules(k=1, beta=beta, max_length=2, n_jobs=1).fit(columns, y, control=list(table.control))
     assume(len(model.rules_) > 0)
-    a, b, c, d = np.array(model.rules_[0].counts).T
+    a, b, c, d = np.array(model.rules_[0].measured.counts).T
     assert model.score(columns, y) == pytest.approx(estimators.reliable_effect(a, b, c, d, 2.0))
 
 
@@ -279,8 +280,7 @@ def test_the_score_keeps_the_strata_and_the_outcome_of_fit() -> None:
     columns = {"x": rng.integers(0, 3, 400), "age": rng.integers(0, 90, 400)}
     y = np.where(columns["x"] + rng.random(400) * 3 > 2.5, "yes", "no")
     model = cr.CausalRules(outcome="yes", k=1, control_bins=4).fit(columns, y, control="age")
-    assert model.rules_.problem is not None
-    cuts = model.rules_.problem.strata.bins["age"].uppers
+    cuts = rows_of(model.rules_).strata.bins["age"].uppers
     assert len(cuts) == 3
     young = columns["age"] <= cuts[1]
     part = {name: values[young] for name, values in columns.items()}
@@ -311,7 +311,7 @@ def test_a_numeric_target_is_scored_by_its_mean_in_its_units() -> None:
     columns, y = numbers()
     model = cr.CausalRules(k=2).fit(columns, y, control="z")
     best = model.rules_[0]
-    assert best.is_mean
+    assert not best.kind.binary
     assert str(best) == "x = 1"
     assert np.array_equal(model.transform(columns)[:, 0], columns["x"] == 1)
     assert model.predict_effect(columns)[columns["x"] == 1] == pytest.approx(best.effect)

@@ -82,7 +82,7 @@ def numbers(rules: cr.RuleSet, scale: float = 1.0) -> list[list[Any]]:
     said = []
     for rule in rules:
         own = (rule.effect, rule.marginal_effect, rule.standard_error, *rule.interval)
-        scores = (rule.reliable_effect, rule.margin)
+        scores = (rule.reliable_effect, rule.criterion.margin(rule.measured))
         strata = (stratum.difference for stratum in rule.strata if stratum.overlap)
         said.append([number / scale for number in (*own, *scores, *strata)] + [rule.effective_rows])
     return said

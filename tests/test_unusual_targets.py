@@ -52,7 +52,7 @@ def test_money_with_many_zeros(tmp_path: Path) -> None:
 def test_counts(tmp_path: Path) -> None:
     visits = RNG.poisson(1 + 2 * TREATED)
     rule = cr.discover(written(tmp_path, visits), "y", control="site", k=1)[0]
-    assert (rule.text, rule.is_mean, rule.scored) == ("treated = 1", True, ())
+    assert (rule.text, not rule.kind.binary, rule.measured.scored) == ("treated = 1", True, ())
     assert rule.value > 0
 
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from causalrules.graph.backdoor import identify_rule
     from causalrules.graph.graph import CausalGraph
     from causalrules.graph.suggestions import suggest
-    from causalrules.result.rule import RuleResult, StratumEffect
-    from causalrules.result.rules import RuleSet
+    from causalrules.result.measured import StratumEffect
+    from causalrules.result.rule import RuleResult
+    from causalrules.rules import RuleSet
     from causalrules.sklearn import CausalRules
 
 __version__: str
@@ -45,8 +46,8 @@ _HOMES = {
     "OptionError": "exceptions",
     "RoleError": "exceptions",
     "RuleResult": "result.rule",
-    "RuleSet": "result.rules",
-    "StratumEffect": "result.rule",
+    "RuleSet": "rules",
+    "StratumEffect": "result.measured",
     "assumptions": "graph.assumptions",
     "check": "graph.admissibility",
     "datasets": "datasets",

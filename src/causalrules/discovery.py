@@ -18,26 +18,27 @@ from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
 from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
-from causalrules.result.rule import RuleResult, rule_results
-from causalrules.result.rules import RuleSet
+from causalrules.result.measure import rule_results
+from causalrules.result.result import Named, Searched, with_graph
+from causalrules.result.rule import RuleResult
 from causalrules.result.steps import proof
+from causalrules.rules import RuleSet
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
 from causalrules.search.ladder import Step
 from causalrules.search.margins import beta_of_rules
-from causalrules.search.problem import Problem, prepare
+from causalrules.search.problem import Problem, own_controls, prepare
 from causalrules.search.rows import excludes_reference
 from causalrules.stepwise import Climbed, search_list, with_beta
 from causalrules.text import points
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
+    from causalrules.graph.adjustment import Adjustments
     from causalrules.graph.admissibility import Admissibility
     from causalrules.graph.graph import CausalGraph
-    from causalrules.language.language import Language
     from causalrules.language.propositions import Proposition
-    from causalrules.search.parts import Parts
-    from causalrules.trust.evidence import Calibration
+    from causalrules.result.evidence import Calibration
     from causalrules.trust.holdout import HeldOut
 
 # A column is pointed out from this difference on, with at least so many rows on each side.
@@ -78,11 +79,10 @@ def discover(data: Any, question: Question) -> RuleSet:
     roles = _roles(table, question, graph)
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question)
-    problem = _prepared(table, roles, question, admissibility)
+    problem = prepare(table, roles, question, _own_controls(admissibility))
     problem, held_out = _hold_out(problem, question)
     climbed = search_list(table, problem, question, graph, deadline, held_out)
-    result = _result(data, question, climbed)
-    result = replace(result, admissibility=admissibility, graph=graph)
+    result = with_graph(_result(data, question, climbed), graph, admissibility)
     return result if held_out is None else held_out.measure(result)
 
 
@@ -123,12 +123,11 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question, sets)
     language = language_of(named, table.observed(roles.target, question.weights))
-    problem = _prepared(table, roles, question, admissibility, language)
+    problem = prepare(table, roles, question, _own_controls(admissibility), language)
     if question.beta is None and question.estimator == "pooled":
         question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
     question, calibration = with_beta(problem, question, deadline)
-    result = _measured(data, problem, named, question, calibration)
-    return replace(result, admissibility=admissibility, graph=graph)
+    return with_graph(_measured(data, problem, named, question, calibration), graph, admissibility)
 
 
 def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet | None:
@@ -137,9 +136,9 @@ def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet
     Models of the controls are not fitted again, so that it takes milliseconds.
     """
     problem, question = rules.problem, rules.question
-    if problem is None or not problem.rows.is_local or question.reference is not None:
+    if problem is None or not problem.is_single or not problem.is_local or question.reference is not None:
         return None
-    rows, observed = problem.rows.local, table.observed(question.target, question.weights)
+    rows, observed = problem.only.rows.local, table.observed(question.target, question.weights)
     if rows.record is not None or len(rows.stratum) != observed.n_records:
         return None  # some rows were held out
     named = [parse_rule(text, table) for text in texts]
@@ -147,14 +146,13 @@ def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet
     columns = tuple(
         observed.codes(name, ends).astype(code_type(len(ends))) for name, ends in sorted(language.ends.items())
     )
-    coded = problem.with_rows(language=language, columns=columns)
-    result = _measured(None, coded, named, question)
-    return replace(result, admissibility=rules.admissibility, graph=rules.graph)
+    coded = Problem((problem.only.with_rows(language=language, columns=columns),))
+    return with_graph(_measured(None, coded, named, question), rules.graph, rules.admissibility)
 
 
 def _measured(
     data: Any,
-    problem: Problem | Parts,
+    problem: Problem,
     named: Sequence[tuple[Proposition, ...]],
     question: Question,
     calibration: Calibration | None = None,
@@ -171,10 +169,10 @@ def _measured(
                     parameter="rule",
                 )
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
-    found = search.Found(rules, nothing, optimal=True, stopped="evaluated", history=(nothing,))
+    found = search.Found(rules, nothing, optimal=True, stopped=Named.stopped, history=(nothing,))
     step = Step(problem, question, found, stands_out=True)
     measured = rule_results(problem, problem.pack(), question, found)
-    return _result(data, question, Climbed((step,), (measured,), calibration))
+    return replace(_result(data, question, Climbed((step,), (measured,), calibration)), origin=Named())
 
 
 def _result(data: Any, question: Question, climbed: Climbed) -> RuleSet:
@@ -186,27 +184,27 @@ def _result(data: Any, question: Question, climbed: Climbed) -> RuleSet:
     return RuleSet(
         rules=rules,
         question=_answered(replace(question, beta=first.question.beta), problem),
-        optimal=all(step.optimal for step in steps),
-        upper_bound=steps[0].upper_bound,
-        gap=steps[-1].gap,
-        stopped=last.found.stopped,
+        origin=Searched(
+            optimal=all(step.optimal for step in steps),
+            upper_bound=steps[0].upper_bound,
+            gap=steps[-1].gap,
+            stopped=last.found.stopped,
+            nodes=sum(step.nodes for step in steps),
+            seconds=sum(step.seconds for step in steps),
+            steps=steps,
+            history=climbed.history,
+        ),
         n_rows=problem.n_rows,
         n_dropped=problem.n_dropped,
         n_strata=problem.n_strata,
         n_propositions=len(problem.language.propositions),
-        nodes=sum(step.nodes for step in steps),
-        seconds=sum(step.seconds for step in steps),
         notes=(*problem.notes, *climbed.notes, *_leaks(rules)),
         versions={"causalrules": __version__, "python": platform.python_version()},
         source=os.path.basename(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None,
         library=problem.library,
-        history=climbed.history,
         evidence=climbed.evidence,
-        steps=steps,
         nearest=nearest,
         rungs=climbed.rungs,
-        problem=problem if isinstance(problem, Problem) else None,
-        parts=None if isinstance(problem, Problem) else problem,
         ladder=climbed.steps,
     )
 
@@ -216,7 +214,7 @@ def _leaks(rules: Sequence[RuleResult]) -> list[str]:
     for rule in rules:
         few = min(rule.n_covered, rule.n_failing) < _FEW
         columns = {condition.column for condition in rule.conditions}
-        if not rule.is_mean and not few and len(columns) == 1 and abs(rule.marginal_effect) >= _LEAK:
+        if rule.kind.binary and not few and len(columns) == 1 and abs(rule.marginal_effect) >= _LEAK:
             return [
                 f"column {columns.pop()!r} nearly determines the outcome (a difference of "
                 f"{points(abs(rule.marginal_effect))}); if it is a consequence of the outcome, leave it out"
@@ -257,19 +255,8 @@ def _roles(table: Table, question: Question, graph: CausalGraph | None) -> Roles
     return resolve(table, target, outcome, actionable, control, question.weights, question.groups)
 
 
-def _prepared(
-    table: Table,
-    roles: Roles,
-    question: Question,
-    admissibility: Admissibility | None,
-    language: Language | None = None,
-) -> Problem | Parts:
-    """Prepare what is asked, or a problem for each set of controls where rules have their own."""
-    if admissibility is None or admissibility.adjustments is None:
-        return prepare(table, roles, question, language)
-    from causalrules.search.parts import prepare_parts
-
-    return prepare_parts(table, roles, question, admissibility.adjustments, language)
+def _own_controls(admissibility: Admissibility | None) -> Adjustments | None:
+    return None if admissibility is None else admissibility.adjustments
 
 
 def _admitted(
@@ -290,7 +277,6 @@ def _admitted(
     columns = [name for name in table.names if name != question.weights]
     if question.own_controls:
         from causalrules.language.roles import columns as named
-        from causalrules.search.parts import own_controls
 
         allowed = named(table, question.allowed_control, "allowed_control") or columns
         found = own_controls(table, roles, graph, question, allowed, sets)
@@ -306,7 +292,7 @@ def _admitted(
     return checked
 
 
-def _hold_out(problem: Problem | Parts, question: Question) -> tuple[Problem | Parts, HeldOut | None]:
+def _hold_out(problem: Problem, question: Question) -> tuple[Problem, HeldOut | None]:
     """Return the rows to search, and the held-out rows, if any."""
     if question.holdout is None:
         return problem, None
@@ -317,7 +303,7 @@ def _hold_out(problem: Problem | Parts, question: Question) -> tuple[Problem | P
     return holdout.second_table(question.holdout, problem, question)
 
 
-def _answered(question: Question, problem: Problem | Parts) -> Question:
+def _answered(question: Question, problem: Problem) -> Question:
     """Return the question as the result keeps it: roles by name, the rest in types that JSON has."""
     roles = problem.roles
     cuts: Any = question.cuts
@@ -325,7 +311,7 @@ def _answered(question: Question, problem: Problem | Parts) -> Question:
         cuts = tuple((column, tuple(map(str, points))) for column, points in sorted(cuts.items())) or None
     return question.answered(
         outcome=roles.outcome.text,
-        control=roles.control if isinstance(problem, Problem) else OWN_CONTROLS,
+        control=roles.control if problem.language.offered is None else OWN_CONTROLS,
         actionable=roles.actionable,
         holdout=question.holdout if is_number(question.holdout) else None,
         cuts=cuts,

@@ -22,7 +22,7 @@ from causalrules.discovery import discover
 from causalrules.exceptions import CausalRulesError, CausalRulesWarning, DataError, OptionError
 from causalrules.language.outcome import resolve_outcome
 from causalrules.question import Question, options, parameters, with_options
-from causalrules.result.rules import RuleSet
+from causalrules.rules import RuleSet
 from causalrules.text import counted, nearest, shorten
 from causalrules.trust.holdout import compared_rows
 
@@ -318,7 +318,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
             for rows in chosen
         )
         decrease = rules.question.direction == "decrease"
-        if problem.roles.outcome.is_mean:
+        if not problem.roles.outcome.kind.binary:
             effect = estimators.pooled_effect(covered, failing, everything)
             variance = estimators.pooled_variance(covered, failing, everything)
             return (-effect if decrease else effect) - estimators.pooled_margin(_SCORE_BETA, variance)
@@ -400,8 +400,8 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     @property
     def _problem(self) -> Any:
-        assert self.rules_.searched is not None, "discover() keeps the problem"
-        return self.rules_.searched
+        assert self.rules_.problem is not None, "discover() keeps the problem"
+        return self.rules_.problem
 
     @property
     def _has_output_container(self) -> bool:
@@ -433,7 +433,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """Return which rows have a label, and their target: a number, or 1 for the outcome, even if none has it."""
         name = self.rules_.question.target
         rows = read({name: [*labels, *self._examples]})
-        if self._problem.roles.outcome.is_mean:
+        if not self._problem.roles.outcome.kind.binary:
             if rows.kinds[name] is not Kind.NUMBER:
                 raise DataError(f"y holds {rows.kinds[name]} values; in fit() it held numbers, whose mean counts")
             values = self._problem.roles.outcome.centred(rows.histogram(name).values.sortable)

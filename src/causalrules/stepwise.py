@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import describe
 from causalrules.language.strata import Combining
-from causalrules.result.rule import RuleResult, rule_results
+from causalrules.result.measure import rule_results
 from causalrules.result.steps import Alone, Rung, staircase
 from causalrules.search import run
+from causalrules.search.adjusted import with_controls
 from causalrules.search.deadline import Deadline
 from causalrules.search.ladder import Rule, Step, climb, held_columns, hold
 from causalrules.search.margins import betas
 from causalrules.search.nearest import nearest, ratio_of
-from causalrules.search.parts import Parts, own_controls
-from causalrules.search.problem import Problem, with_controls
+from causalrules.search.problem import Problem, own_controls
 from causalrules.search.progress import search_bar, watching
 from causalrules.text import counted
 
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from causalrules.data.table import Table
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import Question
+    from causalrules.result.evidence import CalibratedMargin, Calibration, SearchEvidence
+    from causalrules.result.rule import RuleResult
     from causalrules.search.checkpoint import Checkpoint
     from causalrules.search.core import Packed
-    from causalrules.trust.evidence import CalibratedMargin, Calibration, SearchEvidence
     from causalrules.trust.holdout import HeldOut
 
 # β of the estimators but pooled, where none is given.
@@ -78,7 +79,7 @@ class Climbed:
         """How margins were obtained; None where they are those for the number of rules."""
         if self.calibration is None and self.margin is None:
             return None
-        from causalrules.trust.evidence import SearchEvidence
+        from causalrules.result.evidence import SearchEvidence
 
         return SearchEvidence(calibration=self.calibration, margin=self.margin)
 
@@ -96,7 +97,7 @@ class Climbed:
 
 def search_list(
     table: Table,
-    problem: Problem | Parts,
+    problem: Problem,
     question: Question,
     graph: CausalGraph | None,
     deadline: Deadline,
@@ -122,7 +123,7 @@ class _Searcher:
     """Searches one step after the other, and keeps what was found."""
 
     table: Table
-    first: Problem | Parts
+    first: Problem
     question: Question
     graph: CausalGraph | None
     deadline: Deadline
@@ -142,7 +143,7 @@ class _Searcher:
 
             self._checkpoint = Checkpoint(self.question.checkpoint, self.first, self.question)
 
-    def search(self, problem: Problem | Parts, above: Sequence[Rule]) -> Step:
+    def search(self, problem: Problem, above: Sequence[Rule]) -> Step:
         """Search one step, or take it from the checkpoint."""
         one = self.question.changed(k=1) if self.question.is_stepwise else self.question
         try:
@@ -160,8 +161,8 @@ class _Searcher:
         step = self._known(problem, question, len(above))
         if step is None:
             step = self._searched(problem, packed, question)
-        results = rule_results(problem, packed, step.question, step.found)
-        self.rules.append(tuple(replace(rule, margin_scale=step.margin_scale) for rule in results))
+        results = rule_results(problem, packed, step.question, step.found, step.margin_scale)
+        self.rules.append(results)
         if self._checkpoint is not None and step.stands_out and len(self._checkpoint.finished) == len(above):
             self._checkpoint.finished.append(_recorded(step, self.margin if step.margin_scale < 1 else None))
         self._seconds += step.found.progress.seconds
@@ -179,12 +180,10 @@ class _Searcher:
             return tuple(self.rules), rungs
         packed = first.pack() if self._packed is None else self._packed
         numbers = [tuple(sorted(language.numbers(rule))) for rule in ladder]
-        if isinstance(first, Problem) and self.question.reference is None:
+        if first.is_single and self.question.reference is None:
             decided = not any(rule.n_undecided for found in self.rules[:listed] for rule in found)
-            rungs = staircase(first, packed, numbers[:listed], decided)
-        known = [
-            place for place, each in enumerate(numbers) if place == 0 or not isinstance(first, Parts) or first.has(each)
-        ]
+            rungs = staircase(first.only, packed, numbers[:listed], decided)
+        known = [place for place, each in enumerate(numbers) if place == 0 or first.has(each)]
         found = replace(steps[0].found, rules=tuple((0.0, numbers[place]) for place in known))
         alone: dict[int, Alone] = {}
         for place, rule in zip(known, rule_results(first, packed, steps[0].question, found), strict=True):
@@ -195,14 +194,14 @@ class _Searcher:
         ]
         return tuple(rules), rungs
 
-    def _unfinished(self, problem: Problem | Parts, question: Question, stopped: str) -> Step:
+    def _unfinished(self, problem: Problem, question: Question, stopped: str) -> Step:
         """Return a step that ended before its search began."""
         nothing = run.Progress(0.0, None, math.inf, math.inf, 0)
         found = run.Found((), nothing, optimal=False, stopped=stopped, history=(nothing,))
         self.rules.append(())
         return Step(problem, question, found, stands_out=False)
 
-    def _searched(self, problem: Problem | Parts, packed: Packed, question: Question) -> Step:
+    def _searched(self, problem: Problem, packed: Packed, question: Question) -> Step:
         scale = problem.comparison.scale
         with self._watched(problem) as watch:
             limited = replace(question, time_limit=self.deadline.left())
@@ -230,7 +229,7 @@ class _Searcher:
                 stands_out = ratio(found.rules[0][1]) > factor
         return Step(problem, question, found, stands_out, factor)
 
-    def _watched(self, problem: Problem | Parts) -> AbstractContextManager[Callable[[run.Progress], None] | None]:
+    def _watched(self, problem: Problem) -> AbstractContextManager[Callable[[run.Progress], None] | None]:
         """Show the progress of a step as the question asks, the best rule in words."""
         propositions, above, seconds = problem.language.propositions, tuple(self._above), self._seconds
 
@@ -248,18 +247,18 @@ class _Searcher:
         shown = reported if callable(self.question.progress) else self.question.progress
         return watching(shown, partial(search_bar, in_words, placed))
 
-    def following(self, above: Sequence[Rule]) -> Problem | Parts | None:
+    def following(self, above: Sequence[Rule]) -> Problem | None:
         """Return the problem of the next step."""
         observed = self.table.observed(self.first.roles.target, self.question.weights)
         if not self.question.own_controls:
-            assert isinstance(self.first, Problem)
-            return hold(self.first, above, observed)
+            held = hold(self.first.only, above, observed)
+            return None if held is None else Problem((held,))
         return self._with_own_controls(above, observed)
 
-    def _with_own_controls(self, above: Sequence[Rule], observed: Table) -> Parts | None:
+    def _with_own_controls(self, above: Sequence[Rule], observed: Table) -> Problem | None:
         """Return the next step where each rule has its own controls, valid together with the columns above."""
         assert self.graph is not None
-        fixed = held_columns(self.first, above)
+        fixed = held_columns(self.first.first, above)
         roles, question = self.first.roles, self.question
         rest = tuple(name for name in roles.actionable if name not in fixed)
         if not rest:
@@ -288,9 +287,9 @@ class _Searcher:
                 language = replace(held.language, offered=tuple(sets))
                 if language.offered_numbers:
                     problems.append(replace(held, rows=replace(held.rows, language=language)))
-        return Parts(tuple(problems)) if problems else None
+        return Problem(tuple(problems)) if problems else None
 
-    def _known(self, problem: Problem | Parts, question: Question, place: int) -> Step | None:
+    def _known(self, problem: Problem, question: Question, place: int) -> Step | None:
         """Return a step that a checkpoint knows."""
         if self._checkpoint is None or place >= self._checkpoint.saved:
             return None
@@ -322,13 +321,13 @@ def _recorded(step: Step, margin: CalibratedMargin | None) -> dict[str, Any]:
 def _margin(known: Any) -> CalibratedMargin | None:
     if known is None:
         return None
-    from causalrules.trust.evidence import CalibratedMargin
+    from causalrules.result.evidence import CalibratedMargin
 
     factor, confidence, permutations, seed = known
     return CalibratedMargin(float(factor), float(confidence), int(permutations), int(seed))
 
 
-def _restored(problem: Problem | Parts, question: Question, known: Mapping[str, Any]) -> Step:
+def _restored(problem: Problem, question: Question, known: Mapping[str, Any]) -> Step:
     value, conditions = float(known["value"]), tuple(int(each) for each in known["conditions"])
     if not conditions or not all(0 <= each < len(problem.language.propositions) for each in conditions):
         raise ValueError("there is no such rule")
@@ -339,7 +338,7 @@ def _restored(problem: Problem | Parts, question: Question, known: Mapping[str, 
     return Step(problem, question, found, True, float(known["margin_scale"]))
 
 
-def with_beta(problem: Problem | Parts, question: Question, deadline: Deadline) -> tuple[Question, Calibration | None]:
+def with_beta(problem: Problem, question: Question, deadline: Deadline) -> tuple[Question, Calibration | None]:
     """Return the question with a number for β, and how it was calibrated."""
     if question.beta != "calibrated":
         beta = question.beta

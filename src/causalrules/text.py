@@ -152,26 +152,6 @@ def amount(value: float | None) -> str:
     return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
 
 
-def difference(value: float | None, is_mean: bool = False) -> str:
-    """Format a difference: of means in their own units, of probabilities in percentage points."""
-    return amount(value) if is_mean else points(value)
-
-
-def with_interval(effect: float | None, low: float | None, high: float | None, is_mean: bool = False) -> str:
-    """Format a difference with its interval.
-
-    >>> with_interval(0.054, -0.021, 0.13)
-    '5.4 points (−2.1 to 13.0)'
-    >>> with_interval(1794, 521, 3067, is_mean=True)
-    '1,794 (521 to 3,067)'
-    """
-    if effect is None or low is None or high is None or math.isnan(effect):
-        return "not measurable"
-    if is_mean:
-        return f"{amount(effect)} ({amount(low)} to {amount(high)})"
-    return f"{points(effect)} ({number(100 * low, 1)} to {number(100 * high, 1)})"
-
-
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a hint to append to "no variable 'sexx'", or an empty string.
 

@@ -62,7 +62,7 @@ def attempt(ask: Callable[[], Any]) -> Any:
 
 def save(rules: cr.RuleSet) -> None:
     """Write a result in every form; what is read back is what was written."""
-    str(rules), repr(rules), rules.columns(), rules.to_markdown(), rules.to_latex()
+    str(rules), repr(rules), rules.to_frame(), rules.to_markdown(), rules.to_latex()
     text = rules.to_json()
     back = cr.RuleSet.from_json(text)
     assert back.to_json() == text

@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import oracle
 from causalrules.search import core
-from causalrules.search.parts import PackedParts
+from causalrules.search.problem import PackedParts
 from coded import CodedTable, agree, drawn_table, in_parts, pack, possible
 
 TIED = 1e-9

@@ -26,7 +26,7 @@ from causalrules.cli import cli
 from causalrules.graph.graph import CausalGraph
 from causalrules.report.drawing import plot_graph, save
 from causalrules.report.layout import MAX_NODES
-from rulesets import HOSTILE
+from rulesets import HOSTILE, ended
 
 COLUMNS = ("a", "b", "c", "z", "y")
 draw_number = random.Random(5)
@@ -83,7 +83,9 @@ def test_discover_rejects_what_check_rejects_and_searches_the_same_otherwise(gra
         rules = find(graph, allow_inadmissible=True)
     assert rules.admissibility is not None
     assert rules.admissibility.status == verdict.status
-    assert [(rule.conditions, rule.counts) for rule in rules] == [(rule.conditions, rule.counts) for rule in PLAIN]
+    assert [(rule.conditions, rule.measured.counts) for rule in rules] == [
+        (rule.conditions, rule.measured.counts) for rule in PLAIN
+    ]
     for rule in rules:
         own = {condition.column for condition in rule.conditions}
         assert rule.identification == cr.identify_rule(graph, target="y", variables=sorted(own), control=["z"])
@@ -319,7 +321,7 @@ def test_discover_with_a_graph_on_the_command_line(data: Path) -> None:
     assert "association" in allowed.stderr
     read = cr.RuleSet.from_json(allowed.stdout)
     inside = cr.discover(data, **ROLES, graph=graph, latent=["u"], allow_inadmissible=True)
-    assert dataclasses.replace(read, nodes=0, seconds=0) == dataclasses.replace(inside, nodes=0, seconds=0)
+    assert ended(read, nodes=0, seconds=0) == ended(inside, nodes=0, seconds=0)
     table = run(*words[:-1], "csv", "--allow-inadmissible", "--quiet").stdout.splitlines()
     assert table[0].endswith(",claim,identified,open_path")
     assert [",identified," in line for line in table[1:]] == [bool(rule.identification) for rule in inside]

@@ -9,7 +9,7 @@ from causalrules.data.reading import read
 from causalrules.discovery import discover
 from causalrules.language.language import build_language
 from causalrules.language.propositions import Proposition, format_value
-from causalrules.result.rules import RuleSet
+from causalrules.rules import RuleSet
 
 columns = st.one_of(
     st.lists(st.one_of(st.none(), st.integers(0, 9)), min_size=12, max_size=12),

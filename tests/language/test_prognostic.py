@@ -18,6 +18,7 @@ from causalrules.exceptions import MissingPackageError
 from causalrules.language.features import MOST_CATEGORIES, Features
 from causalrules.language.learning import FOLDS, Learner, cross_fit, fold_of, predict
 from causalrules.language.prognostic import ScoreBins, quantiles
+from rulesets import rows_of
 
 N, CONTROLS = 600, 6
 NAMES = [f"z{number}" for number in range(CONTROLS)]
@@ -95,9 +96,7 @@ def test_the_same_rows_in_another_order_have_the_same_strata() -> None:
     mixed = {name: values[order] for name, values in data.items()}
     one, other = (found(each, adjust_model=quick()) for each in (data, mixed))
     assert one.rules == other.rules
-    assert one.problem is not None
-    assert other.problem is not None
-    assert np.array_equal(one.problem.stratum[order], other.problem.stratum)
+    assert np.array_equal(rows_of(one).stratum[order], rows_of(other).stratum)
     assert found(data, seed=1, adjust_model=quick()).rules != one.rules
 
 
@@ -132,7 +131,7 @@ def test_auto_keeps_strata_of_a_control_that_no_model_can_learn() -> None:
     assert learnt[0].effect > 0.3
     # With a number beside it every row is alone: then models, with a warning.
     alone = cr.discover(data | {"z": rng.normal(size=600)}, "y", control=["doctor", "z"], k=1, adjust_model=quick())
-    assert alone[0].is_prognostic
+    assert alone[0].measured.is_prognostic
     assert any("control 'doctor' has 300 values" in note and "group its values" in note for note in alone.notes)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from causalrules.data.reading import read
 from causalrules.exceptions import DataError, RoleError
+from causalrules.language.kinds import BINARY, MEAN
 from causalrules.language.roles import resolve
 
 DATA = {
@@ -225,10 +226,10 @@ def test_a_control_of_one_value_is_left_out_and_said(name, why):
 def test_a_target_of_numbers_means_its_mean():
     table = read(DATA)
     outcome = resolve(table, "age").outcome
-    assert outcome.is_mean
+    assert outcome.kind is MEAN
     assert (outcome.centre, outcome.values.tolist()) == (10, [0.0, 10.0, 20.0])
-    assert not resolve(table, "age", ">= 20").outcome.is_mean
-    assert not resolve(table, "survived").outcome.is_mean
+    assert resolve(table, "age", ">= 20").outcome.kind is BINARY
+    assert resolve(table, "survived").outcome.kind is BINARY
 
 
 def test_row_numbers_are_identifiers_of_twenty_rows_or_more():

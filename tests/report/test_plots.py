@@ -90,7 +90,7 @@ def test_strata_are_sized_by_their_rows_and_marked_without_overlap() -> None:
         2.0,
         "reliable",
     )
-    ax = rule.plot_strata()
+    ax = rule_set(rule).plot("strata")
     assert ax.plotted["stratum"] == ["z = b", "z = a", "z = c"]  # the largest first
     assert ax.plotted["n"].tolist() == [16, 10, 4]
     assert ax.plotted["overlap"].tolist() == [False, True, False]
@@ -108,7 +108,7 @@ def test_many_strata_are_cut_and_that_is_said() -> None:
     rule = RuleResult.from_counts(
         [Proposition("x", "=", 1)], range(1, n + 1), [1] * n, [1] * n, [1] * n, labels, 2.0, "reliable"
     )
-    ax = rule.plot_strata()
+    ax = rule_set(rule).plot("strata")
     assert len(ax.plotted["n"]) == 30
     assert ax.plotted["n"].min() > 20
     assert "30 largest of 50 strata" in ax.get_xlabel()
@@ -214,7 +214,7 @@ def test_any_name_can_be_drawn() -> None:
         ),
         question=dataclasses.replace(RULES.question, outcome="$\\frac$\n"),
     )
-    for ax in (rules.plot(), rules.plot("coverage"), rules[0].plot_strata()):
+    for ax in (rules.plot(), rules.plot("coverage"), rules.plot("strata")):
         ax.figure.canvas.draw()
         texts = [*ax.get_yticklabels(), ax.xaxis.label]
         assert all(text.get_text().replace("\u200d", "").replace("\n", "").isprintable() for text in texts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import re
 import shlex
@@ -18,8 +17,9 @@ from click.testing import CliRunner
 import causalrules as cr
 from causalrules.cli import cli
 from causalrules.report import reproduce, result_words, terminal, view
-from causalrules.result.rules import RuleSet
+from causalrules.rules import RuleSet
 from causalrules.text import amount, percent
+from rulesets import ended
 from strategies import noise
 
 
@@ -169,7 +169,7 @@ def test_the_evidence_is_repeated_too(trusted: dict[str, int], method: str, opti
 
 def test_a_search_that_was_stopped_does_not_say_that_no_rule_stands_out() -> None:
     nothing = cr.discover(noise(0), "y", control="z", k=2)
-    stopped = dataclasses.replace(nothing, optimal=False, stopped="interrupted")
+    stopped = ended(nothing, optimal=False, stopped="interrupted")
     assert view.view(stopped).headline == ("", "No rule found so far stands out from chance")
     assert "a better one may exist" in (result_words.warning(stopped) or "")
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
+from causalrules.language.kinds import BINARY
 from causalrules.language.propositions import AND, Proposition
 from causalrules.report import result_words, rule_text, terminal
 from causalrules.result.rule import RuleResult
 from causalrules.search.progress import numbers
 from causalrules.search.run import Progress
-from causalrules.text import with_interval
 from rulesets import CONDITION, rule_set, rule_sets, women_of_two_classes
 
 TITANIC = cr.datasets.titanic()
@@ -135,7 +135,7 @@ def test_a_list_says_what_each_rule_adds_and_why_it_ends() -> None:
     own = rules[1].alone
     assert own is not None
     reading = " ".join(result_words.reading(rules[1], rules))
-    assert f"On its own: {with_interval(*own)}, adjusted for complaint, tenure." in reading
+    assert f"On its own: {BINARY.with_interval(*own)}, adjusted for complaint, tenure." in reading
     assert "adjusted for complaint, tenure, with call, discount held fixed" in reading
     page = rules._repr_html_()
     assert "none of the rules" in page

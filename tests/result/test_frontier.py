@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import causalrules as cr
 import oracle
 from causalrules.exceptions import OptionError
+from causalrules.result.evidence import SearchEvidence
 from causalrules.search import run as search
-from causalrules.trust.evidence import SearchEvidence
+from rulesets import ended
 from strategies import TARGET, SmallTable, examples, small_tables
 
 PASSENGERS = cr.datasets.titanic(library="dict")
@@ -112,7 +113,7 @@ def test_the_front_of_a_list_that_adds_is_that_of_the_whole_table() -> None:
     assert len(rules) > 1
     assert rules.nearest is not None
     front, plain = rules.frontier(), cr.discover(PASSENGERS, "survived", k=5, stepwise=False).frontier()
-    assert replace(front, nodes=plain.nodes, seconds=plain.seconds) == plain
+    assert ended(front, nodes=plain.nodes, seconds=plain.seconds) == plain
     assert {rule.held_fixed for rule in front} == {()}
     assert front.nearest is None
     assert front.rungs == ()
@@ -124,7 +125,7 @@ def test_a_front_of_one_rule_at_a_time_is_the_same(monkeypatch: pytest.MonkeyPat
     front = rules.frontier()
     monkeypatch.setattr("causalrules.result.frontier._AT_ONCE", 1)
     again = rules.frontier()
-    assert replace(again, nodes=front.nodes, seconds=front.seconds) == front
+    assert ended(again, nodes=front.nodes, seconds=front.seconds) == front
 
 
 def test_of_rules_of_the_same_value_the_widest_is_on_the_front() -> None:

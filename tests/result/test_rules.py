@@ -28,7 +28,7 @@ from causalrules.exceptions import DataError, InputError
 from causalrules.language.propositions import Proposition
 from causalrules.question import ESTIMATORS
 from causalrules.result.rule import RuleResult
-from causalrules.result.rules import RuleSet
+from causalrules.rules import RuleSet
 from causalrules.text import number
 from rulesets import QUESTION, rule_results, rule_set, rule_sets, women_of_two_classes
 from strategies import VALUES, SmallTable, small_tables
@@ -40,7 +40,7 @@ OLD = Path(__file__).parents[1] / "golden" / "old" / "titanic_ideas.json"
 
 @given(rule_results(3), st.sampled_from(ESTIMATORS))
 def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> None:
-    rule = dataclasses.replace(rule, estimator=estimator)
+    rule = dataclasses.replace(rule, criterion=dataclasses.replace(rule.criterion, estimator=estimator))
     strata = rule.strata
     rows = sum(stratum.n for stratum in strata)
     assert rule.n_covered == sum(stratum.a + stratum.b for stratum in strata)
@@ -48,10 +48,10 @@ def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> Non
     total: float = sum(stratum.weight * stratum.reliable_difference for stratum in strata)
     if estimator == "pooled":
         # one margin for the whole rule, which no stratum has a part of
-        spread = estimators.pooled_variance(*rule.sides)
-        pooled = float(estimators.pooled_difference(*rule.sides[:2]) @ rule.sides[2].n) / rows
+        spread = estimators.pooled_variance(*rule.measured.sides)
+        pooled = float(estimators.pooled_difference(*rule.measured.sides[:2]) @ rule.measured.sides[2].n) / rows
         total = pooled - estimators.pooled_margin(2.0, spread)
-        assert [stratum.weight for stratum in strata] == pytest.approx(list(rule.sides[2].n / rows))
+        assert [stratum.weight for stratum in strata] == pytest.approx(list(rule.measured.sides[2].n / rows))
     assert rule.reliable_effect == pytest.approx(total, abs=1e-12)
     inside = [stratum for stratum in strata if stratum.overlap]
     assert rule.overlap == pytest.approx(sum(stratum.n for stratum in inside) / rows)
@@ -64,7 +64,7 @@ def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> Non
         assert rule.effect <= high + 1e-12
     else:
         assert math.isnan(rule.effect)
-    a, b, c, d = np.array(rule.counts).T
+    a, b, c, d = np.array(rule.measured.counts).T
     assert rule.value == pytest.approx(estimators.objective(estimator, a, b, c, d, 2.0), nan_ok=True)
 
 

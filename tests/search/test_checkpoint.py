@@ -26,6 +26,7 @@ from causalrules.exceptions import DataError
 from causalrules.search import checkpoint
 from causalrules.search import core as _native
 from causalrules.search import run as search
+from rulesets import rows_of
 from strategies import SmallTable, questions, small_tables
 
 
@@ -222,8 +223,7 @@ def test_damaged_files_are_refused(small_checkpoint: Path) -> None:
 @cache
 def packed() -> Any:
     """The rows of the table, ready to be searched."""
-    problem = cr.discover(columns(), "y", k=2).problem
-    assert problem is not None
+    problem = rows_of(cr.discover(columns(), "y", k=2))
     return problem.pack()
 
 

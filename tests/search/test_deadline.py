@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,14 +15,16 @@ import pytest
 import causalrules as cr
 from causalrules.exceptions import OptionError
 from causalrules.question import Question
-from causalrules.result.rules import RuleSet
+from causalrules.result.evidence import Calibration
+from causalrules.rules import RuleSet
 from causalrules.search import deadline
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
-from causalrules.trust import calibration, repeat, resample
+from causalrules.search.problem import Problem
+from causalrules.trust import calibration, registry, repeat, resample
 from causalrules.trust.calibration import calibrate
-from causalrules.trust.evidence import Calibration
 from causalrules.trust.resample import folds, halves
+from rulesets import rows_of
 from strategies import RELIABLE, noise
 
 LIMIT = 60.0
@@ -137,8 +140,8 @@ def test_splits_that_were_searched_are_measured(rules: RuleSet, ends_after: Call
     cut = rules.cross_fit(4, seed=3, n_jobs=1, time_limit=LIMIT)
     assert rules.problem is not None
     rng = repeat.generator(3, "split")
-    _, later = halves(rules.problem, rng)
-    parts = folds(rules.problem, 4, rng, later)
+    _, later = halves(rows_of(rules), rng)
+    parts = folds(rows_of(rules), 4, rng, later)
     for rule in cut:
         honest = rule.evidence.honest  # type: ignore[union-attr]
         assert honest is not None
@@ -153,11 +156,10 @@ def test_splits_that_were_searched_are_measured(rules: RuleSet, ends_after: Call
 def test_a_cut_calibration_keeps_its_promise(
     ends_after: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    problem = cr.discover(noise(4), "y", control="z", k=1, max_length=2).problem
-    assert problem is not None
+    problem = rows_of(cr.discover(noise(4), "y", control="z", k=1, max_length=2))
     options = Question("y", beta=2.0, max_length=2, n_jobs=1, estimator="reliable")
     # Of ten, the sixth smallest at 50 %; if one counts as the largest, that is the sixth of the nine others.
-    sixth = calibrate(problem, options, confidence=0.6, permutations=9)
+    sixth = calibrate(Problem((problem,)), options, confidence=0.6, permutations=9)
     done = 0
     shuffling = resample.shuffling
 
@@ -173,14 +175,14 @@ def test_a_cut_calibration_keeps_its_promise(
         return counted
 
     monkeypatch.setattr(calibration, "shuffling", counting)
-    cut = calibrate(problem, options, confidence=0.5, permutations=19, time_limit=LIMIT)
+    cut = calibrate(Problem((problem,)), options, confidence=0.5, permutations=19, time_limit=LIMIT)
     assert (cut.permutations, cut.asked, cut.cut_short, cut.value) == (10, 19, 1, None)
     assert cut.beta == sixth.beta
     done = 0
     with pytest.raises(
         OptionError, match="β cannot be calibrated in 60 s: 9 of 199 permutations were searched, too few"
     ):
-        calibrate(problem, options, permutations=199, time_limit=LIMIT)
+        calibrate(Problem((problem,)), options, permutations=199, time_limit=LIMIT)
 
 
 def test_a_search_that_the_user_ends_is_not_taken_for_the_best(rules: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,8 +250,6 @@ def test_trust_in_no_time_says_what_is_not_known(k: int) -> None:
 
 
 def test_trust_shares_its_time(rules: RuleSet, clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    from causalrules.trust import everything
-
     limits: list[float] = []
 
     def part(rules: RuleSet, *_: Any, time_limit: float, **__: Any) -> RuleSet:
@@ -257,7 +257,8 @@ def test_trust_shares_its_time(rules: RuleSet, clock: SimpleNamespace, monkeypat
         clock.now += 10
         return rules
 
-    for name in ("significance", "cross_fit", "stability", "conditions"):
-        monkeypatch.setattr(everything, name, part)
+    timed = ("significance", "honest", "stability", "conditions")
+    checks = (replace(check, measure=part) if check.name in timed else check for check in registry.CHECKS)
+    monkeypatch.setattr(registry, "CHECKS", tuple(checks))
     rules.trust(time_limit=60)
     assert limits == [30, 25, 28, 30]

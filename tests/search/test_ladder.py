@@ -293,7 +293,7 @@ def alike(rules: cr.RuleSet, expected: cr.RuleSet) -> None:
     if rules.nearest is not None and expected.nearest is not None:
         pairs.append((rules.nearest, expected.nearest))
     for one, other in pairs:
-        assert (one.text, one.held_fixed, one.counts) == (other.text, other.held_fixed, other.counts)
+        assert (one.text, one.held_fixed, one.measured.counts) == (other.text, other.held_fixed, other.measured.counts)
         assert one.value == pytest.approx(other.value, abs=1e-12)
         assert [one.effect, *one.interval] == pytest.approx([other.effect, *other.interval], nan_ok=True)
         assert (one.alone is None) == (other.alone is None)
@@ -525,7 +525,7 @@ def own_controls(seed: int) -> int:
         # What is offered is every set of columns that has valid controls together with the columns above, with those
         # of the fewest combinations.
         offered: dict[frozenset[str], tuple[str, ...]] = {}
-        for problem in rules.ladder[place].problem.all:
+        for problem in rules.ladder[place].problem.adjustments:
             every = subsets(COLUMNS) if problem.language.offered is None else map(frozenset, problem.language.offered)
             offered |= dict.fromkeys(
                 (each for each in every if 0 < len(each) <= (base.max_length or 9)), problem.roles.control

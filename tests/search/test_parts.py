@@ -147,7 +147,8 @@ def test_where_one_set_of_controls_is_right_for_all_it_is_the_same_search() -> N
     assert [(rule.text, rule.value, rule.control) for rule in auto] == [
         (rule.text, rule.value, rule.control) for rule in given
     ]
-    assert auto.parts is None
+    assert auto.problem is not None
+    assert auto.problem.is_single
     assert auto.claim == given.claim == "effect"
 
 
@@ -255,14 +256,15 @@ def test_a_checkpoint_of_other_controls_or_rows_is_refused(tmp_path: Path) -> No
     table = {"a": [0, 1] * 20, "b": [0, 0, 1, 1] * 10, "z": [0, 1, 1, 0, 1] * 8, "y": [0, 1, 1, 1] * 10}
     asked = partial(cr.discover, target="y", control="auto", actionable=["a", "b"], n_jobs=1, checkpoint=tmp_path / "s")
     rules = asked(table, graph="a -> b -> y; a -> y; z -> {a b y}")
-    assert rules.parts is not None
+    assert rules.problem is not None
+    assert not rules.problem.is_single
     assert asked(table, graph="a -> b -> y; a -> y; z -> {a b y}").rules == rules.rules
     with pytest.raises(DataError, match="other columns, values or cut points"):
         asked(table, graph="a -> b -> y; a -> y; z -> a")
     with pytest.raises(DataError, match="other rows"):
         asked({**table, "z": [0, 1, 1, 0, 1, 1, 0, 1] * 5}, graph="a -> b -> y; a -> y; z -> {a b y}")
     for numbers in ([], [3], [2, 5, 6], [9] * 30):
-        packed = rules.parts.pack()
+        packed = rules.problem.pack()
         made = packed.search(estimator="plugin", beta=0.0, k=1)
         with pytest.raises(CausalRulesError):
             made.restore(np.array(numbers, np.uint64))
@@ -277,7 +279,8 @@ def test_rules_of_their_own_controls_can_be_held_out_calibrated_named_and_fitted
     table = {"a": a, "b": b, "c": c, "y": y}
     options: dict[str, Any] = {"control": "auto", "graph": "a -> b -> y; a -> y; c -> {b y}", "n_jobs": 1}
     rules = cr.discover(table, "y", **options, holdout=0.4, k=3)
-    assert rules.parts is not None
+    assert rules.problem is not None
+    assert not rules.problem.is_single
     assert rules.n_rows == 360
     for rule in rules:
         assert rule.evidence is not None
@@ -298,7 +301,7 @@ def test_rules_of_their_own_controls_can_be_held_out_calibrated_named_and_fitted
     calibrated = cr.discover(table, "y", **options, beta="calibrated", k=2)
     assert calibrated.evidence is not None
     assert calibrated.evidence.calibration is not None
-    assert calibrated.evidence.calibration.permutations == 199 * len(rules.parts.problems)
+    assert calibrated.evidence.calibration.permutations == 199 * len(rules.problem.adjustments)
     assert calibrated.question.beta == calibrated.evidence.calibration.beta > 1
     columns = {name: values for name, values in table.items() if name != "y"}
     model = cr.CausalRules(k=2, **options).fit(columns, y)
@@ -335,7 +338,8 @@ def test_evidence_is_that_of_each_set_of_controls_with_p_values_for_all() -> Non
     y = [int(rng.random() < 0.2 + 0.5 * each) for each in b]
     table = {"a": a, "b": b, "y": y}
     rules = cr.discover(table, "y", control="auto", graph="a -> b -> y; a -> y", k=4, stepwise=False, n_jobs=1)
-    assert rules.parts is not None
+    assert rules.problem is not None
+    assert not rules.problem.is_single
     assert {rule.control for rule in rules} == {(), ("a",)}
     trusted = rules.trust(39, 4, 2, n_jobs=1)
     alone = cr.discover(table, "y", actionable="b", control="a", k=4, beta=1.0, stepwise=False, n_jobs=1)

@@ -17,6 +17,7 @@ from causalrules.search.permutations import Permutations, can_share
 from causalrules.trust import repeat
 from causalrules.trust.resample import permuted
 from coded import drawn_table
+from rulesets import rows_of
 
 
 def shuffled(table: oracle.Coded, random: Random) -> oracle.Coded:
@@ -103,8 +104,7 @@ def test_shuffled_tables_have_the_ratios_of_searches_of_their_own(
     columns["x0"][rng.random(n) < missing] = np.nan
     columns["y"] = rng.random(n) < 0.3 + 0.1 * columns["z"]
     rules = cr.discover(columns, "y", control="z", direction=direction, max_length=3, min_coverage=0.02)
-    problem, question = rules.problem, repeat.exact(rules.question)
-    assert problem is not None
+    problem, question = rows_of(rules), repeat.exact(rules.question)
     drawn = [permuted(problem, rng) for _ in range(n_tables)]
     assert can_share(drawn, question)
     searcher = repeat.Searcher()

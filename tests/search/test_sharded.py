@@ -28,6 +28,7 @@ from causalrules.exceptions import DataError
 from causalrules.search import remote
 from causalrules.search import run as search
 from causalrules.search import sharded as cluster
+from rulesets import rows_of
 from strategies import SmallTable, examples, questions, small_tables
 
 dd = pytest.importorskip("dask.dataframe")
@@ -129,12 +130,10 @@ def test_every_kind_of_column(client: Any) -> None:
     expected = cr.discover(frame, "y", control="z", max_length=2)
     rules = cr.discover(dd.from_pandas(frame, npartitions=3), "y", control="z", max_length=2, client=client)
     assert answer(rules) == answer(expected)
-    assert rules.problem is not None
-    assert expected.problem is not None
     # Access fetches the rows themselves.
-    assert rules.problem.stratum.tolist() == expected.problem.stratum.tolist()
-    assert rules.problem.outcome.tolist() == expected.problem.outcome.tolist()
-    for column, other in zip(rules.problem.columns, expected.problem.columns, strict=True):
+    assert rows_of(rules).stratum.tolist() == rows_of(expected).stratum.tolist()
+    assert rows_of(rules).outcome.tolist() == rows_of(expected).outcome.tolist()
+    for column, other in zip(rows_of(rules).columns, rows_of(expected).columns, strict=True):
         assert column.tolist() == other.tolist()
 
 

@@ -20,6 +20,7 @@ from causalrules.exceptions import DataError, OptionError
 from causalrules.search import memory, merging
 from causalrules.search import streamed as stream
 from causalrules.search.core import Batch
+from rulesets import rows_of
 from strategies import SmallTable, examples, questions, small_tables
 
 # Shrinking would write thousands of files.
@@ -255,8 +256,8 @@ def test_remote_rows_are_fetched_on_access(tmp_path: Path, sliced: pytest.Monkey
     import pickle
 
     columns: dict[str, list[Any]] = {"y": [0, 1] * 20, "x": list(range(1, 80, 2)), "z": ["a", "b", "b", "a"] * 10}
-    streamed = cr.discover(write(columns, tmp_path / "data.parquet"), "y", control="z").problem
-    local = cr.discover(columns, "y", control="z").problem
+    streamed = rows_of(cr.discover(write(columns, tmp_path / "data.parquet"), "y", control="z"))
+    local = rows_of(cr.discover(columns, "y", control="z"))
     assert streamed is not None
     assert local is not None
     assert not streamed.rows.is_local

@@ -69,7 +69,7 @@ def test_a_search_finds_what_discover_finds(kidney: Studio) -> None:
     expected = cr.discover(cr.datasets.kidney_stones(), "success", control="size", graph=KIDNEY)
     assert kidney.rules is not None
     assert [rule.text for rule in kidney.rules] == [rule.text for rule in expected]
-    assert [rule.counts for rule in kidney.rules] == [rule.counts for rule in expected]
+    assert [rule.measured.counts for rule in kidney.rules] == [rule.measured.counts for rule in expected]
     assert found["said"]["answers"][1]["word"] == "identified"
     assert not found["rules"]["stale"]
 

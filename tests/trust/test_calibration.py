@@ -16,10 +16,12 @@ from causalrules.exceptions import OptionError
 from causalrules.question import Question
 from causalrules.report.terminal import text
 from causalrules.report.trust_words import obtained
+from causalrules.result.evidence import Calibration, SearchEvidence
+from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.calibration import calibrate
-from causalrules.trust.evidence import Calibration, SearchEvidence
 from causalrules.trust.resample import permuted
+from rulesets import rows_of
 from strategies import RELIABLE, TARGET, SmallTable, noise, small_tables
 
 
@@ -57,7 +59,7 @@ def test_is_the_order_statistic_of_the_permuted_tables(table: SmallTable, how: t
     observed = [i for i, row in enumerate(table.rows) if row[TARGET] is not None]
     betas = []
     for place in range(times):
-        shuffled = permuted(rules.problem, repeat.generator(seed, "calibration", place)).outcome.tolist()
+        shuffled = permuted(rows_of(rules), repeat.generator(seed, "calibration", place)).outcome.tolist()
         betas.append(smallest_beta(table, dict(zip(observed, shuffled, strict=True))))
     expected = sorted(betas)[math.ceil(confidence * (times + 1) - 1e-9) - 1]
     options = Question("y", beta=2.0, max_length=2, n_jobs=2, estimator="reliable")
@@ -83,7 +85,7 @@ def test_discover_says_which_beta_and_what_it_cost() -> None:
     assert rules.evidence is not None
     calibration = rules.evidence.calibration
     assert calibration is not None
-    assert rules.question.beta == calibration.beta == rules[0].beta
+    assert rules.question.beta == calibration.beta == rules[0].criterion.beta
     assert calibration.value == pytest.approx(rules[0].value)
     usual = cr.discover(columns, "y", control="z", k=1, max_length=1, beta=calibration.usual_beta)
     assert calibration.usual_value == pytest.approx(usual[0].value)
@@ -104,7 +106,6 @@ def test_only_where_there_is_a_beta() -> None:
         cr.discover(noise(0), "y", control="z", estimator="wracc", beta="calibrated")
     with pytest.raises(OptionError, match=r"beta = 'high': give a number .* or 'calibrated'"):
         cr.discover(noise(0), "y", control="z", beta="high")
-    problem = cr.discover(noise(0), "y", control="z", k=1).problem
-    assert problem is not None
+    problem = rows_of(cr.discover(noise(0), "y", control="z", k=1))
     with pytest.raises(OptionError, match="needs at least 19"):
-        calibrate(problem, Question("y", beta=2.0), permutations=18)
+        calibrate(Problem((problem,)), Question("y", beta=2.0), permutations=18)

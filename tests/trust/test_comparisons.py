@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 import causalrules as cr
 from causalrules.estimators import beta_of_confidence
 from causalrules.report.terminal import text
+from causalrules.result.evidence import HonestEffect, RuleEvidence, Significance
 from causalrules.result.rule import RuleResult
-from causalrules.result.rules import RuleSet
+from causalrules.rules import RuleSet
 from causalrules.trust import repeat
-from causalrules.trust.evidence import HonestEffect, RuleEvidence, Significance
 from causalrules.trust.holdout import holm
 from causalrules.trust.resample import folds, permuted, reweighted
+from rulesets import rows_of
 from strategies import noise
 
 Rows = NDArray[np.bool_]
@@ -126,13 +127,13 @@ def test_a_second_table_measures_what_is_counted_by_hand(case: str) -> None:
         assert honest.overlap == pytest.approx(overlap)
         assert honest.n_rows == 400
         # of the spread between strata, what is chance within them is left out; a share has a correction for few rows
-        assert honest.standard_error == pytest.approx(error, rel=5e-3 if rule.is_mean else 0.05)
+        assert honest.standard_error == pytest.approx(error, rel=5e-3 if not rule.kind.binary else 0.05)
         assert honest.standard_error is not None
         reach = beta_of_confidence(0.95) * honest.standard_error
         # Student's quantile for means, and for shares intervals that are not symmetric
         assert [honest.low, honest.high] == pytest.approx([effect - reach, effect + reach], abs=0.15 * reach)
         p_values.append(honest.p_value)
-        assert len(honest.counts) == (0 if rule.is_mean else 2)
+        assert len(honest.counts) == (0 if not rule.kind.binary else 2)
     assert p_values[0] is not None
     assert p_values[0] < 0.001  # also where less is wanted
 
@@ -143,11 +144,11 @@ def test_a_share_that_is_held_out_and_the_rows_searched_make_up_the_table(case: 
     rule = ask(columns, case, holdout=0.4)[0]
     honest = honest_of(rule)
     holds, fails = three_ways(rule, columns)
-    assert honest.n_rows + int(rule.sides[2].n.sum()) == 400
+    assert honest.n_rows + int(rule.measured.sides[2].n.sum()) == 400
     assert honest.effect == pytest.approx(adjusted(rule, columns, target)[0], rel=0.25)
-    if not rule.is_mean:
+    if rule.kind.binary:
         y = np.asarray(columns[target]) == 1
-        total = np.sum(rule.counts, axis=0) + np.sum(honest.counts, axis=0)
+        total = np.sum(rule.measured.counts, axis=0) + np.sum(honest.counts, axis=0)
         assert total.tolist() == [sum(holds & y), sum(holds & ~y), sum(fails & y), sum(fails & ~y)]
 
 
@@ -167,12 +168,12 @@ def test_a_true_rule_is_supported_by_all_evidence(case: str) -> None:
     assert honest.p_value is not None
     assert honest.p_value < 0.001
     assert evidence.sensitivity is not None
-    assert (evidence.sensitivity.e_value is None) == rule.is_mean
+    assert (evidence.sensitivity.e_value is None) == (not rule.kind.binary)
     assert rule.verdict.robustness == evidence.sensitivity.gamma_limit
     assert rule.verdict.robustness is not None
     assert rule.verdict.robustness > 1
     assert evidence.overlap is not None
-    assert (evidence.overlap.low is None) == rule.is_mean
+    assert (evidence.overlap.low is None) == (not rule.kind.binary)
     assert rule.verdict.evidence == "supported"
     assert rule.verdict.direction == ("lowers" if "decrease" in case else "raises")
     assert cr.RuleSet.from_json(rules.to_json()) == rules
@@ -249,8 +250,7 @@ def by_permutation(case: str, times: int = 2000) -> tuple[RuleSet, NDArray[np.fl
     y, rng = np.asarray(columns[target], float), np.random.default_rng(0)
     levels = np.unique(y)
     if len(levels) > 32:
-        assert rules.problem is not None
-        y = rules.problem.comparison.values[rules.problem.outcome]  # means of 32 levels, which the search ranks by
+        y = rows_of(rules).comparison.values[rows_of(rules).outcome]  # means of 32 levels, which the search ranks by
     strata = [np.flatnonzero(columns["z"] == z) for z in ("old", "young")]
     sides = [three_ways(rule, columns) for rule in rules]
 
@@ -307,22 +307,25 @@ def test_rules_named_in_advance_are_judged_without_a_search() -> None:
 def test_rules_by_length_are_compared_by_their_ratios_in_one_step() -> None:
     columns = noise(3, n=80)
     rules = cr.discover(columns, "y", control="z", k=3, max_length=1, max_bins=3)
-    assert all(rule.by_length for rule in rules)
+    assert all(rule.criterion.by_length for rule in rules)
     times = 60
     judged = rules.significance(times, seed=1, stop_early=False, n_jobs=2)
-    problem = rules.problem
-    assert problem is not None
+    problem = rows_of(rules)
     # every rule of every shuffled table, by evaluating it
     every = [(proposition,) for proposition in problem.language.propositions]
     observed = cr.evaluate(columns, every, "y", control="z", actionable=[f"x{i}" for i in range(4)])
     assert rules[0].value < 0
-    assert rules[0].ratio == pytest.approx(max(replace(rule, beta=rules[0].beta).ratio for rule in observed))
+    assert rules[0].ratio == pytest.approx(
+        max(replace(rule, criterion=replace(rule.criterion, beta=rules[0].criterion.beta)).ratio for rule in observed)
+    )
     as_good = np.zeros(len(rules))
     for place in range(times):
         shuffled = permuted(problem, repeat.generator(1, "permutation", place))
         table_of = {**columns, "y": shuffled.outcome}
         measured = cr.evaluate(table_of, every, "y", control="z", actionable=[f"x{i}" for i in range(4)])
-        best = max(replace(rule, beta=rules[0].beta).ratio for rule in measured)
+        best = max(
+            replace(rule, criterion=replace(rule.criterion, beta=rules[0].criterion.beta)).ratio for rule in measured
+        )
         as_good += best >= np.array([rule.ratio for rule in rules]) - 1e-9
     assert [rule.p_value for rule in judged] == pytest.approx(np.maximum.accumulate(1 + as_good) / (1 + times))
     assert judged.evidence is not None
@@ -334,12 +337,13 @@ def test_rules_by_length_are_compared_by_their_ratios_in_one_step() -> None:
 def test_the_rule_nearest_to_standing_out_has_the_largest_ratio(seed: int) -> None:
     columns = noise(seed, n=80)
     rules = cr.discover(columns, "y", control="z", k=1, max_length=1)
-    rule, problem = rules[0], rules.problem
-    assert problem is not None
+    rule, problem = rules[0], rows_of(rules)
     every = [(proposition,) for proposition in problem.language.propositions]
     measured = cr.evaluate(columns, every, "y", control="z", actionable=[f"x{i}" for i in range(4)])
     assert rule.value < 0
-    assert rule.ratio == pytest.approx(max(replace(other, beta=rule.beta).ratio for other in measured))
+    assert rule.ratio == pytest.approx(
+        max(replace(other, criterion=replace(other.criterion, beta=rule.criterion.beta)).ratio for other in measured)
+    )
 
 
 def test_parts_are_searched_for_what_is_nearest_to_standing_out_as_the_table_is() -> None:
@@ -348,8 +352,7 @@ def test_parts_are_searched_for_what_is_nearest_to_standing_out_as_the_table_is(
     columns: dict[str, Any] = {f"x{i}": rng.choice(list("abcdefghij"), 600) for i in range(3)} | {"w": rng.random(600)}
     columns["y"] = (rng.random(600) < 0.3 + 0.3 * (columns["x0"] == "a")).astype(int)
     rules = cr.discover(columns, "y", k=1, max_length=1, stepwise=False)
-    problem = rules.problem
-    assert problem is not None
+    problem = rows_of(rules)
     assert str(rules[0]) == "x0 = a"
     nothing = 0
     for part in folds(problem, 5, repeat.generator(0, "split")):
@@ -371,7 +374,7 @@ def test_a_table_in_which_nothing_can_be_compared_has_no_rules() -> None:
     rules = cr.discover(data, "y", control="z")
     assert (len(rules), rules.optimal) == (0, True)
     named = cr.evaluate(data, ["x = True", "x = False"], target="y", control="z")
-    assert [(rule.ratio, rule.margin) for rule in named] == [(0.0, 0.0)] * 2
+    assert [(rule.ratio, rule.criterion.margin(rule.measured)) for rule in named] == [(0.0, 0.0)] * 2
     assert all(np.isnan(rule.effect) for rule in named)
     assert [rule.p_value for rule in named.significance(19)] == [1.0] * 2
 
@@ -392,12 +395,7 @@ def test_json_brings_back_an_equal_result(case: str) -> None:
         assert read == rules
         assert isinstance(read.question.beta, tuple) == ("beta" not in options)
         for mine, theirs in zip(rules, read, strict=True):
-            assert (mine.sums, mine.undecided, mine.by_length, mine.decrease) == (
-                theirs.sums,
-                theirs.undecided,
-                theirs.by_length,
-                theirs.decrease,
-            )
-            assert (mine.effect, mine.value, mine.ratio, mine.n_undecided, mine.margin) == pytest.approx(
-                (theirs.effect, theirs.value, theirs.ratio, theirs.n_undecided, theirs.margin), nan_ok=True
+            assert (mine.measured, mine.criterion) == (theirs.measured, theirs.criterion)
+            assert (mine.effect, mine.value, mine.ratio, mine.n_undecided) == pytest.approx(
+                (theirs.effect, theirs.value, theirs.ratio, theirs.n_undecided), nan_ok=True
             )

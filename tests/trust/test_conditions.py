@@ -13,6 +13,7 @@ import pytest
 import causalrules as cr
 from causalrules.language.propositions import Proposition
 from causalrules.trust.conditions import Contrasts, conditions
+from rulesets import rows_of
 
 
 def planted(seed: int, needed: int = 1, n: int = 800, numeric: bool = False) -> dict[str, Any]:
@@ -35,8 +36,7 @@ def test_the_ratios_are_those_of_the_pooled_estimator(missing: str, decrease: bo
     columns["x1"] = [None if index % 7 == 0 else int(value) for index, value in enumerate(columns["x1"])]
     direction = "decrease" if decrease else "increase"
     rules = cr.discover(columns, "y", control="z", k=1, missing=missing, direction=direction)
-    problem = rules.problem
-    assert problem is not None
+    problem = rows_of(rules)
     language = problem.language
     rest = language.numbers([next(each for each in language.propositions if each.text == "x0 ≥ 2")])
     contrasts = Contrasts.of(problem, rest)
@@ -78,8 +78,7 @@ def test_a_p_value_is_that_of_every_arrangement() -> None:
         "y": [1, 1, 1, 0, 0, 0, 1, 0] + [0] * 8,
     }
     rules = cr.evaluate(columns, "a = 1 and b = 1", "y")
-    problem = rules.problem
-    assert problem is not None
+    problem = rows_of(rules)
     tested = conditions(rules, 4000)[0]
     place = [each.text for each in tested.conditions].index("b = 1")
     # the language of a rule that is named holds its own conditions only: nothing else could have been added
@@ -155,7 +154,7 @@ def test_conditions_keep_their_p_values_wherever_they_go() -> None:
         assert rule.conditions[0] == replace(rule.conditions[0], p_value=None)
         assert len({*rule.conditions, *(replace(each, p_value=None) for each in rule.conditions)}) == rule.length
     (same,) = cr.evaluate(planted(2), [list(marked[0].conditions)], "y", control="z")
-    assert same.counts == marked[0].counts
+    assert same.measured.counts == marked[0].measured.counts
     text = str(rules)
     assert "every rule has x0 ≥ 3, and:" in text
     beside = [each.text for each in marked[0].conditions if each.column != "x0"]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 import causalrules as cr
 from causalrules.language.learning import FOLDS, fold_of
+from causalrules.result.evidence import DoublyRobust
 from causalrules.trust.doubly_robust import standard_error
-from causalrules.trust.evidence import DoublyRobust
 
 N, NAMES = 500, ["z0", "z1", "z2"]
 
@@ -216,7 +216,7 @@ def test_strata_of_a_prediction_alone_do_not_make_a_rule_supported() -> None:
     data = {**controls, "x": rng.random(n) < 0.5}
     data["y"] = (rng.random(n) < 0.5 * risk + np.where(data["x"], 0.4, 0.0)).astype(int)
     rules = cr.discover(data, "y", control=list(controls), actionable="x", k=1)
-    assert rules[0].is_prognostic
+    assert rules[0].measured.is_prognostic
     assert rules[0].verdict.evidence == "suggestive"
     assert any("doubly_robust()" in doubt for doubt in rules[0].verdict.doubts)
     assert rules.doubly_robust()[0].verdict.evidence == "supported"

@@ -15,6 +15,7 @@ from causalrules import estimators
 from causalrules.cli import cli
 from causalrules.exceptions import OptionError, RoleError
 from causalrules.trust.resample import bootstrap, exchangeable, folds, halves, permuted, split, subsample
+from rulesets import rows_of
 
 ASKED: dict[str, Any] = {"control": "z", "actionable": ["a", "b", "c"], "k": 2, "max_length": 1, "n_jobs": 1}
 
@@ -41,8 +42,7 @@ def discovered(columns: dict[str, Any], **options: Any) -> cr.RuleSet:
 
 
 def test_whole_groups_are_split_sampled_and_flipped() -> None:
-    problem = discovered(clustered(0)).problem
-    assert problem is not None
+    problem = rows_of(discovered(clustered(0)))
     assert problem.group is not None
     first, later = halves(problem, np.random.default_rng(0))
     parts = [*folds(problem, 5, np.random.default_rng(1)), first, later]
@@ -135,8 +135,8 @@ def test_the_standard_error_adds_up_scores_within_groups() -> None:
         scores *= np.where(covered, *factor)
         by_hand = np.sqrt(40 / 39 * np.sum(np.bincount(group, scores) ** 2))
         assert rule.standard_error == pytest.approx(by_hand)
-        assert rule.grouped is not None
-        assert rule.grouped.n_groups == 40
+        assert rule.measured.grouped is not None
+        assert rule.measured.grouped.n_groups == 40
         plain = cr.evaluate(columns, condition, "y", 1, actionable=[condition[0]])[0]
         assert (rule.standard_error > 1.3 * plain.standard_error) == (condition == "a = 1")
         assert rule.interval.low < plain.interval.low or condition != "a = 1"
@@ -186,7 +186,7 @@ def test_groups_in_every_way_of_asking(tmp_path: Path) -> None:
     model = cr.CausalRules(groups="person", k=1, max_length=1).fit(
         {name: values for name, values in columns.items() if name != "y"}, columns["y"]
     )
-    assert model.rules_[0].grouped is not None
+    assert model.rules_[0].measured.grouped is not None
     path = tmp_path / "table.csv"
     lines = zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True)
     path.write_text("\n".join([",".join(columns), *(",".join(map(str, line)) for line in lines)]))
@@ -206,9 +206,9 @@ def test_a_missing_group_is_one_of_its_own_and_wrong_columns_are_told() -> None:
     columns["person"] = [None if i < 3 else f"p{group}" for i, group in enumerate(columns["person"])]
     rules = discovered(columns)
     assert "3 rows without a value of 'person' are groups of their own" in rules.notes
-    assert rules.problem is not None
-    assert rules.problem.group is not None
-    assert len(set(rules.problem.group)) == 40 + 3
+    group = rows_of(rules).group
+    assert group is not None
+    assert len(set(group)) == 40 + 3
     with pytest.raises(RoleError, match="groups = 'y'"):
         discovered(columns, groups="y")
     with pytest.raises(RoleError, match="groups = 'a'"):

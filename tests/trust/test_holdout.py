@@ -19,6 +19,7 @@ from causalrules.trust import chaining, repeat
 from causalrules.trust.holdout import holm
 from causalrules.trust.resample import folds, halves, reweighted, split
 from populations import benchmark
+from rulesets import rows_of
 from strategies import TARGET, SmallTable, noise, small_tables
 
 tables = st.lists(st.tuples(*[st.integers(0, 30)] * 4), min_size=1, max_size=5).filter(
@@ -65,10 +66,11 @@ def test_holm_rejects_what_his_procedure_rejects(p_values: list[float], level: f
 @given(small_tables(max_rows=40), st.integers(0, 5), st.sampled_from([0.2, 0.5, 0.7]), st.booleans())
 def test_splits_take_their_share_of_each_stratum(table: SmallTable, seed: int, share: float, weighted: bool) -> None:
     columns = table.columns() | {"w": [1 + i % 4 for i in range(len(table.rows))]}
-    problem = cr.discover(
-        columns, TARGET, control=list(table.control), actionable=["x0"], weights="w" if weighted else None, beta=1.0
-    ).problem
-    assert problem is not None
+    problem = rows_of(
+        cr.discover(
+            columns, TARGET, control=list(table.control), actionable=["x0"], weights="w" if weighted else None, beta=1.0
+        )
+    )
     rows = np.bincount(problem.stratum, problem.frequencies, minlength=problem.strata.n_strata)
     try:
         searched, held_out = split(problem, share, np.random.default_rng(seed))
@@ -91,8 +93,7 @@ def test_splits_take_their_share_of_each_stratum(table: SmallTable, seed: int, s
 
 
 def test_the_split_does_not_look_at_the_outcome() -> None:
-    problem = cr.discover(noise(0), "y", control="z", k=1).problem
-    assert problem is not None
+    problem = rows_of(cr.discover(noise(0), "y", control="z", k=1))
     other = problem.with_rows(outcome=1 - problem.outcome)
     for mine, theirs in zip(
         split(problem, 0.5, np.random.default_rng(1)), split(other, 0.5, np.random.default_rng(1)), strict=True
@@ -113,7 +114,7 @@ def test_rows_searched_and_rows_measured_make_up_the_table() -> None:
     for rule in rules:
         honest = rule.evidence.honest  # type: ignore[union-attr]
         assert honest is not None
-        total = np.sum(rule.counts, axis=0) + np.sum(honest.counts, axis=0)
+        total = np.sum(rule.measured.counts, axis=0) + np.sum(honest.counts, axis=0)
         rows = rule.covers(columns)
         assert total.tolist() == [sum(rows & y), sum(rows & ~y), sum(~rows & y), sum(~rows & ~y)]
         assert honest.effect is not None
@@ -133,7 +134,7 @@ def test_the_same_table_as_second_table_gives_the_same_counts(table: SmallTable)
     for rule in rules:
         honest = rule.evidence.honest  # type: ignore[union-attr]
         assert honest is not None
-        assert sorted(honest.counts) == sorted(rule.counts)
+        assert sorted(honest.counts) == sorted(rule.measured.counts)
 
 
 def test_a_second_table_has_the_bins_of_the_first() -> None:
@@ -208,8 +209,7 @@ def test_cross_fitting_measures_each_block_with_the_rows_before_it(unknown: bool
         columns["x1"] = [None if i % 7 == 0 else value for i, value in enumerate(columns["x1"])]
     rules = cr.discover(columns, "y", control="z", k=2, max_length=1, stepwise=False)
     fitted = rules.cross_fit(3, seed=5)
-    problem = rules.problem
-    assert problem is not None
+    problem = rows_of(rules)
     rng = repeat.generator(5, "split")
     before, later = halves(problem, rng)
     y, z = np.array(columns["y"], float), np.array(columns["z"])
@@ -250,8 +250,7 @@ def test_cross_fitting_measures_each_block_with_the_rows_before_it(unknown: bool
 
 def test_the_effect_on_all_rows_that_are_left_is_the_adjusted_one_whatever_was_predicted() -> None:
     columns: dict[str, Any] = noise(2, n=300)
-    problem = cr.discover(columns, "y", control="z", k=1, max_length=1).problem
-    assert problem is not None
+    problem = rows_of(cr.discover(columns, "y", control="z", k=1, max_length=1))
     first, later = halves(problem, np.random.default_rng(0))
     rest = reweighted(problem, later)
     for number in range(len(problem.language.propositions)):

@@ -18,12 +18,13 @@ import causalrules as cr
 import oracle
 from causalrules import estimators
 from causalrules.exceptions import DataError, OptionError
-from causalrules.result.rules import RuleSet
+from causalrules.rules import RuleSet
 from causalrules.search import merging
-from causalrules.search.problem import Problem
+from causalrules.search.adjusted import Adjusted
 from causalrules.trust import repeat, resample
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import arrangements, permuted, shuffling
+from rulesets import rows_of
 from strategies import RELIABLE, TARGET, SmallTable, noise, small_tables
 
 TIED = 1e-9
@@ -75,10 +76,9 @@ def test_all_arrangements_are_enumerated_exactly(table: SmallTable, beta: float)
     rules = discover(table, k=4, beta=beta, max_length=2, max_bins=3)
     assume(len(rules) > 0)
     everything = every_arrangement(table)
-    assert rules.problem is not None
-    assert arrangements(rules.problem, len(everything)) == len(everything)
+    assert arrangements(rows_of(rules), len(everything)) == len(everything)
     if len(everything) > 1:
-        assert arrangements(rules.problem, len(everything) - 1) is None
+        assert arrangements(rows_of(rules), len(everything) - 1) is None
     single, down = brute_force(table, everything, beta, 4)
     judged = significance(rules, len(everything) + 5, method="step-down", n_jobs=1)
     assert judged.evidence is not None
@@ -94,7 +94,6 @@ def test_all_arrangements_are_enumerated_exactly(table: SmallTable, beta: float)
 
 def test_too_many_arrangements_are_not_counted_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = cr.discover({"x": [0, 1] * 500, "y": [0, 1, 1, 0] * 250}, "y", k=1)
-    assert rules.problem is not None
     counted = []
 
     def comb(n: int, chosen: int) -> int:
@@ -102,10 +101,10 @@ def test_too_many_arrangements_are_not_counted_in_full(monkeypatch: pytest.Monke
         return math.comb(n, chosen)
 
     monkeypatch.setattr(resample, "math", SimpleNamespace(**{**vars(math), "comb": comb}))
-    assert arrangements(rules.problem, 999) is None
+    assert arrangements(rows_of(rules), 999) is None
     assert counted == []
     # 500 strata of two ways each: the product ends where it is too large
-    pairs = rules.problem.with_rows(stratum=np.repeat(np.arange(500, dtype=np.int32), 2))
+    pairs = rows_of(rules).with_rows(stratum=np.repeat(np.arange(500, dtype=np.int32), 2))
     assert arrangements(pairs, 999) is None
     assert counted == [(2, 1)] * 10
 
@@ -115,8 +114,7 @@ def test_too_many_arrangements_are_not_counted_in_full(monkeypatch: pytest.Monke
 def test_permutations_are_counted_as_brute_force_counts_them(table: SmallTable, seed: int, method: str) -> None:
     rules = discover(table, k=3, beta=1.0, max_length=2, max_bins=3)
     assume(len(rules) > 0)
-    problem, times = rules.problem, 7
-    assert problem is not None
+    problem, times = rows_of(rules), 7
     assume(arrangements(problem, times) is None)
     observed = [i for i, row in enumerate(table.rows) if row[TARGET] is not None]
     outcomes = [
@@ -182,10 +180,11 @@ def test_shuffling_keeps_every_stratum_and_record(table: SmallTable, seed: int, 
     columns = table.columns()
     if weighted:
         columns["w"] = [1 + i % 3 for i in range(len(table.rows))]
-    problem = cr.discover(
-        columns, TARGET, control=list(table.control), actionable=["x0"], weights="w" if weighted else None, beta=1.0
-    ).problem
-    assert problem is not None
+    problem = rows_of(
+        cr.discover(
+            columns, TARGET, control=list(table.control), actionable=["x0"], weights="w" if weighted else None, beta=1.0
+        )
+    )
     shuffled = permuted(problem, np.random.default_rng(seed))
 
     def tally(each: Any, *, outcome: bool) -> dict[Any, int]:
@@ -217,10 +216,11 @@ def test_rows_alike_keep_their_sides_of_every_rule(table: SmallTable, seed: int,
     columns = {name: [*values, *values] for name, values in table.columns().items()}
     if weighted:
         columns["w"] = [1 + i % 3 for i in range(2 * len(table.rows))]
-    problem = cr.discover(
-        columns, TARGET, control=list(table.control), missing=missing, weights="w" if weighted else None, beta=1.0
-    ).problem
-    assert problem is not None
+    problem = rows_of(
+        cr.discover(
+            columns, TARGET, control=list(table.control), missing=missing, weights="w" if weighted else None, beta=1.0
+        )
+    )
     n_conditions = len(problem.language.propositions)
     rng = np.random.default_rng(seed)
     rules = [rng.choice(n_conditions, size, replace=False).tolist() for size in (1, 2) if size <= n_conditions]
@@ -250,8 +250,7 @@ def test_drawn_tables_are_as_likely_as_enumerated_ones(y: list[int]) -> None:
     columns = {**FEW_ALIKE, "y": y}
     asked: dict[str, Any] = {"control": "z", "outcome": 1 if max(y) == 1 else None}
     fixed = cr.evaluate(columns, ["x = 1", "w >= 1", "x = 1 and w >= 1"], "y", **asked)
-    problem = fixed.problem
-    assert problem is not None
+    problem = rows_of(fixed)
     numbers = [problem.language.numbers(rule.conditions) for rule in fixed]
 
     expected = np.zeros(len(numbers))
@@ -260,7 +259,7 @@ def test_drawn_tables_are_as_likely_as_enumerated_ones(y: list[int]) -> None:
         part = resample.reweighted(problem, np.logical_or(*problem.sides(rule)))
         everything = problem.compared(rule)[2]
 
-        def effect(each: Problem, rule: Any = rule, everything: Any = everything) -> float:
+        def effect(each: Adjusted, rule: Any = rule, everything: Any = everything) -> float:
             return abs(estimators.pooled_effect(*each.compared(rule, scored=True)[:2], everything))
 
         every = np.array([effect(each) for each in resample.every_arrangement(part)])
@@ -295,8 +294,7 @@ def test_searches_of_drawn_tables_agree_with_searches_of_every_arrangement() -> 
 def test_rows_with_weights_are_shuffled_one_by_one() -> None:
     """Of two records that count twice, with two positives among the four rows: hypergeometric, 1 : 4 : 1."""
     columns = {"x": [0, 1], "y": [1, 0], "w": [2, 2]}
-    problem = cr.discover(columns, "y", weights="w").problem
-    assert problem is not None
+    problem = rows_of(cr.discover(columns, "y", weights="w"))
     rng = np.random.default_rng(0)
     counts = [0, 0, 0]
     for _ in range(1200):

@@ -10,11 +10,11 @@ import pytest
 
 import causalrules as cr
 from causalrules.exceptions import OptionError
-from causalrules.search.problem import Problem
+from causalrules.result.evidence import Simultaneous
 from causalrules.trust import repeat
-from causalrules.trust.evidence import Simultaneous
 from causalrules.trust.resample import permuted
 from populations import benchmark
+from rulesets import rows_of
 from strategies import noise
 
 
@@ -29,17 +29,21 @@ def test_bounds_come_from_the_largest_ratios_of_shuffled_tables() -> None:
     asked: dict[str, Any] = {"control": "z", "actionable": [f"x{i}" for i in range(4)]}
     rules = cr.discover(columns, "y", **asked, k=3, stepwise=False, max_length=1, max_bins=3)
     rules = rules.simultaneous(times, seed=2, n_jobs=2)
-    problem = rules.problem
-    assert problem is not None
+    problem = rows_of(rules)
     every = [(proposition,) for proposition in problem.language.propositions]
     largest = []
     for place in range(times):
         shuffled = permuted(problem, repeat.generator(2, "simultaneous", place))
         measured = cr.evaluate({**columns, "y": shuffled.outcome}, every, "y", **asked)
-        largest.append(max(replace(rule, beta=rules[0].beta).ratio for rule in measured))
+        largest.append(
+            max(
+                replace(rule, criterion=replace(rule.criterion, beta=rules[0].criterion.beta)).ratio
+                for rule in measured
+            )
+        )
     factor = max(largest)  # the 19th of 19: 0.95 · 20
     for rule in rules:
-        covered, failing, everything = rule.sides
+        covered, failing, everything = rule.measured.sides
         inside = (covered.n > 0) & (failing.n > 0)
         weight = everything.n[inside] / everything.n[inside].sum()
         share = everything.total[inside] / everything.n[inside]
@@ -47,7 +51,9 @@ def test_bounds_come_from_the_largest_ratios_of_shuffled_tables() -> None:
         k, f = covered.n[inside], failing.n[inside]
         plain, shrunk = (np.sum(each * (1 / (k + more) + 1 / (f + more))) for more in (0, 2))
         known = bound_of(rule)
-        assert known.reach == pytest.approx(factor * rule.margin * np.sqrt(plain) / shrunk / rule.overlap)
+        assert known.reach == pytest.approx(
+            factor * rule.criterion.margin(rule.measured) * np.sqrt(plain) / shrunk / rule.overlap
+        )
         assert known.reach is not None
         expected = rule.effect - known.reach * max(rule.standard_error, np.sqrt(plain))
         assert known.bound == pytest.approx(max(-1, expected))
@@ -64,7 +70,7 @@ def test_all_bounds_hold_at_once_where_naive_ones_do_not() -> None:
         truths = [population.true_effect(rule) for rule in rules]
         bounds = [bound_of(rule).bound for rule in rules]
         together += all(bound is not None and bound <= truth for bound, truth in zip(bounds, truths, strict=True))
-        naive += all(rule.interval_at(0.9).low <= truth for rule, truth in zip(rules, truths, strict=True))
+        naive += all(rule.interval(0.9).low <= truth for rule, truth in zip(rules, truths, strict=True))
     assert together >= 21  # 95 % of 25 are at least this with probability 99 %
     assert naive < together
 
@@ -97,10 +103,9 @@ def test_the_rules_of_a_ladder_share_the_error_of_as_many_as_it_could_have() -> 
     bounded = ladder.simultaneous(59)
     for rule, step in zip(bounded, ladder.ladder, strict=False):
         # The same as of a list of one rule, of the rows of its step, at a confidence of its share.
-        assert isinstance(step.problem, Problem)
-        alone = replace(
-            bounded, rules=(rule,), question=step.question, problem=step.problem, ladder=(), nearest=None
-        ).simultaneous(59, confidence=1 - 0.05 / 3)
+        alone = replace(bounded, rules=(rule,), question=step.question, ladder=(step,), nearest=None).simultaneous(
+            59, confidence=1 - 0.05 / 3
+        )
         known = bound_of(rule)
         assert replace(bound_of(alone[0]), confidence=0.95) == known
         assert known.bound is not None

@@ -20,11 +20,11 @@ from causalrules.exceptions import DataError, OptionError
 from causalrules.graph.backdoor import Identification
 from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
+from causalrules.result import evidence as ev
 from causalrules.result.rule import RuleResult
-from causalrules.result.rules import RuleSet
-from causalrules.trust import evidence as ev
-from causalrules.trust.verdict import CLAIMS, EVIDENCE, Circumstances, judge
-from rulesets import admissibility
+from causalrules.result.verdict import CLAIMS, EVIDENCE, Circumstances, judge
+from causalrules.rules import RuleSet
+from rulesets import admissibility, rows_of
 
 
 def planted(n: int = 800, effect: float = 0.5, seed: int = 0) -> dict[str, Any]:
@@ -74,11 +74,10 @@ def test_shares_are_those_of_the_lists() -> None:
 
     rules = cr.discover(planted(300, 0.2), "y", control="z", k=4, max_length=2, stepwise=False)
     found = rules.stability(12, seed=7)
-    assert rules.problem is not None
-    propositions = rules.problem.language.propositions
+    propositions = rows_of(rules).language.propositions
     lists = []
     for place in range(12):
-        sample = subsample(rules.problem, 0.5, repeat.generator(7, "sample", place))
+        sample = subsample(rows_of(rules), 0.5, repeat.generator(7, "sample", place))
         assert sample.n_rows == pytest.approx(150, abs=1)
         again = repeat.Searcher().listed(sample, rules.question, k=10)
         lists.append([[propositions[number] for number in listed.conditions] for listed in again])
@@ -242,7 +241,14 @@ def of_counts(*tables: tuple[int, int, int, int], evidence: ev.RuleEvidence | No
     a, b, c, d = np.array(tables).T
     labels = [{"z": str(place)} for place in range(len(tables))]
     rule = RuleResult.from_counts([Proposition("x", "=", 1)], a, b, c, d, labels, 4.0, "pooled")
-    return replace(rule, by_length=True, evidence=evidence, **more)
+    return replace(
+        rule,
+        criterion=replace(
+            rule.criterion, by_length=True, **{name: more.pop(name) for name in ("decrease",) if name in more}
+        ),
+        evidence=evidence,
+        **more,
+    )
 
 
 LARGE, WEAK, NEGATIVE = (80, 20, 20, 80), (35, 65, 25, 75), (20, 80, 80, 20)

@@ -11,7 +11,7 @@ import rich_click as click
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
+    from causalrules.rules import RuleSet
 
 
 FOLDER = Path("cr-demo")

@@ -17,7 +17,7 @@ from causalrules.text import counted, printable
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
+    from causalrules.rules import RuleSet
 
 
 @click.command()

@@ -14,10 +14,11 @@ import rich_click as click
 
 from causalrules.exceptions import DataError, OptionError
 from causalrules.question import TRUST
+from causalrules.result import frames
 from causalrules.writing import require_writable
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
+    from causalrules.rules import RuleSet
 
 _OUTPUT = "Output"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,7 +39,7 @@ def checked(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
 
 def to_csv(rules: RuleSet) -> str:
     """Return one line per rule, after a line of names."""
-    columns = rules.columns()
+    columns = frames.columns(rules)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

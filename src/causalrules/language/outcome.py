@@ -1,4 +1,4 @@
-"""What is wanted of the target: an outcome that happens or not, or a high mean."""
+"""What is wanted of the target: a binary outcome, or a high mean."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from causalrules.data.columns import Histogram, Kind, less, python_value
 from causalrules.data.table import Table
 from causalrules.exceptions import DataError, RoleError
 from causalrules.language.cuts import cut_ends
+from causalrules.language.kinds import BINARY, MEAN, OutcomeKind
 from causalrules.language.propositions import comparable, format_column, format_value, positions
 from causalrules.text import counted, shorten
 
@@ -46,8 +47,8 @@ class Outcome:
         The level of each distinct value of the target, from 0 on, rising with the value: 1 where an outcome happens.
     values
         What each level stands for: its mean less the centre, or 0 and 1.
-    is_mean
-        Whether the mean of the target is what counts.
+    kind
+        The kind of the outcome.
     notes
         What to know about the target.
     centre
@@ -59,9 +60,14 @@ class Outcome:
     text: str
     level: NDArray[np.uint8]
     values: NDArray[np.float64]
-    is_mean: bool = False
+    kind: OutcomeKind = BINARY
     notes: tuple[str, ...] = ()
     centre: int | float = 0
+
+    @property
+    def asked(self) -> str | None:
+        """The outcome as it is asked for; None for the mean of a number."""
+        return self.text if self.kind.binary else None
 
     def centred(self, numbers: NDArray[Any]) -> NDArray[np.float64]:
         """Return values of the target, as they sort, less the centre."""
@@ -69,13 +75,13 @@ class Outcome:
 
     @property
     def satisfied(self) -> NDArray[np.bool_]:
-        """Which values satisfy an outcome that happens or not."""
+        """Which values satisfy a binary outcome."""
         return np.asarray(self.level == 1)
 
     @property
     def is_exact(self) -> bool:
         """Whether every level stands for one value."""
-        return not self.is_mean or len(self.level) == len(self.values)
+        return self.kind.binary or len(self.level) == len(self.values)
 
 
 def resolve_outcome(table: Table, target: str, outcome: Any) -> Outcome:
@@ -143,7 +149,7 @@ def _mean(target: str, histogram: Histogram, in_memory: bool) -> Outcome:
             f"check them, or use a threshold as the outcome, such as '>= {format_value(float(f'{centre + mean:.3g}'))}'"
         )
     text = f"mean of {format_column(target)}"
-    return Outcome(target, text, level.astype(np.uint8), means, is_mean=True, notes=tuple(notes), centre=centre)
+    return Outcome(target, text, level.astype(np.uint8), means, kind=MEAN, notes=tuple(notes), centre=centre)
 
 
 def condition_on(names: Iterable[str], text: str) -> tuple[str, str] | None:

@@ -183,7 +183,7 @@ def prognostic(
     groups = question.groups
     features = Features.of(table, columns, question.categorical)
     rows = _to_fit(table, features, outcome, question.seed, groups)
-    learner = Learner(features, not outcome.is_mean, question.adjust_model, question.seed)
+    learner = Learner(features, outcome.kind.binary, question.adjust_model, question.seed)
     models = cross_fit(learner, rows.matrix, rows.y, rows.weights, rows.fold, n_threads, watch)
     scores = predict(models, rows.matrix, rows.fold)
     n_bins = default_bins(table.n_rows, 1) if question.control_bins is None else question.control_bins
@@ -218,17 +218,17 @@ def _to_fit(table: Table, features: Features, outcome: Outcome, seed: int, group
 
         assert isinstance(table, StreamedTable)
         by_level = table.code(outcome.column, last)
-        target = table.quantity(outcome.column, outcome.centre) if outcome.is_mean else by_level
+        target = table.quantity(outcome.column, outcome.centre) if not outcome.kind.binary else by_level
         parts = []
         for matrix, (y, weights) in features.batches(table, target, table.weight):
-            y = y if outcome.is_mean else outcome.level[last][np.asarray(y)]
+            y = y if not outcome.kind.binary else outcome.level[last][np.asarray(y)]
             rows = _Rows(matrix, np.asarray(y, np.float64), np.asarray(weights, np.float64), fold_of(matrix, seed))
             parts.append(rows.sampled(share, seed))
     else:
         from causalrules.data.dask import DistributedTable
 
         assert isinstance(table, DistributedTable)
-        bins = None if outcome.is_mean else Bins.of(table, outcome.column, last)
+        bins = None if not outcome.kind.binary else Bins.of(table, outcome.column, last)
         used = {*features.columns, *table.observing, groups}
         found = table.map(
             _read_part,
@@ -286,7 +286,7 @@ def score_strata(bins: ScoreBins, scores: Vector, outcome: Outcome) -> Strata:
 def targets(table: Table, outcome: Outcome) -> Vector:
     """Return the target of each row: 1 where an outcome happens, or its value less its centre."""
     positions = table.codes(outcome.column, np.arange(len(outcome.level), dtype=np.intp))
-    if not outcome.is_mean:
+    if outcome.kind.binary:
         return outcome.level.astype(np.float64)[positions]
     return outcome.centred(table.histogram(outcome.column).values.sortable)[positions]
 
@@ -311,7 +311,7 @@ def _repeats(table: Table) -> bool:
 
 
 def _name(outcome: Outcome) -> str:
-    return SCORES[outcome.is_mean]
+    return SCORES[not outcome.kind.binary]
 
 
 def ranges(ends: list[float], centre: float) -> list[str]:

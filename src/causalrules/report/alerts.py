@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causalrules import estimators
 from causalrules.report.result_words import stratum_name
-from causalrules.text import counted, difference, effective, percent, with_interval
+from causalrules.text import counted, effective, percent
 
 if TYPE_CHECKING:
+    from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 # Of this many strata, the largest, it is looked at whether they contradict the rule.
 _MOST_STRATA = 30
@@ -32,7 +31,7 @@ class Alert:
     text: str
 
 
-def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Alert, ...]:
+def of_rule(rule: RuleResult, rules: Result) -> tuple[Alert, ...]:
     """Return the alerts of one rule, the gravest first."""
     found = (
         _leak(rule, rules),
@@ -45,7 +44,7 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Alert, ...]:
     return tuple(alert for alert in (*found, _undecided(rule), _untested(rule), _unproven(rules)) if alert)
 
 
-def _leak(rule: RuleResult, rules: RuleSet) -> Alert | None:
+def _leak(rule: RuleResult, rules: Result) -> Alert | None:
     columns = {condition.column for condition in rule.conditions}
     note = next((note for note in rules.notes if "nearly determines the outcome" in note), None)
     if note is None or not any(note.startswith(f"column {column!r} ") for column in columns):
@@ -59,8 +58,8 @@ def _reversed(rule: RuleResult) -> Alert | None:
         return None
     return Alert(
         "Adjusting reverses the sign",
-        f"Unadjusted the difference is {difference(unadjusted, rule.is_mean)}, adjusted "
-        f"{difference(adjusted, rule.is_mean)} (Simpson's paradox).",
+        f"Unadjusted the difference is {rule.kind.difference(unadjusted)}, adjusted "
+        f"{rule.kind.difference(adjusted)} (Simpson's paradox).",
     )
 
 
@@ -83,8 +82,7 @@ def _opposed(rule: RuleResult, place: int) -> bool:
     """Return whether the interval of one stratum's own difference is on the other side of 0 than the effect."""
     if not rule.strata[place].overlap:
         return False
-    covered, failing, everything = (estimators.Side(*(each[[place]] for each in side)) for side in rule.sides)
-    own = estimators.estimate(covered, failing, everything, binary=not rule.is_mean)
+    own = rule.strata[place].interval
     return own.high < 0 if rule.effect > 0 else own.low > 0
 
 
@@ -110,10 +108,10 @@ def _methods(rule: RuleResult) -> Alert | None:
     found = None if rule.evidence is None else rule.evidence.doubly_robust
     if found is None or found.agrees:
         return None
-    said = with_interval(found.effect, found.low, found.high, rule.is_mean)
+    said = rule.kind.with_interval(found.effect, found.low, found.high)
     return Alert(
         "Methods disagree",
-        f"The doubly robust estimate, {said}, does not cover the strata's, {difference(found.strata, rule.is_mean)}.",
+        f"The doubly robust estimate, {said}, does not cover the strata's, {rule.kind.difference(found.strata)}.",
     )
 
 
@@ -121,7 +119,7 @@ def _lacking(rule: RuleResult) -> Alert | None:
     said = []
     if 1 - rule.overlap > _LACKING:
         said.append(f"{percent(1 - rule.overlap, 0)} of the rows have no comparison group; the numbers leave them out.")
-    if rule.thin:
+    if rule.measured.thin:
         said.append(
             "In some strata few rows are on one side, and the estimate rests on them: it is worth "
             f"{effective(rule.effective_rows)}."
@@ -143,8 +141,8 @@ def _untested(rule: RuleResult) -> Alert | None:
     return Alert("Not tested yet", "Call rules.trust(), or use --trust, for a p-value and for held-out rows.")
 
 
-def _unproven(rules: RuleSet) -> Alert | None:
-    if rules.optimal or rules.stopped == "evaluated":
+def _unproven(rules: Result) -> Alert | None:
+    if rules.optimal or rules.is_named:
         return None
     return Alert("Search not finished", "A better rule may exist: raise the time limit.")
 

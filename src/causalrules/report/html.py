@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -17,20 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules.payload import to_json
 from causalrules.report.view import MOST_STRATA, view
-from causalrules.text import amount, number, percent
+from causalrules.result.json import as_json
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
+    from causalrules.result.result import Result
 
 _FOLDER = Path(__file__).parent
 _MOST_RULES = 300
 
 
-def write(
-    rules: RuleSet, as_json: Callable[[RuleSet, int | None], dict[str, Any]], path: str | PathLike[str] | None = None
-) -> str:
-    """Return the report, and write it to a file, atomically; `as_json` gives the result's JSON with so many strata."""
+def write(rules: Result, path: str | PathLike[str] | None = None) -> str:
+    """Return the report, and write it to a file, atomically."""
     shown = replace(rules, rules=rules.rules[:_MOST_RULES])
     page = _page(shown, as_json(shown, MOST_STRATA), n_left=len(rules) - len(shown))
     if path is not None:
@@ -38,7 +35,7 @@ def write(
     return page
 
 
-def _page(rules: RuleSet, result: dict[str, Any], n_left: int) -> str:
+def _page(rules: Result, result: dict[str, Any], n_left: int) -> str:
     import jinja2
     from markupsafe import Markup, escape
 
@@ -49,10 +46,10 @@ def _page(rules: RuleSet, result: dict[str, Any], n_left: int) -> str:
         return Markup(str(escape(written)).replace("\r", "&#13;"))
 
     def level(value: float | None) -> str:
-        return "–" if value is None else amount(value) if said.is_mean else percent(value)
+        return "–" if value is None else rules.kind.level(value)
 
     def difference(value: float | None) -> str:
-        return "–" if value is None else amount(value) if said.is_mean else number(100 * value, 1)
+        return rules.kind.figure(value)
 
     said = view(rules, n_left)
     environment = jinja2.Environment(

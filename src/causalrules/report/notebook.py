@@ -1,4 +1,4 @@
-"""Format a RuleSet as HTML for notebooks: the table with small forest plots, and a rule as a card.
+"""Format a Result as HTML for notebooks: the table with small forest plots, and a rule as a card.
 
 Names and values are untrusted: markup and control characters are escaped.
 """
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 from causalrules.report import result_words as wording
 from causalrules.report import terminal
 from causalrules.report.answers import Answer, answers
-from causalrules.text import amount, percent, printable, with_interval
+from causalrules.text import percent, printable
 
 if TYPE_CHECKING:
+    from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 _BLUE, _ORANGE, _GREY = "#0072b2", "#c24f00", "#8a949e"
 _WIDTH = 140
 _TONES = {"good": "#00714f", "caution": "#7a4a00", "bad": "#a5281b", "none": "#5b6670"}
 
 
-def table(rules: RuleSet) -> str:
+def table(rules: Result) -> str:
     """Return the rules with their intervals, drawn on one scale, and the sentences below."""
     low, high = _range(rules)
     name, *others = terminal.headings(rules) if not wording.ranking(rules) else terminal.headings(rules)[1:]
@@ -38,12 +38,11 @@ def table(rules: RuleSet) -> str:
     return f"<div><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{_staircase(rules)}{below}</div>"
 
 
-def _staircase(rules: RuleSet) -> str:
+def _staircase(rules: Result) -> str:
     """Draw the level where none of the rules holds, where the first does, the first two, and so on."""
     if len(rules.rungs) < 3:
         return ""  # of one rule, the table says it
-    level = amount if wording.is_mean(rules) else percent
-    largest = max(abs(rung.level) for rung in rules.rungs) if wording.is_mean(rules) else 1.0
+    level, largest = rules.kind.level, rules.kind.largest([rung.level for rung in rules.rungs])
     steps = "".join(
         f'<tr><td style="text-align:left"><bdi>{_text(name)}</bdi></td>'
         f"<td>{_bar(rung.level, largest, _BLUE if place else _GREY)}</td>"
@@ -55,12 +54,12 @@ def _staircase(rules: RuleSet) -> str:
 
 def card(rule: RuleResult) -> str:
     """Return one rule: its conditions in words, two bars, its answers and their reasons."""
-    level = amount if rule.is_mean else percent
+    level = rule.kind.level
     conditions = " and ".join(
         f"<b><bdi>{_text(column)}</bdi></b> {verb} <b><bdi>{_text(value)}</bdi></b>"
         for column, verb, value in wording.conditions(rule)
     )
-    largest = max(abs(rule.p_do_rule), abs(rule.p_do_not_rule), 0.0) if rule.is_mean else 1.0
+    largest = rule.kind.largest([rule.p_do_rule, rule.p_do_not_rule])
     bars = "".join(
         f"<tr><td>{name}</td><td>{_bar(value, largest, colour)}</td><td><b>{level(value)}</b></td></tr>"
         for name, value, colour in zip(
@@ -71,7 +70,7 @@ def card(rule: RuleResult) -> str:
     reasons = "".join(f"<li>{_text(reason)}</li>" for reason in rule.verdict.reasons)
     return (
         f'<div style="max-width:44em"><p style="font-size:1.2em">{conditions}</p><table>{bars}</table>'
-        f"<p>{with_interval(rule.effect, *rule.interval, rule.is_mean)}; {rule.n_covered:,} rows "
+        f"<p>{rule.kind.with_interval(rule.effect, *rule.interval)}; {rule.n_covered:,} rows "
         f"({percent(rule.coverage)})</p>"
         f"{judged}<ul>{reasons}</ul></div>"
     )
@@ -89,7 +88,7 @@ def _chip(answer: Answer) -> str:
     )
 
 
-def _range(rules: RuleSet) -> tuple[float, float]:
+def _range(rules: Result) -> tuple[float, float]:
     """Return the range of the axis that all rules share, which includes 0."""
     shown = [(*rule.interval, *([rule.conservative] if rule.stands_out else [])) for rule in rules]
     ends = [end for each in shown for end in each if math.isfinite(end)]
@@ -113,7 +112,7 @@ def _forest(rule: RuleResult, low: float, high: float) -> str:
         marks += f'<circle cx="{x(rule.effect)}" cy="9" r="4" fill="{_BLUE}"/>'
     if rule.stands_out:
         marks += line(rule.conservative, rule.conservative, 2, 16, _ORANGE, 3)
-    said = f"{with_interval(rule.effect, *rule.interval, rule.is_mean)}; conservative: {wording.conservative(rule)}"
+    said = f"{rule.kind.with_interval(rule.effect, *rule.interval)}; conservative: {wording.conservative(rule)}"
     return f'<svg width="{_WIDTH}" height="18" role="img" aria-label="{escape(said)}">{marks}</svg>'
 
 

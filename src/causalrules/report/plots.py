@@ -21,15 +21,15 @@ from causalrules.report.figure import (
     rows_height,
     rule_labels,
 )
-from causalrules.report.result_words import is_mean, rung_names, stratum_name
+from causalrules.report.result_words import rung_names, stratum_name
 from causalrules.report.rule_text import wrap
-from causalrules.text import amount, percent
+from causalrules.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 _MOST_STRATA = 30
 # Letters in a line of the name of a step.
@@ -38,7 +38,7 @@ _MAX_STEP = 40
 _MOST_NUMBERS = 30
 
 
-def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
+def plot(rules: Result, kind: str = "effects", ax: Axes | None = None, rule: int = 0) -> Axes:
     """Implement `RuleSet.plot`."""
     kinds = {
         "effects": effects,
@@ -54,12 +54,22 @@ def plot(rules: RuleSet, kind: str = "effects", ax: Axes | None = None) -> Axes:
         "propensity": trust_plots.propensity,
         "balance": trust_plots.balance,
     }
+    if kind == "strata":
+        return strata(_chosen(rules, rule), ax)
     if kind not in kinds:
-        raise OptionError(f"no plot {kind!r}; the plots are {', '.join(map(repr, kinds))}")
+        raise OptionError(f"no plot {kind!r}; the plots are {', '.join(map(repr, [*kinds, 'strata']))}")
     return kinds[kind](rules, ax)
 
 
-def effects(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def _chosen(rules: Result, place: int) -> RuleResult:
+    if not -len(rules) <= place < len(rules):
+        raise OptionError(
+            f"the list has {counted(len(rules), 'rule')}, counted from 0", parameter="rule", value=str(place)
+        )
+    return rules[place]
+
+
+def effects(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot the adjusted effects with 95 % intervals, the conservative and the unadjusted effects."""
     labels, common = rule_labels(rules)
     ax = axes(ax, height=1.3 + rows_height(labels))
@@ -100,14 +110,13 @@ def effects(rules: RuleSet, ax: Axes | None = None) -> Axes:
             zorder=2,
         )
     name_rows(ax, labels)
-    of_what = "the " if is_mean(rules) else "the probability of "
-    measured = f"difference in {of_what}{label(rules.question.outcome)}"
+    measured = f"difference in the {rules.kind.of(label(rules.question.outcome))}"
     ax.set_xlabel(f"{measured}\n{common}".strip(), parse_math=False, loc="right" if common else None)
     legend(ax, 3)
     return finish(ax, plotted)
 
 
-def staircase(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def staircase(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot the adjusted level of the outcome where none of the rules holds, only the first, and so on."""
     if len(rules.rungs) < 2:
         raise OptionError("no staircase: it needs a list in which a rule stands out")
@@ -116,7 +125,7 @@ def staircase(rules: RuleSet, ax: Axes | None = None) -> Axes:
         for each, rung in zip(rung_names(rules), rules.rungs, strict=True)
     ]
     ax = axes(ax, height=1.3 + rows_height(names))
-    unit = 1.0 if is_mean(rules) else 100.0
+    unit = rules.kind.scale
     plotted: dict[str, Any] = {
         "holds": rung_names(rules),
         "level": np.array([rung.level for rung in rules.rungs]),
@@ -126,12 +135,11 @@ def staircase(rules: RuleSet, ax: Axes | None = None) -> Axes:
     ax.barh(places, level, height=0.55, color=[GREY, *[BLUE] * (len(names) - 1)], zorder=2)
     ax.vlines(level[:-1], places[:-1], places[1:], color=GREY, linewidth=0.8, zorder=1)
     for place, value in zip(places, level, strict=True):
-        text = amount(value) if is_mean(rules) else percent(value / 100)
+        text = rules.kind.level(value / unit)
         ax.annotate(f" {text}", (max(value, 0.0), place), va="center", fontsize=9)
     ax.margins(x=0.12)
     name_rows(ax, names)
-    of_what = "mean of " if is_mean(rules) else "% with "
-    ax.set_xlabel(f"{of_what}{label(rules.question.outcome)}, adjusted", parse_math=False)
+    ax.set_xlabel(f"{rules.kind.on_axis(label(rules.question.outcome))}, adjusted", parse_math=False)
     return finish(ax, plotted)
 
 
@@ -167,15 +175,15 @@ def strata(rule: RuleResult, ax: Axes | None = None) -> Axes:
         alone = np.where(np.isnan(plotted["p_rule"]), plotted["p_not_rule"], plotted["p_rule"])[~both]
         ax.scatter(alone, places[~both], s=46, marker="x", color="black", label="no comparison group", zorder=4)
     name_rows(ax, named)
-    if not rule.is_mean:
+    if rule.kind.binary:
         ax.set_xlim(-0.04, 1.04)
     shown = "" if len(largest) == len(rule.strata) else f"; the {len(largest)} largest of {len(rule.strata):,} strata"
-    ax.set_xlabel(f"{'mean of the target' if rule.is_mean else 'share of the rows with the outcome'}{shown}")
+    ax.set_xlabel(f"{rule.kind.of_a_stratum}{shown}")
     legend(ax, 3)
     return finish(ax, plotted)
 
 
-def coverage(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def coverage(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot the conservative and adjusted effects against the coverage."""
     ax = axes(ax, height=4.0)
     plotted: dict[str, Any] = {
@@ -201,12 +209,12 @@ def coverage(rules: RuleSet, ax: Axes | None = None) -> Axes:
         if place <= _MOST_NUMBERS:
             ax.annotate(str(place), (x, y), textcoords="offset points", xytext=(0, -11), ha="center", fontsize=8)
     ax.set_xlabel("coverage (% of rows); numbers are places in the list")
-    ax.set_ylabel("difference in the mean" if is_mean(rules) else "difference in probability")
+    ax.set_ylabel(rules.kind.difference_of)
     legend(ax, 2)
     return finish(ax, plotted)
 
 
-def front(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def front(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot the best conservative effect for each coverage: a stronger one for fewer, or a weaker one for more.
 
     Rules that another one beats in both are faint. The front is exact for the rules of `RuleSet.frontier`.
@@ -239,12 +247,12 @@ def front(rules: RuleSet, ax: Axes | None = None) -> Axes:
             ax.annotate(str(place + 1), (x, y), textcoords="offset points", xytext=(0, -11), ha="center", fontsize=8)
     ax.set_xlim(left=0)
     ax.set_xlabel("coverage (% of rows); numbers are places in the list")
-    ax.set_ylabel("difference in the mean" if is_mean(rules) else "difference in probability")
+    ax.set_ylabel(rules.kind.difference_of)
     legend(ax, 2)
     return finish(ax, plotted)
 
 
-def convergence(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def convergence(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot the best value and the upper bound over the time of the search; each step of a list begins anew."""
     if not rules.history:
         raise OptionError(
@@ -281,18 +289,18 @@ def convergence(rules: RuleSet, ax: Axes | None = None) -> Axes:
     return finish(ax, plotted)
 
 
-def graph(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def graph(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot the causal graph with the roles and the violations."""
     if rules.graph is None:
         raise OptionError("there is no causal graph to plot; pass one to discover(graph=…)")
     return drawing.plot_graph(rules.graph, rules.admissibility, ax)
 
 
-def _ranked(rules: RuleSet) -> str:
+def _ranked(rules: Result) -> str:
     """Return what to call the values that rules are ranked by."""
     return "conservative: less a margin for chance" if rules.question.estimator in ("pooled", "reliable") else "value"
 
 
-def _adjusted(rules: RuleSet) -> str:
+def _adjusted(rules: Result) -> str:
     """Return what to call the estimates, which are adjusted only if there are controls."""
     return "adjusted" if rules.question.adjusts else rules.noun

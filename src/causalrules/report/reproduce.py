@@ -11,13 +11,13 @@ from causalrules.options import CutPoints, Flag, Option, ReferenceRows
 from causalrules.question import differing, flag
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
+    from causalrules.result.result import Result
 
 # The defaults of `RuleSet.trust`.
 _DEFAULTS = {"permutations": 999, "replicates": 100, "splits": 5, "seed": 0}
 
 
-def call(rules: RuleSet) -> str:
+def call(rules: Result) -> str:
     """Return the call of `discover` or `evaluate` in Python."""
     arguments = {name: _argument(known, value) for name, known, value in _asked(rules)}
     if rules.graph is not None:
@@ -27,17 +27,17 @@ def call(rules: RuleSet) -> str:
     lines = "".join(f"    {name}={value!r},\n" for name, value in arguments.items())
     source = "data" if rules.source is None else repr(rules.source)
     what = f"cr.discover(\n    {source},\n"
-    if rules.stopped == "evaluated":
+    if rules.is_named:
         what = f"cr.evaluate(\n    {source},\n    {[rule.text for rule in rules]!r},\n"
     method, options = _trusted(rules)
     given = ", ".join(f"{name}={value!r}" for name, value in options.items())
     return f"import causalrules as cr\n\nrules = {what}{lines})" + (f".{method}({given})" if method else "")
 
 
-def command(rules: RuleSet) -> str:
+def command(rules: Result) -> str:
     """Return the command for a shell."""
     words = ["causalrules", "discover"]
-    if rules.stopped == "evaluated":
+    if rules.is_named:
         words = ["causalrules", "evaluate", *(f"--rule={rule.text}" for rule in rules)]
     for name, known, value in _asked(rules):
         words += _words(name, known, value)
@@ -51,7 +51,7 @@ def command(rules: RuleSet) -> str:
     return shlex.join([*words, "--", rules.source or "data.csv"])
 
 
-def _trusted(rules: RuleSet) -> tuple[str, dict[str, int]]:
+def _trusted(rules: Result) -> tuple[str, dict[str, int]]:
     """Return the method that computed the evidence, and its arguments that differ from the defaults."""
     evidence = rules.evidence
     if evidence is None or evidence.permutation is None:
@@ -62,17 +62,17 @@ def _trusted(rules: RuleSet) -> tuple[str, dict[str, int]]:
         asked["replicates"] = stability.asked
     if honest is not None and honest.source == "forward chaining":
         asked["splits"] = honest.asked
-    complete = stability is not None or (rules.stopped == "evaluated" and _has_sensitivity(rules))
+    complete = stability is not None or (rules.is_named and _has_sensitivity(rules))
     return "trust" if complete else "significance", {
         name: value for name, value in asked.items() if value != _DEFAULTS[name]
     }
 
 
-def _has_sensitivity(rules: RuleSet) -> bool:
+def _has_sensitivity(rules: Result) -> bool:
     return any(rule.evidence is not None and rule.evidence.sensitivity is not None for rule in rules)
 
 
-def _asked(rules: RuleSet) -> Iterator[tuple[str, Option, Any]]:
+def _asked(rules: Result) -> Iterator[tuple[str, Option, Any]]:
     """Yield the options in the form that `discover` takes: outcome without its column, β as given, means by default."""
     question = rules.question
     calibrated = rules.evidence is not None and rules.evidence.calibration is not None

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 from causalrules.language.propositions import AND
 from causalrules.text import (
     adjusted_p,
-    amount,
     counted,
-    difference,
     effective,
     listed,
     number,
@@ -24,14 +22,13 @@ from causalrules.text import (
     percent,
     plain,
     sentence,
-    with_interval,
 )
 
 if TYPE_CHECKING:
     from causalrules.question import Question
+    from causalrules.result.evidence import Calibration
+    from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
-    from causalrules.trust.evidence import Calibration
 
 _STOPPED = {"time limit": "stopped at the time limit", "interrupted": "interrupted"}
 # Marks a rule with a condition that does not earn its place.
@@ -49,19 +46,19 @@ def is_marked(rule: RuleResult) -> bool:
     return rule.length > 1 and bool(rule.superfluous)
 
 
-def adds(rules: RuleSet) -> bool:
+def adds(rules: Result) -> bool:
     """Whether rules are listed that add to others above them."""
     return any(rule.held_fixed for rule in rules)
 
 
-def quantity(rules: RuleSet) -> str:
+def quantity(rules: Result) -> str:
     """Name what is listed for each rule: its effect, or what it adds to the rules above."""
     if not adds(rules):
         return rules.noun
     return "changes by" if rules.question.direction == "decrease" else "adds"
 
 
-def adjustment_of(rules: RuleSet) -> str:
+def adjustment_of(rules: Result) -> str:
     """Say what the rules of a list are adjusted for."""
     question = rules.question
     above = "the columns of the rules above" if adds(rules) else ""
@@ -72,7 +69,7 @@ def adjustment_of(rules: RuleSet) -> str:
     return f"{adjustment(question.controls)} and {above}" if question.controls else f"adjusted for {above}"
 
 
-def adjusted(rule: RuleResult, rules: RuleSet) -> str:
+def adjusted(rule: RuleResult, rules: Result) -> str:
     """Say what one rule is adjusted for, and which columns of the rules above are held fixed."""
     control, fixed = control_of(rule, rules), adjustment(rule.held_fixed).replace("adjusted for", "with")
     if not rule.held_fixed:
@@ -80,20 +77,17 @@ def adjusted(rule: RuleResult, rules: RuleSet) -> str:
     return f"{adjustment(control)}, {fixed} held fixed" if control else f"{fixed} held fixed"
 
 
-def meaning(rules: RuleSet) -> str:
+def meaning(rules: Result) -> str:
     """Say what the effects are."""
     question = rules.question
     adjusted = adjustment_of(rules)
     compared = _compared(question)
     if rules.claim == "effect":
-        of_what = question.outcome if is_mean(rules) else f"probability of {question.outcome}"
+        of_what = rules.kind.of(question.outcome)
         why = "as the causal graph allows" if rules.admissibility else "as the columns are randomised"
         what = f"{quantity(rules)}: effect, the change" if adds(rules) else "effect: change"
         return f"{what} in the {of_what} if the rule is brought about, {adjusted}{compared}, {why}"
-    if is_mean(rules):
-        differs = f"how much higher the {question.outcome} is where the rule holds, {adjusted}{compared}"
-    else:
-        differs = f"how much more often {question.outcome} occurs where the rule holds, {adjusted}{compared}"
+    differs = f"{rules.kind.differs(question.outcome)} where the rule holds, {adjusted}{compared}"
     if rules.claim == "unchecked":
         return f"{quantity(rules)}: {differs}"
     violated = rules.admissibility is not None and rules.admissibility.status == "violated"
@@ -105,11 +99,6 @@ def meaning(rules: RuleSet) -> str:
     apart = any(rule.verdict.claim in ("identified", "by design") for rule in rules)
     association = f"association{', but for rules identified on their own' if apart else ' only'}"
     return f"{f'{quantity(rules)}: {association}' if adds(rules) else association}: {differs}; {why}"
-
-
-def is_mean(rules: RuleSet) -> bool:
-    """Whether the mean of the target is what counts, and not how often an outcome happens."""
-    return any(rule.is_mean for rule in rules)
 
 
 def _compared(question: Question) -> str:
@@ -133,7 +122,7 @@ def maximised(question: Question) -> str:
     }.get(question.estimator, question.estimator)
 
 
-def ranking(rules: RuleSet) -> str | None:
+def ranking(rules: Result) -> str | None:
     """Say what the rules are ranked by if it is not the conservative estimate; None if it is."""
     question = rules.question
     if question.estimator in ("pooled", "reliable"):
@@ -141,12 +130,12 @@ def ranking(rules: RuleSet) -> str | None:
     return f"ranked by {question.estimator} (value): {maximised(question)}"
 
 
-def headings(names: Sequence[str], rules: RuleSet) -> list[str]:
+def headings(names: Sequence[str], rules: Result) -> list[str]:
     """Return headings that say "effect" only if the graph allows it."""
     return [name.replace("effect", rules.noun) for name in names]
 
 
-def verdict_lines(rules: RuleSet) -> list[str]:
+def verdict_lines(rules: Result) -> list[str]:
     """Say what the evidence rests on, what lets differences be called effects, and which rules have both."""
     if not rules:
         return []
@@ -155,10 +144,10 @@ def verdict_lines(rules: RuleSet) -> list[str]:
     return [_basis(rules), *graph_lines(rules), *said]
 
 
-def _basis(rules: RuleSet) -> str:
+def _basis(rules: Result) -> str:
     """Say what the words of the evidence rest on."""
     rate = percent(_level(rules), 0)
-    named = "number of rules" if rules.stopped == "evaluated" else "search"
+    named = "number of rules" if rules.is_named else "search"
     words = {
         "permutations": f"p, adjusted for the {named}",
         "margin": f"the conservative {rules.noun}",
@@ -182,12 +171,12 @@ def _basis(rules: RuleSet) -> str:
     return f"evidence rests on {said}{tested}{further}"
 
 
-def _level(rules: RuleSet) -> float:
+def _level(rules: Result) -> float:
     """Return the error rate of the verdicts."""
-    return rules[0].circumstances.level if rules[0].circumstances else rules.question.error_rate
+    return rules[0].circumstances.level
 
 
-def _claims(rules: RuleSet) -> str:
+def _claims(rules: Result) -> str:
     return " or ".join(dict.fromkeys(rule.verdict.claim for rule in rules if rule.verdict.strong))
 
 
@@ -195,7 +184,7 @@ def _rules(places: Sequence[str]) -> str:
     return f"rule{'s' * (len(places) > 1)} {listed(places)}"
 
 
-def by_design_lines(rules: RuleSet) -> list[str]:
+def by_design_lines(rules: Result) -> list[str]:
     """Name the rules whose columns are all randomised, where some are."""
     places = [str(place) for place, rule in enumerate(rules, 1) if rule.verdict.claim == "by design"]
     if not places:
@@ -204,7 +193,7 @@ def by_design_lines(rules: RuleSet) -> list[str]:
     return [f"Effects by design, as their columns are declared randomised given the controls: {which}"]
 
 
-def graph_lines(rules: RuleSet) -> list[str]:
+def graph_lines(rules: Result) -> list[str]:
     """Say that there is no graph, or which rules it identifies; nothing if it is admissible."""
     design = by_design_lines(rules)
     if rules.admissibility is None:
@@ -220,7 +209,7 @@ def graph_lines(rules: RuleSet) -> list[str]:
     return [*design, *(f"{label}: {_rules(which)} ({reason})" for (label, reason), which in places.items())]
 
 
-def control_lines(rules: RuleSet) -> list[str]:
+def control_lines(rules: Result) -> list[str]:
     """Say what each rule is adjusted for, and which paths that blocks, where rules have their own controls."""
     if not rules.question.own_controls:
         return []
@@ -239,7 +228,7 @@ def control_lines(rules: RuleSet) -> list[str]:
     return lines
 
 
-def control_of(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
+def control_of(rule: RuleResult, rules: Result) -> tuple[str, ...]:
     """Return the columns that a rule is adjusted for."""
     return rule.control if rules.question.own_controls or rule.held_fixed else rules.question.controls
 
@@ -264,7 +253,7 @@ def identification(rule: RuleResult) -> str | None:
     return f"{words[0].upper()}{words[1:]}{blocked}."
 
 
-def verdict(rules: RuleSet) -> str:
+def verdict(rules: Result) -> str:
     """Say what the graph, or the lack of one, allows to claim."""
     adjusted = "adjusted for the controls" if rules.question.adjusts else "unadjusted"
     if rules.admissibility is None and rules.claim == "effect":
@@ -286,10 +275,10 @@ def verdict(rules: RuleSet) -> str:
     return f"The causal graph {found}: the numbers are associations, {adjusted}, and not effects."
 
 
-def proof(rules: RuleSet) -> str:
+def proof(rules: Result) -> str:
     """Say whether the list is proven to be the best."""
     effort = f"{counted(rules.nodes, 'node')} in {rules.seconds:.2f} s"
-    if rules.stopped == "evaluated":
+    if rules.is_named:
         return f"{counted(len(rules), 'rule')} measured as given, not searched for"
     if rules.optimal and nothing_found(rules):
         return f"searched completely, no finding: {effort}"
@@ -305,7 +294,7 @@ def proof(rules: RuleSet) -> str:
     return f"{why}: {which} can exceed {number(upper_bound)} (gap {number(rules.gap)}), {effort}"
 
 
-def ending(rules: RuleSet) -> str:
+def ending(rules: Result) -> str:
     """Say why a list of rules that add ends before the number that was asked for; empty if it does not."""
     if not rules.question.is_stepwise or rules.stopped != "optimal" or not 0 < len(rules) < rules.question.k:
         return ""
@@ -318,11 +307,11 @@ def ending(rules: RuleSet) -> str:
             return "nothing else can be compared"
         return "no column is left for another rule" + ", by the graph" * rules.question.own_controls
     near = rules.nearest
-    interval = with_interval(near.effect, *near.interval, near.is_mean)
+    interval = near.kind.with_interval(near.effect, *near.interval)
     return f"no other column stands out; nearest: {near.text}, {interval}, {IGNORING}"
 
 
-def rung_names(rules: RuleSet) -> list[str]:
+def rung_names(rules: Result) -> list[str]:
     """Name the steps of the staircase: none of the rules, the first, and what each of the others adds."""
     texts = [rule.text for rule in rules]
     return ["none of the rules", *(f"and {text}" if place else text for place, text in enumerate(texts))][
@@ -330,54 +319,54 @@ def rung_names(rules: RuleSet) -> list[str]:
     ]
 
 
-def rungs_meaning(rules: RuleSet) -> str:
+def rungs_meaning(rules: Result) -> str:
     """Say what the steps of the staircase are."""
-    of_what = f"mean of {rules.question.outcome}" if is_mean(rules) else f"share with {rules.question.outcome}"
-    return f"{of_what}, {adjustment(rules.question.controls)}, where only these rules hold"
+    level = rules.kind.level_of(rules.question.outcome)
+    return f"{level}, {adjustment(rules.question.controls)}, where only these rules hold"
 
 
-def alone(rule: RuleResult, rules: RuleSet) -> str:
+def alone(rule: RuleResult, rules: Result) -> str:
     """Say the effect of a rule on its own, where that is not what it adds; else nothing."""
     known = rule.alone
     if known is None or not rule.held_fixed:
         return ""
-    return f"on its own: {with_interval(*known, rule.is_mean)}, {adjustment(control_of(rule, rules))}"
+    return f"on its own: {rule.kind.with_interval(*known)}, {adjustment(control_of(rule, rules))}"
 
 
-def nothing_found(rules: RuleSet) -> bool:
+def nothing_found(rules: Result) -> bool:
     """Return whether there is no rule that stands out from chance, nor one that could not be judged."""
     return not any(rule.verdict.found or is_unjudged(rule, rules) for rule in rules)
 
 
-def is_unjudged(rule: RuleResult, rules: RuleSet) -> bool:
+def is_unjudged(rule: RuleResult, rules: Result) -> bool:
     """Return whether a rule that may matter could not be judged."""
     verdict = rule.verdict
-    may_matter = rules.stopped == "evaluated" or rule.stands_out or verdict.basis == "nothing"
+    may_matter = rules.is_named or rule.stands_out or verdict.basis == "nothing"
     return verdict.evidence == "cannot tell" and may_matter
 
 
-def outcome_level(rules: RuleSet) -> str:
+def outcome_level(rules: Result) -> str:
     """Name the outcome, and how often it occurs or its mean, where all rows are counted with the rules."""
     outcome: str = rules.question.outcome
-    everything = rules[0].sides[2] if rules else None
+    everything = rules[0].measured.sides[2] if rules else None
     if everything is None or everything.n.sum() != rules.n_rows:
         return outcome
-    level = rules[0].centre + float(everything.total.sum() / everything.n.sum())
-    return f"{outcome} ({amount(level)} over all rows)" if is_mean(rules) else f"{outcome} ({percent(level)} of rows)"
+    level = rules[0].measured.centre + float(everything.total.sum() / everything.n.sum())
+    return rules.kind.over_all(outcome, level)
 
 
-def measured(rule: RuleResult, rules: RuleSet) -> str:
+def measured(rule: RuleResult, rules: Result) -> str:
     """Say the effect, first what is left of it after allowing for the search."""
-    named = rules.stopped == "evaluated"
-    estimate = with_interval(rule.effect, *rule.interval, rule.is_mean)
+    named = rules.is_named
+    estimate = rule.kind.with_interval(rule.effect, *rule.interval)
     if not named and estimate.endswith(")"):
         estimate = f"{estimate[:-1]}, {IGNORING})"
     bound = None if rule.evidence is None else rule.evidence.simultaneous
     least = ""
     if bound is not None and bound.bound is not None:
-        side = "at most" if rule.decrease else "at least"
+        side = "at most" if rule.criterion.decrease else "at least"
         share, allowed = percent(bound.confidence, 0), "number of rules" if named else "search"
-        least = f"{side} {difference(bound.bound, rule.is_mean)} ({share}, allowing for the {allowed})"
+        least = f"{side} {rule.kind.difference(bound.bound)} ({share}, allowing for the {allowed})"
     elif rule.stands_out:
         least = f"conservative {conservative(rule)}"
     said = f"{least}; best estimate {estimate}" if least else estimate
@@ -398,7 +387,7 @@ def same_mix(control: Sequence[str]) -> str:
     return adjustment(control).replace("adjusted for", "both adjusted to the same mix of") if control else ""
 
 
-def _why_empty(rules: RuleSet) -> str:
+def _why_empty(rules: Result) -> str:
     """Say why a complete search found no rule."""
     question = rules.question
     if question.estimator == "pooled" and question.control and not question.min_coverage:
@@ -409,7 +398,7 @@ def _why_empty(rules: RuleSet) -> str:
     return "No rule satisfies the options; lower min_coverage or add actionable columns."
 
 
-def warning(rules: RuleSet) -> str | None:
+def warning(rules: Result) -> str | None:
     """Say that there is no finding, if there is none."""
     if not rules and rules.stopped != "optimal":
         return "No rule was found before the search stopped; raise time_limit."
@@ -417,7 +406,7 @@ def warning(rules: RuleSet) -> str | None:
         return _why_empty(rules)
     best = rules[0]
     found = any(rule.verdict.found for rule in rules)
-    if found and not best.stands_out and best.estimator in ("pooled", "reliable"):
+    if found and not best.stands_out and best.criterion.estimator in ("pooled", "reliable"):
         sharper = "" if best.margin_scale < 1 else ", which are sharper than its margin,"
         return (
             f"No conservative {rules.noun} is beyond 0, but permutations{sharper} tell rules from chance: see the "
@@ -426,7 +415,7 @@ def warning(rules: RuleSet) -> str | None:
     if found:
         return None
     p_values = [(rule.p_value, rule.p_sign) for rule in rules if rule.p_value is not None]
-    named = rules.stopped == "evaluated"
+    named = rules.is_named
     if p_values and (named or rules.stopped == "optimal"):
         if (passed := _passed(rules)) is not None:
             return f"{nothing(rules)}: {passed.verdict.doubts[0]}."
@@ -438,12 +427,12 @@ def warning(rules: RuleSet) -> str | None:
         )
     if best.value > 0 or best.stands_out:
         return None
-    if best.by_length and rules.stopped in _STOPPED and not rules.optimal:
+    if best.criterion.by_length and rules.stopped in _STOPPED and not rules.optimal:
         return "No rule found so far stands out from chance: the search was not finished, and a better one may exist."
-    if best.by_length and named:
+    if best.criterion.by_length and named:
         many = "The rule does" if len(rules) == 1 else "The first rule does"
         return f"{many} not stand out by the conservative {rules.noun} (0 is within its margin)."
-    if best.by_length:
+    if best.criterion.by_length:
         near = f"{best.ratio / best.margin_scale:.2f}"
         said = f"No rule stands out from chance: none has a conservative {rules.noun} beyond 0."
         if len(rules) == 1:
@@ -452,18 +441,18 @@ def warning(rules: RuleSet) -> str | None:
             f"{said} Listed are those nearest to it, by {rules.noun} over margin ({near} for the first; above 1 it "
             "would stand out)."
         )
-    if best.estimator in ("pooled", "reliable"):
-        side, other = ("below", "positive") if best.decrease else ("above", "negative")
+    if best.criterion.estimator in ("pooled", "reliable"):
+        side, other = ("below", "positive") if best.criterion.decrease else ("above", "negative")
         return (
             f"No rule has a conservative {rules.noun} {side} 0: even the best, {number(best.conservative)}, may be "
             f"zero or {other}."
         )
-    return f"No rule has a positive value: the best is {number(best.value)} ({best.estimator})."
+    return f"No rule has a positive value: the best is {number(best.value)} ({best.criterion.estimator})."
 
 
-def nothing(rules: RuleSet) -> str:
+def nothing(rules: Result) -> str:
     """Say that nothing was found."""
-    alone = rules.stopped == "evaluated" and len(rules) == 1
+    alone = rules.is_named and len(rules) == 1
     if _passed(rules) is not None:
         return "The rule is not supported" if alone else "No rule is supported"
     if alone:
@@ -471,12 +460,12 @@ def nothing(rules: RuleSet) -> str:
     return "No rule stands out from chance" if rules.optimal else "No rule found so far stands out from chance"
 
 
-def _passed(rules: RuleSet) -> RuleResult | None:
+def _passed(rules: Result) -> RuleResult | None:
     """Return the first rule whose p-value is small enough, though something else speaks against it."""
     return next((rule for rule in rules if rule.p_value is not None and rule.p_value <= _level(rules)), None)
 
 
-def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
+def reading(rule: RuleResult, rules: Result) -> tuple[str, ...]:
     """Say in sentences what a rule's numbers mean, the most important first."""
     own = None if rules.admissibility and not rules.question.own_controls else identification(rule)
     said = [_headline(rule, rules), *([own] if own else []), _estimate(rule, rules)]
@@ -485,7 +474,7 @@ def reading(rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     return *said, *_unadjusted(rule, control_of(rule, rules)), *_lacking(rule)
 
 
-def _headline(rule: RuleResult, rules: RuleSet) -> str:
+def _headline(rule: RuleResult, rules: Result) -> str:
     """Say the estimate and its conservative value, and first whether the rule is not supported."""
     conditions, outcome = rule.text.replace(AND, " and "), rules.question.outcome
     how = adjusted(rule, rules) + _compared(rules.question)
@@ -495,17 +484,10 @@ def _headline(rule: RuleResult, rules: RuleSet) -> str:
     elif rule.verdict.claim in ("by design", "identified") and rules.claim != "association":
         estimate = (
             f"Bringing about {conditions} is estimated to {'lower' if less else 'raise'} the "
-            f"{outcome if rule.is_mean else f'probability of {outcome}'} by "
-            f"{difference(abs(rule.effect), rule.is_mean)}, {how}"
+            f"{rule.kind.of(outcome)} by {rule.kind.difference(abs(rule.effect))}, {how}"
         )
-    elif rule.is_mean:
-        change = f"{amount(abs(rule.effect))} {'lower' if less else 'higher'}"
-        estimate = f"Where {conditions}, the {outcome} is {change}, {how}"
     else:
-        estimate = (
-            f"Where {conditions}, {outcome} occurs {difference(abs(rule.effect))} {'less' if less else 'more'} often, "
-            f"{how}"
-        )
+        estimate = f"Where {conditions}, {rule.kind.differs_by(outcome, rule.effect)}, {how}"
     sentence = f"{estimate}; {_conservative(rule, rules)}."
     against = _against(rule)
     return f"{rule.verdict.evidence.capitalize()}: {against}. {sentence}" if against else sentence
@@ -520,16 +502,19 @@ def _against(rule: RuleResult) -> str:
     return verdict.doubts[0]
 
 
-def _conservative(rule: RuleResult, rules: RuleSet) -> str:
+def _conservative(rule: RuleResult, rules: Result) -> str:
     """Say the conservative estimate, and whether it accounts for the search."""
     calibration = None if rules.evidence is None else rules.evidence.calibration
-    promise = calibration is not None and calibration.beta == rule.beta
-    how = f"β = {rule.beta:.4g}" + (f", {calibrated(calibration)}" if calibration is not None and promise else "")
-    if rule.by_length:
-        promise = rule.circumstances is None or rule.circumstances.guaranteed
+    promise = calibration is not None and calibration.beta == rule.criterion.beta
+    how = f"β = {rule.criterion.beta:.4g}" + (
+        f", {calibrated(calibration)}" if calibration is not None and promise else ""
+    )
+    if rule.criterion.by_length:
+        promise = rule.circumstances.guaranteed
         rate = percent(rules.question.error_rate, 0)
         if rule.margin_scale < 1:
-            how = f"β = {rule.beta:.4g}, of which shuffled tables say that {percent(rule.margin_scale, 0)} are enough"
+            enough = percent(rule.margin_scale, 0)
+            how = f"β = {rule.criterion.beta:.4g}, of which shuffled tables say that {enough} are enough"
         how += f": any rule without an effect gets beyond 0 in at most {rate} of tables" if promise else ""
     said = f"conservative estimate {conservative(rule)}" if rule.stands_out else "no conservative estimate beyond 0"
     said = f"{said} ({how})"
@@ -547,7 +532,7 @@ def conservative(rule: RuleResult) -> str:
 
     A number on the other side of 0 would look like the opposite effect.
     """
-    return difference(rule.conservative, rule.is_mean) if rule.stands_out else "none"
+    return rule.kind.difference(rule.conservative) if rule.stands_out else "none"
 
 
 def calibrated(calibration: Calibration) -> str:
@@ -574,11 +559,10 @@ def conditions(rule: RuleResult) -> list[tuple[str, str, str]]:
     return list(said)
 
 
-def headline(rule: RuleResult, rules: RuleSet) -> tuple[str, str]:
+def headline(rule: RuleResult, rules: Result) -> tuple[str, str]:
     """Return what stands before and after the rule in the sentence of the first screen."""
-    level = amount if rule.is_mean else percent
-    holds, fails, outcome = level(rule.p_do_rule), level(rule.p_do_not_rule), rules.question.outcome
-    of_what = f"the {outcome}" if rule.is_mean else f"the share with {outcome}"
+    holds, fails = rule.kind.level(rule.p_do_rule), rule.kind.level(rule.p_do_not_rule)
+    of_what = f"the {rule.kind.level_of(rules.question.outcome)}"
     told = rule.verdict.evidence != "cannot tell"
     if told and rule.verdict.claim in ("by design", "identified") and rules.claim != "association":
         sure = rule.verdict.evidence == "supported"
@@ -587,7 +571,7 @@ def headline(rule: RuleResult, rules: RuleSet) -> tuple[str, str]:
     return "Where" if told else "Cannot tell: where", f"{of_what} is {holds} instead of {fails}"
 
 
-def in_a_sentence(rule: RuleResult, rules: RuleSet) -> str:
+def in_a_sentence(rule: RuleResult, rules: Result) -> str:
     """Say the headline and the rule in one sentence."""
     before, after = headline(rule, rules)
     return f"{before} {rule.text.replace(AND, ' and ')}{'' if before.startswith('Ensuring') else ','} {after}."
@@ -598,27 +582,27 @@ def stratum_name(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in labels.items()) or "all rows"
 
 
-def _estimate(rule: RuleResult, rules: RuleSet) -> str:
+def _estimate(rule: RuleResult, rules: Result) -> str:
     covered = f"The rule covers {counted(rule.n_covered, 'row')} ({percent(rule.coverage)})."
     if math.isnan(rule.effect):
         return covered
     noun = f"Adjusted {rules.noun}" if control_of(rule, rules) or rule.held_fixed else rules.noun.capitalize()
-    level = amount if rule.is_mean else percent
+    level = rule.kind.level
     undecided = "" if not rule.n_undecided else f" {_undecided(rule, rules)}."
     return (
-        f"{noun}: {with_interval(rule.effect, *rule.interval, rule.is_mean)}, with a 95 % interval; "
+        f"{noun}: {rule.kind.with_interval(rule.effect, *rule.interval)}, with a 95 % interval; "
         f"{level(rule.p_do_rule)} where the rule holds instead of {level(rule.p_do_not_rule)}. {covered}{undecided}"
     )
 
 
-def _undecided(rule: RuleResult, rules: RuleSet) -> str:
+def _undecided(rule: RuleResult, rules: Result) -> str:
     rows = counted(rule.n_undecided, "row")
     if rules.question.reference is not None:
         return f"{rows} in neither group are left out of the comparison"
     return f"{rows} with missing values, where it cannot be decided, are left out"
 
 
-def undecided_lines(rules: RuleSet) -> list[str]:
+def undecided_lines(rules: Result) -> list[str]:
     """Say how many rows are left out of the comparison, where some are."""
     if rules.question.reference is not None or not any(rule.n_undecided for rule in rules):
         return []
@@ -630,7 +614,7 @@ def undecided_lines(rules: RuleSet) -> list[str]:
     return [f"{rows} missing values that leave open whether a rule holds are not compared{whose}"]
 
 
-def mixed_lines(rules: RuleSet) -> list[str]:
+def mixed_lines(rules: Result) -> list[str]:
     """Say where a rule that is compared with reference rows has other conditions, which these rows need not satisfy."""
     if rules.question.reference is None:
         return []
@@ -654,16 +638,16 @@ def _unadjusted(rule: RuleResult, control: Sequence[str]) -> tuple[str, ...]:
         not control
         or math.isnan(adjusted)
         or math.isnan(unadjusted)
-        or (not rule.is_mean and abs(adjusted - unadjusted) < _CHANGED)
+        or (rule.kind.binary and abs(adjusted - unadjusted) < _CHANGED)
     ):
         return ()
     flips = ", with the opposite sign (Simpson's paradox)" if adjusted * unadjusted < 0 else ""
-    return (f"Unadjusted: {difference(unadjusted, rule.is_mean)}{flips}.",)
+    return (f"Unadjusted: {rule.kind.difference(unadjusted)}{flips}.",)
 
 
 def _lacking(rule: RuleResult) -> tuple[str, ...]:
     outside = [stratum for stratum in rule.strata if not stratum.overlap]
-    if not outside and not rule.thin:
+    if not outside and not rule.measured.thin:
         return ()
     worth = f"It is worth {effective(rule.effective_rows)}."
     if not outside:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from causalrules.language.propositions import describe
 from causalrules.report import trust_words
 from causalrules.report.result_words import quantity
-from causalrules.text import counted, difference, effective, number, percent, sentence, with_interval
+from causalrules.result.variations import variations
+from causalrules.text import counted, effective, number, percent, sentence
 
 if TYPE_CHECKING:
+    from causalrules.language.kinds import OutcomeKind
+    from causalrules.result.evidence import Overlap, RuleEvidence, Sensitivity
+    from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
     from causalrules.result.variations import Variation
-    from causalrules.trust.evidence import Overlap, RuleEvidence, Sensitivity
 
 # Controls listed; the others differ less.
 _MOST_CONTROLS = 30
@@ -38,13 +40,13 @@ class Section:
     about: str = ""
 
 
-def of_result(rules: RuleSet) -> tuple[Section, ...]:
+def of_result(rules: Result) -> tuple[Section, ...]:
     """Return the sections on the whole result that follow the list of rules."""
     notes = (Section("Notes", rules.notes),) if rules.notes else ()
     return (*_trust(rules), *notes)
 
 
-def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
+def of_rule(rule: RuleResult, rules: Result) -> tuple[Section, ...]:
     """Return the sections on one rule: the reasons for its verdict, confounding, overlap and stability."""
     verdict, evidence = rule.verdict, rule.evidence
     reasons = [sentence(reason) for reason in verdict.reasons]
@@ -57,9 +59,9 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     if evidence.sensitivity is not None:
         found.append(_confounding(rule, evidence.sensitivity, rules.noun))
     if evidence.doubly_robust is not None or evidence.balance:
-        found.append(_adjusted(evidence, rules, rule.is_mean))
+        found.append(_adjusted(evidence, rules))
     if evidence.overlap is not None and evidence.overlap.n_strata:
-        lacking = _lacking(evidence.overlap, rule.effective_rows, rules.noun, rule.is_mean)
+        lacking = _lacking(evidence.overlap, rule.effective_rows, rules.noun, rule.kind)
         found.append(Section("Rows without a comparison group", (lacking,)))
     if evidence.stability is not None and evidence.stability.conditions:
         conditions = tuple(map(trust_words.condition_cells, evidence.stability.conditions))
@@ -67,7 +69,7 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> tuple[Section, ...]:
     return tuple(found)
 
 
-def _trust(rules: RuleSet) -> tuple[Section, ...]:
+def _trust(rules: Result) -> tuple[Section, ...]:
     """Return the evidence on all rules at a glance, and how it was obtained."""
     judged = [(place, rule) for place, rule in enumerate(rules, 1) if rule.evidence is not None]
     sentences = tuple(map(sentence, trust_words.obtained(rules)))
@@ -91,13 +93,13 @@ def _trust(rules: RuleSet) -> tuple[Section, ...]:
     return tuple(found)
 
 
-def _near(rule: RuleResult, rules: RuleSet) -> list[Section]:
+def _near(rule: RuleResult, rules: Result) -> list[Section]:
     """Show what the rules near this one are worth, where its rows are at hand."""
     place = rules.rules.index(rule)
-    searched = rules.searched
-    if searched is None or not searched.first.is_local or place >= _MOST_NEAR or rules.n_rows > _MOST_NEAR_ROWS:
+    problem = rules.problem
+    if problem is None or not problem.first.is_local or place >= _MOST_NEAR or rules.n_rows > _MOST_NEAR_ROWS:
         return []
-    near, noun = rules.variations(place), quantity(rules)
+    near, noun = variations(rules, place), quantity(rules)
     own = frozenset(rule.conditions)
 
     def rows(listed: Iterable[tuple[str, Variation]]) -> tuple[tuple[str, ...], ...]:
@@ -105,7 +107,7 @@ def _near(rule: RuleResult, rules: RuleSet) -> list[Section]:
             (
                 f"{name} (this rule)" if own == frozenset(each.conditions) else name,
                 f"{each.n_covered:,}",
-                with_interval(each.effect, each.low, each.high, rule.is_mean),
+                rule.kind.with_interval(each.effect, each.low, each.high),
             )
             for name, each in listed
         )
@@ -143,7 +145,7 @@ def _conditions(rule: RuleResult, noun: str) -> Section:
     )
     said = "Each condition is compared with the best that chance adds to the rest of the rule."
     if known is not None and rule.superfluous:
-        left = f"{noun} {difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"
+        left = f"{noun} {rule.kind.difference(known.effect)}, {known.n_covered:,} rows"
         said += f" Without those that do not earn their place: {describe(rule.simpler)} ({left})."
     return Section("Conditions that earn their place", (said,), ("condition", "p", "earns its place"), rows)
 
@@ -164,7 +166,7 @@ def _confounding(rule: RuleResult, found: Sensitivity, noun: str) -> Section:
             _ratio(control.with_rule),
             _ratio(control.with_outcome),
             _ratio(control.strength),
-            difference(control.effect_without, rule.is_mean),
+            rule.kind.difference(control.effect_without),
         )
         for control in found.controls
     )
@@ -173,19 +175,19 @@ def _confounding(rule: RuleResult, found: Sensitivity, noun: str) -> Section:
     return Section(title, (found.sentence,), headings if rows else (), rows, "confounding")
 
 
-def _adjusted(evidence: RuleEvidence, rules: RuleSet, is_mean: bool) -> Section:
+def _adjusted(evidence: RuleEvidence, rules: Result) -> Section:
     """Return what models of the controls say, and how the controls differ on both sides."""
     sentences = []
     if (found := evidence.doubly_robust) is not None:
-        said = with_interval(found.effect, found.low, found.high, is_mean)
+        said = rules.kind.with_interval(found.effect, found.low, found.high)
         sentences.append(
             f"Doubly robust {rules.noun} on {found.source}: {said}, for the {percent(found.overlap, 0)} of rows with "
             f"rows like them on both sides; {percent(found.clipped, 1)} of propensities clipped."
         )
-        if found.source == "searched rows" and rules.stopped != "evaluated":
+        if found.source == "searched rows" and not rules.is_named:
             sentences.append("This interval ignores the search.")
         if not found.agrees:
-            sentences.append(f"That in the strata, {difference(found.strata, is_mean)}, is outside the interval.")
+            sentences.append(f"That in the strata, {rules.kind.difference(found.strata)}, is outside the interval.")
     rows = tuple(
         (
             each.control,
@@ -197,10 +199,10 @@ def _adjusted(evidence: RuleEvidence, rules: RuleSet, is_mean: bool) -> Section:
     return Section("Controls on both sides", tuple(sentences), headings if rows else (), rows, "balance")
 
 
-def _lacking(overlap: Overlap, effective_rows: float, noun: str, is_mean: bool) -> str:
+def _lacking(overlap: Overlap, effective_rows: float, noun: str, kind: OutcomeKind) -> str:
     strata = "1 stratum" if overlap.n_strata == 1 else f"{overlap.n_strata:,} strata"
     numbers = (overlap.effect, overlap.effect_with, overlap.low, overlap.high)
-    without, with_them, low, high = (difference(each, is_mean) for each in numbers)
+    without, with_them, low, high = map(kind.difference, numbers)
     bounds = "" if overlap.low is None else f"; over all rows it is between {low} and {high}"
     return (
         f"In {strata} with {counted(overlap.n_rows, 'row')} ({percent(overlap.share, 0)}) the rule always or never "

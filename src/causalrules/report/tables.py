@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import describe
 from causalrules.report import result_words as wording
-from causalrules.text import amount, number, p_number, percent
+from causalrules.text import p_number, percent
 
 if TYPE_CHECKING:
+    from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 _HEADINGS = (
     "#",
@@ -27,7 +27,7 @@ _HEADINGS = (
 )
 
 
-def latex(rules: RuleSet) -> str:
+def latex(rules: Result) -> str:
     """Return a LaTeX table with booktabs; its caption says what the numbers mean."""
     heading = headings(rules)
     body = "".join(
@@ -41,7 +41,7 @@ def latex(rules: RuleSet) -> str:
     )
 
 
-def markdown(rules: RuleSet) -> str:
+def markdown(rules: Result) -> str:
     """Return a Markdown table, and below it what the numbers mean."""
     heading = headings(rules)
     lines = ["| " + " | ".join(heading) + " |", "|---:|:---|" + "---:|" * (len(heading) - 2)]
@@ -50,7 +50,7 @@ def markdown(rules: RuleSet) -> str:
     return "\n".join([*lines, "", _markdown_text(_caption(rules))]) + "\n"
 
 
-def headings(rules: RuleSet) -> tuple[str, ...]:
+def headings(rules: Result) -> tuple[str, ...]:
     """Return the headings, with the value that rules are ranked by, and with p if it is known."""
     first, rule, *others = wording.headings(_HEADINGS, rules)
     others = [wording.quantity(rules) if name == rules.noun else name for name in others]
@@ -58,13 +58,13 @@ def headings(rules: RuleSet) -> tuple[str, ...]:
     return (first, rule, *value, *others, *(["adjusted p"] if _tested(rules) else []))
 
 
-def _tested(rules: RuleSet) -> bool:
+def _tested(rules: Result) -> bool:
     return any(rule.p_value is not None for rule in rules)
 
 
-def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
+def _cells(place: int, rule: RuleResult, rules: Result) -> tuple[str, ...]:
     low, high = rule.interval
-    figure = amount if rule.is_mean else number
+    figure = rule.kind.precise
     between = "–" if math.isnan(low) else f"{figure(low)} to {figure(high)}"
     reliable, effect, unadjusted = map(figure, (rule.conservative, rule.effect, rule.marginal_effect))
     coverage, rows = percent(rule.coverage), f"{rule.n_covered:,}"
@@ -74,7 +74,7 @@ def _cells(place: int, rule: RuleResult, rules: RuleSet) -> tuple[str, ...]:
     return (*first, reliable, effect, between, unadjusted, coverage, rows, rule.verdict.evidence, *tested)
 
 
-def _caption(rules: RuleSet) -> str:
+def _caption(rules: Result) -> str:
     said = [wording.meaning(rules), wording.ranking(rules), wording.proof(rules), wording.warning(rules)]
     said += [wording.ending(rules), *wording.mixed_lines(rules)]
     said += wording.verdict_lines(rules)

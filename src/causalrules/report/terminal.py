@@ -1,4 +1,4 @@
-"""Format a RuleSet as text for terminals: one table, what its numbers mean, and how far to trust them.
+"""Format a Result as text for terminals: one table, what its numbers mean, and how far to trust them.
 
 Names and values are untrusted: control characters are escaped.
 """
@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 from causalrules.language.propositions import describe
 from causalrules.report import result_words as wording
 from causalrules.report.rule_text import columns, remaining, shared, wrap, wrap_rule
-from causalrules.text import amount, counted, p_number, percent, printable
-from causalrules.text import number as formatted
+from causalrules.text import counted, p_number, percent, printable
 
 if TYPE_CHECKING:
     from causalrules.language.propositions import Proposition
+    from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 _NARROWEST_RULE = 16
 # Columns that a narrow terminal does without, the first first.
@@ -28,7 +27,7 @@ _MOST_WHY_LINES = 4
 _COLOURS = {"supported": "32", "suggestive": "33", "not supported": "2", "cannot tell": "2"}
 
 
-def text(rules: RuleSet, *, colour: bool = False, explain: bool = False) -> str:
+def text(rules: Result, *, colour: bool = False, explain: bool = False) -> str:
     """Return the table and the sentences below it, in blocks, wrapped to the terminal.
 
     Parameters
@@ -59,7 +58,7 @@ def text(rules: RuleSet, *, colour: bool = False, explain: bool = False) -> str:
     return _coloured(found) if colour else found
 
 
-def sentences(rules: RuleSet) -> list[str]:
+def sentences(rules: Result) -> list[str]:
     """Return what is said around the table, for readers of the bare rules."""
     from causalrules.report import trust_words
 
@@ -67,35 +66,36 @@ def sentences(rules: RuleSet) -> list[str]:
     return [*(each for each in said if each), *trust_words.lines(rules), *rules.notes]
 
 
-def headings(rules: RuleSet) -> list[str]:
+def headings(rules: Result) -> list[str]:
     """Return the names of the columns after the rule: p where it is known, else the conservative effect."""
-    unit = "" if wording.is_mean(rules) else ", points"
     tested = any(rule.p_value is not None for rule in rules)
     value = ["value"] if wording.ranking(rules) else []
-    return [*value, f"{wording.quantity(rules)}{unit}", "p" if tested else "conservative", "coverage", "evidence"]
+    return [
+        *value,
+        f"{wording.quantity(rules)}{rules.kind.in_units}",
+        "p" if tested else "conservative",
+        "coverage",
+        "evidence",
+    ]
 
 
-def cells(rule: RuleResult, rules: RuleSet) -> list[str]:
+def cells(rule: RuleResult, rules: Result) -> list[str]:
     """Return the cells of a rule below `headings`."""
-    shown = amount if rule.is_mean else _points
+    shown = rule.kind.figure
     low, high = rule.interval
     effect = (
         shown(rule.effect) if rule.effect != rule.effect else f"{shown(rule.effect)} ({shown(low)} to {shown(high)})"
     )
-    conservative = wording.conservative(rule).removesuffix(" points")
+    conservative = wording.conservative(rule).removesuffix(f" {rule.kind.unit}")
     known = {"value": shown(rule.value), "p": p_number(rule.p_value, rule.p_sign), "conservative": conservative}
     known |= {"coverage": percent(rule.coverage), "evidence": rule.verdict.evidence}
     return [known.get(name, effect) for name in headings(rules)]
 
 
-def _points(value: float) -> str:
-    return formatted(100 * value, 1)
-
-
-def _title(rules: RuleSet) -> str:
+def _title(rules: Result) -> str:
     found = counted(len(rules), "candidate" if rules and wording.nothing_found(rules) else "rule")
     proof = wording.proof(rules)
-    if rules.stopped == "evaluated":
+    if rules.is_named:
         return f"{proof}, in {counted(rules.n_rows, 'row')}"
     return f"{found} in {counted(rules.n_rows, 'row')}; {proof}"
 
@@ -104,7 +104,7 @@ def _common(common: Sequence[Proposition]) -> str:
     return f"every rule has {describe(common)}, and:" if common else ""
 
 
-def _table(rules: RuleSet, common: Sequence[Proposition], width: int) -> list[str]:
+def _table(rules: Result, common: Sequence[Proposition], width: int) -> list[str]:
     """Return the rows; rules are wrapped between conditions, in the room that the other columns leave."""
     if not rules:
         return []
@@ -141,7 +141,7 @@ def _taken(rows: list[list[str]]) -> int:
     return sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
 
 
-def _below(rules: RuleSet) -> list[str]:
+def _below(rules: Result) -> list[str]:
     said = [
         wording.meaning(rules),
         wording.ranking(rules),
@@ -151,7 +151,7 @@ def _below(rules: RuleSet) -> list[str]:
     return [sentence for sentence in (*said, *wording.verdict_lines(rules)) if sentence]
 
 
-def _trust(rules: RuleSet, width: int, explain: bool) -> list[str]:
+def _trust(rules: Result, width: int, explain: bool) -> list[str]:
     """Return the evidence as a table, and below each rule that is not supported why it is not."""
     from causalrules.report import trust_words
 
@@ -169,7 +169,7 @@ def _trust(rules: RuleSet, width: int, explain: bool) -> list[str]:
     return [*lines, *how]
 
 
-def _explained(rules: RuleSet) -> list[str]:
+def _explained(rules: Result) -> list[str]:
     """Say what acting on the rules assumes."""
     from causalrules.graph.assumptions import assumptions
 

@@ -24,14 +24,14 @@ from causalrules.report.figure import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 # Controls shown in a plot, and the difference that is usually called balanced.
 _MOST_CONTROLS, _BALANCED = 30, 0.1
 
 
-def honest(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def honest(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot the effects on the rows that were searched and on held-out rows."""
     measured = [
         rule.evidence.honest for rule in rules if rule.evidence is not None and rule.evidence.honest is not None
@@ -115,7 +115,7 @@ def bias(rule: RuleResult, ax: Axes | None = None) -> Axes:
     return finish(ax, plotted)
 
 
-def stability(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def stability(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot how often each condition is in one of the best rules of a sample."""
     run = rules.evidence.stability if rules.evidence is not None else None
     if run is None:
@@ -133,7 +133,7 @@ def stability(rules: RuleSet, ax: Axes | None = None) -> Axes:
     return finish(ax, {"condition": [condition.condition for condition in run.conditions], "share": shares})
 
 
-def conditions(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def conditions(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot the p-value of each condition: those to the right of the line are not shown to matter beside the rest."""
     tested = [
         (place, rule, rule.evidence.conditions)
@@ -173,7 +173,7 @@ def conditions(rules: RuleSet, ax: Axes | None = None) -> Axes:
     return finish(ax, plotted)
 
 
-def propensity(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def propensity(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot how likely the rows on each side of the first rule were to satisfy it, given their controls."""
     found = rules[0].evidence.doubly_robust if len(rules) and rules[0].evidence is not None else None
     if found is None or not any(map(sum, found.propensities)):
@@ -190,7 +190,7 @@ def propensity(rules: RuleSet, ax: Axes | None = None) -> Axes:
     return finish(ax, {"edges": edges, "rule": shares[0], "compared": shares[1]})
 
 
-def balance(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def balance(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot the standardised mean differences of the controls on both sides of the first rule."""
     if not len(rules):
         raise OptionError("there is no rule")
@@ -212,6 +212,6 @@ def balance(rules: RuleSet, ax: Axes | None = None) -> Axes:
     return finish(ax, plotted)
 
 
-def first_bias(rules: RuleSet, ax: Axes | None = None) -> Axes:
+def first_bias(rules: Result, ax: Axes | None = None) -> Axes:
     """Plot which confounders explain the first rule away."""
     return bias(rules[0], ax)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from causalrules.report.result_words import MARK, calibrated, is_mean
-from causalrules.text import counted, difference, percent, with_interval
-from causalrules.trust.verdict import whose
+from causalrules.report.result_words import MARK, calibrated
+from causalrules.result.verdict import whose
+from causalrules.text import counted, percent
 
 if TYPE_CHECKING:
-    from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
-    from causalrules.trust.evidence import (
+    from causalrules.language.kinds import OutcomeKind
+    from causalrules.result.evidence import (
         Calibration,
         ConditionStability,
         HonestEffect,
@@ -19,34 +18,36 @@ if TYPE_CHECKING:
         Sensitivity,
         Simultaneous,
     )
+    from causalrules.result.result import Result
+    from causalrules.result.rule import RuleResult
 
 _LIMIT = "the time limit ended"
 
 
-def lines(rules: RuleSet) -> list[str]:
+def lines(rules: Result) -> list[str]:
     """Say how far the rules can be trusted, a line each, and how that was found; empty without evidence."""
     found = [f"{place}: {line}" for place, rule in enumerate(rules, 1) if (line := of_rule(rule, rules))]
     heading = [f"{title(rules)}:"] if found else []
     return [*heading, *found, *obtained(rules)]
 
 
-def title(rules: RuleSet) -> str:
+def title(rules: Result) -> str:
     """Return the heading of the evidence, which says what its intervals are worth."""
     together = _together(rules)
     run = None if rules.evidence is None else rules.evidence.honest
     where = "on new rows" if run is not None and run.source == "second table" else "on held-out rows"
     if together is None:
         return f"Trust (intervals ignore the search, except {where})"
-    least = headings(rules)[0].removesuffix(", points")
+    least = headings(rules)[0].removesuffix(rules.kind.in_units)
     holds = f"“{least}”: all rules at once, {percent(together.confidence, 0)}"
     return f"Trust ({holds}; intervals ignore the search, except {where})"
 
 
-def _together(rules: RuleSet) -> Simultaneous | None:
+def _together(rules: Result) -> Simultaneous | None:
     return next((rule.evidence.simultaneous for rule in rules if rule.evidence and rule.evidence.simultaneous), None)
 
 
-def of_rule(rule: RuleResult, rules: RuleSet) -> str:
+def of_rule(rule: RuleResult, rules: Result) -> str:
     """Say the word for the evidence, what is known, and the doubts."""
     if rule.evidence is None:
         return ""
@@ -55,16 +56,16 @@ def of_rule(rule: RuleResult, rules: RuleSet) -> str:
     return "; ".join([f"{rule.verdict.evidence}: {line}", *why_not(rule, rules)])
 
 
-def headings(rules: RuleSet) -> tuple[str, ...]:
+def headings(rules: Result) -> tuple[str, ...]:
     """Return the names of the cells of `cells`."""
-    unit = "" if is_mean(rules) else ", points"
+    unit = rules.kind.in_units
     least = "at most" if rules.question.direction == "decrease" else "at least"
     run = None if rules.evidence is None else rules.evidence.honest
     where = "on new rows" if run is not None and run.source == "second table" else "on held-out rows"
     return (f"{least}{unit}", f"{where}{unit}", "same rule", "Γ", "E-value", "compared", "reappears")
 
 
-def table(rules: RuleSet) -> list[list[str]]:
+def table(rules: Result) -> list[list[str]]:
     """Return the evidence as rows below their headings, without columns of which nothing is known; empty if all are."""
     if all(rule.evidence is None for rule in rules):
         return []
@@ -76,26 +77,26 @@ def table(rules: RuleSet) -> list[list[str]]:
     return named + [[str(number), *(row[place] or "–" for place in known)] for number, row in enumerate(rows, 1)]
 
 
-def why_not(rule: RuleResult, rules: RuleSet) -> list[str]:
+def why_not(rule: RuleResult, rules: Result) -> list[str]:
     """Say what speaks against a rule or is not known, and which conditions do not earn their place."""
     said = [f"why not: {'; '.join(rule.verdict.doubts)}"] if rule.verdict.doubts else []
     known = None if rule.evidence is None else rule.evidence.conditions
     if known is None or not rule.verdict.found or not rule.superfluous or rule.length == 1:
         return said
     named = ", ".join(f"{each.text} (p {each.p_value:.2g})" for each in rule.superfluous)
-    left = f"{difference(known.effect, rule.is_mean)}, {known.n_covered:,} rows"
+    left = f"{rule.kind.difference(known.effect)}, {known.n_covered:,} rows"
     return [*said, f"{MARK} not shown to matter beside the rest: {named}; without: {left}"]
 
 
 def cells(rule: RuleResult) -> tuple[str, ...]:
     """Return what is known: the bound for all rules at once, held-out rows, Γ, E-value, overlap and stability."""
-    from causalrules.trust.evidence import RuleEvidence
+    from causalrules.result.evidence import RuleEvidence
 
     evidence = rule.evidence or RuleEvidence()
     honest, robust, together = evidence.honest, robustness(rule), evidence.simultaneous
     return (
-        "" if together is None else difference(together.bound, rule.is_mean).removesuffix(" points"),
-        "" if honest is None else _honest(honest, rule.is_mean),
+        "" if together is None else rule.kind.difference(together.bound).removesuffix(f" {rule.kind.unit}"),
+        "" if honest is None else _honest(honest, rule.kind),
         "" if honest is None or honest.splits < 2 else f"{honest.found} of {honest.splits}",
         "" if robust is None else _factor(robust.gamma_limit),
         "" if robust is None else _factor(robust.e_value_limit),
@@ -127,7 +128,7 @@ def condition_cells(condition: ConditionStability) -> tuple[str, str, str]:
     return condition.condition, percent(condition.share, 0), cut_points
 
 
-def confirmed(rules: RuleSet) -> list[str]:
+def confirmed(rules: Result) -> list[str]:
     """Say which rules new or held-out rows confirm, where no search has seen them."""
     run = None if rules.evidence is None else rules.evidence.honest
     if run is None or run.splits > 1 or not rules:
@@ -145,12 +146,12 @@ def confirmed(rules: RuleSet) -> list[str]:
     ]
 
 
-def needed(rules: RuleSet) -> list[str]:
+def needed(rules: Result) -> list[str]:
     """Say what the table cannot be read without: whose the held-out effects are, and what a time limit cut short."""
     return [*confirmed(rules), *_needed(rules)]
 
 
-def _needed(rules: RuleSet) -> list[str]:
+def _needed(rules: Result) -> list[str]:
     short = [sentence for sentence in obtained(rules) if _LIMIT in sentence]
     known = [rule.evidence.honest for rule in rules if rule.evidence and rule.evidence.honest]
     if any(each.found < each.splits for each in known):
@@ -158,7 +159,7 @@ def _needed(rules: RuleSet) -> list[str]:
     return short
 
 
-def obtained(rules: RuleSet) -> list[str]:
+def obtained(rules: Result) -> list[str]:
     """Say how the evidence was obtained."""
     evidence = rules.evidence
     if evidence is None:
@@ -173,12 +174,13 @@ def obtained(rules: RuleSet) -> list[str]:
             f"p: adjusted {what}, {how} permutations within strata)" + _cut_short(run.cut_short, "as good")
         )
     if (together := _together(rules)) is not None:
+        least = headings(rules)[0].removesuffix(rules.kind.in_units)
         sentences.append(
-            f"{headings(rules)[0].removesuffix(', points')}: with {percent(together.confidence, 0)} confidence for all "
-            f"rules of the list together, after the search ({together.permutations:,} permutations within strata)"
+            f"{least}: with {percent(together.confidence, 0)} confidence for all rules of the list "
+            f"together, after the search ({together.permutations:,} permutations within strata)"
         )
     if evidence.calibration is not None:
-        sentences.append(_calibration(evidence.calibration, rules.noun, is_mean(rules)))
+        sentences.append(_calibration(evidence.calibration, rules.noun, rules.kind))
     if evidence.honest is not None:
         sentences.append(_source(evidence.honest))
     if any(robustness(rule) for rule in rules):
@@ -187,7 +189,7 @@ def obtained(rules: RuleSet) -> list[str]:
             "a factor of the odds of the rule; as risk ratios with rule and outcome)"
         )
     if (stability := evidence.stability) is not None:
-        from causalrules.trust.evidence import BEST
+        from causalrules.result.evidence import BEST
 
         of_each = f" ({percent(stability.share, 0)} of the rows)" if stability.method == "subsample" else ""
         searched = _of(stability.replicates, stability.asked, _samples(rules))
@@ -196,13 +198,13 @@ def obtained(rules: RuleSet) -> list[str]:
     return sentences
 
 
-def _honest(honest: HonestEffect, is_mean: bool) -> str:
+def _honest(honest: HonestEffect, kind: OutcomeKind) -> str:
     share = percent(honest.overlap, 0)
     for_whom = "" if honest.effect is None or share == "100 %" else f" for {share} of them"
-    return with_interval(honest.effect, honest.low, honest.high, is_mean).replace(" points", "") + for_whom
+    return kind.with_interval(honest.effect, honest.low, honest.high).replace(f" {kind.unit}", "", 1) + for_whom
 
 
-def _calibration(calibration: Calibration, noun: str, is_mean: bool) -> str:
+def _calibration(calibration: Calibration, noun: str, kind: OutcomeKind) -> str:
     said = (
         f"β = {calibration.beta:g}, {calibrated(calibration)} "
         f"({_of(calibration.permutations, calibration.asked, 'permutations')})"
@@ -211,8 +213,8 @@ def _calibration(calibration: Calibration, noun: str, is_mean: bool) -> str:
     if calibration.value is None or calibration.usual_value is None:
         return said
     return (
-        f"{said}; the best conservative {noun} is {difference(calibration.value, is_mean)}, and "
-        f"{difference(calibration.usual_value, is_mean)} with β = {calibration.usual_beta:g}"
+        f"{said}; the best conservative {noun} is {kind.difference(calibration.value)}, and "
+        f"{kind.difference(calibration.usual_value)} with β = {calibration.usual_beta:g}"
     )
 
 
@@ -226,7 +228,7 @@ def _source(run: HonestRun) -> str:
     return f"held-out rows: {source}; {percent(run.level, 0)} intervals"
 
 
-def _samples(rules: RuleSet) -> str:
+def _samples(rules: Result) -> str:
     run = None if rules.evidence is None else rules.evidence.stability
     return "bootstrap samples" if run is not None and run.method == "bootstrap" else "subsamples"
 

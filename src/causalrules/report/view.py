@@ -18,21 +18,18 @@ from causalrules.report.alerts import Alert
 from causalrules.report.answers import Answer, answers, weakest
 from causalrules.report.sections import Section
 from causalrules.text import (
-    amount,
     counted,
-    difference,
     listed,
     p_number,
     percent,
     printable,
     sentence,
-    with_interval,
 )
 
 if TYPE_CHECKING:
     from causalrules.question import Question
+    from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 MOST_STRATA = 30
 # Reasons why sets of columns are left out.
@@ -202,10 +199,10 @@ class View:
     versions: str
 
 
-def view(rules: RuleSet, n_left: int = 0) -> View:
+def view(rules: Result, n_left: int = 0) -> View:
     """Return what the report of a result shows; `n_left` rules were left out of it."""
     shown = tuple(_rule(rule, rules) for rule in rules)
-    lead, named = lead_of(rules), rules.stopped == "evaluated"
+    lead, named = lead_of(rules), rules.is_named
     return View(
         title=short(f"{rules.question.outcome} – rules", 90),
         outcome=short(rules.question.outcome, 300),
@@ -220,7 +217,7 @@ def view(rules: RuleSet, n_left: int = 0) -> View:
         else "",
         ending=short(sentence(wording.ending(rules)), 1500),
         staircase=_staircase(rules),
-        is_mean=wording.is_mean(rules),
+        is_mean=not rules.kind.binary,
         tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
         lead=lead,
         headline=_headline(rules, lead),
@@ -261,12 +258,12 @@ def short(text: str, most: int) -> str:
     return plain if len(plain) <= most else f"{plain[: most - 1]}… ({len(plain):,} characters)"
 
 
-def lead_of(rules: RuleSet) -> int | None:
+def lead_of(rules: Result) -> int | None:
     """Return the place of the rule for the first screen: the first with evidence, or that could not be judged."""
     verdicts = [rule.verdict for rule in rules]
     found = [place for place, verdict in enumerate(verdicts) if verdict.found]
     # Of rules that were searched for and do not stand out, those that could not be judged are candidates like others.
-    named = rules.stopped == "evaluated"
+    named = rules.is_named
     unknown = [
         place
         for place, (rule, verdict) in enumerate(zip(rules, verdicts, strict=True))
@@ -275,8 +272,8 @@ def lead_of(rules: RuleSet) -> int | None:
     return next(iter([*found, *unknown]), None)
 
 
-def _rule(rule: RuleResult, rules: RuleSet) -> RuleView:
-    level = amount if rule.is_mean else percent
+def _rule(rule: RuleResult, rules: Result) -> RuleView:
+    level = rule.kind.level
     evidence, claim = answers(rule)
     ordered = sorted(rule.strata, key=lambda stratum: -stratum.n)
     return RuleView(
@@ -288,10 +285,10 @@ def _rule(rule: RuleResult, rules: RuleSet) -> RuleView:
         claim=claim,
         holds=level(rule.p_do_rule),
         fails=level(rule.p_do_not_rule),
-        estimate=with_interval(rule.effect, *rule.interval, rule.is_mean),
+        estimate=rule.kind.with_interval(rule.effect, *rule.interval),
         conservative=wording.conservative(rule),
         measured=short(wording.measured(rule, rules), 600),
-        ignoring="" if rule.verdict.found or rules.stopped == "evaluated" else wording.IGNORING,
+        ignoring="" if rule.verdict.found or rules.is_named else wording.IGNORING,
         sides=wording.sides(rule),
         mix=short(wording.same_mix((*wording.control_of(rule, rules), *rule.held_fixed)), 300),
         p=p_number(rule.p_value, rule.p_sign),
@@ -312,7 +309,7 @@ def _rule(rule: RuleResult, rules: RuleSet) -> RuleView:
     )
 
 
-def _estimated(rules: RuleSet) -> str:
+def _estimated(rules: Result) -> str:
     return f"adjusted {rules.noun}" if rules.question.adjusts else rules.noun
 
 
@@ -327,11 +324,11 @@ def _of_thousand(share: float) -> str:
     return "more than 999 of 1,000" if 0.9995 <= share < 1 else f"{round(1000 * share):,} of 1,000"
 
 
-def _staircase(rules: RuleSet) -> Staircase | None:
+def _staircase(rules: Result) -> Staircase | None:
     """Return the levels where the first rules hold, where that is known for two rules at least."""
     if len(rules.rungs) <= _FEWEST:
         return None
-    is_mean = wording.is_mean(rules)
+    kind = rules.kind
     shown: list[RungView] = []
     for place, rung in enumerate(rules.rungs):
         change = rung.level - rules.rungs[place - 1].level if place else None
@@ -340,22 +337,20 @@ def _staircase(rules: RuleSet) -> Staircase | None:
                 name=_together(place),
                 short=_together(place).removeprefix("rules ").removesuffix(" of the rules"),
                 rule=short(rules[place - 1].text, 300) if place else "",
-                level=amount(rung.level) if is_mean else percent(rung.level),
+                level=kind.level(rung.level),
                 value=rung.level,
-                step=""
-                if change is None
-                else f"{'+' * (change > 0)}{difference(change, is_mean).removesuffix(' points')}",
+                step="" if change is None else f"{'+' * (change > 0)}{kind.figure(change)}",
                 change=change,
                 rows=f"{rung.n_rows:,}",
                 few=rung.n_rows < _FEW_ROWS,
             )
         )
-    outcome = rules.question.outcome
-    of_what = f"{outcome[:1].upper()}{outcome[1:]}" if is_mean else f"Share with {outcome}"
+    of_what = kind.level_of(rules.question.outcome)
+    of_what = f"{of_what[:1].upper()}{of_what[1:]}"
     adjusted = f", {wording.adjustment(rules.question.controls)}" if rules.question.controls else ""
     rough = f" On fewer than {_FEW_ROWS} rows (dashed) a level is rough." if any(rung.few for rung in shown) else ""
     says = f"{of_what} where none of the rules holds, only the first, only the first two, and so on{adjusted}.{rough}"
-    title, step = "Where the rules hold together", "step" if is_mean else "step, points"
+    title, step = "Where the rules hold together", f"step{kind.in_units}"
     return Staircase(title, short(says, 600), step, tuple(shown))
 
 
@@ -404,7 +399,7 @@ def _code(rule: RuleResult) -> tuple[tuple[str, str], ...]:
     return tuple(result)
 
 
-def _table(rules: RuleSet) -> str:
+def _table(rules: Result) -> str:
     left_out = f", {rules.n_dropped:,} more without a target" if rules.n_dropped else ""
     strata = f", {rules.n_strata:,} strata" if rules.n_strata > 1 else ""
     conditions = counted(rules.n_propositions, "condition")
@@ -412,18 +407,18 @@ def _table(rules: RuleSet) -> str:
     return f"{counted(rules.n_rows, 'row')}{left_out}{strata}, {conditions}; outcome: {outcome}"
 
 
-def _headline(rules: RuleSet, lead: int | None) -> tuple[str, str]:
+def _headline(rules: Result, lead: int | None) -> tuple[str, str]:
     """Return what stands before and after the rule on the first screen; only the second if no rule stands out."""
     if lead is None:
         return "", wording.nothing(rules) if rules else "No rule was found"
     return wording.headline(rules[lead], rules)
 
 
-def _warning(rules: RuleSet, lead: int | None) -> str:
+def _warning(rules: Result, lead: int | None) -> str:
     """Return the warning that nothing was found, without what the headline says; or the numbers of a named rule."""
-    if lead is None and rules.stopped == "evaluated" and len(rules) == 1:
+    if lead is None and rules.is_named and len(rules) == 1:
         (rule,) = rules
-        estimate = with_interval(rule.effect, *rule.interval, rule.is_mean)
+        estimate = rule.kind.with_interval(rule.effect, *rule.interval)
         covered = f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}"
         adjusted, why = wording.adjustment_of(rules), sentence(answers(rule)[0].why)
         return f"{short(rule.text, 300)}: {rules.noun} {estimate}, {adjusted}; {covered}. {why}"
@@ -431,7 +426,7 @@ def _warning(rules: RuleSet, lead: int | None) -> str:
     return sentence(said.removeprefix(_headline(rules, lead)[1]).lstrip(": "))
 
 
-def _graph(rules: RuleSet) -> dict[str, Any] | None:
+def _graph(rules: Result) -> dict[str, Any] | None:
     assert rules.graph is not None
     drawing = layout.placed(rules.graph, rules.admissibility)
     if drawing is not None:
@@ -441,7 +436,7 @@ def _graph(rules: RuleSet) -> dict[str, Any] | None:
     return drawing
 
 
-def _asked(rules: RuleSet) -> list[tuple[str, str]]:
+def _asked(rules: Result) -> list[tuple[str, str]]:
     question = rules.question
     asked = [
         ("Outcome", question.outcome),
@@ -451,7 +446,7 @@ def _asked(rules: RuleSet) -> list[tuple[str, str]]:
             "each rule's own controls" if question.own_controls else ", ".join(question.controls) or "nothing",
         ),
     ]
-    if rules.stopped == "evaluated":
+    if rules.is_named:
         return asked
     return [
         *asked,
@@ -470,7 +465,7 @@ def _how_many(question: Question) -> str:
     return f"the best {question.k:,}"
 
 
-def _beta(rules: RuleSet) -> str:
+def _beta(rules: Result) -> str:
     calibration = None if rules.evidence is None else rules.evidence.calibration
     beta = rules.question.beta
     said = ", ".join(f"{each:.3g}" for each in beta[1:]) if isinstance(beta, tuple) else f"{beta:g}"
@@ -479,7 +474,7 @@ def _beta(rules: RuleSet) -> str:
     return said if calibration is None else f"{said}, {wording.calibrated(calibration)}"
 
 
-def _assumed(rules: RuleSet) -> str:
+def _assumed(rules: Result) -> str:
     if rules.admissibility:
         return "The causal graph is assumed to be right. For these roles it says:"
     if rules.admissibility is None:
@@ -487,7 +482,7 @@ def _assumed(rules: RuleSet) -> str:
     return "Nothing is assumed about causes. By the graph, these problems keep the numbers from being effects:"
 
 
-def _assumptions(rules: RuleSet) -> tuple[str, ...]:
+def _assumptions(rules: Result) -> tuple[str, ...]:
     question, verdict = rules.question, rules.admissibility
     if verdict is not None and verdict.adjustments is not None:
         left_out = tuple(f"left out: {reason}" for reason in verdict.adjustments.explained()[:_MOST_REASONS])

@@ -8,17 +8,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from causalrules.exceptions import OptionError
-from causalrules.result.rule import rule_results
+from causalrules.result.evidence import SearchEvidence
+from causalrules.result.measure import rule_results
+from causalrules.result.result import Searched, with_graph
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
 from causalrules.search.nearest import nearest, ratio_of
-from causalrules.trust.evidence import SearchEvidence
 
 if TYPE_CHECKING:
     from causalrules.question import Question
-    from causalrules.result.rules import RuleSet
+    from causalrules.result.result import R
     from causalrules.search.core import Packed
-    from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
     from causalrules.search.run import Found
 
@@ -29,18 +29,18 @@ _AT_ONCE = 64
 _NOTE = "the front: each rule is the best of those that cover more rows than the rules before it"
 
 
-def frontier(rules: RuleSet, time_limit: float | None = None) -> RuleSet:
+def frontier(rules: R, time_limit: float | None = None) -> R:
     """Implement `RuleSet.frontier`: search for the best rule, then for the best that covers more rows, and so on."""
-    problem = rules.searched
+    problem = rules.problem
     if problem is None:
         raise OptionError("this result was read from a file, without the rows that were searched; search again")
     deadline = Deadline.after(time_limit)
     packed = problem.pack()
     # Rules of the front are measured on their own, whatever stands above them.
     asked = replace(rules.question, stepwise=False) if rules.question.is_stepwise else rules.question
-    searches, front = _search(problem, packed, replace(asked, k=1), deadline)
-    found = replace(searches[0], rules=tuple(front))
-    question = replace(asked, k=max(len(front), 1))
+    searches, best = _search(problem, packed, replace(asked, k=1), deadline)
+    found = replace(searches[0], rules=tuple(best))
+    question = replace(asked, k=max(len(best), 1))
     listed = rule_results(problem, packed, question, found)
     end = replace(
         search.end(found, listed),
@@ -49,10 +49,7 @@ def frontier(rules: RuleSet, time_limit: float | None = None) -> RuleSet:
         nodes=sum(each.progress.nodes for each in searches),
     )
     calibration = None if rules.evidence is None else rules.evidence.calibration
-    return replace(
-        rules,
-        rules=listed,
-        question=question,
+    origin = Searched(
         optimal=all(each.optimal for each in searches),
         upper_bound=end.upper_bound,
         gap=end.gap,
@@ -60,18 +57,24 @@ def frontier(rules: RuleSet, time_limit: float | None = None) -> RuleSet:
         nodes=end.nodes,
         seconds=end.seconds,
         history=(*found.history[:-1], end),
-        steps=(),
+    )
+    front = replace(
+        rules,
+        rules=listed,
+        question=question,
+        origin=origin,
         nearest=None,
         rungs=(),
-        ladder=(),
+        ladder=(replace(rules.ladder[0], question=question, found=found),),
         notes=(*rules.notes, _NOTE),
         # The search at the calibrated β is the same; other evidence is about the rules of the other list.
         evidence=None if calibration is None else SearchEvidence(calibration=calibration),
     )
+    return with_graph(front, rules.graph, rules.admissibility)
 
 
 def _search(
-    problem: Problem | Parts, packed: Packed, question: Question, deadline: Deadline
+    problem: Problem, packed: Packed, question: Question, deadline: Deadline
 ) -> tuple[list[Found], list[tuple[float, tuple[int, ...]]]]:
     """Search for the front: each time, for the best rules with more rows than all before. Return the searches too.
 

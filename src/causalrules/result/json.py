@@ -21,17 +21,20 @@ from causalrules.exceptions import DataError, FileError, GraphError, NoSuchFileE
 from causalrules.graph.admissibility import Admissibility
 from causalrules.graph.assumptions import assumptions
 from causalrules.graph.graph import CausalGraph
+from causalrules.language.kinds import BINARY, KINDS, MEAN
 from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
 from causalrules.question import OWN_CONTROLS, Question
-from causalrules.result.rule import NUMBERS, RuleResult, StratumEffect, StratumSums, Sums
+from causalrules.result.evidence import RuleEvidence, SearchEvidence
+from causalrules.result.measured import Measured, StratumEffect, StratumSums, Sums
+from causalrules.result.result import Named, Result, Searched
+from causalrules.result.rule import NUMBERS, Criterion, RuleResult
 from causalrules.result.steps import Alone, Rung, StepProof
 from causalrules.text import shorten
-from causalrules.trust.evidence import RuleEvidence, SearchEvidence
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
+    from causalrules.result.result import Result
 
 S = TypeVar("S", "_StepProof", "_Effort")
 
@@ -52,6 +55,8 @@ _STRATUM_NUMBERS = (
     "overlap",
 )
 _LARGEST_COUNT = 2**53
+# The strata of these tell which of them it is: counts, or sums.
+_BY_STRATA = (BINARY, MEAN)
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ class _Alone:
 
 @dataclass(frozen=True)
 class _Counts:
-    """What is read back of a stratum, for an outcome that happens or not."""
+    """What is read back of a stratum, for a binary outcome."""
 
     labels: dict[str, str]
     a: int
@@ -153,16 +158,16 @@ class _Payload:
     rungs: tuple[_Rung, ...] = ()
 
 
-def write(rules: RuleSet, path: str | os.PathLike[str] | None) -> str:
-    """Return a RuleSet as JSON, and write it to a file atomically."""
+def write(rules: Result, path: str | os.PathLike[str] | None) -> str:
+    """Return a Result as JSON, and write it to a file atomically."""
     text = json.dumps(as_json(rules), indent=1, allow_nan=False)
     if path is not None:
         replace_file(Path(path), text + "\n")
     return text
 
 
-def as_json(rules: RuleSet, most_strata: int | None = None) -> dict[str, Any]:
-    """Return a RuleSet in JSON's own types; of each rule, at most this many strata, the largest."""
+def as_json(rules: Result, most_strata: int | None = None) -> dict[str, Any]:
+    """Return a Result in JSON's own types; of each rule, at most this many strata, the largest."""
     question = rules.question
     calibrated = rules.evidence is not None and rules.evidence.calibration is not None
     return {
@@ -199,7 +204,7 @@ def _proven(kind: type[S], steps: Sequence[StepProof]) -> tuple[S, ...]:
 
 
 def read(source: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the arguments of RuleSet from a JSON text or file."""
+    """Return the arguments of Result from a JSON text or file."""
     text, place = _text(source)
     try:
         payload = json.loads(text, parse_constant=_no_constant)
@@ -215,15 +220,9 @@ def read(source: str | os.PathLike[str]) -> dict[str, Any]:
             _read_rule(rule, question) for rule in from_json(tuple[Any, ...], payload.get("rules"), "rules")
         ),
         "question": question,
-        "optimal": known.proof.optimal,
-        "upper_bound": _read_bound(known.proof),
-        "gap": _unless_none(known.proof.gap),
-        "stopped": known.proof.stopped,
-        "steps": _read_steps(known.proof.steps, known.run.steps),
+        "origin": _read_origin(known.proof, known.run),
         "nearest": None if nearest is None else _read_rule(nearest, question),
         "rungs": tuple(Rung(rung.level, rung.n_rows) for rung in known.rungs),
-        "nodes": known.run.nodes,
-        "seconds": known.run.seconds,
         "admissibility": _read_admissibility(payload.get("admissibility")),
         "graph": _read_graph(payload.get("graph")),
         "source": from_json(str | None, payload["question"].get("source"), "source"),  # type: ignore[arg-type]
@@ -259,6 +258,14 @@ def _read_steps(proven: Sequence[_StepProof], efforts: Sequence[_Effort]) -> tup
     )
 
 
+def _read_origin(proof: _Proof, run: _Run) -> Searched | Named:
+    if proof.stopped == Named.stopped:
+        return Named()
+    bound, gap = _read_bound(proof), _unless_none(proof.gap)
+    steps = _read_steps(proof.steps, run.steps)
+    return Searched(proof.optimal, bound, gap, proof.stopped, run.nodes, run.seconds, steps)
+
+
 def _list(payload: dict[str, Any], name: str) -> tuple[Any, ...]:
     return from_json(tuple[Any, ...], payload.get(name), name)
 
@@ -276,6 +283,7 @@ def _read_graph(payload: Any) -> CausalGraph | None:
 
 
 def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
+    measured, criterion = rule.measured, rule.criterion
     strata = list(enumerate(rule.strata))
     if most_strata is not None:
         strata = sorted(strata, key=lambda each: -each[1].n)[:most_strata]
@@ -285,73 +293,86 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
         "control": list(rule.control),
         "held_fixed": list(rule.held_fixed),
         "alone": None if rule.alone is None else to_json(rule.alone._asdict()),
-        "beta": rule.beta,
+        "beta": criterion.beta,
         **{name: to_json(getattr(rule, name)) for name in (*NUMBERS, "n_undecided", "p_value", "interval")},
-        **({"centre": rule.centre} if rule.is_mean else {}),
-        "strata": [_stratum(rule, place, stratum) for place, stratum in strata],
+        **({"centre": measured.centre} if measured.sums else {}),
+        **({} if measured.kind in _BY_STRATA else {"kind": measured.kind.name}),
+        "strata": [_stratum(measured, place, stratum) for place, stratum in strata],
         "verdict": {**to_json(rule.verdict), "strong": rule.verdict.strong},
         "evidence": to_json(rule.evidence),
         "identification": to_json(rule.identification),
-        **({} if rule.grouped is None else {"grouped": to_json(rule.grouped)}),
-        **({} if rule.n_levels == 2 else {"n_levels": rule.n_levels}),
-        **({} if rule.margin_scale == 1 else {"margin_scale": rule.margin_scale}),
+        **({} if measured.grouped is None else {"grouped": to_json(measured.grouped)}),
+        **({} if criterion.n_levels == 2 else {"n_levels": criterion.n_levels}),
+        **({} if criterion.margin_scale == 1 else {"margin_scale": criterion.margin_scale}),
     }
 
 
-def _stratum(rule: RuleResult, place: int, stratum: StratumEffect) -> dict[str, Any]:
-    left_out = ("a", "b", "c", "d", "reliable_difference") if rule.is_mean else ()
+def _stratum(measured: Measured, place: int, stratum: StratumEffect) -> dict[str, Any]:
+    left_out = ("a", "b", "c", "d", "reliable_difference") if measured.sums else ()
     numbers = {name: to_json(getattr(stratum, name)) for name in _STRATUM_NUMBERS if name not in left_out}
-    if rule.is_mean:
+    if measured.sums:
         numbers |= to_json(stratum.sums._asdict())
-        if rule.scored:
-            numbers["scored"] = to_json(rule.scored[place]._asdict())
-    elif rule.undecided:
-        numbers["undecided"] = list(rule.undecided[place])
+        if measured.scored:
+            numbers["scored"] = to_json(measured.scored[place]._asdict())
+    elif measured.undecided:
+        numbers["undecided"] = list(measured.undecided[place])
     return {"labels": dict(stratum.labels), **numbers}
 
 
 def _read_rule(payload: Any, question: Question) -> RuleResult:
     if not isinstance(payload, dict):
         raise DataError(f"a rule must be an object, not {type(payload).__name__}")
-    known: dict[str, Any] = {
-        "conditions": tuple(map(Proposition.from_dict, _list(payload, "conditions"))),
+    conditions = tuple(map(Proposition.from_dict, _list(payload, "conditions")))
+    criterion = Criterion(
+        estimator=question.estimator,
         # Results from before each rule had its own have that of the question.
-        "beta": from_json(float, payload.get("beta", _beta(question, len(_list(payload, "conditions")))), "beta"),
-        "estimator": question.estimator,
-        "p_value": from_json(float | None, payload.get("p_value"), "p_value"),  # type: ignore[arg-type]
-        "evidence": from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
-        "n_levels": from_json(int, payload.get("n_levels", 2), "n_levels"),
-        "decrease": question.direction == "decrease",
-        "by_length": isinstance(question.beta, tuple),
-        "margin_scale": from_json(float, payload.get("margin_scale", 1.0), "margin_scale"),
-        "grouped": _read_grouped(payload.get("grouped")),
-        "control": from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
-        "held_fixed": from_json(tuple[str, ...], payload.get("held_fixed", []), "held_fixed"),
-        "alone": _read_alone(payload.get("alone")),
-    }
-    strata = _list(payload, "strata")
-    if any(isinstance(stratum, dict) and "covered" in stratum for stratum in strata):
+        beta=from_json(float, payload.get("beta", _beta(question, len(conditions))), "beta"),
+        by_length=isinstance(question.beta, tuple),
+        margin_scale=from_json(float, payload.get("margin_scale", 1.0), "margin_scale"),
+        n_levels=from_json(int, payload.get("n_levels", 2), "n_levels"),
+        decrease=question.direction == "decrease",
+    )
+    return RuleResult(
+        conditions,
+        _read_measured(payload),
+        criterion,
+        p_value=from_json(float | None, payload.get("p_value"), "p_value"),  # type: ignore[arg-type]
+        evidence=from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
+        control=from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
+        held_fixed=from_json(tuple[str, ...], payload.get("held_fixed", []), "held_fixed"),
+        alone=_read_alone(payload.get("alone")),
+    )
+
+
+def _read_measured(payload: dict[str, Any]) -> Measured:
+    grouped, strata = _read_grouped(payload.get("grouped")), _list(payload, "strata")
+    summed = any(isinstance(stratum, dict) and "covered" in stratum for stratum in strata)
+    name = from_json(str, payload.get("kind", (MEAN if summed else BINARY).name), "kind")
+    if name not in KINDS:
+        raise DataError(f"kind: {name!r:.40} is not one of {', '.join(KINDS)}")
+    if summed:
         read = [from_json(_Sums, stratum, "strata") for stratum in strata]
         sums = tuple(stratum.sums() for stratum in read)
         _check_rows(sum(stratum.everything.n for stratum in sums))
-        return RuleResult(
-            labels=tuple(stratum.labels for stratum in read),
-            counts=(),
+        return Measured(
+            tuple(stratum.labels for stratum in read),
             sums=sums,
-            centre=from_json(float, payload.get("centre", 0.0), "centre"),
             scored=tuple(stratum.scored.sums() for stratum in read if stratum.scored is not None),
-            **known,
+            centre=from_json(float, payload.get("centre", 0.0), "centre"),
+            grouped=grouped,
+            kind=KINDS[name],
         )
     counted = [from_json(_Counts, stratum, "strata") for stratum in strata]
     counts = tuple((stratum.a, stratum.b, stratum.c, stratum.d) for stratum in counted)
     undecided = tuple(stratum.undecided for stratum in counted)
     _check_counts([count for table in (*counts, *undecided) for count in table])
     _check_rows(sum(map(sum, counts)))
-    return RuleResult(
-        labels=tuple(stratum.labels for stratum in counted),
-        counts=counts,
-        undecided=undecided if any(map(any, undecided)) else (),
-        **known,
+    return Measured(
+        tuple(stratum.labels for stratum in counted),
+        counts,
+        undecided if any(map(any, undecided)) else (),
+        grouped=grouped,
+        kind=KINDS[name],
     )
 
 

@@ -1,35 +1,28 @@
-"""One rule with its numbers. A rule keeps its counts and derives the rest, so that no two numbers can disagree."""
+"""One rule with its numbers, as plain data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from causalrules import estimators
 from causalrules.data.reading import read
-from causalrules.estimators import Estimate, Grouped, Side
 from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
-from causalrules.language.strata import SCORES
-from causalrules.result.steps import Alone
+from causalrules.result.measured import AnyInterval, Measured, Plain, StratumEffect
+from causalrules.result.verdict import Circumstances, Verdict, judge
 from causalrules.text import unknown_column
 
 if TYPE_CHECKING:
     from causalrules.graph.backdoor import Identification
-    from causalrules.question import Question
-    from causalrules.search.core import Packed
-    from causalrules.search.parts import Parts
-    from causalrules.search.problem import Problem
-    from causalrules.search.run import Found
-    from causalrules.trust.evidence import RuleEvidence
-    from causalrules.trust.verdict import Circumstances, Verdict
-
-_Counts = NDArray[np.int64]
+    from causalrules.language.kinds import OutcomeKind
+    from causalrules.result.evidence import RuleEvidence
+    from causalrules.result.steps import Alone
 
 # The numbers of a rule, in the order in which data frames and JSON have them.
 NUMBERS = (
@@ -46,171 +39,107 @@ NUMBERS = (
     "length",
     "value",
 )
-
-
-class Sums(NamedTuple):
-    """Some rows: how many, the sum of their target, and those of its squared and cubed distances from their mean."""
-
-    n: int
-    total: float
-    scatter: float
-    cubes: float
-
-    @classmethod
-    def binary(cls, positive: int, negative: int) -> Sums:
-        """Return the sums of rows with and without an outcome."""
-        n, total, scatter, cubes = (float(each[0]) for each in Side.binary(positive, negative))
-        return cls(int(n), total, scatter, cubes)
-
-    @property
-    def mean(self) -> float:
-        """Mean of the target; nan without rows."""
-        return self.total / self.n if self.n else float("nan")
-
-
-class StratumSums(NamedTuple):
-    """One stratum: the rows that a rule covers, those on which it fails, all, and the target's range where compared."""
-
-    covered: Sums
-    failing: Sums
-    everything: Sums
-    span: float
+# What other modules take a rule apart by; users need none of it.
+_INSIDE = {
+    "circumstances",
+    "conservative",
+    "criterion",
+    "from_counts",
+    "identification",
+    "kind",
+    "measured",
+    "notebook_card",
+    "p_sign",
+}
 
 
 @dataclass(frozen=True)
-class StratumEffect:
-    """A rule in one stratum of the controls.
-
-    For an outcome that happens or not, of the covered rows `a` have it and `b` do not; of the rows on which the rule
-    fails, `c` and `d`. A share or mean of no rows is nan.
+class Criterion:
+    """What the search maximised.
 
     Attributes
     ----------
-    labels
-        The values of the controls.
-    sums
-        The rows, and the sums of their target less `centre`.
-    weight
-        The weight of the stratum: (n+4)/(N+4K) in the reliable effect, n/N in the others.
-    centre
-        What is subtracted from the target before it is added up.
+    estimator, beta
+        The options that decide the value of a rule.
+    by_length
+        Whether `beta` is that of the rule's length, with a margin for extreme rows.
+    margin_scale
+        What part of that margin is enough, by shuffled tables; 1 where they were not asked.
+    n_levels
+        Number of levels of the target that the search ranks by; 2 for a binary outcome.
+    decrease
+        Whether the search was for rules that decrease the outcome.
     """
 
-    labels: Mapping[str, str] = field(hash=False)
-    sums: StratumSums
+    estimator: str
     beta: float
-    weight: float
-    centre: float = 0.0
+    by_length: bool = False
+    margin_scale: float = 1.0
+    n_levels: int = 2
+    decrease: bool = False
 
     @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.sums.everything.n
+    def sign(self) -> float:
+        """1, or −1 where the outcome is to be decreased."""
+        return -1.0 if self.decrease else 1.0
 
-    @property
-    def a(self) -> int:
-        """Covered rows with the outcome."""
-        return round(self.sums.covered.total)
+    def margin(self, measured: Measured) -> float:
+        """Return what the pooled estimator subtracts as a margin for chance, when it searches."""
+        reach = estimators.pooled_reach(*measured.scored_sides, measured.spans) if self.by_length else 0.0
+        variance = estimators.margin_variance(*measured.scored_sides, self.n_levels)
+        return estimators.pooled_margin(self.beta, variance, reach)
 
-    @property
-    def b(self) -> int:
-        """Covered rows without the outcome."""
-        return self.sums.covered.n - self.a
+    def ratio(self, measured: Measured) -> float:
+        """Return the effect over its margin for chance, as the search has them: above `margin_scale`, it stands out.
 
-    @property
-    def c(self) -> int:
-        """Other rows with the outcome."""
-        return round(self.sums.failing.total)
+        Without a margin the target is the same everywhere in each stratum, and there is no effect either: 0.
+        """
+        margin = self.margin(measured)
+        effect = self.sign * estimators.pooled_effect(*measured.scored_sides)
+        return effect / margin if margin > 0 else 0.0
 
-    @property
-    def d(self) -> int:
-        """Other rows without the outcome."""
-        return self.sums.failing.n - self.c
+    def value(self, measured: Measured) -> float:
+        """Return the number that the search maximised."""
+        match self.estimator:
+            case "pooled":
+                return self.sign * estimators.pooled_effect(*measured.scored_sides) - self.margin(measured)
+            case "plugin":
+                return self.sign * float(np.nan_to_num(measured.effect)) * measured.overlap
+            case "association":
+                return self.sign * measured.marginal_effect
+        a, b, c, d = measured.tables
+        tables = (b, a, d, c) if self.decrease else (a, b, c, d)
+        return estimators.objective(self.estimator, *tables, self.beta)
 
-    @property
-    def p_rule(self) -> float:
-        """Share of the covered rows with the outcome, or mean of their target."""
-        return self.centre + self.sums.covered.mean
-
-    @property
-    def p_not_rule(self) -> float:
-        """Share of the other rows with the outcome, or mean of their target."""
-        return self.centre + self.sums.failing.mean
-
-    @property
-    def difference(self) -> float:
-        """`p_rule` minus `p_not_rule`."""
-        return self.sums.covered.mean - self.sums.failing.mean
-
-    @property
-    def reliable_difference(self) -> float:
-        """Laplace-corrected difference minus its confidence terms, of an outcome that happens or not."""
-        return float(estimators.reliable_difference(self.a, self.b, self.c, self.d, self.beta))
-
-    @property
-    def overlap(self) -> bool:
-        """Whether the rule holds for some rows of the stratum and fails for some."""
-        return self.sums.covered.n > 0 and self.sums.failing.n > 0
-
-
-class Interval(NamedTuple):
-    """A confidence interval of an effect; call it with another confidence for another interval."""
-
-    low: float
-    high: float
-
-
-class _AnyInterval(Interval):
-    """The 95 % interval of a rule's effect, and the intervals of other confidences when called."""
-
-    rule: RuleResult
-
-    def __repr__(self) -> str:
-        return repr(Interval(*self))
-
-    def __call__(self, confidence: float = 0.95) -> Interval:
-        return self.rule.interval_at(confidence)
+    def reliable_effect(self, measured: Measured) -> float:
+        """Return the effect, brought nearer to 0 by a margin for chance."""
+        if measured.sums or self.estimator == "pooled":
+            margin = self.margin_scale * self.margin(measured)
+            return estimators.pooled_effect(*measured.scored_sides) - self.sign * margin
+        a, b, c, d = measured.tables
+        if self.decrease:
+            return -estimators.reliable_effect(b, a, d, c, self.beta)
+        return estimators.reliable_effect(a, b, c, d, self.beta)
 
 
 @dataclass(frozen=True, repr=False)
-class RuleResult:
-    """One rule: its conditions, and its counts in each stratum of the controls.
+class RuleResult(Plain):
+    """One rule: its conditions, and what the rows say of it.
 
     Attributes
     ----------
     conditions
         The conditions, in alphabetical order of their text.
-    labels
-        The values of the controls in each stratum.
-    counts
-        For an outcome that happens or not, the counts (a, b, c, d) of `StratumEffect` in each stratum.
-    beta, estimator
-        The options that decide `reliable_effect` and `value`.
+    measured
+        The counts or sums in each stratum of the controls.
+    criterion
+        What the search maximised.
     p_value
         Significance adjusted for the search, once `RuleSet.significance` has computed it.
     evidence
         Everything known about how far the rule can be trusted.
     identification
         With a causal graph: whether the effect of the rule's own columns is identified, and why.
-    undecided
-        For an outcome that happens or not, the rows with and without it that are not compared, in each stratum: a
-        missing value leaves open whether the rule holds, or they are not reference rows.
-    sums
-        For a mean, the sums of the target less `centre` in each stratum, instead of the counts.
-    centre
-        For a mean, the smallest value of the target.
-    scored
-        The same for the levels of the target that the search ranks by, where they are not its values.
-    n_levels
-        Number of levels of the target that the search ranks by; 2 for an outcome that happens or not.
-    decrease
-        Whether the search was for rules that decrease the outcome.
-    by_length
-        Whether `beta` is that of the rule's length, with a margin for extreme rows.
-    margin_scale
-        What part of that margin is enough, by shuffled tables; 1 where they were not asked.
-    grouped
-        Where rows belong together in groups, the standard error that allows for it.
     control
         The controls that the rule is adjusted for.
     held_fixed
@@ -218,30 +147,22 @@ class RuleResult:
     alone
         Its effect on its own, adjusted for the controls only; None where that is not known.
     circumstances
-        What `verdict` depends on besides the rule; a RuleSet sets it.
+        What `verdict` depends on besides the rule.
     """
 
     conditions: tuple[Proposition, ...]
-    labels: tuple[Mapping[str, str], ...] = field(hash=False)
-    counts: tuple[tuple[int, int, int, int], ...]
-    beta: float
-    estimator: str
+    measured: Measured
+    criterion: Criterion
     p_value: float | None = None
     evidence: RuleEvidence | None = None
     identification: Identification | None = None
-    undecided: tuple[tuple[int, int], ...] = ()
-    sums: tuple[StratumSums, ...] = ()
-    centre: float = 0.0
-    scored: tuple[StratumSums, ...] = ()
-    n_levels: int = 2
-    decrease: bool = False
-    by_length: bool = False
-    margin_scale: float = 1.0
-    grouped: Grouped | None = None
     control: tuple[str, ...] = ()
     held_fixed: tuple[str, ...] = ()
     alone: Alone | None = None
-    circumstances: Circumstances | None = field(default=None, compare=False)
+    circumstances: Circumstances = Circumstances()
+
+    # How notebooks show a rule; the module that makes lists of rules sets it, as results know of no report.
+    notebook_card: ClassVar[Callable[[RuleResult], str]] = str
 
     @classmethod
     def from_counts(
@@ -261,7 +182,7 @@ class RuleResult:
             raise ValueError(f"{len(tables)} strata are counted but {len(labels)} are labelled")
         ordered = tuple(sorted(conditions, key=lambda condition: condition.text))
         counts = tuple((a, b, c, d) for a, b, c, d in tables)
-        return cls(ordered, tuple(labels), counts, float(beta), estimator)
+        return cls(ordered, Measured(tuple(labels), counts), Criterion(estimator, float(beta)))
 
     def __str__(self) -> str:
         return self.text
@@ -272,10 +193,11 @@ class RuleResult:
             f"coverage={self.coverage:.4f}, n_covered={self.n_covered}>"
         )
 
-    def _repr_html_(self) -> str:
-        from causalrules.report import notebook
+    def __dir__(self) -> list[str]:
+        return sorted(set(super().__dir__()) - _INSIDE)
 
-        return notebook.card(self)
+    def _repr_html_(self) -> str:
+        return type(self).notebook_card(self)
 
     @cached_property
     def text(self) -> str:
@@ -298,7 +220,7 @@ class RuleResult:
     def p_sign(self) -> str:
         """How `p_value` is known: "≤" if no shuffled table was as good, "≈" if they were stopped early, else "="."""
         known = None if self.evidence is None else self.evidence.significance
-        if known is None or self.circumstances is None:
+        if known is None:
             return "="
         asked, most = self.circumstances.permutations, self.circumstances.level * self.circumstances.permutations
         return (
@@ -311,95 +233,45 @@ class RuleResult:
         return len(self.conditions)
 
     @property
-    def is_mean(self) -> bool:
-        """Whether the mean of the target is what counts, and not how often an outcome happens."""
-        return bool(self.sums)
-
-    @property
-    def is_prognostic(self) -> bool:
-        """Whether the strata are those of a prediction from the controls, and not of their values."""
-        return bool(self.labels) and not set(SCORES).isdisjoint(self.labels[0])
-
-    @cached_property
-    def tables(self) -> tuple[_Counts, _Counts, _Counts, _Counts]:
-        """The counts a, b, c and d as arrays over the strata, as `estimators` takes them."""
-        a, b, c, d = np.array(self.counts, dtype=np.int64).T
-        return a, b, c, d
-
-    @cached_property
-    def sides(self) -> tuple[Side, Side, Side]:
-        """The rows that the rule covers, those on which it fails, and all, as `estimators` takes them."""
-        if self.sums:
-            return _sides(self.sums)
-        a, b, c, d = self.tables
-        with_outcome, without = np.array(self.undecided or [(0, 0)] * len(a)).T
-        return Side.binary(a, b), Side.binary(c, d), Side.binary(a + c + with_outcome, b + d + without)
-
-    @cached_property
-    def scored_sides(self) -> tuple[Side, Side, Side]:
-        """The same for the levels that the search ranks by."""
-        return _sides(self.scored) if self.scored else self.sides
+    def kind(self) -> OutcomeKind:
+        """The kind of the outcome, which owns the unit, the wording and the rounding of effects."""
+        return self.measured.kind
 
     @property
     def n_covered(self) -> int:
         """Number of rows that satisfy the rule."""
-        return int(self.sides[0].n.sum())
+        return self.measured.n_rows[0]
 
     @property
     def n_failing(self) -> int:
         """Number of rows that the covered rows are compared with."""
-        return int(self.sides[1].n.sum())
+        return self.measured.n_rows[1]
 
     @property
     def n_undecided(self) -> int:
         """Number of rows that are left out of the comparison, such as those where a missing value leaves it open."""
-        return int(self.sides[2].n.sum()) - self.n_covered - self.n_failing
+        covered, failing, everything = self.measured.n_rows
+        return everything - covered - failing
 
     @property
     def coverage(self) -> float:
         """Share of the rows that satisfy the rule."""
-        return self.n_covered / float(self.sides[2].n.sum())
-
-    @cached_property
-    def margin(self) -> float:
-        """What the pooled estimator subtracts as a margin for chance, when it searches."""
-        reach = 0.0
-        if self.by_length:
-            # An outcome that happens or not ranges over 1 in strata where it does both.
-            spans = [stratum.span for stratum in self.scored or self.sums]
-            reach = estimators.pooled_reach(
-                *self.scored_sides, spans or [min(1, a + c) * min(1, b + d) for a, b, c, d in self.counts]
-            )
-        variance = estimators.margin_variance(*self.scored_sides, self.n_levels)
-        return estimators.pooled_margin(self.beta, variance, reach)
-
-    def _with_undecided(self) -> Iterable[tuple[tuple[int, int, int, int], tuple[int, int]]]:
-        return zip(self.counts, self.undecided or [(0, 0)] * len(self.counts), strict=True)
-
-    @property
-    def ratio(self) -> float:
-        """The effect over its margin for chance, as the search has them: above `margin_scale`, it stands out.
-
-        Without a margin the target is the same everywhere in each stratum, and there is no effect either: 0.
-        """
-        sign = -1.0 if self.decrease else 1.0
-        effect = sign * estimators.pooled_effect(*self.scored_sides)
-        return effect / self.margin if self.margin > 0 else 0.0
+        return self.n_covered / self.measured.n_rows[2]
 
     @cached_property
     def value(self) -> float:
-        """The number that the search maximised, by `estimator`."""
-        sign = -1.0 if self.decrease else 1.0
-        match self.estimator:
-            case "pooled":
-                return sign * estimators.pooled_effect(*self.scored_sides) - self.margin
-            case "plugin":
-                return sign * float(np.nan_to_num(self.effect)) * self.overlap
-            case "association":
-                return sign * self.marginal_effect
-        a, b, c, d = self.tables
-        tables = (b, a, d, c) if self.decrease else (a, b, c, d)
-        return estimators.objective(self.estimator, *tables, self.beta)
+        """The number that the search maximised."""
+        return self.criterion.value(self.measured)
+
+    @property
+    def ratio(self) -> float:
+        """The effect over its margin for chance, as the search has them: above `margin_scale`, it stands out."""
+        return self.criterion.ratio(self.measured)
+
+    @property
+    def margin_scale(self) -> float:
+        """What part of its margin for chance is enough, by shuffled tables; 1 where they were not asked."""
+        return self.criterion.margin_scale
 
     @cached_property
     def reliable_effect(self) -> float:
@@ -407,55 +279,44 @@ class RuleResult:
 
         Beyond 0 (above it, or below for rules that decrease the outcome), it is more than chance can do.
         """
-        if self.is_mean or self.estimator == "pooled":
-            sign = -1.0 if self.decrease else 1.0
-            return estimators.pooled_effect(*self.scored_sides) - sign * self.margin_scale * self.margin
-        a, b, c, d = self.tables
-        if self.decrease:
-            return -estimators.reliable_effect(b, a, d, c, self.beta)
-        return estimators.reliable_effect(a, b, c, d, self.beta)
+        return self.criterion.reliable_effect(self.measured)
 
     @property
     def conservative(self) -> float:
-        """The conservative effect as it is shown: a difference of probabilities is never beyond −1 and 1."""
-        return self.reliable_effect if self.is_mean else float(np.clip(self.reliable_effect, -1.0, 1.0))
+        """The conservative effect as it is shown, in the range of effects."""
+        return self.kind.clip(self.reliable_effect)
 
     @property
     def stands_out(self) -> bool:
         """Whether the conservative effect is beyond 0, in the direction that was asked for."""
-        return self.reliable_effect < 0 if self.decrease else self.reliable_effect > 0
+        return self.criterion.sign * self.reliable_effect > 0
 
-    @cached_property
+    @property
     def effect(self) -> float:
         """The effect adjusted for the controls, over the strata with overlap; nan if there are none."""
-        covered, failing, _ = self.sides
-        return estimators.standardised(covered.mean - failing.mean, *self.sides)
+        return self.measured.effect
 
-    @cached_property
+    @property
     def marginal_effect(self) -> float:
         """The unadjusted difference."""
-        covered, failing = (
-            float(side.total.sum() / side.n.sum()) if side.n.any() else np.nan for side in self.sides[:2]
-        )
-        return float(covered - failing)
+        return self.measured.marginal_effect
 
-    @cached_property
+    @property
     def p_do_rule(self) -> float:
         """Adjusted probability of the outcome where the rule holds, or adjusted mean of the target."""
-        return self.centre + estimators.standardised(self.sides[0].mean, *self.sides)
+        return self.measured.levels[0]
 
-    @cached_property
+    @property
     def p_do_not_rule(self) -> float:
         """Adjusted probability of the outcome where the rule does not hold, or adjusted mean of the target."""
-        return self.centre + estimators.standardised(self.sides[1].mean, *self.sides)
+        return self.measured.levels[1]
 
-    @cached_property
+    @property
     def overlap(self) -> float:
         """Share of the rows in strata where the rule holds for some rows and fails for some."""
-        covered, failing, everything = self.sides
-        return float(everything.n[estimators.comparable(covered, failing)].sum() / everything.n.sum())
+        return self.measured.overlap
 
-    @cached_property
+    @property
     def effective_rows(self) -> float:
         """How many rows of a balanced experiment would tell as much about the effect.
 
@@ -463,71 +324,31 @@ class RuleResult:
         is the same everywhere: 4/Σ w²(1/k + 1/f), over the strata with both sides. At most the rows with a comparison
         group, and few where one side has few rows in large strata.
         """
-        return estimators.effective_rows(*self.sides)
-
-    @property
-    def thin(self) -> bool:
-        """Whether the strata leave less than a quarter of the effective rows that the same sides have in one stratum.
-
-        A side then has few rows where there are many, and the effect rests on them.
-        """
-        k, f = (float(side.n[estimators.comparable(*self.sides[:2])].sum()) for side in self.sides[:2])
-        return k * f > 0 and self.effective_rows < k * f / (k + f)
+        return self.measured.effective_rows
 
     @cached_property
     def standard_error(self) -> float:
         """Standard error of `effect`."""
-        return self._estimate(0.95).standard_error
+        return self.measured.estimate().standard_error
 
-    def _estimate(self, confidence: float) -> Estimate:
-        if self.grouped is not None:
-            return estimators.grouped_estimate(self.effect, self.grouped, confidence, binary=not self.is_mean)
-        return estimators.estimate(*self.sides, confidence, binary=not self.is_mean)
-
-    @cached_property
-    def interval(self) -> Interval:
+    @property
+    def interval(self) -> AnyInterval:
         """95 % confidence interval (low, high) of `effect`, which ignores the search; `rule.interval(0.9)` for 90 %."""
-        interval = _AnyInterval(*self.interval_at(0.95))
-        interval.rule = self
-        return interval
-
-    def interval_at(self, confidence: float) -> Interval:
-        """Return the confidence interval of `effect`, for a rule that was fixed in advance.
-
-        Parameters
-        ----------
-        confidence
-            Confidence of the interval.
-
-        Returns
-        -------
-        Interval
-            Its two ends.
-        """
-        found = self._estimate(confidence)
-        return Interval(found.low, found.high)
+        return self.measured.interval
 
     @cached_property
     def strata(self) -> tuple[StratumEffect, ...]:
         """The effect in each stratum of the controls."""
-        if self.estimator == "pooled" or self.is_mean:
-            weights = (self.sides[2].n / self.sides[2].n.sum()).tolist()
+        measured = self.measured
+        if self.criterion.estimator == "pooled" or measured.sums:
+            weights = (measured.sides[2].n / measured.sides[2].n.sum()).tolist()
         else:
-            weights = estimators.reliable_weights(*self.tables).tolist()
-        sums = self.sums or tuple(
-            StratumSums(Sums.binary(a, b), Sums.binary(c, d), Sums.binary(a + c + u, b + d + v), 1.0)
-            for (a, b, c, d), (u, v) in self._with_undecided()
-        )
-        return tuple(
-            StratumEffect(labels, stratum, beta=self.beta, weight=weight, centre=self.centre)
-            for labels, stratum, weight in zip(self.labels, sums, weights, strict=True)
-        )
+            weights = estimators.reliable_weights(*measured.tables).tolist()
+        return measured.strata(weights, self.criterion.beta)
 
     @cached_property
     def verdict(self) -> Verdict:
         """The verdict by what is known so far: evidence, direction, claim, reasons and robustness."""
-        from causalrules.trust.verdict import judge
-
         return judge(self, self.circumstances)
 
     def covers(self, new_data: Any) -> NDArray[np.bool_]:
@@ -658,93 +479,3 @@ class RuleResult:
         from causalrules.result import sql
 
         return sql.python(self.conditions, name)
-
-    def plot_strata(self, ax: Any = None) -> Any:
-        """Plot how often the outcome occurs in each stratum where the rule holds and where it does not.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes with the plot.
-        """
-        from causalrules.report import plots
-
-        return plots.strata(self, ax)
-
-
-def rule_results(searched: Problem | Parts, rows: Packed, question: Question, found: Found) -> tuple[RuleResult, ...]:
-    """Return the rules that a search found, with their counts or sums."""
-    rules = []
-    values = _value_sums(searched, [conditions for _, conditions in found.rules])
-    for place, (_, conditions) in enumerate(found.rules):
-        problem, packed = searched.of(conditions), rows.part(conditions)
-        covered, failing = packed.count(conditions)
-        everything = np.add(*packed.count())
-        sides = tuple(problem.comparison.true(counts) for counts in (covered, failing, everything))
-        beta = question.beta
-        known: dict[str, Any] = {
-            "conditions": tuple(
-                sorted((problem.language.propositions[index] for index in conditions), key=lambda each: each.text)
-            ),
-            "labels": tuple(problem.strata.labels),
-            "beta": float(beta[min(len(conditions), len(beta) - 1)] if isinstance(beta, tuple) else beta),  # type: ignore[arg-type]
-            "estimator": question.estimator,
-            "n_levels": len(problem.comparison.values),
-            "decrease": problem.comparison.decrease,
-            "by_length": isinstance(beta, tuple),
-            "control": problem.roles.control,
-            "held_fixed": problem.held_fixed,
-            "grouped": problem.grouped(conditions),
-        }
-        if problem.roles.outcome.is_mean:
-            scored = _level_sums(sides, problem.comparison.values)
-            sums = values[place] if values else ()
-            centre = float(problem.roles.outcome.centre)
-            rules.append(
-                RuleResult(counts=(), sums=sums or scored, centre=centre, scored=scored if sums else (), **known)
-            )
-            continue
-        (b, a), (d, c), (without, with_outcome) = (side.T for side in sides)
-        undecided = np.stack([with_outcome - a - c, without - b - d], axis=1)
-        rules.append(
-            RuleResult(
-                counts=tuple(map(tuple, np.stack([a, b, c, d], axis=1).tolist())),
-                undecided=tuple(map(tuple, undecided.tolist())) if undecided.any() else (),
-                **known,
-            )
-        )
-    return tuple(rules)
-
-
-def _sides(strata: Sequence[StratumSums]) -> tuple[Side, Side, Side]:
-    covered, failing, everything = (
-        Side(*np.array([stratum[place] for stratum in strata], dtype=np.float64).T) for place in range(3)
-    )
-    return covered, failing, everything
-
-
-def _level_sums(sides: Sequence[_Counts], values: NDArray[np.float64]) -> tuple[StratumSums, ...]:
-    """Return the sums of the levels of the target, from the counts of each level."""
-    spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in sides[0] + sides[1] > 0]
-    return _strata_sums([Side.of_levels(side, values) for side in sides], spans)
-
-
-def _value_sums(searched: Problem | Parts, rules: Sequence[Sequence[int]]) -> list[tuple[StratumSums, ...]]:
-    """Return the sums of the values of the target for each rule; nothing where its levels are all that is known."""
-    if not searched.roles.outcome.is_mean or not rules:
-        return []
-    if len(searched.all) == 1:
-        found = searched.first.rows.measured(rules)
-    else:
-        found = [each for conditions in rules for each in searched.of(conditions).rows.measured([conditions])]
-    return [_strata_sums(each[:3], each.spans.tolist()) for each in found]
-
-
-def _strata_sums(tables: Sequence[Side], spans: Sequence[float]) -> tuple[StratumSums, ...]:
-    sides = [[Sums(int(n), *rest) for n, *rest in np.stack(table, axis=1).tolist()] for table in tables]
-    return tuple(StratumSums(*each) for each in zip(*sides, spans, strict=True))

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from causalrules.result.rule import RuleResult
+    from causalrules.search.adjusted import Adjusted
     from causalrules.search.core import Packed
     from causalrules.search.ladder import Step
-    from causalrules.search.problem import Problem
 
 # Rules on a staircase of rows that are elsewhere: each more takes twice as many counts.
 _MOST_ELSEWHERE = 6
@@ -86,7 +86,7 @@ def proof(step: Step, rules: Sequence[RuleResult]) -> StepProof:
     return StepProof(
         held_fixed=fixed,
         strata=problem.n_strata,
-        predicted=any(not set(each.strata.columns).issuperset(fixed) for each in problem.all),
+        predicted=any(not set(each.strata.columns).issuperset(fixed) for each in problem.adjustments),
         n_propositions=len(problem.language.propositions),
         optimal=step.found.optimal,
         # Where the margin is that of shuffled tables, the rule is the best by its share of the margin.
@@ -101,7 +101,7 @@ def proof(step: Step, rules: Sequence[RuleResult]) -> StepProof:
     )
 
 
-def staircase(problem: Problem, packed: Packed, rules: Sequence[Sequence[int]], decided: bool) -> tuple[Rung, ...]:
+def staircase(problem: Adjusted, packed: Packed, rules: Sequence[Sequence[int]], decided: bool) -> tuple[Rung, ...]:
     """Return the level where all rules fail, where the first holds and the others fail, the first two, and so on.
 
     Rules are numbers of conditions. Rows on which one cannot be decided are on no rung; `decided` says that there are
@@ -111,7 +111,7 @@ def staircase(problem: Problem, packed: Packed, rules: Sequence[Sequence[int]], 
     local = problem.is_local
     if not local and (not decided or len(rules) > _MOST_ELSEWHERE):
         return ()
-    centre = float(problem.roles.outcome.centre) if problem.roles.outcome.is_mean else 0.0
+    centre = float(problem.roles.outcome.centre) if not problem.roles.outcome.kind.binary else 0.0
     sizes = np.add(*packed.count()).sum(axis=1)
     rungs = []
     for place in range(len(rules) + 1):
@@ -131,7 +131,7 @@ class _Rows(NamedTuple):
     total: NDArray[np.float64]
 
 
-def _on_rung(problem: Problem, rules: Sequence[Sequence[int]], place: int) -> _Rows:
+def _on_rung(problem: Adjusted, rules: Sequence[Sequence[int]], place: int) -> _Rows:
     """Return the rows on which the first rules hold and the others fail, from the rows themselves."""
     rows, weights = problem.rows.local, problem.frequencies
     chosen = np.ones(len(weights), np.bool_)
@@ -142,7 +142,7 @@ def _on_rung(problem: Problem, rules: Sequence[Sequence[int]], place: int) -> _R
     return _Rows(side.n, side.total)
 
 
-def _counted_on_rung(problem: Problem, packed: Packed, rules: Sequence[Sequence[int]], place: int) -> _Rows:
+def _counted_on_rung(problem: Adjusted, packed: Packed, rules: Sequence[Sequence[int]], place: int) -> _Rows:
     """Return the same from the counts of conjunctions, by inclusion and exclusion."""
     n = total = np.zeros(problem.n_strata)
     for size in range(len(rules) - place + 1):
@@ -152,10 +152,10 @@ def _counted_on_rung(problem: Problem, packed: Packed, rules: Sequence[Sequence[
     return _Rows(n, total)
 
 
-def _covered(problem: Problem, packed: Packed, rules: Sequence[Sequence[int]]) -> _Rows:
+def _covered(problem: Adjusted, packed: Packed, rules: Sequence[Sequence[int]]) -> _Rows:
     """Return the rows on which all of some rules hold; all rows for none."""
     numbers = sorted({number for rule in rules for number in rule})
-    if problem.roles.outcome.is_mean and (measured := problem.rows.measured([numbers or [0]])):
+    if not problem.roles.outcome.kind.binary and (measured := problem.rows.measured([numbers or [0]])):
         side = measured[0].covered if numbers else measured[0].everything
         return _Rows(side.n, side.total)
     counts = problem.comparison.true(packed.count(numbers)[0] if numbers else np.add(*packed.count()))

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from causalrules import estimators
 from causalrules.exceptions import DataError, OptionError
+from causalrules.language.kinds import BINARY, OutcomeKind
 from causalrules.language.propositions import Proposition, describe
 from causalrules.search import run as search
 from causalrules.search.similarity import jaccard
-from causalrules.text import counted, with_interval
+from causalrules.text import counted
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
-    from causalrules.search.problem import Problem
+    from causalrules.result.result import Result
+    from causalrules.search.adjusted import Adjusted
 
 # A rule stands for others of the best of its step that share this much of their rows with it.
 _ALIKE, _AMONG, _MOST_ABSORBED = 0.8, 50, 3
@@ -55,15 +55,15 @@ class Variations:
         The best other rules of its step that share at least 80 % of their rows with it, at most three.
     searched
         Whether such rules were looked for: not where the search of the step took long.
-    is_mean
-        Whether effects are those on a mean, in its own units.
+    kind
+        The kind of the outcome.
     """
 
     cuts: tuple[tuple[Variation, ...], ...]
     without: tuple[Variation, ...]
     absorbed: tuple[Variation, ...]
     searched: bool = True
-    is_mean: bool = False
+    kind: OutcomeKind = BINARY
 
     def __str__(self) -> str:
         lines = []
@@ -75,7 +75,7 @@ class Variations:
             if listed:
                 lines.append(f"{title}:")
                 lines += [
-                    f"  {each.text}: {with_interval(*each[2:], self.is_mean)}, {counted(each.n_covered, 'row')}"
+                    f"  {each.text}: {self.kind.with_interval(*each[2:])}, {counted(each.n_covered, 'row')}"
                     for each in listed
                 ]
         return "\n".join(lines)
@@ -83,7 +83,7 @@ class Variations:
     __repr__ = __str__
 
 
-def variations(rules: RuleSet, place: int) -> Variations:
+def variations(rules: Result, place: int) -> Variations:
     """Implement `RuleSet.variations`."""
     if not -len(rules) <= place < len(rules):
         raise OptionError(
@@ -102,11 +102,11 @@ def variations(rules: RuleSet, place: int) -> Variations:
         tuple(_measured(problem, each) for each in without),
         tuple(_measured(problem, each) for each in absorbed or ()),
         absorbed is not None,
-        problem.roles.outcome.is_mean,
+        problem.roles.outcome.kind,
     )
 
 
-def _cuts(problem: Problem, numbers: tuple[int, ...], place: int) -> tuple[Variation, ...]:
+def _cuts(problem: Adjusted, numbers: tuple[int, ...], place: int) -> tuple[Variation, ...]:
     """Measure the rule with each other condition of the same kind on the same column."""
     language = problem.language
     own = language.propositions[numbers[place]]
@@ -125,27 +125,26 @@ def _cuts(problem: Problem, numbers: tuple[int, ...], place: int) -> tuple[Varia
     return tuple(each for _, each in found) if len(found) > 1 else ()
 
 
-def _measured(problem: Problem, numbers: Sequence[int]) -> Variation:
+def _measured(problem: Adjusted, numbers: Sequence[int]) -> Variation:
     """Measure a rule as the rules of the list are: adjusted for the same columns."""
     sides = problem.compared(numbers)
-    binary = not problem.roles.outcome.is_mean
-    grouped = problem.grouped(numbers)
-    if grouped is None:
-        found = estimators.estimate(*sides, 0.95, binary=binary)
-    else:
-        effect = estimators.standardised(sides[0].mean - sides[1].mean, *sides)
-        found = estimators.grouped_estimate(effect, grouped, 0.95, binary=binary)
+    found = problem.roles.outcome.kind.estimate(sides, 0.95, problem.grouped(numbers))
     conditions = sorted((problem.language.propositions[number] for number in numbers), key=lambda each: each.text)
     return Variation(tuple(conditions), int(sides[0].n.sum()), found.effect, found.low, found.high)
 
 
-def _absorbed(rules: RuleSet, place: int, problem: Problem) -> list[tuple[int, ...]] | None:
+def _absorbed(rules: Result, place: int, problem: Adjusted) -> list[tuple[int, ...]] | None:
     """Return the best other rules of a step that share most of their rows with its rule; None where that takes long."""
-    if not rules.question.is_stepwise or place >= len(rules.ladder):
+    if not rules.question.is_stepwise or place >= len(rules.ladder) or rules.is_named:
         return None
     step, rule = rules.ladder[place], rules[place]
     work = step.found.progress.nodes * problem.n_rows * len(problem.language.propositions)
-    if step.problem is not problem or step.found.stopped != "optimal" or work > _MOST_WORK:
+    if (
+        not step.problem.is_single
+        or step.problem.only is not problem
+        or step.found.stopped != "optimal"
+        or work > _MOST_WORK
+    ):
         return None
     packed = problem.pack()
     question = step.question.changed(k=_AMONG, alpha=1.0, time_limit=None)

@@ -25,7 +25,6 @@ from causalrules.writing import replace_file, require_writable
 if TYPE_CHECKING:
     from causalrules.question import Question
     from causalrules.search.core import Search
-    from causalrules.search.parts import Parts
     from causalrules.search.problem import Problem
 
 _FORMAT = "causalrules checkpoint"
@@ -47,7 +46,7 @@ class Checkpoint:
         How many of them there were in the file.
     """
 
-    def __init__(self, path: str | os.PathLike[str], problem: Problem | Parts, question: Question) -> None:
+    def __init__(self, path: str | os.PathLike[str], problem: Problem, question: Question) -> None:
         self._path = _usable(path)
         self._of = _fingerprints(problem, question)
         self._due = time.monotonic() + _FIRST
@@ -141,7 +140,7 @@ def _header(line: bytes) -> dict[str, Any] | None:
     return header if isinstance(header, dict) and header.get("format") == _FORMAT else None
 
 
-def _fingerprints(problem: Problem | Parts, question: Question) -> dict[str, str]:
+def _fingerprints(problem: Problem, question: Question) -> dict[str, str]:
     def fingerprint(*parts: Any) -> str:
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

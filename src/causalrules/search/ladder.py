@@ -16,13 +16,13 @@ import numpy as np
 from causalrules.language.held_fixed import Conditions, Prediction, hold_fixed
 from causalrules.language.propositions import Proposition
 from causalrules.language.strata import join_keys
-from causalrules.search.problem import Problem
+from causalrules.search.adjusted import Adjusted
 from causalrules.search.run import Found
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
     from causalrules.question import Question
-    from causalrules.search.parts import Parts
+    from causalrules.search.problem import Problem
 
 # A rule as its conditions.
 Rule = tuple[Proposition, ...]
@@ -46,7 +46,7 @@ class Step:
         What part of the margin is enough, by shuffled tables; 1 where they were not asked.
     """
 
-    problem: Problem | Parts
+    problem: Problem
     question: Question
     found: Found
     stands_out: bool
@@ -60,10 +60,10 @@ class Step:
 
 
 def climb(
-    first: Problem | Parts,
+    first: Problem,
     k: int,
-    search: Callable[[Problem | Parts, Sequence[Rule]], Step],
-    following: Callable[[Sequence[Rule]], Problem | Parts | None],
+    search: Callable[[Problem, Sequence[Rule]], Step],
+    following: Callable[[Sequence[Rule]], Problem | None],
 ) -> list[Step]:
     """Search step by step for up to k rules; the last step may be one in which nothing stands out.
 
@@ -80,7 +80,7 @@ def climb(
     """
     steps: list[Step] = []
     above: list[Rule] = []
-    problem: Problem | Parts | None = first
+    problem: Problem | None = first
     while problem is not None:
         step = search(problem, above)
         steps.append(step)
@@ -91,7 +91,7 @@ def climb(
     return steps
 
 
-def held_columns(problem: Problem | Parts, above: Iterable[Rule]) -> list[str]:
+def held_columns(problem: Adjusted, above: Iterable[Rule]) -> list[str]:
     """Return the columns of the rules above that are held fixed, by name: all but that of the reference rows.
 
     Rows of other arms are not compared at all, so that there is nothing to hold fixed.
@@ -101,7 +101,7 @@ def held_columns(problem: Problem | Parts, above: Iterable[Rule]) -> list[str]:
     return sorted({condition.column for rule in above for condition in rule} - {arm})
 
 
-def hold(problem: Problem, above: Sequence[Rule], table: Table | None = None) -> Problem | None:
+def hold(problem: Adjusted, above: Sequence[Rule], table: Table | None = None) -> Adjusted | None:
     """Return the problem of the next step: without the columns of the rules above, which are held fixed.
 
     With reference rows, the arms that the rules above are about are left out.
@@ -117,7 +117,7 @@ def hold(problem: Problem, above: Sequence[Rule], table: Table | None = None) ->
 
     Returns
     -------
-    Problem or None
+    Adjusted or None
         None if no condition is left.
     """
     language = problem.language
@@ -151,7 +151,7 @@ def hold(problem: Problem, above: Sequence[Rule], table: Table | None = None) ->
     )
 
 
-def divide_like(problem: Problem, step: Problem) -> Problem:
+def divide_like(problem: Adjusted, step: Adjusted) -> Adjusted:
     """Return the problem with its strata divided as those of a step are, whichever combinations occur in its rows.
 
     It keeps its language. Strata are numbered anew, and have no labels.
@@ -169,7 +169,7 @@ def divide_like(problem: Problem, step: Problem) -> Problem:
     return problem.with_rows(strata=replace(problem.strata, labels=labels), stratum=index.astype(np.int32))
 
 
-def _on(used: Sequence[int], problem: Problem, rule: Sequence[int]) -> Conditions:
+def _on(used: Sequence[int], problem: Adjusted, rule: Sequence[int]) -> Conditions:
     """Return the conditions of a rule on the columns that are held fixed, by the places of these."""
     language = problem.language
     return [
@@ -179,7 +179,7 @@ def _on(used: Sequence[int], problem: Problem, rule: Sequence[int]) -> Condition
     ]
 
 
-def _other_arms(problem: Problem, above: Sequence[Sequence[int]]) -> list[int] | None:
+def _other_arms(problem: Adjusted, above: Sequence[Sequence[int]]) -> list[int] | None:
     """Return the conditions that hold for none of the arms that the rules above are about; None for all."""
     if problem.comparison.reference is None:
         return None

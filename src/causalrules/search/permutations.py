@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from causalrules._core import ffi, lib
 from causalrules.question import Question
+from causalrules.search.adjusted import Adjusted
 from causalrules.search.border import estimation_of, failure, pointer
 from causalrules.search.core import Batch, PackedTable
-from causalrules.search.problem import Problem
 from causalrules.search.run import min_rows
 
 # No limit to the work of a walk.
@@ -72,7 +72,7 @@ class Permutations:
         return ratios
 
 
-def can_share(problems: Sequence[Problem], question: Question) -> bool:
+def can_share(problems: Sequence[Adjusted], question: Question) -> bool:
     """Return whether one walk can serve these tables.
 
     They have the same rows and an outcome that happens or not, equally often in each stratum (where the signs of whole
@@ -93,7 +93,7 @@ def can_share(problems: Sequence[Problem], question: Question) -> bool:
 
 
 def begin_walk(
-    problem: Problem,
+    problem: Adjusted,
     outcomes: Sequence[NDArray[np.uint8]],
     question: Question,
     least: float,

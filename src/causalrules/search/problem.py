@@ -1,380 +1,323 @@
-"""A question prepared for the search: the rule language, the strata and the coded rows.
+"""A question ready to be searched: rows and conditions, adjusted for one set of controls or for several.
 
-Permutations, splits and subsamples derive from it: other rows, the same language.
+Where rules have controls of their own, each set of columns belongs to one adjustment (`Language.offered`), so that a
+rule's conditions tell which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
-from causalrules.data.table import Table
-from causalrules.estimators import Grouped, Side
-from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
-from causalrules.language.cuts import Cuts, check_cuts
-from causalrules.language.language import Language, build_language
-from causalrules.language.learning import FOLDS, check_model
-from causalrules.language.outcome import Outcome, resolve_outcome
-from causalrules.language.prognostic import adjusting
-from causalrules.language.roles import Roles
-from causalrules.language.strata import Combining, Strata, stratify
-from causalrules.question import Question
-from causalrules.search.controls import Controls
-from causalrules.search.core import Narrowed, Packed
-from causalrules.search.progress import count_bar, watching
-from causalrules.search.rows import Comparison, LocalRows, Rows, compared, local_rows
-from causalrules.search.run import threads
+from causalrules.language.strata import Combining, n_levels
+from causalrules.search import merging
+from causalrules.search.adjusted import Adjusted, adjust, with_controls
+from causalrules.search.core import NativeSearch, Packed, Search
+from causalrules.search.remote import RemoteSearch, RemoteTable
+from causalrules.search.rows import Comparison, LocalRows
 
-# Models of fewer values of the controls are fitted in no time.
-_LONG = 200_000
+# Packed tables are kept for the next time while they take no more bytes than this.
+_MOST_KEPT = 2**29
+
+
+class PackedParts(Packed):
+    """Several packed tables of the same rows; the conditions of a rule tell which it belongs to.
+
+    Parameters
+    ----------
+    pack
+        Packs the rows of a table by its number; None for all rows in one table.
+    number
+        The number of the table that a rule belongs to.
+    order
+        The numbers of the tables, in the order in which they are searched.
+    size
+        Bytes that a packed table takes at most.
+    """
+
+    def __init__(
+        self,
+        pack: Callable[[int | None], Packed],
+        number: Callable[[Iterable[int]], int],
+        order: Sequence[int],
+        size: int,
+    ) -> None:
+        self.order, self.number = tuple(order), number
+        self._pack = pack
+        self._most = max(1, _MOST_KEPT // max(1, size))
+        self._kept: dict[int, Packed] = {}
+
+    @cached_property
+    def _whole(self) -> Packed:
+        """All columns of all rows, whatever their strata."""
+        return self._pack(None)
+
+    @property
+    def n_strata(self) -> int:  # type: ignore[override]
+        """The number of strata of all rows in one table."""
+        return self._whole.n_strata
+
+    @property
+    def levels(self) -> NDArray[np.float64]:  # type: ignore[override]
+        """The values of the target's levels, lowest first."""
+        return self._whole.levels
+
+    @property
+    def rows(self) -> Any:
+        """The rows as the core asks for them, whatever their strata."""
+        return self._whole.rows
+
+    @property
+    def n_sources(self) -> int:
+        """How many tables there are."""
+        return len(self.order)
+
+    def source(self, number: int) -> Packed:
+        """Return a table by its place in the order of the search."""
+        return self.table(self.order[number])
+
+    def table(self, number: int) -> Packed:
+        """Return a packed table by its number."""
+        if number not in self._kept:
+            if len(self._kept) >= self._most:
+                self._kept.clear()
+            self._kept[number] = self._pack(number)
+        return self._kept[number]
+
+    def part(self, conditions: Sequence[int]) -> Packed:
+        """Return the table that a rule belongs to."""
+        return self.table(self.number(conditions))
+
+    def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows that satisfy all the conditions, and rows on which they fail, whatever their strata."""
+        return self._whole.count(conditions)
+
+    def search(self, **options: Any) -> Search:
+        """One search over all tables, with the options of `NativeSearch`."""
+        if isinstance(self._whole, RemoteTable):
+            return RemoteSearch(self, self._whole, **options)
+        return NativeSearch(self, **options)
+
+
+if TYPE_CHECKING:
+    from causalrules.data.table import Table
+    from causalrules.graph.adjustment import Adjustments
+    from causalrules.graph.graph import CausalGraph
+    from causalrules.language.language import Language
+    from causalrules.language.roles import Roles
+    from causalrules.question import Question
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Roles and coded rows. Access to the arrays fetches rows that are elsewhere."""
+    """What one search is about: the same rows and conditions, in the strata of each set of controls."""
 
-    roles: Roles
-    rows: Rows
-    n_dropped: int
-    library: str
-    notes: tuple[str, ...]
-    # The rows of the table as they are, and those of a second table that were held out.
-    controls: Controls | None = None
-    second: Controls | None = None
-    # Columns of rules above this step of a ladder, beside the controls.
-    held_fixed: tuple[str, ...] = ()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A pickle holds the coded rows, not the table that they were read from.
-        return {**vars(self), "controls": None, "second": None}
+    adjustments: tuple[Adjusted, ...]
 
     @property
+    def is_single(self) -> bool:
+        """Whether all rules have the same controls."""
+        return len(self.adjustments) == 1
+
+    @property
+    def only(self) -> Adjusted:
+        """The one adjustment, where all rules have the same controls."""
+        (adjusted,) = self.adjustments
+        return adjusted
+
+    @cached_property
     def language(self) -> Language:
-        """The propositions on the actionable columns."""
-        return self.rows.language
+        """The conditions, and the sets of columns of all adjustments."""
+        if self.is_single:
+            return self.only.language
+        sets = [problem.language.offered for problem in self.adjustments]
+        offered = None if None in sets else tuple(each for own in sets for each in own or ())
+        return replace(self.first.language, offered=offered)
+
+    @cached_property
+    def _number(self) -> dict[frozenset[str], int]:
+        return {
+            frozenset(each): number
+            for number, problem in enumerate(self.adjustments)
+            for each in problem.language.offered or ()
+        }
+
+    def has(self, conditions: Iterable[int]) -> bool:
+        """Return whether a rule belongs to one of the adjustments."""
+        if self.language.offered is None:
+            return True
+        propositions = self.language.propositions
+        return frozenset(propositions[condition].column for condition in conditions) in self._number
+
+    def number(self, conditions: Iterable[int]) -> int:
+        """Return the number of the adjustment that a rule belongs to."""
+        if self.is_single:
+            return 0
+        propositions = self.language.propositions
+        return self._number[frozenset(propositions[condition].column for condition in conditions)]
+
+    def of(self, conditions: Iterable[int]) -> Adjusted:
+        """Return the adjustment in which a rule is measured."""
+        return self.adjustments[self.number(conditions)]
 
     @property
-    def strata(self) -> Strata:
-        """The strata of the controls."""
-        return self.rows.strata
+    def first(self) -> Adjusted:
+        """One of the adjustments: all have the same rows."""
+        return self.adjustments[0]
+
+    def each(self, change: Callable[[Adjusted], Adjusted]) -> Problem:
+        """Return the problem with all adjustments changed."""
+        return Problem(tuple(map(change, self.adjustments)))
 
     @property
-    def strata_labels(self) -> list[Any]:
-        """What the strata stand for."""
-        return [dict(label) for label in self.strata.labels]
-
-    @property
-    def n_strata(self) -> int:
-        """Number of strata."""
-        return self.strata.n_strata
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the rows are in this process."""
-        return self.rows.is_local
-
-    def of(self, conditions: Iterable[int]) -> Problem:
-        """Return the problem in which a rule is measured: this one."""
-        return self
-
-    @property
-    def first(self) -> Problem:
-        """One of the problems with these rows: this one."""
-        return self
-
-    @property
-    def all(self) -> tuple[Problem, ...]:
-        """All problems of the search: this one."""
-        return (self,)
-
-    def each(self, change: Callable[[Problem], Problem]) -> Problem:
-        """Return the problem changed."""
-        return change(self)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows, each counted as often as its weight says."""
-        return self.rows.n_rows
-
-    @property
-    def stratum(self) -> NDArray[np.int32]:
-        """Stratum of each row."""
-        return self.rows.local.stratum
-
-    @property
-    def outcome(self) -> NDArray[np.uint8]:
-        """Level of the target of each row: 1 where an outcome happened, else 0."""
-        return self.rows.local.outcome
+    def roles(self) -> Roles:
+        """The roles; without controls where rules have their own."""
+        return self.only.roles if self.is_single else replace(self.first.roles, control=())
 
     @property
     def comparison(self) -> Comparison:
         """How covered rows are compared with the others."""
-        return self.rows.comparison
+        return self.first.comparison
 
     @property
-    def weights(self) -> NDArray[np.uint64] | None:
-        """Weight of each row, or None if each counts once."""
-        return self.rows.local.weights
+    def n_rows(self) -> int:
+        """Number of rows, each counted as often as its weight says."""
+        return self.first.n_rows
 
     @property
-    def group(self) -> NDArray[np.int64] | None:
-        """Number of the group of each row; None if each row stands for itself."""
-        return self.rows.local.group if self.rows.is_local else None
+    def n_dropped(self) -> int:
+        """Rows without a target."""
+        return self.first.n_dropped
 
     @property
-    def columns(self) -> tuple[NDArray[Any], ...]:
-        """Codes of the columns of the language, −1 if missing."""
-        return self.rows.local.columns
-
-    def sides(self, conditions: Iterable[int]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which rows satisfy all of the conditions, and on which they fail; the rest cannot be compared."""
-        rows = self.rows.local
-        return compared(rows, rows.columns, rows.reference, conditions, len(rows.stratum))
+    def n_strata(self) -> int:
+        """The most strata of an adjustment."""
+        return max(adjusted.n_strata for adjusted in self.adjustments)
 
     @property
-    def frequencies(self) -> NDArray[np.int64]:
-        """How often each row counts: its weight, or 1."""
-        weights = self.weights
-        return np.ones(len(self.stratum), np.int64) if weights is None else weights.astype(np.int64)
+    def library(self) -> str:
+        """The data frame library that the data came in."""
+        return self.first.library
 
     @property
-    def searched(self) -> NDArray[np.int64]:
-        """How often each record of the table that the rows were read from counts among them."""
-        weights, record = self.frequencies, self.rows.local.record
-        if self.controls is None or record is None:
-            return weights
-        return np.bincount(record, weights, self.controls.table.n_records).astype(np.int64)
+    def notes(self) -> tuple[str, ...]:
+        """What to know about how the data was read."""
+        return tuple(dict.fromkeys(note for adjusted in self.adjustments for note in adjusted.notes))
 
-    def covered(self, numbers: Iterable[int]) -> NDArray[np.bool_]:
-        """Return which rows satisfy all of these conditions, given by their numbers in the language."""
-        return self.sides(numbers)[0]
+    @property
+    def is_local(self) -> bool:
+        """Whether the rows are in this process."""
+        return self.first.is_local
 
-    def compared(
-        self, numbers: Iterable[int], frequencies: NDArray[np.int64] | None = None, scored: bool = False
-    ) -> tuple[Side, Side, Side]:
-        """Return the rows that a rule covers, those on which it fails and all, as `estimators` takes them.
-
-        Parameters
-        ----------
-        numbers
-            The conditions, by their numbers in the language.
-        frequencies
-            How often each row counts; by default its weight.
-        scored
-            Whether to take the levels of the target that the search ranks by, and not its values.
-        """
-        rows = self.rows.local
-        weights = self.frequencies if frequencies is None else frequencies
-        y = self.comparison.values[rows.outcome] if scored else rows.y
-        chosen = (*self.sides(numbers), np.ones(len(y), np.bool_))
-        covered, failing, everything = (
-            estimators.side_of(rows.stratum, y, weights, each, self.strata.n_strata) for each in chosen
-        )
-        return covered, failing, everything
-
-    def grouped(self, numbers: Iterable[int], frequencies: NDArray[np.int64] | None = None) -> Grouped | None:
-        """Return the standard error of a rule's effect that allows for groups; None without them."""
-        if self.group is None:
-            return None
-        weights = self.frequencies if frequencies is None else frequencies
-        rows = self.rows.local
-        return estimators.grouped(rows.stratum, rows.y, weights, self.sides(numbers), self.group)
-
-    def with_rows(self, **changes: Any) -> Problem:
-        """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""
-        return replace(self, rows=replace(self.rows.local, **{"stored": None, **changes}))
-
-    def pack(self, others: Collection[int] | None = None, conditions: Collection[int] | None = None) -> Packed:
-        """Pack the rows into bits for the search: all columns, or those that its rules can be on and these others.
-
-        `conditions` are those wanted, if not all.
-        """
-        rows, offered = self.rows, self.language.offered_numbers
-        if others is not None and isinstance(rows, LocalRows) and offered is not None:
-            return self._pack_only({column for each in offered for column in each}.union(others), conditions, rows)
-        packed = rows.pack()
-        packed.offered = offered
-        return packed
-
-    def _pack_only(self, columns: set[int], conditions: Collection[int] | None, rows: LocalRows) -> Packed:
-        """Pack some columns. Without the codes of the others, more rows are the same."""
-        comparison = rows.comparison
-        if comparison.reference is not None:
-            column, low, high = comparison.reference
-            columns = columns | {column}
-            comparison = replace(comparison, reference=(sorted(columns).index(column), low, high))
-        language, numbers = self.language.only(columns, conditions)
-        codes = tuple(rows.columns[column] for column in sorted(columns))
-        packed = replace(rows, language=language, columns=codes, comparison=comparison).pack()
-        packed.offered = language.offered_numbers
-        return Narrowed(packed, numbers)
+    @property
+    def strata_labels(self) -> list[Any]:
+        """What the strata of each adjustment stand for, and the sets of columns that it is for."""
+        if self.is_single:
+            return self.only.strata_labels
+        return [(problem.language.offered, problem.strata_labels) for problem in self.adjustments]
 
     def digest(self) -> int:
         """Return an order-independent 128-bit hash of the rows."""
-        return self.rows.digest()
+        first = self.first.rows
+        if self.is_single:
+            return self.only.digest()
+        if not isinstance(first, LocalRows):
+            return functools.reduce(merging.add_digests, (problem.digest() for problem in self.adjustments))
+        # The rows differ in their strata alone.
+        strata = [problem.stratum for problem in self.adjustments[1:]]
+        batch = first.fetch()
+        return merging.digest([replace(batch, columns=[*batch.columns, *strata])])
+
+    def pack(self) -> Packed:
+        """Return the rows for the search; of several adjustments, each is packed when it is needed."""
+        return self.only.pack() if self.is_single else self._packed
+
+    @cached_property
+    def _packed(self) -> PackedParts:
+        numbers = range(len(self.adjustments))
+        return PackedParts(
+            self._pack,
+            self.number,
+            # Those with the most sets of columns come first: a good floor saves the others work.
+            sorted(numbers, key=lambda number: -len(self.adjustments[number].language.offered or ())),
+            size=self.n_rows * len(self.language.propositions) // 8,
+        )
+
+    def _pack(self, number: int | None) -> Packed:
+        if number is not None:
+            return self.adjustments[number].pack(())
+        first = self.first
+        return replace(first, rows=replace(first.rows, language=replace(self.language, offered=None))).pack()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"adjustments": self.adjustments}
 
 
-def prepare(table: Table, roles: Roles, question: Question, language: Language | None = None) -> Problem:
-    """Build the language of the actionable columns and the strata of the controls, and code the rows.
+def own_controls(
+    table: Table,
+    roles: Roles,
+    graph: CausalGraph,
+    question: Question,
+    allowed: Iterable[str],
+    sets: Iterable[Iterable[str]] | None = None,
+    held_fixed: Sequence[str] = (),
+) -> Adjustments:
+    """Return the controls of each set of actionable columns: of the valid ones, those with the fewest strata.
+
+    `sets` are those of interest, if not all; columns that are `held_fixed` are adjusted for besides.
+    """
+    from causalrules.graph.adjustment import adjustments
+
+    observed = table.observed(roles.target, question.weights)
+    allowed = [name for name in allowed if name in graph.nodes and name != roles.target]
+    sizes = {name: n_levels(observed, name, question.control_bins, question.max_bins) for name in allowed}
+    return adjustments(
+        graph,
+        roles.target,
+        roles.actionable,
+        max_length=question.max_length,
+        observed=allowed,
+        sizes=sizes,
+        sets=sets,
+        held_fixed=held_fixed,
+    )
+
+
+def prepare(
+    table: Table,
+    roles: Roles,
+    question: Question,
+    own: Adjustments | None = None,
+    language: Language | None = None,
+) -> Problem:
+    """Prepare a question for the search.
 
     Parameters
     ----------
-    table, roles
-        The table and the roles of its columns.
-    question
-        The options for cut points, strata and the comparison.
+    table, roles, question
+        The table, the roles of its columns, and what is asked.
+    own
+        The controls of each set of columns, where rules have their own.
     language
         The conditions, where they are given and not to be built.
     """
+    groups = {roles.control: ()} if own is None else own.groups
+    if own is None or (len(groups) == 1 and not own.left_out):
+        (control,) = groups
+        return Problem((adjust(table, replace(roles, control=control), question, language),))
+    problems: list[Adjusted] = []
+    problem = adjust(table, roles, question, language)
     observed = table.observed(roles.target, question.weights)
-    cuts: Cuts = dict(question.cuts or {})
-    check_cuts(observed, cuts, {*roles.actionable, *roles.control})
-    if language is None:
-        language = build_language(observed, roles.actionable, question.max_bins, cuts, question.categorical)
-    strata = _stratify(observed, roles, cuts, question)
-    return Problem(
-        roles=roles,
-        rows=_code(observed, language, strata, roles.outcome, question),
-        n_dropped=observed.n_dropped,
-        library=observed.library,
-        notes=(*table.notes, *roles.notes, *language.notes, *strata.notes, *_group_notes(observed, question)),
-        controls=_controls(observed, roles, question),
-    )
-
-
-def with_controls(
-    problem: Problem,
-    table: Table,
-    control: Sequence[str],
-    question: Question,
-    combining: Combining,
-) -> Problem:
-    """Return the problem with other controls; `combining` keeps what is known of the rows for the next time."""
-    observed = table.observed(problem.roles.target, question.weights)
-    cuts: Cuts = dict(question.cuts or {})
-    roles = replace(problem.roles, control=tuple(control))
-    rows = problem.rows
-
-    strata = _stratify(observed, roles, cuts, question, combining if isinstance(rows, LocalRows) else None)
-    if isinstance(rows, LocalRows):
-        exact = strata.columns == tuple(sorted(control))
-        stratum = combining.stratum(strata.ends) if exact else strata.index_in(observed)
-        rows = replace(rows, strata=strata, stratum=stratum, stored=None)
-    else:
-        rows = _code(observed, problem.language, strata, roles.outcome, question)
-    notes = (
-        *table.notes,
-        *roles.notes,
-        *problem.language.notes,
-        *strata.notes,
-        *_group_notes(observed, question),
-    )
-    controls = _controls(observed, roles, question)
-    return replace(problem, roles=roles, rows=rows, notes=notes, controls=controls)
-
-
-def _group_notes(table: Table, question: Question) -> list[str]:
-    if question.groups is None:
-        return []
-    known = table.histogram(question.groups)
-    notes = [
-        f"rows belong together in {len(known.values):,} groups of {question.groups!r}; the margin of the conservative "
-        "effect takes rows for independent, so what it promises does not hold: significance(), which flips whole "
-        "groups, tells rules from chance"
-    ]
-    if known.n_missing:
-        notes.append(f"{known.n_missing:,} rows without a value of {question.groups!r} are groups of their own")
-    return notes
-
-
-def _stratify(table: Table, roles: Roles, cuts: Cuts, question: Question, combining: Combining | None = None) -> Strata:
-    """Form the strata that the question asks for, with a bar where models take a while to fit."""
-    options = question.control_bins, question.max_bins, cuts, question.categorical
-    exact = partial(stratify, table, roles.control, *options, combining=combining)
-    check_model(question.adjust_model)
-    shown = False if callable(question.progress) or table.n_rows * len(roles.control) < _LONG else question.progress
-    with watching(shown, partial(count_bar, "models of the controls", FOLDS)) as watch:
-        return adjusting(table, exact, roles.outcome, question, roles.control, threads(question.n_jobs), watch)
-
-
-def _controls(table: Table, roles: Roles, question: Question) -> Controls | None:
-    if table.storage != "memory":
-        return None
-    return controls_of(table, roles.outcome, roles.control, question)
-
-
-def controls_of(table: Table, outcome: Outcome, columns: tuple[str, ...], question: Question) -> Controls:
-    """Return the controls of a table's rows as they are."""
-    return Controls(
-        table,
-        outcome,
-        columns,
-        tuple(question.categorical),
-        question.adjust_model,
-        question.seed,
-        question.groups,
-    )
-
-
-def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:
-    """Code the rows where they are."""
-    reference = reference_rows(table, question)
-    comparison = Comparison(
-        outcome.values,
-        question.missing,
-        question.direction == "decrease",
-        None if reference is None else _reference_codes(*reference, language),
-    )
-    if table.storage == "memory":
-        return local_rows(table, language, strata, outcome, comparison, reference, question.groups)
-    if question.groups is not None:
-        raise OptionError(
-            "not available for rows in files or on workers; read the table into memory", parameter="groups"
-        )
-    if reference is not None:
-        raise OptionError(
-            "not available for rows in files or on workers; read the table into memory", parameter="reference"
-        )
-    if not any(table.histogram(column).n_missing for column in language.columns):
-        # Elsewhere it must be known before the rows are packed; in memory, the core sees it as it packs them. A table
-        # that takes one count for each rule here and there can go on from the same checkpoint.
-        comparison = replace(comparison, missing="false")
-    if table.storage == "files":
-        from causalrules.search.streamed import stream_rows
-
-        return stream_rows(table, language, strata, outcome, comparison)
-    from causalrules.search.sharded import shard_rows
-
-    return shard_rows(table, language, strata, outcome, comparison)
-
-
-def _reference_codes(column: str, satisfied: NDArray[np.bool_], language: Language) -> tuple[int, int, int]:
-    """Return the column of the reference rows in the language, and the lowest and the highest of their codes."""
-    if column not in language.columns:
-        raise RoleError(
-            f"no condition is about {column!r}, so no rule can differ from the reference rows; make it actionable",
-            parameter="reference",
-        )
-    codes = np.searchsorted(language.ends[column], np.flatnonzero(satisfied))
-    return list(language.columns).index(column), int(codes.min()), int(codes.max())
-
-
-def reference_rows(table: Table, question: Question) -> tuple[str, NDArray[np.bool_]] | None:
-    """Return the column of the reference rows, and which of its values they have."""
-    if question.reference is None:
-        return None
-    column, value = question.reference
-    try:
-        table.require(column)
-        satisfied = resolve_outcome(table, column, value).satisfied
-    except UnknownColumnError as error:
-        raise UnknownColumnError(error.message, parameter="reference") from None
-    except RoleError as error:
-        raise RoleError(error.message, parameter="reference") from None
-    return column, satisfied
+    combining = Combining(observed.codes, observed.n_records)
+    for control, sets in sorted(groups.items()):
+        language = replace(problem.language, offered=tuple(sets))
+        if language.offered_numbers:
+            one = with_controls(problem, table, control, question, combining)
+            problems.append(replace(one, rows=replace(one.rows, language=language)))
+    return Problem(tuple(problems))

@@ -12,11 +12,11 @@ import numpy as np
 
 from causalrules.exceptions import CausalRulesWarning, InputError
 from causalrules.language.learning import is_available
-from causalrules.text import difference
+from causalrules.search.problem import Problem
 from causalrules.trust.sensitivity import robustness
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
+    from causalrules.rules import RuleSet
 
 Tell = Callable[..., None]
 # Seconds for what cannot be stopped.
@@ -130,7 +130,7 @@ def robust(rules: RuleSet, place: int) -> dict[str, Any]:
     """Return what is left of a rule's effect for growing strengths of a hidden confounder, and the landmarks."""
     rule = rules[place]
     if rules.ladder:
-        rules = replace(rules, problem=rules.problem_of(rule), parts=None, ladder=())
+        rules = replace(rules, ladder=(replace(rules.ladder[0], problem=Problem((rules.problem_of(rule),))),))
     judged = replace(rules, rules=(rule,)).sensitivity()[0]
     known = None if judged.evidence is None else judged.evidence.sensitivity
     if known is None or known.gamma is None or known.gamma_limit is None:
@@ -147,7 +147,7 @@ def robust(rules: RuleSet, place: int) -> dict[str, Any]:
         "strengths": strengths,
         "left": [effect for effect, _ in left],
         "ends": [end for _, end in left],
-        "texts": [difference(effect, rule.is_mean) for effect, _ in left],
+        "texts": [rule.kind.difference(effect) for effect, _ in left],
         "effect": rule.effect,
         "gamma": known.gamma,
         "gamma_limit": known.gamma_limit,

@@ -11,7 +11,7 @@ from causalrules.text import printable
 
 if TYPE_CHECKING:
     from causalrules.graph.graph import CausalGraph
-    from causalrules.result.rules import RuleSet
+    from causalrules.rules import RuleSet
 
 _DIALECT = "duckdb"
 

@@ -14,11 +14,10 @@ from causalrules.language.propositions import format_value
 from causalrules.payload import to_json
 from causalrules.report.view import MOST_STRATA, view
 from causalrules.result.json import as_json
-from causalrules.search.problem import Problem
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
-    from causalrules.result.rules import RuleSet
+    from causalrules.rules import RuleSet
 
 # Cut points that a slider offers.
 _MOST_CUTS = 400
@@ -37,8 +36,7 @@ def step_of(rules: RuleSet, place: int) -> RuleSet:
     if not rules.question.is_stepwise or not place < len(rules.ladder):
         return rules
     step = rules.ladder[place]
-    problem = step.problem if isinstance(step.problem, Problem) else None
-    return replace(rules, problem=problem, question=replace(rules.question, beta=step.question.beta))
+    return replace(rules, ladder=(step,), question=replace(rules.question, beta=step.question.beta))
 
 
 def together(measured: Mapping[int, RuleSet], places: Sequence[int]) -> RuleSet:
@@ -69,8 +67,9 @@ def text_of(conditions: Sequence[Mapping[str, Any]]) -> str:
 
 def shared_rows(rules: RuleSet) -> dict[str, Any]:
     """Count the rows that the first two rules share; they have just been measured."""
-    assert rules.problem is not None, "rules that were measured have their rows"
-    problem, packed = rules.problem, rules.problem.pack()
+    problem = rules.problem
+    assert problem is not None, "rules that were measured have their rows"
+    packed = problem.pack()
     one, other = (set(problem.language.numbers(rule.conditions)) for rule in rules[:2])
     both, first, second = (int(packed.count(sorted(each))[0].sum()) for each in (one | other, one, other))
     either = first + second - both

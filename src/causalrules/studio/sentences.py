@@ -13,7 +13,8 @@ from causalrules.report import reproduce
 from causalrules.report import result_words as wording
 from causalrules.report.answers import Answer, answers, claimed, weakest
 from causalrules.report.view import lead_of, short
-from causalrules.result.rules import RuleSet
+from causalrules.result.result import Searched
+from causalrules.rules import RuleSet
 from causalrules.text import amount, counted, listed, percent, plain, sentence
 
 __all__ = ["lead_of"]
@@ -38,7 +39,7 @@ def before_search(workspace: Workspace, n_rows: int, level: str) -> list[str]:
 def level_of(outcome: Outcome, known: Histogram) -> str:
     """Say how often an outcome happens, or what the mean of the target is."""
     n_rows = int(known.counts.sum())
-    if outcome.is_mean:
+    if not outcome.kind.binary:
         mean = float(np.average(np.asarray(known.values.sortable, np.float64), weights=known.counts))
         return f"The {short(outcome.text, 200)} is {amount(mean)} over {counted(n_rows, 'row')}."
     happened = int(known.counts[outcome.satisfied].sum())
@@ -102,7 +103,7 @@ def of_rules(rules: RuleSet, lead: int | None) -> list[str]:
     if lead is None:
         said, _, more = (wording.warning(rules) or "No rule stands out from chance.").partition(": ")
         return [sentence(said), *([sentence(more)] if more else [])]
-    unfinished = not rules.optimal and rules.stopped != "evaluated"
+    unfinished = not rules.optimal and not rules.is_named
     return [
         wording.in_a_sentence(rules[lead], rules),
         *(["The search was not finished: a better rule may exist."] * unfinished),
@@ -127,7 +128,7 @@ def asked(
 ) -> dict[str, str]:
     """Return the call and the command that ask a question; with the evidence of its answer, if that is given."""
     if rules is None:
-        rules = RuleSet((), question.answered(), False, 0.0, 0.0, "", 0, 0, 0, 0, 0, 0.0)
+        rules = RuleSet((), question.answered(), Searched(False, 0.0, 0.0, "", 0, 0.0), 0, 0, 0, 0)
         graph = question.graph if isinstance(question.graph, CausalGraph) else None
         rules = replace(rules, graph=graph, admissibility=verdict)
     rules = replace(rules, source=source)

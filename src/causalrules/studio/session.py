@@ -27,7 +27,8 @@ from causalrules.question import Question
 from causalrules.question import options as options_of_question
 from causalrules.report.view import short
 from causalrules.result.json import as_json
-from causalrules.result.rules import RuleSet
+from causalrules.result.result import with_graph
+from causalrules.rules import RuleSet
 from causalrules.studio import checks, exports, sentences, verdict
 from causalrules.studio import workspace as workspaces
 from causalrules.studio.columns import Summary, summarise
@@ -219,11 +220,7 @@ class Studio:
         key = id(rules), found, graph
         known = self._judged_rules.get(name)
         if known is None or known[0] != key:
-            judged = (
-                rules
-                if (rules.graph, rules.admissibility) == (graph, found)
-                else replace(rules, graph=graph, admissibility=found)
-            )
+            judged = rules if (rules.graph, rules.admissibility) == (graph, found) else with_graph(rules, graph, found)
             known = key, judged, page_of(judged)
             self._judged_rules[name] = known
         return known[1], known[2]
@@ -235,7 +232,7 @@ class Studio:
             "front": None if front is None else front[1],
             "edited": self._edited(),
             "stale": self._stale,
-            "rows": rules is not None and (rules[0].problem is not None or rules[0].parts is not None),
+            "rows": rules is not None and rules[0].problem is not None,
             "checked": [] if rules is None else checks.done(rules[0]),
         }
 
@@ -637,7 +634,7 @@ class Studio:
         rules = self.rules
         if rules is None:
             raise InputError("there are no rules yet: search first")
-        if rules.problem is None and rules.parts is None:
+        if rules.problem is None:
             raise InputError("this result was opened again, without its rows: search again first")
         return rules
 

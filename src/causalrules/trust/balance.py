@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.exceptions import DataError, OptionError
+from causalrules.result.evidence import ControlBalance, with_evidence
 from causalrules.search.controls import Controls
 from causalrules.trust import repeat
-from causalrules.trust.evidence import ControlBalance, with_evidence
 from causalrules.trust.holdout import compared_rows
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
+    from causalrules.result.result import R
 
 Weights = NDArray[np.float64]
 
 
-def balance(rules: RuleSet) -> RuleSet:
+def balance(rules: R) -> R:
     """Implement `RuleSet.balance`."""
     problem = repeat.require_problem(rules, "balance")
     if not rules.question.controls:

@@ -25,16 +25,16 @@ from causalrules import estimators
 from causalrules.exceptions import DataError, OptionError
 from causalrules.options import Share, Whole
 from causalrules.question import Question
+from causalrules.result.evidence import CalibratedMargin, Calibration
+from causalrules.search.adjusted import Adjusted
 from causalrules.search.deadline import Deadline
 from causalrules.search.nearest import CLOSE
 from causalrules.search.permutations import Permutations, TooMuchWorkError, begin_walk, can_share
-from causalrules.search.problem import Problem
 from causalrules.trust import repeat
-from causalrules.trust.evidence import CalibratedMargin, Calibration
 from causalrules.trust.resample import exchangeable, shuffling
 
 if TYPE_CHECKING:
-    from causalrules.search.parts import Parts
+    from causalrules.search.problem import Problem
 
 # Searches of shuffled tables beyond which several sets of controls take too long.
 _MOST_SEARCHES = 50_000
@@ -46,7 +46,7 @@ USUAL_BETA = 2.0
 
 
 def calibrate(
-    problem: Problem | Parts,
+    problem: Problem,
     question: Question,
     *,
     confidence: float = 0.95,
@@ -105,7 +105,7 @@ def calibrate(
             "with groups, β can be calibrated for the pooled estimator only", parameter="beta", value="'calibrated'"
         )
     one = replace(question, k=1, beta=USUAL_BETA, alpha=1.0, time_limit=None)
-    n_sets = len(problem.all)
+    n_sets = len(problem.adjustments)
     each = 1 - (1 - confidence) / n_sets
     permutations = max(permutations, fewest(each)) if n_sets > 1 else permutations
     if n_sets > 1 and n_sets * permutations > _MOST_SEARCHES:
@@ -117,7 +117,7 @@ def calibrate(
         )
     begun = cut_short = 0
     beta = 0.0
-    for place, own in enumerate(problem.all):
+    for place, own in enumerate(problem.adjustments):
         found = _smallest(
             own, one, each, permutations, seed, Deadline.after(deadline.left(1 / (n_sets - place))), progress
         )
@@ -126,7 +126,7 @@ def calibrate(
     return Calibration(beta, confidence, begun, n_sets * permutations, cut_short, seed, value, USUAL_BETA, usual)
 
 
-def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Deadline) -> CalibratedMargin | None:
+def calibrate_margin(problem: Problem, question: Question, deadline: Deadline) -> CalibratedMargin | None:
     """Find which part of its margin no rule exceeds in shuffled tables, where that takes about a second.
 
     Margins for the number of rules are right whatever the rules have in common; rules that share rows and columns have
@@ -140,12 +140,12 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
         None where shuffled tables cannot share a walk, it would take too long, or Ctrl-C ends it: what was found by
         then is kept, with margins for the number of rules.
     """
-    if not isinstance(problem, Problem) or problem.n_rows * min(_FIRST) > _MOST_DRAWN:
+    if not problem.is_single or problem.n_rows * min(_FIRST) > _MOST_DRAWN:
         return None
     if len(problem.comparison.values) != 2 or question.max_length is None or question.reference or question.groups:
         return None  # before any rows are fetched
     try:
-        ordered = _in_order(problem)
+        ordered = _in_order(problem.only)
     except DataError:  # the workers that have the rows are gone
         return None
     if not can_share([ordered], question):
@@ -162,7 +162,7 @@ def calibrate_margin(problem: Problem | Parts, question: Question, deadline: Dea
 
 
 def _shuffled_margin(
-    ordered: Problem, question: Question, permutations: int, deadline: Deadline
+    ordered: Adjusted, question: Question, permutations: int, deadline: Deadline
 ) -> CalibratedMargin | None:
     """Find the part of its margin that no rule exceeds in some shuffled tables; None if the time limit has passed."""
     confidence = 1 - question.error_rate
@@ -200,7 +200,7 @@ def _shuffled_margin(
     return CalibratedMargin(min(factor, 1.0), confidence, permutations, question.seed)
 
 
-def _in_order(problem: Problem) -> Problem:
+def _in_order(problem: Adjusted) -> Adjusted:
     """Return the same rows, each as often as it counts, by stratum, columns and outcome."""
     rows = problem.rows.local
     order = np.lexsort((rows.outcome, *rows.columns, rows.stratum))
@@ -224,7 +224,7 @@ def fewest(confidence: float) -> int:
 
 
 def _smallest(
-    problem: Problem,
+    problem: Adjusted,
     one: Question,
     confidence: float,
     permutations: int,
@@ -241,7 +241,7 @@ def _smallest(
     # With β = 1 the ratio of effect and margin is the β at which a rule's value is 0.
     unit = replace(one, beta=1.0)
 
-    def shuffled(place: int) -> Problem:
+    def shuffled(place: int) -> Adjusted:
         return shuffle(repeat.generator(seed, "calibration", place))
 
     def work(searcher: repeat.Searcher, places: range) -> Sequence[float | None]:
@@ -252,7 +252,7 @@ def _smallest(
             return [None] * len(places)
         return [alone(searcher, table) for table in tables] if shared is None else shared
 
-    def alone(searcher: repeat.Searcher, table: Problem) -> float | None:
+    def alone(searcher: repeat.Searcher, table: Adjusted) -> float | None:
         beta = largest[0]
         try:
             while found := searcher(table, replace(one, beta=beta), 0.0).rules:
@@ -288,7 +288,7 @@ def n_largest(confidence: float, permutations: int) -> int:
     return permutations + 1 - math.ceil(confidence * (permutations + 1) - 1e-9)
 
 
-def _best(problem: Problem | Parts, question: Question, deadline: Deadline) -> float | None:
+def _best(problem: Problem, question: Question, deadline: Deadline) -> float | None:
     """Return the value of the best rule; None if there is none, or no time to find it."""
     try:
         rules = repeat.Searcher(deadline)(problem, question).rules
@@ -297,7 +297,7 @@ def _best(problem: Problem | Parts, question: Question, deadline: Deadline) -> f
     return rules[0][0] if rules else None
 
 
-def _zero(problem: Problem, conditions: tuple[int, ...], estimator: str) -> float:
+def _zero(problem: Adjusted, conditions: tuple[int, ...], estimator: str) -> float:
     """Return the β at which the value of a rule is 0: its effect over its standard error, or p/q."""
     covered, failing, everything = problem.compared(conditions, scored=True)
     if estimator == "pooled":

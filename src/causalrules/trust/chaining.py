@@ -23,7 +23,7 @@ from causalrules import estimators
 from causalrules.estimators import KAPPA, Estimate, Grouped
 
 if TYPE_CHECKING:
-    from causalrules.search.problem import Problem
+    from causalrules.search.adjusted import Adjusted
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Block:
 
 
 def block(
-    problem: Problem,
+    problem: Adjusted,
     numbers: Sequence[int],
     before: NDArray[np.int64],
     counts: NDArray[np.int64],

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from causalrules import estimators
 from causalrules.options import Share, Whole
+from causalrules.result.evidence import ConditionTests, with_evidence
+from causalrules.search.adjusted import Adjusted
 from causalrules.search.deadline import Deadline
-from causalrules.search.problem import Problem
 from causalrules.trust import repeat
-from causalrules.trust.evidence import ConditionTests, with_evidence
 from causalrules.trust.holdout import holm
 
 if TYPE_CHECKING:
+    from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 # Shuffled values at once; and in all for one test, but for at least so many shuffled tables.
 _AT_ONCE, _IN_ALL, _FEWEST = 4_000_000, 4_000_000, 199
@@ -36,7 +36,7 @@ _TIED = 1e-8
 
 
 def conditions(
-    rules: RuleSet,
+    rules: R,
     permutations: int = 999,
     seed: int = 0,
     *,
@@ -44,7 +44,7 @@ def conditions(
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
-) -> RuleSet:
+) -> R:
     """Test each condition of each rule, in the order of the list until the time limit.
 
     Large tables are shuffled fewer times, at least 199. Where rows belong together, the signs of whole groups are
@@ -83,7 +83,7 @@ def _tested(rule: RuleResult, tests: _Tests, level: float) -> RuleResult:
 class _Tests:
     """Tests of conditions on one problem; rules with the same rest share a null distribution."""
 
-    def __init__(self, problem: Problem, permutations: int, seed: int, deadline: Deadline) -> None:
+    def __init__(self, problem: Adjusted, permutations: int, seed: int, deadline: Deadline) -> None:
         self.problem = problem
         self._permutations, self._seed, self._deadline = permutations, seed, deadline
         self._known: dict[tuple[int, ...], _Rest] = {}
@@ -135,7 +135,7 @@ class _Rest:
     best: NDArray[np.float64]
 
     @classmethod
-    def of(cls, problem: Problem, rest: Sequence[int], permutations: int, rng: np.random.Generator) -> _Rest:
+    def of(cls, problem: Adjusted, rest: Sequence[int], permutations: int, rng: np.random.Generator) -> _Rest:
         """Shuffle the outcome within each stratum of these rows."""
         contrast = Contrasts.of(problem, rest)
         n_rows = len(contrast.y)
@@ -187,7 +187,7 @@ class Contrasts:
         return np.asarray(self.y[np.argsort(keys, axis=1)])
 
     @classmethod
-    def of(cls, problem: Problem, rest: Sequence[int]) -> Contrasts:
+    def of(cls, problem: Adjusted, rest: Sequence[int]) -> Contrasts:
         """Take the rows of a problem that satisfy the rest of a rule."""
         rows, language = problem.rows.local, problem.language
         chosen = np.flatnonzero(problem.covered(rest))

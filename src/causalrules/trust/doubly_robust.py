@@ -24,18 +24,18 @@ from causalrules import estimators
 from causalrules.exceptions import DataError, OptionError
 from causalrules.language.learning import FOLDS, Learner, Vector, cross_fit, predict, require_models
 from causalrules.options import Share
+from causalrules.result.evidence import DoublyRobust, with_evidence
 from causalrules.search.controls import Controls
 from causalrules.search.deadline import Deadline
 from causalrules.search.progress import count_bar, watching
 from causalrules.search.run import threads
 from causalrules.trust import repeat
 from causalrules.trust.balance import balance_of
-from causalrules.trust.evidence import DoublyRobust, with_evidence
 from causalrules.trust.holdout import compared_rows
 
 if TYPE_CHECKING:
+    from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 # A row is compared if each side has at least 1/10 as many rows like it as on average; weights are clipped at 5 times
 # the average.
@@ -59,13 +59,13 @@ class Estimate(NamedTuple):
 
 
 def doubly_robust(
-    rules: RuleSet,
+    rules: R,
     *,
     confidence: float = 0.95,
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
-) -> RuleSet:
+) -> R:
     """Implement `RuleSet.doubly_robust`."""
     require_models("doubly_robust")
     confidence, deadline = Share()("confidence", confidence), Deadline.after(time_limit)
@@ -91,7 +91,7 @@ def doubly_robust(
                 break
             covered, failing = compared_rows(rule, controls.table, rules.question)
             found = estimate(controls, counts, covered, failing, threads(n_jobs))
-            margin = rule.beta if rule.by_length and source == "searched rows" else reach
+            margin = rule.criterion.beta if rule.criterion.by_length and source == "searched rows" else reach
             evidence = _evidence(rule, controls, counts, covered, failing, stratum, found, reach, margin, source)
             weighted = None if found is None else found.weights
             table = balance_of(controls, counts, covered, failing, stratum, weighted)
@@ -127,7 +127,7 @@ def estimate(
     if min(int(counts[side].sum()) for side in sides) < _FEWEST:
         return None
     matrix, y, fold = controls.matrix, controls.y, controls.fold
-    binary = not controls.outcome.is_mean
+    binary = controls.outcome.kind.binary
     # A regressor does for means, and has no propensities.
     classifier = controls.model if hasattr(controls.model, "predict_proba") else None
     outcome_model = Learner(controls.features, binary, controls.model, controls.seed)
@@ -202,9 +202,9 @@ def _evidence(
         )
     error = standard_error(found.influence, counts, controls.group)
     own_error = standard_error(found.own_influence, counts, controls.group)
-    farthest = np.inf if rule.is_mean else 1.0
-    low, high = max(-farthest, found.effect - reach * error), min(farthest, found.effect + reach * error)
-    sign = -1.0 if rule.decrease else 1.0
+    clip = rule.kind.clip
+    low, high = clip(found.effect - reach * error), clip(found.effect + reach * error)
+    sign = rule.criterion.sign
     return DoublyRobust(
         source=source,
         n_rows=n_rows,
@@ -217,8 +217,8 @@ def _evidence(
         conservative=found.effect - sign * margin * error,
         strata=known,
         own_effect=found.own,
-        own_low=max(-farthest, found.own - reach * own_error),
-        own_high=min(farthest, found.own + reach * own_error),
+        own_low=clip(found.own - reach * own_error),
+        own_high=clip(found.own + reach * own_error),
         propensities=(_histogram(found.propensity, counts * covered), _histogram(found.propensity, counts * failing)),
     )
 

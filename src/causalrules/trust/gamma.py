@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from causalrules import estimators
 
 if TYPE_CHECKING:
-    from causalrules.search.problem import Problem
+    from causalrules.search.adjusted import Adjusted
 
 Floats = NDArray[np.float64]
 # No larger Γ is told apart.
@@ -59,7 +59,7 @@ class Outcomes:
         )
 
     @classmethod
-    def of_rows(cls, problem: Problem, numbers: Sequence[int]) -> Outcomes:
+    def of_rows(cls, problem: Adjusted, numbers: Sequence[int]) -> Outcomes:
         """Take the rows of a problem, on which a rule, given by its conditions' numbers, holds or fails."""
         rows = problem.rows.local
         order = np.lexsort((rows.y, rows.stratum))

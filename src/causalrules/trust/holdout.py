@@ -20,19 +20,19 @@ from causalrules.language.outcome import resolve_outcome
 from causalrules.language.prognostic import targets
 from causalrules.options import Share, Whole
 from causalrules.question import Question
+from causalrules.result.evidence import HonestEffect, HonestRun, with_evidence, with_run
+from causalrules.search.adjusted import Adjusted, controls_of, reference_rows
 from causalrules.search.deadline import Deadline
 from causalrules.search.ladder import divide_like
-from causalrules.search.problem import Problem, controls_of, reference_rows
 from causalrules.search.rows import group_codes
 from causalrules.text import counted, unknown_column
 from causalrules.trust import chaining, repeat
-from causalrules.trust.evidence import HonestEffect, HonestRun, with_evidence, with_run
 from causalrules.trust.resample import TooFewRowsError, folds, halves, reweighted, shared_out
 
 if TYPE_CHECKING:
+    from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
-    from causalrules.search.parts import Parts
+    from causalrules.search.problem import Problem
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -82,7 +82,7 @@ class _Measured:
         return cls(*found, compared, n_rows, counts=counts)
 
 
-def _honest(rules: RuleSet, measured: Sequence[_Measured], splits: int) -> list[HonestEffect]:
+def _honest(rules: R, measured: Sequence[_Measured], splits: int) -> list[HonestEffect]:
     """Add Holm's p-values over all effects, in the direction that was asked for."""
     sign = -1.0 if rules.question.direction == "decrease" else 1.0
     one_sided = [
@@ -129,32 +129,32 @@ class HeldOut:
     source: str
     n_rows: int
     seed: int | None
-    sides: Callable[[RuleResult, Problem], tuple[Side, Side, Side]]
-    grouped: Callable[[RuleResult, Problem], Grouped | None]
-    searched: Callable[[Problem], Problem] = lambda problem: problem
-    whole: Problem | None = None
+    sides: Callable[[RuleResult, Adjusted], tuple[Side, Side, Side]]
+    grouped: Callable[[RuleResult, Adjusted], Grouped | None]
+    searched: Callable[[Adjusted], Adjusted] = lambda problem: problem
+    whole: Adjusted | None = None
 
-    def measure(self, rules: RuleSet, confidence: float = 0.95) -> RuleSet:
+    def measure(self, rules: R, confidence: float = 0.95) -> R:
         """Return the rules with their effects on these rows."""
         measured = []
         for rule in rules:
             own = rules.problem_of(rule)
-            found = self.sides(rule, own), not rule.is_mean, confidence, self.grouped(rule, own)
+            found = self.sides(rule, own), rule.kind.binary, confidence, self.grouped(rule, own)
             measured.append(_Measured.of(*found))
         run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, 1, confidence, self.seed)
         return _with_effects(rules, _honest(rules, measured, 1), run)
 
 
-def hold_out(problem: Problem | Parts, share: float, seed: int = 0) -> tuple[Problem | Parts, HeldOut]:
+def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, HeldOut]:
     """Split the problem into rows to search and a share of each stratum to hold out.
 
     Where rules have different controls, all have the same rows held out: a share of the strata of the first.
     """
     share, seed = Share()("holdout", share), Whole()("seed", seed)
     kept, chosen = shared_out(problem.first, share, repeat.generator(seed, "split"))
-    whole = {each.roles.control: each for each in problem.all}
+    whole = {each.roles.control: each for each in problem.adjustments}
 
-    def left(other: Problem) -> Problem:
+    def left(other: Adjusted) -> Adjusted:
         whole[other.roles.control] = other
         return reweighted(other, kept)
 
@@ -167,13 +167,13 @@ def hold_out(problem: Problem | Parts, share: float, seed: int = 0) -> tuple[Pro
         )
 
     @cache
-    def others(own: Problem) -> Problem:
+    def others(own: Adjusted) -> Adjusted:
         return divide_like(reweighted(whole[own.roles.control], chosen), own)
 
-    def sides(rule: RuleResult, own: Problem) -> tuple[Side, Side, Side]:
+    def sides(rule: RuleResult, own: Adjusted) -> tuple[Side, Side, Side]:
         return others(own).compared(others(own).language.numbers(rule.conditions))
 
-    def grouped(rule: RuleResult, own: Problem) -> Grouped | None:
+    def grouped(rule: RuleResult, own: Adjusted) -> Grouped | None:
         return others(own).grouped(others(own).language.numbers(rule.conditions))
 
     return searched, HeldOut("holdout", int(chosen.sum()), seed, sides, grouped, left, problem.first)
@@ -197,16 +197,16 @@ def compared_rows(rule: RuleResult, rows: Table, question: Question) -> tuple[ND
     return covered & ~chosen, chosen
 
 
-def second_table(other: Any, problem: Problem | Parts, question: Question) -> tuple[Problem | Parts, HeldOut]:
+def second_table(other: Any, problem: Problem, question: Question) -> tuple[Problem, HeldOut]:
     """Take another table as held-out rows, in the language and the strata of the first.
 
     Return the problem, which then knows the controls of these rows, too.
     """
     held_out = new_rows(other, problem, question, "the holdout table")
     roles, rows = problem.roles, read(other).observed(problem.roles.target, question.weights)
-    outcome = resolve_outcome(rows, roles.target, None if roles.outcome.is_mean else roles.outcome.text)
+    outcome = resolve_outcome(rows, roles.target, roles.outcome.asked)
 
-    def known(own: Problem) -> Problem:
+    def known(own: Adjusted) -> Adjusted:
         if own.controls is None:
             return own
         return replace(own, second=controls_of(rows, outcome, own.roles.control, question))
@@ -214,22 +214,22 @@ def second_table(other: Any, problem: Problem | Parts, question: Question) -> tu
     return problem.each(known), held_out
 
 
-def new_rows(other: Any, problem: Problem | Parts, question: Question, name: str) -> HeldOut:
+def new_rows(other: Any, problem: Problem, question: Question, name: str) -> HeldOut:
     """Take another table as held-out rows; `name` is what errors call it."""
     table, roles = read(other), problem.roles
     _require(table, roles.target, name)
     rows = table.observed(roles.target, question.weights)
     try:
-        outcome = resolve_outcome(rows, roles.target, None if roles.outcome.is_mean else roles.outcome.text)
+        outcome = resolve_outcome(rows, roles.target, roles.outcome.asked)
     except RoleError as error:
         raise DataError(f"{name}: {error}") from error
-    if outcome.is_mean != roles.outcome.is_mean:
+    if outcome.kind != roles.outcome.kind:
         raise DataError(f"{name}: the values of {roles.target!r} are of another kind; make them alike")
     y = targets(rows, outcome)
     weights = np.ones(rows.n_records) if rows.weights is None else rows.weights
 
     @cache
-    def stratum(own: Problem) -> NDArray[np.intp]:
+    def stratum(own: Adjusted) -> NDArray[np.intp]:
         for column in (*own.roles.control, *own.held_fixed):
             _require(rows, column, name)
         try:
@@ -237,10 +237,10 @@ def new_rows(other: Any, problem: Problem | Parts, question: Question, name: str
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
 
-    for each in problem.all[:1]:
+    for each in problem.adjustments[:1]:
         stratum(each)
 
-    def sides(rule: RuleResult, own: Problem) -> tuple[Side, Side, Side]:
+    def sides(rule: RuleResult, own: Adjusted) -> tuple[Side, Side, Side]:
         for condition in rule.conditions:
             if condition.column not in rows.names:
                 raise DataError(f"the rule {rule.text!r} on {name}: {unknown_column(condition.column, rows.names)}")
@@ -257,7 +257,7 @@ def new_rows(other: Any, problem: Problem | Parts, question: Question, name: str
             raise DataError(f"{name} lacks the groups: {unknown_column(question.groups, rows.names)}")
         group = group_codes(rows, question.groups)
 
-    def grouped(rule: RuleResult, own: Problem) -> Grouped | None:
+    def grouped(rule: RuleResult, own: Adjusted) -> Grouped | None:
         if group is None:
             return None
         return estimators.grouped(stratum(own), y, weights, compared_rows(rule, rows, question), group)
@@ -270,10 +270,10 @@ def _require(table: Table, column: str, name: str) -> None:
         raise DataError(f"{name} lacks a column of the first: {unknown_column(column, table.names)}")
 
 
-def confirm(rules: RuleSet, table: Any, confidence: float = 0.95) -> RuleSet:
+def confirm(rules: R, table: Any, confidence: float = 0.95) -> R:
     """Implement `RuleSet.confirm`."""
     confidence = Share()("confidence", confidence)
-    searched = rules.searched
+    searched = rules.problem
     if searched is None:
         raise DataError(
             "confirm() needs the strata of the rules, but this result was read from a file, without its rows; "
@@ -283,7 +283,7 @@ def confirm(rules: RuleSet, table: Any, confidence: float = 0.95) -> RuleSet:
 
 
 def cross_fit(
-    rules: RuleSet,
+    rules: R,
     splits: int = 5,
     seed: int = 0,
     *,
@@ -291,7 +291,7 @@ def cross_fit(
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
-) -> RuleSet:
+) -> R:
     """Implement `RuleSet.cross_fit`, by forward chaining.
 
     The rows come in a random order: half of them, then `splits` blocks. Each block is measured with the rules found on
@@ -336,7 +336,7 @@ def cross_fit(
                 own = problem if step.held_fixed == problem.held_fixed else divide_like(problem, step)
                 parts.append(chaining.block(own, numbers, past, counts, problem.frequencies - past))
                 found += np.array_equal(rows, problem.covered(numbers))
-        mean = chaining.mean(parts, not rule.is_mean, confidence, grouped=problem.group is not None)
+        mean = chaining.mean(parts, rule.kind.binary, confidence, grouped=problem.group is not None)
         effect, error, low, high = (None,) * 4 if mean is None else mean
         compared = sum(part.n_rows for part in parts)
         measured.append(_Measured(effect, error, low, high, compared, n_held_out, found))
@@ -345,6 +345,6 @@ def cross_fit(
     return _with_effects(rules, _honest(rules, measured, len(lists)), run)
 
 
-def _with_effects(rules: RuleSet, effects: Sequence[HonestEffect], run: HonestRun) -> RuleSet:
+def _with_effects(rules: R, effects: Sequence[HonestEffect], run: HonestRun) -> R:
     measured = [with_evidence(rule, honest=effect) for rule, effect in zip(rules, effects, strict=True)]
     return with_run(rules, measured, honest=run)

@@ -12,12 +12,12 @@ import numpy as np
 from causalrules import estimators
 from causalrules.exceptions import CausalRulesWarning
 from causalrules.options import Share
+from causalrules.result.evidence import Overlap, with_evidence
 from causalrules.text import percent
-from causalrules.trust.evidence import Overlap, with_evidence
 
 if TYPE_CHECKING:
+    from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 # Default share of rows without a comparison group above which to warn.
 MOST = 0.1
@@ -29,14 +29,14 @@ def measure(rule: RuleResult) -> Overlap:
     In such a stratum one of the two probabilities was not observed and may be anything from 0 to 1, which bounds the
     effect over all rows (Manski 1990).
     """
-    covered, failing, everything = rule.sides
+    covered, failing, everything = rule.measured.sides
     rows = everything.n
     inside = estimators.comparable(covered, failing)
     alone = ~inside & (rows > 0)
     weight = rows / rows.sum()
     known = float(np.sum((weight * (covered.mean - failing.mean))[inside]))
     low = high = None
-    if not rule.is_mean:
+    if rule.kind.binary:
         # Where the rule never holds, the effect is (anything in [0, 1]) − q; where it always holds, p − (anything).
         p, q = covered.mean, failing.mean
         always, never = alone & (covered.n > 0), alone & (failing.n > 0)
@@ -54,7 +54,7 @@ def measure(rule: RuleResult) -> Overlap:
     )
 
 
-def overlap(rules: RuleSet, *, most: float = MOST) -> RuleSet:
+def overlap(rules: R, *, most: float = MOST) -> R:
     """Implement `RuleSet.overlap`."""
     most = Share()("most", most)
     measured = [with_evidence(rule, overlap=measure(rule)) for rule in rules]

@@ -15,22 +15,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from causalrules.result.evidence import Significance, with_evidence
 from causalrules.search.margins import count_rules
 from causalrules.search.problem import Problem
-from causalrules.trust.evidence import Significance, with_evidence
 
 if TYPE_CHECKING:
+    from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 
 def each_part(
-    rules: RuleSet,
-    measure: Callable[[RuleSet, float | None, float], RuleSet],
+    rules: R,
+    measure: Callable[[R, float | None, float], R],
     time_limit: float | None = None,
     adjust: bool = False,
     whole: bool = False,
-) -> RuleSet:
+) -> R:
     """Measure the rules of each step and of each set of controls, and put the results together.
 
     Parameters
@@ -47,10 +47,10 @@ def each_part(
     whole
         Whether to measure all steps at once, where rules do not have their own controls.
     """
-    if len(rules.ladder) > 1 and rules and not (whole and rules.parts is None):
+    parts = rules.problem
+    if len(rules.ladder) > 1 and rules and not (whole and parts is not None and parts.is_single):
         return _each_step(rules, measure, time_limit, adjust)
-    parts = rules.parts
-    if parts is None or not rules:
+    if parts is None or parts.is_single or not rules:
         return measure(rules, time_limit, 1.0)
     places: dict[int, list[int]] = {}
     for place, rule in enumerate(rules):
@@ -61,13 +61,12 @@ def each_part(
     found: dict[int, RuleResult] = {}
     evidence, notes = rules.evidence, list(rules.notes)
     for number, chosen in sorted(places.items()):
-        problem = parts.problems[number]
-        adjusted = (*problem.roles.control, *problem.held_fixed)
-        question = replace(rules.question, control=adjusted, allowed_control=None, k=len(chosen))
-        own = replace(
-            rules, rules=tuple(rules[place] for place in chosen), question=question, problem=problem, parts=None
-        )
-        share = sum(count_rules(problem.language, longest)[1:]) / total
+        adjusted = parts.adjustments[number]
+        control = (*adjusted.roles.control, *adjusted.held_fixed)
+        question = replace(rules.question, control=control, allowed_control=None, k=len(chosen))
+        listed, step = tuple(rules[place] for place in chosen), replace(rules.ladder[0], problem=Problem((adjusted,)))
+        own = replace(rules, rules=listed, question=question, ladder=(step,))
+        share = sum(count_rules(adjusted.language, longest)[1:]) / total
         measured = measure(own, None if time_limit is None else time_limit / len(places), share)
         factor = 1 / share if adjust else 1.0
         found.update(zip(chosen, (_raised(rule, factor) for rule in measured), strict=True))
@@ -80,11 +79,11 @@ def each_part(
 
 
 def _each_step(
-    rules: RuleSet,
-    measure: Callable[[RuleSet, float | None, float], RuleSet],
+    rules: R,
+    measure: Callable[[R, float | None, float], R],
     time_limit: float | None,
     adjust: bool,
-) -> RuleSet:
+) -> R:
     """Measure each rule in its own step, with an equal share of the error.
 
     The shares are those of as many rules as the list might have had: how many it has depends on the rows.
@@ -102,18 +101,7 @@ def _each_step(
             actionable=step.problem.roles.actionable,
             cuts=rules.question.cuts,
         )
-        problem = step.problem
-        own = replace(
-            rules,
-            rules=(rule,),
-            question=question,
-            problem=problem if isinstance(problem, Problem) else None,
-            parts=None if isinstance(problem, Problem) else problem,
-            ladder=(),
-            steps=(),
-            nearest=None,
-            evidence=evidence,
-        )
+        own = replace(rules, rules=(rule,), question=question, ladder=(step,), nearest=None, evidence=evidence)
         limit = None if time_limit is None else time_limit / len(rules)
         measured = each_part(own, lambda part, left, part_share: measure(part, left, share * part_share), limit, adjust)
         one = measured[0]

@@ -20,16 +20,16 @@ from causalrules.estimators import Side
 from causalrules.exceptions import OptionError
 from causalrules.options import Share, Whole
 from causalrules.question import Question
+from causalrules.result.evidence import PermutationRun, Significance, with_evidence, with_run
+from causalrules.search.adjusted import Adjusted
 from causalrules.search.deadline import Deadline
 from causalrules.search.margins import betas
-from causalrules.search.problem import Problem
 from causalrules.trust import repeat
-from causalrules.trust.evidence import PermutationRun, Significance, with_evidence, with_run
 from causalrules.trust.holdout import holm
 from causalrules.trust.resample import arrangements, every_arrangement, exchangeable, reweighted, shuffling
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
+    from causalrules.result.result import R
 
 METHODS = ("step-down", "single-step")
 # Values this close are ties: the order of the strata changes the rounding.
@@ -38,7 +38,7 @@ _TIED_RATIOS = 1e-8
 
 
 def significance(
-    rules: RuleSet,
+    rules: R,
     permutations: int = 999,
     seed: int = 0,
     *,
@@ -48,7 +48,7 @@ def significance(
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
-) -> RuleSet:
+) -> R:
     """Implement `RuleSet.significance`.
 
     With groups, the signs of whole groups' residuals are flipped instead of shuffling the outcome (`exchangeable`).
@@ -77,13 +77,13 @@ def significance(
         if not isinstance(beta, tuple):
             beta = betas(problem.language, question.max_length, question.error_rate)
         question = replace(question, estimator="pooled", beta=beta)
-    if rules.stopped == "evaluated":
+    if rules.is_named:
         return _of_fixed_rules(rules, problem, permutations, seed, level, n_jobs, progress, deadline)
     problem = exchangeable(problem)
     total = arrangements(problem, most=permutations)
     exact = total is not None
     times = permutations if total is None else total
-    shuffled: Callable[[int], Problem]
+    shuffled: Callable[[int], Adjusted]
     if exact:
         # In random order, so that the time limit leaves a random sample of them.
         every = list(every_arrangement(problem))
@@ -133,7 +133,7 @@ def significance(
     return _with_p_values(rules, tally, method, exact, run)
 
 
-def flipped_margin(problem: Problem, betas: Any, conditions: Sequence[int]) -> float:
+def flipped_margin(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> float:
     """Return the margin of a rule as tables with flipped signs have it.
 
     Residuals of a rare outcome range less far before some are flipped than after. The margin takes the range after it,
@@ -148,7 +148,7 @@ def flipped_margin(problem: Problem, betas: Any, conditions: Sequence[int]) -> f
     return estimators.pooled_margin(beta, estimators.margin_variance(*sides, len(problem.comparison.values)), reach)
 
 
-def _flipped_ratio(problem: Problem, betas: Any, conditions: Sequence[int]) -> float:
+def _flipped_ratio(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> float:
     """Return the effect of a rule over its margin as tables with flipped signs have it."""
     margin = flipped_margin(problem, betas, conditions)
     sign = -1.0 if problem.comparison.decrease else 1.0
@@ -160,8 +160,8 @@ def _flipped_ratio(problem: Problem, betas: Any, conditions: Sequence[int]) -> f
 class _Comparison:
     """Compares shuffled tables with the rules; `rows` has the rows that each rule covers, as bytes."""
 
-    problem: Problem
-    shuffled: Callable[[int], Problem]
+    problem: Adjusted
+    shuffled: Callable[[int], Adjusted]
     question: Question
     values: NDArray[np.float64]
     rows: Sequence[bytes]
@@ -232,7 +232,7 @@ class _Tally:
         return p
 
 
-def _with_p_values(rules: RuleSet, tally: _Tally, method: str, exact: bool, run: PermutationRun) -> RuleSet:
+def _with_p_values(rules: R, tally: _Tally, method: str, exact: bool, run: PermutationRun) -> R:
     if not rules:
         return rules
     row = 1 - METHODS.index(method)
@@ -251,15 +251,15 @@ def _with_p_values(rules: RuleSet, tally: _Tally, method: str, exact: bool, run:
 
 
 def _of_fixed_rules(
-    rules: RuleSet,
-    problem: Problem,
+    rules: R,
+    problem: Adjusted,
     permutations: int,
     seed: int,
     level: float,
     n_jobs: int,
     progress: bool | repeat.Watcher | None,
     deadline: Deadline,
-) -> RuleSet:
+) -> R:
     """Compute two-sided p-values of rules that were not searched for, adjusted for their number (Holm).
 
     The target is shuffled among the rows that a rule compares: what it is elsewhere, as in another arm, says nothing of
@@ -280,7 +280,7 @@ def _of_fixed_rules(
         counted = problem.compared(numbers[places[0]])[2]
         sizes.append(Side(*(array[np.unique(problem.stratum[chosen])] for array in counted)))
 
-    def effects(shuffled: Sequence[Problem]) -> NDArray[np.float64]:
+    def effects(shuffled: Sequence[Adjusted]) -> NDArray[np.float64]:
         result = np.zeros(len(rules))
         for table, everything, (_, places) in zip(shuffled, sizes, tables, strict=True):
             for place in places:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,19 +15,20 @@ from causalrules.exceptions import DataError, OptionError
 from causalrules.options import Threads
 from causalrules.question import Question
 from causalrules.search import run as search_run
+from causalrules.search.adjusted import Adjusted
 from causalrules.search.core import Packed
 from causalrules.search.deadline import Deadline
 from causalrules.search.ladder import Rule, Step, climb, hold
 from causalrules.search.margins import betas
 from causalrules.search.nearest import CLOSE, best_ratio, nearest, ratio_of
 from causalrules.search.permutations import Permutations, begin_walk, can_share
-from causalrules.search.problem import Problem
 from causalrules.search.progress import count_bar, watching
+from causalrules.search.rows import Comparison
 from causalrules.search.run import Found
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
-    from causalrules.search.parts import Parts
+    from causalrules.result.result import Result
+    from causalrules.search.problem import Problem
 
 T = TypeVar("T")
 Watcher = Callable[[int, int], None]
@@ -57,7 +58,22 @@ class Listed(NamedTuple):
     """A rule of a list, by the numbers of its conditions in the first problem, and the problem that it was found in."""
 
     conditions: tuple[int, ...]
-    problem: Problem
+    problem: Adjusted
+
+
+class Searchable(Protocol):
+    """What a search needs of a problem, or of one of its adjustments."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def comparison(self) -> Comparison:
+        """How covered rows are compared with the others."""
+
+    def pack(self) -> Packed:
+        """Return the rows for the search."""
 
 
 class Searcher:
@@ -68,12 +84,12 @@ class Searcher:
         self.deadline = Deadline.after(None) if deadline is None else deadline
 
     def __call__(
-        self, problem: Problem | Parts, question: Question, floor: float = -np.inf, margin_scale: float = 1.0
+        self, problem: Searchable, question: Question, floor: float = -np.inf, margin_scale: float = 1.0
     ) -> Found:
         """Search. The core releases the GIL."""
         return self._search(problem.pack(), problem, question, floor, margin_scale)
 
-    def listed(self, problem: Problem, question: Question, **changes: Any) -> list[Listed]:
+    def listed(self, problem: Adjusted, question: Question, **changes: Any) -> list[Listed]:
         """Return the k rules of the list that the question asks for.
 
         Where each rule adds, steps go on until there are k rules, whether they stand out or not.
@@ -82,22 +98,25 @@ class Searcher:
         if not question.is_stepwise or question.k == 1:
             return [Listed(conditions, problem) for conditions in self._best(problem, question)]
 
-        def search(own: Problem | Parts, above: Sequence[Rule]) -> Step:
-            assert isinstance(own, Problem), "rules with their own controls are searched part by part"
+        def search(own: Problem, above: Sequence[Rule]) -> Step:
             beta = question.beta
             if isinstance(beta, tuple):
                 beta = betas(own.language, question.max_length, question.error_rate)
             one = question.changed(k=1, beta=beta)
-            rules = tuple((0.0, conditions) for conditions in self._best(own, one))
+            rules = tuple((0.0, conditions) for conditions in self._best(own.only, one))
             progress = search_run.Progress(0.0, None, 0.0, 0.0, 0)
             return Step(own, one, Found(rules, progress, True, "optimal", ()), stands_out=bool(rules))
 
-        steps = climb(problem, question.k, search, lambda above: hold(problem, above))
+        def following(above: Sequence[Rule]) -> Problem | None:
+            held = hold(problem, above)
+            return None if held is None else Problem((held,))
+
+        steps = climb(Problem((problem,)), question.k, search, following)
         return [
             Listed(problem.language.numbers(step.rule), step.problem.first) for step in steps if step.rule is not None
         ]
 
-    def _best(self, problem: Problem, question: Question) -> list[tuple[int, ...]]:
+    def _best(self, problem: Adjusted, question: Question) -> list[tuple[int, ...]]:
         """Return the conditions of the k best rules, or of those nearest to standing out."""
         packed = problem.pack()
         run = partial(self._search, packed, problem)
@@ -105,19 +124,19 @@ class Searcher:
         found = nearest(ratio, question, run(question), run)
         return [conditions for _, conditions in found.rules]
 
-    def best_ratio(self, problem: Problem, question: Question, least: float) -> float:
+    def best_ratio(self, problem: Adjusted, question: Question, least: float) -> float:
         """Return the largest effect over margin, if it reaches `least`."""
         packed = problem.pack()
         run = partial(self._search, packed, problem)
         ratio = partial(ratio_of, packed, problem.comparison, question)
         return best_ratio(ratio, exact(question), run, least)
 
-    def best_ratios(self, problems: Sequence[Problem], question: Question, least: float) -> list[float]:
+    def best_ratios(self, problems: Sequence[Adjusted], question: Question, least: float) -> list[float]:
         """Return the largest effect over margin in each of some tables, −inf where it does not reach `least`."""
         shared = self.shared_ratios(problems, question, least - CLOSE)
         return [self.best_ratio(each, question, least) for each in problems] if shared is None else shared
 
-    def shared_ratios(self, problems: Sequence[Problem], question: Question, least: float) -> list[float] | None:
+    def shared_ratios(self, problems: Sequence[Adjusted], question: Question, least: float) -> list[float] | None:
         """Return the largest effect over margin in each table where one walk can serve them all; else None."""
         if not can_share(problems, question):
             return None
@@ -135,7 +154,7 @@ class Searcher:
     def _search(
         self,
         packed: Packed,
-        problem: Problem | Parts,
+        problem: Searchable,
         question: Question,
         floor: float = -np.inf,
         margin_scale: float = 1.0,
@@ -230,7 +249,7 @@ def _growing(times: int, size: int) -> Iterator[range]:
         start, length = start + length, min(size, 2 * length)
 
 
-def together(table: Problem, question: Question, times: int, n_jobs: int, deadline: Deadline) -> int:
+def together(table: Adjusted, question: Question, times: int, n_jobs: int, deadline: Deadline) -> int:
     """Return how many tables with the rows of this one to search at once.
 
     Fewer where a time limit may cut them all short, or where their outcomes would take much memory.
@@ -251,20 +270,20 @@ def generator(seed: int, purpose: str, place: int = 0) -> np.random.Generator:
     return np.random.default_rng([seed, 1 + _PURPOSES.index(purpose), 1 + place])
 
 
-def require_rows(rules: RuleSet, what: str) -> None:
+def require_rows(rules: Result, what: str) -> None:
     """Raise an error unless the coded rows behind the rules are at hand."""
-    if rules.searched is None:
+    if rules.problem is None:
         raise DataError(
             f"{what} searches the data again, but this result was read from a file, without its rows; "
             "call discover() on the table first"
         )
 
 
-def require_problem(rules: RuleSet, what: str) -> Problem:
+def require_problem(rules: Result, what: str) -> Adjusted:
     """Return the coded table behind the rules."""
     require_rows(rules, what)
-    assert rules.problem is not None, "rules with their own controls are measured part by part"
-    return rules.problem
+    assert rules.problem is not None
+    return rules.problem.only
 
 
 def exact(question: Question, **changes: Any) -> Question:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from causalrules import estimators
 from causalrules.exceptions import OptionError
+from causalrules.search.adjusted import Adjusted
 from causalrules.search.core import Batch
 from causalrules.search.merging import merge
-from causalrules.search.problem import Problem
 
 # Well above the rounding error of the logarithms, and small enough that the exact number is cheap.
 _LOG_MARGIN = 1.0
@@ -28,7 +28,7 @@ _LOG_MARGIN = 1.0
 _DRAWS_PER_STRATUM = 100
 # Levels of residuals are these many magnitudes, each with either sign.
 _MAGNITUDES = 16
-Shuffle: TypeAlias = "Callable[[np.random.Generator], Problem]"
+Shuffle: TypeAlias = "Callable[[np.random.Generator], Adjusted]"
 _MOST_WEIGHTED_ROWS = 10**9  # NumPy cannot sample more without replacement
 
 
@@ -36,7 +36,7 @@ class TooFewRowsError(OptionError):
     """The table has too few rows for this split."""
 
 
-def exchangeable(problem: Problem) -> Problem:
+def exchangeable(problem: Adjusted) -> Adjusted:
     """Return the problem whose target `permuted` changes: with groups, the target less its mean in the stratum.
 
     Without an effect, the residuals of a group are as likely with the opposite sign. They are put into levels that are
@@ -66,7 +66,7 @@ def exchangeable(problem: Problem) -> Problem:
     )
 
 
-def shuffling(problem: Problem, rules: Iterable[Iterable[int]] | None = None) -> Shuffle:
+def shuffling(problem: Adjusted, rules: Iterable[Iterable[int]] | None = None) -> Shuffle:
     """Return what `permuted` does to the problem, in the cheaper of two ways with the same distribution.
 
     Where few rows differ but in the target, it is drawn how many of those alike have each level, in time that does not
@@ -93,7 +93,7 @@ def shuffling(problem: Problem, rules: Iterable[Iterable[int]] | None = None) ->
     return partial(permuted, problem)
 
 
-def _coarsened(problem: Problem, rules: Iterable[Iterable[int]]) -> list[NDArray[np.int32]]:
+def _coarsened(problem: Adjusted, rules: Iterable[Iterable[int]]) -> list[NDArray[np.int32]]:
     """Return the columns with the least code that satisfies the same conditions of these rules in place of each."""
     language, columns = problem.language, []
     used = sorted({condition for rule in rules for condition in rule})
@@ -106,7 +106,7 @@ def _coarsened(problem: Problem, rules: Iterable[Iterable[int]]) -> list[NDArray
     return columns
 
 
-def flipped(problem: Problem, signs: NDArray[np.bool_]) -> Problem:
+def flipped(problem: Adjusted, signs: NDArray[np.bool_]) -> Adjusted:
     """Change the sign of the residuals of these groups."""
     assert problem.group is not None
     _, members = np.unique(problem.group, return_inverse=True)
@@ -115,7 +115,7 @@ def flipped(problem: Problem, signs: NDArray[np.bool_]) -> Problem:
     return problem.with_rows(outcome=outcome.astype(np.uint8), target=None)
 
 
-def permuted(problem: Problem, rng: np.random.Generator) -> Problem:
+def permuted(problem: Adjusted, rng: np.random.Generator) -> Adjusted:
     """Shuffle the outcome within each stratum; with groups, flip the signs of theirs (see `exchangeable`)."""
     if problem.group is not None:
         return flipped(problem, rng.random(len(np.unique(problem.group))) < 0.5)
@@ -129,7 +129,7 @@ def permuted(problem: Problem, rng: np.random.Generator) -> Problem:
     return problem.with_rows(outcome=outcome, target=None)
 
 
-def arrangements(problem: Problem, most: int) -> int | None:
+def arrangements(problem: Adjusted, most: int) -> int | None:
     """Count the arrangements of the target within the strata, or the signs of groups; None if more than `most`.
 
     None with weights, whose rows would have to be counted apart.
@@ -159,7 +159,7 @@ def _log_choices(n: int, chosen: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(chosen + 1) - math.lgamma(n - chosen + 1)
 
 
-def every_arrangement(problem: Problem) -> Iterator[Problem]:
+def every_arrangement(problem: Adjusted) -> Iterator[Adjusted]:
     """Yield the problem with every arrangement of its target within the strata, or with every sign of its groups."""
     if problem.group is not None:
         for signs in itertools.product([False, True], repeat=len(np.unique(problem.group))):
@@ -184,7 +184,7 @@ def _orders(counts: list[int]) -> Iterator[tuple[int, ...]]:
             yield from ((level, *order) for order in _orders(rest))
 
 
-def split(problem: Problem, share: float, rng: np.random.Generator) -> tuple[Problem, Problem]:
+def split(problem: Adjusted, share: float, rng: np.random.Generator) -> tuple[Adjusted, Adjusted]:
     """Split the rows at random, with `share` of each stratum in the second part.
 
     The split ignores the outcome: given the strata, the parts are independent samples.
@@ -193,7 +193,9 @@ def split(problem: Problem, share: float, rng: np.random.Generator) -> tuple[Pro
     return reweighted(problem, first), reweighted(problem, second)
 
 
-def shared_out(problem: Problem, share: float, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def shared_out(
+    problem: Adjusted, share: float, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return how often each row counts in the parts of `split`."""
     if problem.group is not None:
         first, chosen = _group_parts(problem, problem.frequencies, [1 - share, share], rng)
@@ -205,14 +207,14 @@ def shared_out(problem: Problem, share: float, rng: np.random.Generator) -> tupl
     return problem.frequencies - chosen, chosen
 
 
-def halves(problem: Problem, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def halves(problem: Adjusted, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Split each stratum into two at random; return how often each row counts in each half."""
     first, second = folds(problem, 2, rng)
     return first, second
 
 
 def folds(
-    problem: Problem, n_folds: int, rng: np.random.Generator, counts: NDArray[np.int64] | None = None
+    problem: Adjusted, n_folds: int, rng: np.random.Generator, counts: NDArray[np.int64] | None = None
 ) -> list[NDArray[np.int64]]:
     """Split each stratum into equal parts at random; return how often each row counts in each part.
 
@@ -230,12 +232,12 @@ def folds(
     return parts
 
 
-def subsample(problem: Problem, share: float, rng: np.random.Generator) -> Problem:
+def subsample(problem: Adjusted, share: float, rng: np.random.Generator) -> Adjusted:
     """Draw a share of each stratum's rows, without replacement."""
     return split(problem, share, rng)[1]
 
 
-def bootstrap(problem: Problem, rng: np.random.Generator) -> Problem:
+def bootstrap(problem: Adjusted, rng: np.random.Generator) -> Adjusted:
     """Draw as many rows as there are, with replacement."""
     weights = problem.frequencies
     if problem.group is not None:
@@ -246,7 +248,7 @@ def bootstrap(problem: Problem, rng: np.random.Generator) -> Problem:
     return reweighted(problem, rng.multinomial(problem.n_rows, weights / weights.sum()))
 
 
-def reweighted(problem: Problem, counts: NDArray[Any]) -> Problem:
+def reweighted(problem: Adjusted, counts: NDArray[Any]) -> Adjusted:
     """Return the problem with each row counted this often, without rows and strata that count 0 times."""
     counts = counts.astype(np.int64)
     kept = counts > 0
@@ -268,7 +270,7 @@ def reweighted(problem: Problem, counts: NDArray[Any]) -> Problem:
 
 
 def _group_parts(
-    problem: Problem, counts: NDArray[np.int64], shares: list[float], rng: np.random.Generator
+    problem: Adjusted, counts: NDArray[np.int64], shares: list[float], rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
     """Share out whole groups at random, each part with about its share of the rows."""
     assert problem.group is not None
@@ -307,14 +309,14 @@ def _drawn(
     return chosen
 
 
-def _level_sizes(problem: Problem) -> NDArray[np.int64]:
+def _level_sizes(problem: Adjusted) -> NDArray[np.int64]:
     """Return how many rows of each stratum have each level of the target."""
     n_strata, n_levels = problem.strata.n_strata, len(problem.comparison.values)
     cells = problem.stratum.astype(np.int64) * n_levels + problem.outcome
     return np.bincount(cells, problem.weights, n_strata * n_levels).astype(np.int64).reshape(n_strata, n_levels)
 
 
-def _split_by_level(problem: Problem, sizes: NDArray[np.int64], rng: np.random.Generator) -> Problem:
+def _split_by_level(problem: Adjusted, sizes: NDArray[np.int64], rng: np.random.Generator) -> Adjusted:
     """Split each row into one for each level of the target, whose weights add up to the row's.
 
     `sizes` is how many rows of each stratum have each level.

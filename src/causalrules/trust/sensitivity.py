@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from causalrules import estimators
 from causalrules.estimators import Floats, Side
-from causalrules.trust.evidence import ControlStrength, Sensitivity, with_evidence
+from causalrules.result.evidence import ControlStrength, Sensitivity, with_evidence
+from causalrules.result.verdict import BY_DESIGN
 from causalrules.trust.gamma import MOST, Outcomes, gammas, least_effects, odds_factor
-from causalrules.trust.verdict import BY_DESIGN
 
 if TYPE_CHECKING:
+    from causalrules.result.result import R, Result
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 Counts = Sequence[tuple[int, int, int, int]]
 Rows = ArrayLike | None
@@ -70,15 +70,15 @@ def control_strengths(rule: RuleResult) -> tuple[ControlStrength, ...]:
 
     Values with less than 5 % of the rows are merged, so that a few rows do not make a control look strong.
     """
-    found = [_strength(rule, name) for name in (rule.labels[0] if rule.labels else ())]
+    found = [_strength(rule, name) for name in (rule.measured.labels[0] if rule.measured.labels else ())]
     return tuple(sorted(found, key=lambda control: (-control.gamma, -(control.strength or 0.0))))
 
 
 def _strength(rule: RuleResult, name: str) -> ControlStrength:
-    others = [other for other in rule.labels[0] if other != name]
+    others = [other for other in rule.measured.labels[0] if other != name]
     covered, failing, everything = _by_value(rule, name, others)
     strength = with_rule = with_outcome = None
-    if not rule.is_mean:
+    if rule.kind.binary:
         with_rule = ratio_with_rule(covered.n, failing.n, rule.effect < 0)
         with_outcome = max(ratio_with_outcome(side.total, side.n) for side in (covered, failing))
         strength = e_value(bias_factor(with_rule, with_outcome))
@@ -144,7 +144,7 @@ def ratio_with_outcome(total: Floats, n: Floats) -> float:
     return largest
 
 
-def sensitivity(rules: RuleSet, *, confidence: float = 0.95) -> RuleSet:
+def sensitivity(rules: R, *, confidence: float = 0.95) -> R:
     """Implement `RuleSet.sensitivity`, with the counts of held-out rows where there are any.
 
     Rules whose columns are all randomised have no hidden confounders, so they are not asked.
@@ -156,13 +156,13 @@ def sensitivity(rules: RuleSet, *, confidence: float = 0.95) -> RuleSet:
     return replace(rules, rules=tuple(judged))
 
 
-def _judged(rule: RuleResult, rules: RuleSet, confidence: float) -> RuleResult:
+def _judged(rule: RuleResult, rules: Result, confidence: float) -> RuleResult:
     ratio = limit = value = value_limit = gamma = gamma_limit = None
     honest = rule.evidence.honest if rule.evidence else None
     held_out = _has_held_out(rule)
-    if not rule.is_mean:
-        counts = honest.counts if honest is not None and held_out else rule.counts
-        found = risk_ratio_and_limit(counts, confidence, None if held_out else rule.sides[2].n)
+    if rule.kind.binary:
+        counts = honest.counts if honest is not None and held_out else rule.measured.counts
+        found = risk_ratio_and_limit(counts, confidence, None if held_out else rule.measured.sides[2].n)
         if found is not None:
             ratio, limit = found
             value, value_limit = e_value(ratio), e_value(limit)
@@ -174,7 +174,7 @@ def _judged(rule: RuleResult, rules: RuleSet, confidence: float) -> RuleResult:
 
 
 def robustness(
-    rule: RuleResult, rules: RuleSet, strengths: Sequence[float], confidence: float = 0.95
+    rule: RuleResult, rules: Result, strengths: Sequence[float], confidence: float = 0.95
 ) -> list[tuple[float, float]] | None:
     """Return what is left at least of a rule's effect, and of the end of its interval nearer to 0, at each Γ.
 
@@ -194,17 +194,19 @@ def _ends(rule: RuleResult, confidence: float) -> tuple[float, float, float]:
     honest = rule.evidence.honest if rule.evidence else None
     if honest is not None and honest.effect is not None and honest.counts:
         return honest.effect, honest.low or 0.0, honest.high or 0.0
-    return (rule.effect, *rule.interval_at(confidence))
+    return (rule.effect, *rule.interval(confidence))
 
 
-def _outcomes(rule: RuleResult, rules: RuleSet, held_out: bool) -> Outcomes | None:
+def _outcomes(rule: RuleResult, rules: Result, held_out: bool) -> Outcomes | None:
     """Return the outcomes on both sides; None for a mean whose rows are not here."""
-    if rule.is_mean:
-        problem = rules.problem
-        return None if problem is None else Outcomes.of_rows(problem, problem.language.numbers(rule.conditions))
+    if not rule.kind.binary:
+        if not rules.ladder:
+            return None
+        problem = rules.problem_of(rule)
+        return Outcomes.of_rows(problem, problem.language.numbers(rule.conditions))
     if held_out and rule.evidence is not None and rule.evidence.honest is not None:
         return Outcomes.of_counts(rule.evidence.honest.counts)
-    return Outcomes.of_counts(rule.counts, rule.undecided)
+    return Outcomes.of_counts(rule.measured.counts, rule.measured.undecided)
 
 
 def _sentence(found: Sensitivity) -> str:
@@ -244,9 +246,9 @@ def _by_value(rule: RuleResult, name: str, others: Sequence[str]) -> tuple[Side,
 
     Rare values are one.
     """
-    stratum = _numbered([tuple(labels[other] for other in others) for labels in rule.labels])
-    value = _numbered([labels[name] for labels in rule.labels])
-    rows = np.bincount(value, rule.sides[2].n)
+    stratum = _numbered([tuple(labels[other] for other in others) for labels in rule.measured.labels])
+    value = _numbered([labels[name] for labels in rule.measured.labels])
+    rows = np.bincount(value, rule.measured.sides[2].n)
     rare = rows < _RARE * rows.sum()
     value = np.unique(np.where(rare[value], len(rows), value), return_inverse=True)[1]
     shape = (stratum.max() + 1, value.max() + 1)
@@ -255,7 +257,7 @@ def _by_value(rule: RuleResult, name: str, others: Sequence[str]) -> tuple[Side,
         found = estimators.added(side, stratum * shape[1] + value, shape[0] * shape[1])
         return Side(*(each.reshape(shape) for each in found))
 
-    covered, failing, everything = map(tabled, rule.sides)
+    covered, failing, everything = map(tabled, rule.measured.sides)
     return covered, failing, everything
 
 

@@ -24,35 +24,43 @@ from causalrules import estimators
 from causalrules.estimators import Side
 from causalrules.exceptions import OptionError
 from causalrules.options import Share, Whole
+from causalrules.result.evidence import Simultaneous, with_evidence
+from causalrules.search.adjusted import Adjusted
 from causalrules.search.deadline import Deadline
 from causalrules.search.margins import betas
-from causalrules.search.problem import Problem
 from causalrules.trust import repeat
 from causalrules.trust.calibration import fewest, n_largest
-from causalrules.trust.evidence import Simultaneous, with_evidence
 from causalrules.trust.permutation import flipped_margin
 from causalrules.trust.resample import exchangeable, shuffling
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
+    from causalrules.result.result import R
 
 
 def simultaneous(
-    rules: RuleSet,
+    rules: R,
     permutations: int = 199,
     seed: int = 0,
     *,
     confidence: float = 0.95,
     share: float = 1.0,
+    most: int | None = None,
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
-) -> RuleSet:
-    """Implement `RuleSet.simultaneous`; where there are other rules, these have a `share` of the error."""
+) -> R:
+    """Implement `RuleSet.simultaneous`; where there are other rules, these have a `share` of the error.
+
+    With `most`, as many tables are shuffled as that share needs; where it needs more than that, nothing is measured.
+    """
     deadline = Deadline.after(time_limit)
     permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
     confidence = Share()("confidence", confidence)
     own = 1 - (1 - confidence) * share
+    if most is not None:
+        if fewest(own) > most:
+            return rules
+        permutations = max(permutations, fewest(own))
     if n_largest(own, permutations) < 1:
         among = f" with {share:.2g} of the error" if share < 1 else ""
         raise OptionError(
@@ -67,7 +75,7 @@ def simultaneous(
     shuffle = shuffling(base)
     largest = [0.0] * n_largest(own, permutations)
 
-    def shuffled(place: int) -> Problem:
+    def shuffled(place: int) -> Adjusted:
         return shuffle(repeat.generator(seed, "simultaneous", place))
 
     def work(searcher: repeat.Searcher, places: range) -> Sequence[float | None]:
@@ -93,24 +101,23 @@ def simultaneous(
     factor = sorted(largest, reverse=True)[rank - 1]
     measured = []
     for rule in rules:
-        counted = replace(
-            rule, estimator="pooled", by_length=True, beta=float(beta[min(rule.length, len(beta) - 1)]), evidence=None
-        )
-        inside = estimators.comparable(*counted.scored_sides[:2])
-        covered, failing, everything = (Side(*(array[inside] for array in side)) for side in counted.scored_sides)
+        own_beta = float(beta[min(rule.length, len(beta) - 1)])
+        criterion = replace(rule.criterion, estimator="pooled", by_length=True, beta=own_beta)
+        inside = estimators.comparable(*rule.measured.scored_sides[:2])
+        covered, failing, everything = (Side(*(array[inside] for array in side)) for side in rule.measured.scored_sides)
         reach, error = math.inf, 0.0
         if inside.any() and (shrunk := estimators.pooled_variance(covered, failing, everything)) > 0:
             plain = estimators.pooled_variance(covered, failing, everything, kappa=0.0)
             # The margin is that of a mean over all rows, the variances those of one over the compared rows.
-            margin = counted.margin
+            margin = criterion.margin(rule.measured)
             if base.group is not None:
                 margin = flipped_margin(base, beta, base.language.numbers(rule.conditions))
             reach = factor * margin * math.sqrt(plain) / shrunk / rule.overlap
-            usual = estimators.estimate(*rule.sides, binary=not rule.is_mean).standard_error
+            usual = rule.kind.estimate(rule.measured.sides).standard_error
             error = max(usual, math.sqrt(plain))
-        bound = rule.effect + (reach if rule.decrease else -reach) * error
+        bound = rule.effect + (reach if rule.criterion.decrease else -reach) * error
         known = Simultaneous(None, None, confidence, begun)
         if math.isfinite(bound):
-            known = replace(known, bound=bound if rule.is_mean else min(1.0, max(-1.0, bound)), reach=reach)
+            known = replace(known, bound=rule.kind.clip(bound), reach=reach)
         measured.append(with_evidence(rule, simultaneous=known))
     return replace(rules, rules=tuple(measured))

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Proposition, format_column
 from causalrules.options import Share, Whole
-from causalrules.search.deadline import Deadline
-from causalrules.search.problem import Problem
-from causalrules.trust import repeat
-from causalrules.trust.evidence import (
+from causalrules.result.evidence import (
     BEST,
     ConditionStability,
     Stability,
@@ -22,10 +19,13 @@ from causalrules.trust.evidence import (
     with_evidence,
     with_run,
 )
+from causalrules.search.adjusted import Adjusted
+from causalrules.search.deadline import Deadline
+from causalrules.trust import repeat
 from causalrules.trust.resample import bootstrap, subsample
 
 if TYPE_CHECKING:
-    from causalrules.result.rules import RuleSet
+    from causalrules.result.result import R
 
 METHODS = ("subsample", "bootstrap")
 # Jaccard similarity from which two rules count as nearly the same.
@@ -40,7 +40,7 @@ Key = tuple[str, str, Any]
 
 
 def stability(
-    rules: RuleSet,
+    rules: R,
     replicates: int = 100,
     seed: int = 0,
     *,
@@ -49,7 +49,7 @@ def stability(
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
-) -> RuleSet:
+) -> R:
     """Implement `RuleSet.stability`: rules count as reappearing among the 10 best rules of a sample, or in 5 steps.
 
     Where each rule adds to those above it, every sample is searched step by step.
@@ -109,7 +109,7 @@ def _key(proposition: Proposition) -> Key:
     return proposition.column, proposition.operator, value
 
 
-def _conditions(problem: Problem, lists: Sequence[Sequence[tuple[int, ...]]]) -> dict[Key, ConditionStability]:
+def _conditions(problem: Adjusted, lists: Sequence[Sequence[tuple[int, ...]]]) -> dict[Key, ConditionStability]:
     """Compute how often each condition is in a list, and the range of its cut point in the first rule with it."""
     language = problem.language
     first: dict[Key, list[int]] = {}

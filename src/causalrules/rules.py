@@ -1,196 +1,83 @@
-"""A list of rules with what was asked and what is proven, and the methods that take it further.
+"""RuleSet: what users do with a result, as one-line methods over result, trust and report.
 
-The methods have explicit signatures; their work is done in `trust`, `report` and the other modules of `result`.
+What only some users need is imported where it is used: a search and its printed rules start in half a second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
-from causalrules.exceptions import DataError, RoleError
-from causalrules.result.rule import NUMBERS, RuleResult
-
-if TYPE_CHECKING:
-    from causalrules.graph.admissibility import Admissibility
-    from causalrules.graph.backdoor import Identification
-    from causalrules.graph.graph import CausalGraph
-    from causalrules.question import Question
-    from causalrules.result.steps import Rung, StepProof
-    from causalrules.result.variations import Variations
-    from causalrules.search.ladder import Step
-    from causalrules.search.parts import Parts
-    from causalrules.search.problem import Problem
-    from causalrules.search.run import Progress
-    from causalrules.trust.evidence import SearchEvidence
+from causalrules.exceptions import CausalRulesWarning, DataError, RoleError
+from causalrules.report import terminal
+from causalrules.result import frames, frontier, sql
+from causalrules.result.result import Result, with_graph
+from causalrules.result.rule import RuleResult
+from causalrules.result.variations import Variations, variations
 
 Watcher = Callable[[int, int], None]
-_NOUNS = {"unchecked": "difference"}
+_INSIDE = {"columns", "index", "count", "is_named", "kind", "ladder", "origin", "problem", "problem_of"}
+
+
+def _card(rule: RuleResult) -> str:
+    from causalrules.report import notebook
+
+    return notebook.card(rule)
+
+
+RuleResult.notebook_card = staticmethod(_card)
 
 
 @dataclass(frozen=True, repr=False)
-class RuleSet(Sequence[RuleResult]):
-    """The best rules, best first, with what was asked and what is proven about them.
+class RuleSet(Result):
+    """The best rules, best first, with what was asked and what is proven about them, and what can be done with them.
 
-    Attributes
-    ----------
-    rules
-        The rules; a RuleSet is a sequence of them.
-    question
-        The roles and options of the search.
-    optimal, upper_bound, gap
-        Whether the list is proven to be the best there is; what no rule of the first step can exceed; and how far the
-        last step's own bound is above its rule. `steps` has these of each step.
-    stopped
-        Why the search ended: "optimal", "time limit" or "interrupted".
-    n_rows, n_dropped, n_strata, n_propositions
-        Rows searched, rows without a target, strata of the controls, and conditions in the language.
-    nodes, seconds
-        The effort of the search.
-    notes
-        What to know about how the data was read.
-    admissibility, graph
-        The causal graph, and whether it allows the effects to be estimated; None without a graph.
-    evidence
-        How the evidence in `rule.evidence` was obtained.
-    source
-        The name of the file that was searched.
-    library
-        The data frame library that `to_frame` answers in.
-    history
-        The progress of the search, one entry a step.
-    steps
-        What is proven by each step of the search; a plain list has one.
-    nearest
-        Where a list of rules that add ended because nothing else stands out: the rule that came nearest to it.
-    rungs
-        The adjusted level of the outcome where none of the rules holds, where only the first does, only the first two,
-        and so on; where rows are in files or on workers, if all rules can be decided on all rows.
-    problem
-        The coded table that was searched; None for a result that was read from a file.
-    parts
-        The same for each set of controls, where rules have their own.
-    ladder
-        The same for each step.
+    A sequence of `RuleResult`. Attributes are those of the result: `rules`, `question`, `optimal`, `upper_bound`,
+    `gap`, `stopped`, `seconds`, `steps`, `n_rows`, `notes`, `graph`, `admissibility`, `evidence`, `nearest`, `rungs`.
+    Each check returns a new list, which has its evidence: write `rules = rules.trust()`.
     """
 
-    rules: tuple[RuleResult, ...]
-    question: Question
-    optimal: bool
-    upper_bound: float
-    gap: float
-    stopped: str
-    n_rows: int
-    n_dropped: int
-    n_strata: int
-    n_propositions: int
-    nodes: int
-    seconds: float
-    notes: tuple[str, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
-    admissibility: Admissibility | None = None
-    graph: CausalGraph | None = None
-    evidence: SearchEvidence | None = None
-    source: str | None = None
-    library: str = field(default="dict", compare=False)
-    history: tuple[Progress, ...] = field(default=(), compare=False)
-    problem: Problem | None = field(default=None, compare=False)
-    parts: Parts | None = field(default=None, compare=False)
-    steps: tuple[StepProof, ...] = field(default=(), compare=False)
-    nearest: RuleResult | None = None
-    rungs: tuple[Rung, ...] = ()
-    ladder: tuple[Step, ...] = field(default=(), compare=False)
-
-    def __post_init__(self) -> None:
-        from causalrules.trust.verdict import circumstances
-
-        listed = (*self.rules, self.nearest) if self.nearest is not None else self.rules
-        if self.graph is not None:
-            listed = _identified(listed, self.question, self.graph)
-        known = circumstances(self)
-        if any(rule.circumstances != known for rule in listed):
-            listed = tuple(replace(rule, circumstances=known) for rule in listed)
-        object.__setattr__(self, "rules", listed[: len(self.rules)])
-        object.__setattr__(self, "nearest", next(iter(listed[len(self.rules) :]), None))
-
-    @overload
-    def __getitem__(self, index: int) -> RuleResult: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[RuleResult, ...]: ...
-    def __getitem__(self, index: int | slice) -> RuleResult | tuple[RuleResult, ...]:
-        return self.rules[index]
-
-    def __len__(self) -> int:
-        return len(self.rules)
-
-    def __iter__(self) -> Iterator[RuleResult]:
-        return iter(self.rules)
-
     def __str__(self) -> str:
-        from causalrules.report import terminal
-
-        return terminal.text(self)
+        return terminal.text(self) + f"\n\n{self._forgotten}" * bool(self._forgotten)
 
     __repr__ = __str__
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(super().__dir__()) - _INSIDE)
 
     def _repr_html_(self) -> str:
         from causalrules.report import notebook
 
-        return notebook.table(self)
+        return notebook.table(self) + f"<p>{self._forgotten}</p>" * bool(self._forgotten)
+
+    def _checked(self, name: str, options: dict[str, Any]) -> RuleSet:
+        """Run a check with the options of the method of its name; remember that what it returns knows more."""
+        from causalrules.trust import registry
+
+        given = {option: value for option, value in options.items() if option != "self"}
+        found = registry.trust(self, **given) if name == "trust" else registry.run(name, self, **given)
+        vars(self).setdefault("_checks", []).append(name)
+        return found
 
     @property
-    def searched(self) -> Problem | Parts | None:
-        """The rows that were searched; None for a result that was read from a file."""
-        return self.problem if self.parts is None else self.parts
+    def _forgotten(self) -> str:
+        """Say which checks were run whose evidence is not in this list; empty where none were."""
+        names = dict.fromkeys(vars(self).get("_checks", ()))
+        if not names:
+            return ""
+        done = ", ".join(f"{name}()" for name in names)
+        return (
+            f"not in this list: what {done} found, as each check returns a new list; keep it: "
+            f"rules = rules.{next(iter(names))}()"
+        )
 
-    def problem_of(self, rule: RuleResult) -> Problem:
-        """Return the coded table in which a rule of the list is measured.
-
-        Parameters
-        ----------
-        rule
-            A rule of the list.
-
-        Returns
-        -------
-        Problem
-            The rows, in the strata of the rule's step and controls.
-        """
-        place = self.rules.index(rule) if self.question.is_stepwise and len(self.ladder) > 1 else 0
-        searched = self.ladder[place].problem if self.ladder else self.searched
-        if searched is None:
-            raise DataError("this result was read from a file, without its rows; call discover() on the table first")
-        return searched.of(searched.language.numbers(rule.conditions))
-
-    @property
-    def findings(self) -> tuple[RuleResult, ...]:
-        """The rules that are more than chance does, doubts or not: on noise there are none.
-
-        Examples
-        --------
-        >>> import causalrules as cr
-        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"])
-        >>> [rule.text for rule in rules.findings]
-        ['class ≤ 2 ∧ sex = female']
-        """
-        return tuple(rule for rule in self if rule.verdict.found)
-
-    @property
-    def claim(self) -> str:
-        """What the numbers may be called: "effect", "association", or "unchecked" without a graph or a design."""
-        if self.admissibility is not None:
-            return "effect" if self.admissibility else "association"
-        question = self.question
-        by_design = bool(question.actions) and set(question.actions) <= set(question.randomised)
-        return "effect" if by_design else "unchecked"
-
-    @property
-    def noun(self) -> str:
-        """The word for the numbers in sentences: "effect", "association" or "difference"."""
-        return _NOUNS.get(self.claim, self.claim)
+    def _warn_of_what_is_forgotten(self, method: str) -> None:
+        """Warn where what is written lacks the evidence of checks that were run."""
+        if self._forgotten:
+            warnings.warn(f"{method}(): {self._forgotten}", CausalRulesWarning, stacklevel=3)
 
     def to_frame(self) -> Any:
         """Return a data frame with one row per rule.
@@ -207,33 +94,12 @@ class RuleSet(Sequence[RuleResult]):
         >>> rules.to_frame()[["rule", "n_covered"]].values.tolist()
         [['class ≤ 2 ∧ sex = female', 170]]
         """
-        columns = self.columns()
+        columns = frames.columns(self)
         if self.library == "dict":
             return columns
         import narwhals as nw
 
         return nw.from_dict(columns, backend=self.library).to_native()  # type: ignore[arg-type]
-
-    def columns(self) -> dict[str, list[Any]]:
-        """Return the columns of `to_frame` as lists."""
-        from causalrules.trust.evidence import columns as evidence
-
-        columns: dict[str, list[Any]] = {
-            "rule": [rule.text for rule in self],
-            **{name: [getattr(rule, name) for rule in self] for name in NUMBERS},
-            "interval_low": [rule.interval.low for rule in self],
-            "interval_high": [rule.interval.high for rule in self],
-            "evidence": [rule.verdict.evidence for rule in self],
-            "direction": [rule.verdict.direction for rule in self],
-            "claim": [rule.verdict.claim for rule in self],
-            **evidence(self),
-        }
-        if self.graph is not None:
-            from causalrules.report import result_words as words
-
-            columns["identified"] = [words.identified(rule) for rule in self]
-            columns["open_path"] = [words.open_path(rule) for rule in self]
-        return columns
 
     def significance(
         self,
@@ -283,20 +149,7 @@ class RuleSet(Sequence[RuleResult]):
         >>> rules.significance(19)[0].p_value
         0.05
         """
-        from causalrules.trust import permutation
-        from causalrules.trust.parts import each_part
-
-        measure = partial(
-            permutation.significance,
-            permutations=permutations,
-            seed=seed,
-            method=method,
-            level=level,
-            stop_early=stop_early,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        return each_part(self, lambda rules, limit, _: measure(rules, time_limit=limit), time_limit, adjust=True)
+        return self._checked("significance", locals())
 
     def simultaneous(
         self,
@@ -341,18 +194,7 @@ class RuleSet(Sequence[RuleResult]):
         >>> 0.5 < bound < rules[0].interval.low
         True
         """
-        from causalrules.trust import simultaneous
-        from causalrules.trust.parts import each_part
-
-        measure = partial(
-            simultaneous.simultaneous,
-            permutations=permutations,
-            seed=seed,
-            confidence=confidence,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        return each_part(self, lambda rules, limit, share: measure(rules, time_limit=limit, share=share), time_limit)
+        return self._checked("simultaneous", locals())
 
     def cross_fit(
         self,
@@ -389,13 +231,7 @@ class RuleSet(Sequence[RuleResult]):
         RuleSet
             The same rules with `evidence.honest`.
         """
-        from causalrules.trust import holdout
-        from causalrules.trust.parts import each_part
-
-        measure = partial(
-            holdout.cross_fit, splits=splits, seed=seed, confidence=confidence, n_jobs=n_jobs, progress=progress
-        )
-        return each_part(self, lambda rules, limit, _: measure(rules, time_limit=limit), time_limit, whole=True)
+        return self._checked("cross_fit", locals())
 
     def stability(
         self,
@@ -432,19 +268,7 @@ class RuleSet(Sequence[RuleResult]):
         RuleSet
             The same rules with `evidence.stability`.
         """
-        from causalrules.trust import stability
-        from causalrules.trust.parts import each_part
-
-        measure = partial(
-            stability.stability,
-            replicates=replicates,
-            seed=seed,
-            method=method,
-            share=share,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        return each_part(self, lambda rules, limit, _: measure(rules, time_limit=limit), time_limit, whole=True)
+        return self._checked("stability", locals())
 
     def sensitivity(self, *, confidence: float = 0.95) -> RuleSet:
         """Compute E-values: how strong an unmeasured confounder must be to explain an effect away.
@@ -466,10 +290,7 @@ class RuleSet(Sequence[RuleResult]):
         >>> round(rules.sensitivity()[0].evidence.sensitivity.e_value, 2)
         1.34
         """
-        from causalrules.trust import sensitivity
-        from causalrules.trust.parts import each_part
-
-        return each_part(self, lambda rules, _, __: sensitivity.sensitivity(rules, confidence=confidence))
+        return self._checked("sensitivity", locals())
 
     def overlap(self, *, most: float = 0.1) -> RuleSet:
         """Find the strata in which a rule always or never holds, so that its rows have no comparison group.
@@ -491,9 +312,7 @@ class RuleSet(Sequence[RuleResult]):
         >>> rules.overlap()[0].evidence.overlap.n_rows
         0
         """
-        from causalrules.trust import overlap
-
-        return overlap.overlap(self, most=most)
+        return self._checked("overlap", locals())
 
     def doubly_robust(
         self,
@@ -525,17 +344,7 @@ class RuleSet(Sequence[RuleResult]):
         RuleSet
             The same rules with `evidence.doubly_robust` and `evidence.balance`.
         """
-        from causalrules.trust import doubly_robust
-        from causalrules.trust.parts import each_part
-
-        def measure(rules: RuleSet, limit: float | None, share: float) -> RuleSet:
-            if share < 1 and not rules.question.controls:
-                return rules  # those of other rules may be many
-            return doubly_robust.doubly_robust(
-                rules, confidence=confidence, n_jobs=n_jobs, time_limit=limit, progress=progress
-            )
-
-        return each_part(self, measure, time_limit)
+        return self._checked("doubly_robust", locals())
 
     def balance(self) -> RuleSet:
         """Compare the controls on both sides of each rule, before and after adjusting.
@@ -552,13 +361,7 @@ class RuleSet(Sequence[RuleResult]):
         >>> [round(abs(each), 9) for each in rules[0].balance()["strata"]]
         [0.0, 0.0]
         """
-        from causalrules.trust import balance
-        from causalrules.trust.parts import each_part
-
-        def measure(rules: RuleSet, _: float | None, share: float) -> RuleSet:
-            return rules if share < 1 and not rules.question.controls else balance.balance(rules)
-
-        return each_part(self, measure)
+        return self._checked("balance", locals())
 
     def trust(
         self,
@@ -594,19 +397,7 @@ class RuleSet(Sequence[RuleResult]):
         RuleSet
             The same rules with `evidence`, on which their verdicts then rest.
         """
-        from causalrules.trust import everything
-
-        return everything.trust(
-            self,
-            permutations=permutations,
-            replicates=replicates,
-            splits=splits,
-            seed=seed,
-            level=level,
-            n_jobs=n_jobs,
-            time_limit=time_limit,
-            progress=progress,
-        )
+        return self._checked("trust", locals())
 
     def confirm(self, table: Any, *, confidence: float = 0.95) -> RuleSet:
         """Measure the same list on new rows: each rule with the columns of the rules above it held fixed.
@@ -637,19 +428,6 @@ class RuleSet(Sequence[RuleResult]):
 
         return holdout.confirm(self, table, confidence)
 
-    @property
-    def confirmed(self) -> tuple[bool | None, ...]:
-        """For each rule, whether rows that were not searched confirm it; None if it was not measured on any.
-
-        Blocks of `cross_fit` confirm no rule: they may have measured others in its place.
-        """
-        honest = [None if rule.evidence is None else rule.evidence.honest for rule in self]
-        level = self.question.error_rate
-        return tuple(
-            None if known is None or known.p_value is None or known.splits > 1 else known.p_value <= level
-            for known in honest
-        )
-
     def frontier(self, time_limit: float | None = None) -> RuleSet:
         """Return the front of value and coverage: for every coverage, the best rule there is.
 
@@ -676,8 +454,6 @@ class RuleSet(Sequence[RuleResult]):
         35% sex = female
         45% class ≤ 2
         """
-        from causalrules.result import frontier
-
         return frontier.frontier(self, time_limit)
 
     def variations(self, place: int = 0) -> Variations:
@@ -702,8 +478,6 @@ class RuleSet(Sequence[RuleResult]):
         sex = female: 0.55
         class ≤ 2: 0.32
         """
-        from causalrules.result.variations import variations
-
         return variations(self, place)
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
@@ -728,6 +502,7 @@ class RuleSet(Sequence[RuleResult]):
         """
         from causalrules.result import json
 
+        self._warn_of_what_is_forgotten("to_json")
         return json.write(self, path)
 
     @classmethod
@@ -746,9 +521,10 @@ class RuleSet(Sequence[RuleResult]):
         """
         from causalrules.result import json
 
-        fields = json.read(source)
+        known = json.read(source)
+        graph, admissibility = known.pop("graph"), known.pop("admissibility")
         try:
-            return cls(**fields)
+            return with_graph(cls(**known), graph, admissibility)
         except RoleError as error:  # the graph does not have these roles
             raise DataError(f"graph: {error}") from error
 
@@ -765,8 +541,6 @@ class RuleSet(Sequence[RuleResult]):
         str
             The condition; names and values are quoted.
         """
-        from causalrules.result import sql
-
         adjusted = [(*rule.control, *rule.held_fixed) for rule in self]
         return sql.where([rule.conditions for rule in self], dialect, adjusted)
 
@@ -780,6 +554,7 @@ class RuleSet(Sequence[RuleResult]):
         """
         from causalrules.report import tables
 
+        self._warn_of_what_is_forgotten("to_latex")
         return tables.latex(self)
 
     def to_markdown(self) -> str:
@@ -792,6 +567,7 @@ class RuleSet(Sequence[RuleResult]):
         """
         from causalrules.report import tables
 
+        self._warn_of_what_is_forgotten("to_markdown")
         return tables.markdown(self)
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
@@ -808,20 +584,22 @@ class RuleSet(Sequence[RuleResult]):
             The page.
         """
         from causalrules.report import html
-        from causalrules.result.json import as_json
 
-        return html.write(self, as_json, path)
+        self._warn_of_what_is_forgotten("to_html")
+        return html.write(self, path)
 
-    def plot(self, kind: str = "effects", ax: Any = None) -> Any:
+    def plot(self, kind: str = "effects", ax: Any = None, *, rule: int = 0) -> Any:
         """Plot the rules.
 
         Parameters
         ----------
         kind : str
             What to show: "effects", "staircase", "coverage", "front", "convergence", "graph", "honest", "conditions",
-            "stability", "bias", "propensity" or "balance".
+            "stability", "bias", "propensity" or "balance"; "strata" for one rule.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.
+        rule
+            The place of the rule in the list, from 0, for "strata".
 
         Returns
         -------
@@ -830,20 +608,4 @@ class RuleSet(Sequence[RuleResult]):
         """
         from causalrules.report import plots
 
-        return plots.plot(self, kind, ax)
-
-
-def _identified(rules: tuple[RuleResult, ...], question: Question, graph: CausalGraph) -> tuple[RuleResult, ...]:
-    """Return the rules with what the graph says of each, which depends on their columns alone."""
-    from causalrules.graph.backdoor import identify_rule
-
-    known: dict[tuple[str, ...], Identification] = {}
-    result = []
-    for rule in rules:
-        columns = tuple(sorted({condition.column for condition in rule.conditions}))
-        if columns not in known:
-            known[columns] = identify_rule(
-                graph, target=question.target, variables=columns, control=(*rule.control, *rule.held_fixed)
-            )
-        result.append(replace(rule, identification=known[columns]))
-    return tuple(result)
+        return plots.plot(self, kind, ax, rule)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from causalrules import estimators
-from causalrules.text import adjusted_p, counted, effective, listed, p_needed, percent, with_interval
-from causalrules.trust.evidence import HonestEffect, RuleEvidence
+from causalrules.result.evidence import HonestEffect, RuleEvidence
+from causalrules.text import adjusted_p, counted, effective, listed, p_needed, percent
 
 if TYPE_CHECKING:
+    from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 SUPPORTED, SUGGESTIVE, NOT_SUPPORTED, CANNOT_TELL = "supported", "suggestive", "not supported", "cannot tell"
 BY_DESIGN, IDENTIFIED, UNCHECKED, NOT_IDENTIFIED = "by design", "identified", "unchecked", "not identified"
@@ -115,7 +115,7 @@ class Verdict:
         return f"{self.evidence}, {self.claim}"
 
 
-def circumstances(rules: RuleSet) -> Circumstances:
+def circumstances(rules: Result) -> Circumstances:
     """Return what the verdicts on the rules of a result depend on, besides the rules."""
     question, evidence = rules.question, rules.evidence
     calibration = None if evidence is None else evidence.calibration
@@ -132,7 +132,7 @@ def circumstances(rules: RuleSet) -> Circumstances:
         # The margin takes rows to be independent; rows that belong together are not.
         guaranteed=rate <= level + 1e-9 and not question.groups,
         calibrated=calibrated,
-        fixed=rules.stopped == "evaluated",
+        fixed=rules.is_named,
         noun=rules.noun,
         randomised=question.randomised if isinstance(question.randomised, tuple) else (),
         graph=None if rules.admissibility is None else rules.admissibility.status,
@@ -140,9 +140,8 @@ def circumstances(rules: RuleSet) -> Circumstances:
     )
 
 
-def judge(rule: RuleResult, known: Circumstances | None = None) -> Verdict:
+def judge(rule: RuleResult, known: Circumstances) -> Verdict:
     """Give the verdict on a rule, under the circumstances of its result."""
-    known = known or Circumstances()
     evidence, basis, reasons, doubts = _evidence(rule, known)
     claim, why = _claim(rule, known)
     found = None if rule.evidence is None else rule.evidence.sensitivity
@@ -158,12 +157,12 @@ def judge(rule: RuleResult, known: Circumstances | None = None) -> Verdict:
 
 
 def _lowers(rule: RuleResult) -> bool:
-    return rule.decrease if np.isnan(rule.effect) else rule.effect < 0
+    return rule.criterion.decrease if np.isnan(rule.effect) else rule.effect < 0
 
 
 def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], list[str]]:
     """Return the word, what it rests on, the reasons for it and the doubts."""
-    covered, failing, _ = rule.sides
+    covered, failing, _ = rule.measured.sides
     inside = estimators.comparable(covered, failing)
     if rule.overlap < MOST_ROWS:
         share = percent(1 - rule.overlap, 0)
@@ -175,9 +174,9 @@ def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[st
     found, basis, tested = _tested(rule, known)
     if not found:
         return CANNOT_TELL if basis == "nothing" else NOT_SUPPORTED, basis, [], tested
-    if rule.scored and not _excludes_zero(rule):
+    if rule.measured.scored and not _excludes_zero(rule):
         low, high = rule.interval
-        measured = with_interval(rule.effect, low, high, True)
+        measured = rule.kind.with_interval(rule.effect, low, high)
         return NOT_SUPPORTED, basis, tested, [f"the search ranks by levels of the target; its values give {measured}"]
     reasons = _repeated(rule, known)
     doubts, against = _weigh_models(rule, known, reasons)
@@ -189,7 +188,7 @@ def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[st
 def _excludes_zero(rule: RuleResult) -> bool:
     """Tell whether the interval is on the side of 0 that was searched for: levels and values of a target can differ."""
     low, high = rule.interval
-    return high < 0 if rule.decrease else low > 0
+    return high < 0 if rule.criterion.decrease else low > 0
 
 
 def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str]]:
@@ -201,7 +200,7 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
         words = adjusted_p(rule.p_value, rule.p_sign, "number of rules" if known.fixed else "search")
         words += f" {p_needed(rule.p_sign, known.level)}"
         other = "lower" if _lowers(rule) else "raise"
-        if _lowers(rule) != rule.decrease and not known.fixed:
+        if _lowers(rule) != rule.criterion.decrease and not known.fixed:
             words += f"; the search was not for rules that {other} it"
         return rule.p_value <= known.level, "permutations", [words]
     conservative = f"conservative {known.noun}"
@@ -228,7 +227,7 @@ def _repeated(rule: RuleResult, known: Circumstances) -> list[str]:
         if honest.effect is None or honest.low is None or honest.high is None:
             said.append(f"no {known.noun} could be measured on held-out rows")
         else:
-            measured = with_interval(honest.effect, honest.low, honest.high, rule.is_mean)
+            measured = rule.kind.with_interval(honest.effect, honest.low, honest.high)
             share = percent(honest.overlap, 0)
             for_whom = "" if share == "100 %" else f", for {share} of them"
             said.append(f"{known.noun} on held-out rows{whose(honest)}: {measured}{for_whom}")
@@ -253,15 +252,15 @@ def _weigh_models(rule: RuleResult, known: Circumstances, reasons: list[str]) ->
     sign = -1.0 if _lowers(rule) else 1.0
     if found is None or found.effect is None or found.low is None or found.high is None:
         due = "strata of a prediction may leave confounding: doubly_robust() measures without them"
-        return [due] if rule.is_prognostic else [], []
-    words = f"doubly robust {known.noun}: {with_interval(found.effect, found.low, found.high, rule.is_mean)}"
+        return [due] if rule.measured.is_prognostic else [], []
+    words = f"doubly robust {known.noun}: {rule.kind.with_interval(found.effect, found.low, found.high)}"
     if not found.agrees:
         words += ", beyond error from that in the strata"
     near, far = (-found.high, -found.low) if _lowers(rule) else (found.low, found.high)
     if far < 0:
         return [], [words]
     # In strata of a prediction, the margin of the search is not enough: the doubly robust effect must pass it too.
-    if near > 0 and not (rule.is_prognostic and sign * (found.conservative or 0.0) <= 0):
+    if near > 0 and not (rule.measured.is_prognostic and sign * (found.conservative or 0.0) <= 0):
         reasons.append(words)
         return [], []
     return [words], []
@@ -270,7 +269,7 @@ def _weigh_models(rule: RuleResult, known: Circumstances, reasons: list[str]) ->
 def _for_whom(rule: RuleResult) -> list[str]:
     share = percent(rule.overlap, 0)
     about = [] if share == "100 %" else [f"it is about the {share} of rows with a comparison group"]
-    return [*about, f"it is worth {effective(rule.effective_rows)}"] if about or rule.thin else about
+    return [*about, f"it is worth {effective(rule.effective_rows)}"] if about or rule.measured.thin else about
 
 
 def _claim(rule: RuleResult, known: Circumstances) -> tuple[str, list[str]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
-    from causalrules.result.rules import RuleSet
 
 # Stability uses this many rules of each sample, whatever k is: a rule's share must not depend on k.
 BEST = 10
@@ -441,28 +441,6 @@ def with_evidence(rule: RuleResult, **parts: Any) -> RuleResult:
     return replace(rule, evidence=replace(rule.evidence or RuleEvidence(), **parts))
 
 
-def with_run(rules: RuleSet, measured: Iterable[RuleResult], **runs: Any) -> RuleSet:
+def with_run(rules: R, measured: Iterable[RuleResult], **runs: Any) -> R:
     """Return the result with its rules measured, and with how that was done."""
     return replace(rules, rules=tuple(measured), evidence=replace(rules.evidence or SearchEvidence(), **runs))
-
-
-def columns(rules: Sequence[RuleResult]) -> dict[str, list[Any]]:
-    """Return the evidence as columns of a data frame, without columns that are None throughout."""
-    rows = [(rule.p_value, rule.evidence or RuleEvidence()) for rule in rules]
-    found: dict[str, list[Any]] = {
-        "p_value": [p_value for p_value, _ in rows],
-        "simultaneous_bound": [known.simultaneous and known.simultaneous.bound for _, known in rows],
-        "honest_effect": [known.honest and known.honest.effect for _, known in rows],
-        "honest_low": [known.honest and known.honest.low for _, known in rows],
-        "honest_high": [known.honest and known.honest.high for _, known in rows],
-        "honest_p_value": [known.honest and known.honest.p_value for _, known in rows],
-        "honest_overlap": [known.honest and known.honest.overlap for _, known in rows],
-        "doubly_robust": [known.doubly_robust and known.doubly_robust.effect for _, known in rows],
-        "doubly_robust_low": [known.doubly_robust and known.doubly_robust.low for _, known in rows],
-        "doubly_robust_high": [known.doubly_robust and known.doubly_robust.high for _, known in rows],
-        "e_value": [known.sensitivity and known.sensitivity.e_value for _, known in rows],
-        "e_value_limit": [known.sensitivity and known.sensitivity.e_value_limit for _, known in rows],
-        "returns": [known.stability and known.stability.nearly for _, known in rows],
-        "robustness": [rule.verdict.robustness for rule in rules],
-    }
-    return {name: values for name, values in found.items() if any(value is not None for value in values)}

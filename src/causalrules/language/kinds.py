@@ -1,0 +1,216 @@
+"""Kinds of outcomes. What depends on the kind asks the kind: its unit, its estimate, its words and its rounding.
+
+Another kind is another object here, and a way to ask for it in `language.outcome`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from causalrules import estimators
+from causalrules.text import amount, number, percent, points
+
+if TYPE_CHECKING:
+    from causalrules.estimators import Estimate, Grouped, Side
+
+
+@dataclass(frozen=True)
+class OutcomeKind:
+    """A kind of outcome, whose effect is a difference of two means in the units of the target.
+
+    Attributes
+    ----------
+    name
+        What JSON calls it, and the constant below.
+    binary
+        Whether each row has the outcome or not, so that there are odds and propensities of it.
+    unit
+        The unit of a difference, empty for the target's own.
+    farthest
+        No effect is beyond this, on either side of 0.
+    """
+
+    name: str = "mean"
+    binary: bool = False
+    unit: str = ""
+    farthest: float = math.inf
+
+    def __reduce__(self) -> str:
+        return self.name.upper()
+
+    def clip(self, effect: float) -> float:
+        """Bring an effect into the range of effects.
+
+        >>> BINARY.clip(-1.2), MEAN.clip(-1.2)
+        (-1.0, -1.2)
+        """
+        return min(self.farthest, max(-self.farthest, effect))
+
+    def estimate(
+        self, sides: tuple[Side, Side, Side], confidence: float = 0.95, grouped: Grouped | None = None
+    ) -> Estimate:
+        """Estimate the effect: its standard error and its interval; with `grouped`, for rows that belong together."""
+        if grouped is None:
+            return estimators.estimate(*sides, confidence, binary=self.binary)
+        effect = estimators.standardised(sides[0].mean - sides[1].mean, *sides)
+        return estimators.grouped_estimate(effect, grouped, confidence, binary=self.binary)
+
+    # How numbers are written.
+
+    def level(self, value: float) -> str:
+        """Write a level of the outcome.
+
+        >>> BINARY.level(0.947), MEAN.level(1794.34)
+        ('94.7 %', '1,794')
+        """
+        return amount(value)
+
+    def figure(self, value: float | None) -> str:
+        """Write a difference without its unit.
+
+        >>> BINARY.figure(-0.054), MEAN.figure(0.054)
+        ('−5.4', '0.054')
+        """
+        return amount(value)
+
+    def difference(self, value: float | None) -> str:
+        """Write a difference.
+
+        >>> BINARY.difference(-0.054), MEAN.difference(0.054)
+        ('−5.4 points', '0.054')
+        """
+        return amount(value)
+
+    def with_interval(self, effect: float | None, low: float | None, high: float | None) -> str:
+        """Write a difference with its interval.
+
+        >>> BINARY.with_interval(0.054, -0.021, 0.13)
+        '5.4 points (−2.1 to 13.0)'
+        >>> MEAN.with_interval(1794, 521, 3067)
+        '1,794 (521 to 3,067)'
+        """
+        if effect is None or low is None or high is None or math.isnan(effect):
+            return "not measurable"
+        return f"{self.difference(effect)} ({self.figure(low)} to {self.figure(high)})"
+
+    def precise(self, value: float) -> str:
+        """Write a difference with many digits, for tables in papers.
+
+        >>> BINARY.precise(0.05412), MEAN.precise(1794.34)
+        ('0.0541', '1,794')
+        """
+        return amount(value)
+
+    @property
+    def scale(self) -> float:
+        """By how much a level is multiplied on an axis."""
+        return 1.0
+
+    @property
+    def in_units(self) -> str:
+        """The unit as it stands behind the name of a column."""
+        return f", {self.unit}" if self.unit else ""
+
+    def largest(self, levels: list[float]) -> float:
+        """Return the end of the axis on which levels are drawn as bars."""
+        return max((abs(level) for level in levels if math.isfinite(level)), default=0.0)
+
+    # How it is said.
+
+    def of(self, outcome: str) -> str:
+        """Name what changes: the mean of earnings, the probability of survived = 1."""
+        return outcome
+
+    def level_of(self, outcome: str) -> str:
+        """Name the level: the mean of earnings, the share with survived = 1."""
+        return outcome
+
+    def on_axis(self, outcome: str) -> str:
+        """Name the level under an axis."""
+        return outcome
+
+    def differs(self, outcome: str) -> str:
+        """Say what a difference is, before "where the rule holds"."""
+        return f"how much higher the {outcome} is"
+
+    def differs_by(self, outcome: str, effect: float) -> str:
+        """Say by how much two levels differ.
+
+        >>> BINARY.differs_by("survived = 1", -0.2), MEAN.differs_by("mean of age", 3)
+        ('survived = 1 occurs 20.0 points less often', 'the mean of age is 3 higher')
+        """
+        return f"the {outcome} is {amount(abs(effect))} {'lower' if effect < 0 else 'higher'}"
+
+    def over_all(self, outcome: str, level: float) -> str:
+        """Say the level over all rows.
+
+        >>> BINARY.over_all("survived = 1", 0.384), MEAN.over_all("mean of age", 29.7)
+        ('survived = 1 (38.4 % of rows)', 'mean of age (29.7 over all rows)')
+        """
+        return f"{outcome} ({amount(level)} over all rows)"
+
+    @property
+    def of_a_stratum(self) -> str:
+        """Name the level of a stratum."""
+        return "mean of the target"
+
+    @property
+    def difference_of(self) -> str:
+        """Name the difference on an axis."""
+        return "difference in the mean"
+
+
+class _Binary(OutcomeKind):
+    """An outcome that each row has or has not: effects are differences of probabilities, in points."""
+
+    def level(self, value: float) -> str:
+        return percent(value)
+
+    def figure(self, value: float | None) -> str:
+        return number(None if value is None or math.isnan(value) else 100 * value, 1)
+
+    def difference(self, value: float | None) -> str:
+        return points(value)
+
+    def precise(self, value: float) -> str:
+        return number(value)
+
+    @property
+    def scale(self) -> float:
+        return 100.0
+
+    def largest(self, levels: list[float]) -> float:
+        return 1.0
+
+    def of(self, outcome: str) -> str:
+        return f"probability of {outcome}"
+
+    def level_of(self, outcome: str) -> str:
+        return f"share with {outcome}"
+
+    def on_axis(self, outcome: str) -> str:
+        return f"% with {outcome}"
+
+    def differs(self, outcome: str) -> str:
+        return f"how much more often {outcome} occurs"
+
+    def differs_by(self, outcome: str, effect: float) -> str:
+        return f"{outcome} occurs {points(abs(effect))} {'less' if effect < 0 else 'more'} often"
+
+    def over_all(self, outcome: str, level: float) -> str:
+        return f"{outcome} ({percent(level)} of rows)"
+
+    @property
+    def of_a_stratum(self) -> str:
+        return "share of the rows with the outcome"
+
+    @property
+    def difference_of(self) -> str:
+        return "difference in probability"
+
+
+BINARY = _Binary("binary", binary=True, unit="points", farthest=1.0)
+MEAN = OutcomeKind()
+KINDS = {kind.name: kind for kind in (BINARY, MEAN)}

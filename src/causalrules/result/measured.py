@@ -1,0 +1,310 @@
+"""What the rows say of a rule, in each stratum of the controls: counts or sums, and what follows from them.
+
+They are all that is kept, so that no two numbers can disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules import estimators
+from causalrules.estimators import Estimate, Grouped, Side
+from causalrules.language.kinds import BINARY, OutcomeKind
+from causalrules.language.strata import SCORES
+
+
+class Interval(NamedTuple):
+    """A confidence interval of an effect."""
+
+    low: float
+    high: float
+
+
+class AnyInterval(Interval):
+    """The 95 % interval of an effect, and the intervals of other confidences when called."""
+
+    measured: Measured
+
+    def __repr__(self) -> str:
+        return repr(Interval(*self))
+
+    def __call__(self, confidence: float = 0.95) -> Interval:
+        """Return the interval with another confidence."""
+        found = self.measured.estimate(confidence)
+        return Interval(found.low, found.high)
+
+
+class Sums(NamedTuple):
+    """Some rows: how many, the sum of their target, and those of its squared and cubed distances from their mean."""
+
+    n: int
+    total: float
+    scatter: float
+    cubes: float
+
+    @classmethod
+    def binary(cls, positive: int, negative: int) -> Sums:
+        """Return the sums of rows with and without an outcome."""
+        n, total, scatter, cubes = (float(each[0]) for each in Side.binary(positive, negative))
+        return cls(int(n), total, scatter, cubes)
+
+    @property
+    def mean(self) -> float:
+        """Mean of the target; nan without rows."""
+        return self.total / self.n if self.n else float("nan")
+
+
+class StratumSums(NamedTuple):
+    """One stratum: the rows that a rule covers, those on which it fails, all, and the target's range where compared."""
+
+    covered: Sums
+    failing: Sums
+    everything: Sums
+    span: float
+
+
+@dataclass(frozen=True, repr=False)
+class StratumEffect:
+    """A rule in one stratum of the controls.
+
+    For a binary outcome, of the covered rows `a` have it and `b` do not; of the rows on which the rule fails, `c` and
+    `d`. A share or mean of no rows is nan.
+
+    Attributes
+    ----------
+    labels
+        The values of the controls.
+    sums
+        The rows, and the sums of their target less `centre`.
+    weight
+        The weight of the stratum: (n+4)/(N+4K) in the reliable effect, n/N in the others.
+    centre
+        What is subtracted from the target before it is added up.
+    kind
+        The kind of the outcome.
+    """
+
+    labels: Mapping[str, str] = field(hash=False)
+    sums: StratumSums
+    beta: float
+    weight: float
+    centre: float = 0.0
+    kind: OutcomeKind = BINARY
+
+    def __repr__(self) -> str:
+        name = ", ".join(f"{control} = {value}" for control, value in self.labels.items()) or "all rows"
+        holds, fails = (self.kind.level(level) for level in (self.p_rule, self.p_not_rule))
+        effect = self.kind.with_interval(self.difference, *self.interval)
+        return f"<{name}: {self.n:,} rows, {holds} where the rule holds, {fails} where it does not; {effect}>"
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.sums.everything.n
+
+    @property
+    def a(self) -> int:
+        """Covered rows with the outcome."""
+        return round(self.sums.covered.total)
+
+    @property
+    def b(self) -> int:
+        """Covered rows without the outcome."""
+        return self.sums.covered.n - self.a
+
+    @property
+    def c(self) -> int:
+        """Other rows with the outcome."""
+        return round(self.sums.failing.total)
+
+    @property
+    def d(self) -> int:
+        """Other rows without the outcome."""
+        return self.sums.failing.n - self.c
+
+    @property
+    def p_rule(self) -> float:
+        """Share of the covered rows with the outcome, or mean of their target."""
+        return self.centre + self.sums.covered.mean
+
+    @property
+    def p_not_rule(self) -> float:
+        """Share of the other rows with the outcome, or mean of their target."""
+        return self.centre + self.sums.failing.mean
+
+    @property
+    def difference(self) -> float:
+        """`p_rule` minus `p_not_rule`."""
+        return self.sums.covered.mean - self.sums.failing.mean
+
+    @property
+    def reliable_difference(self) -> float:
+        """Laplace-corrected difference minus its confidence terms, of a binary outcome."""
+        return float(estimators.reliable_difference(self.a, self.b, self.c, self.d, self.beta))
+
+    @property
+    def interval(self) -> Interval:
+        """95 % confidence interval of `difference`, for a rule that was fixed in advance."""
+        covered, failing, everything = (Side(*(np.array([float(each)]) for each in sums)) for sums in self.sums[:3])
+        found = self.kind.estimate((covered, failing, everything))
+        return Interval(found.low, found.high)
+
+    @property
+    def overlap(self) -> bool:
+        """Whether the rule holds for some rows of the stratum and fails for some."""
+        return self.sums.covered.n > 0 and self.sums.failing.n > 0
+
+
+class Plain:
+    """A frozen dataclass that is pickled by its fields, without what was computed from them."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Measured(Plain):
+    """What the rows say of a rule.
+
+    Attributes
+    ----------
+    labels
+        The values of the controls in each stratum.
+    counts
+        For a binary outcome, the counts (a, b, c, d) of `StratumEffect` in each stratum.
+    undecided
+        For a binary outcome, the rows with and without it that are not compared, in each stratum: a missing value
+        leaves open whether the rule holds, or they are not reference rows.
+    sums
+        For other kinds, the sums of the target less `centre` in each stratum, instead of the counts.
+    scored
+        The same for the levels of the target that the search ranks by, where they are not its values.
+    centre
+        What is subtracted from the target before it is added up.
+    grouped
+        Where rows belong together in groups, the standard error that allows for it.
+    kind
+        The kind of the outcome.
+    """
+
+    labels: tuple[Mapping[str, str], ...] = field(hash=False)
+    counts: tuple[tuple[int, int, int, int], ...] = ()
+    undecided: tuple[tuple[int, int], ...] = ()
+    sums: tuple[StratumSums, ...] = ()
+    scored: tuple[StratumSums, ...] = ()
+    centre: float = 0.0
+    grouped: Grouped | None = None
+    kind: OutcomeKind = BINARY
+
+    @property
+    def is_prognostic(self) -> bool:
+        """Whether the strata are those of a prediction from the controls, and not of their values."""
+        return bool(self.labels) and not set(SCORES).isdisjoint(self.labels[0])
+
+    @cached_property
+    def tables(self) -> tuple[NDArray[np.int64], ...]:
+        """The counts a, b, c and d as arrays over the strata, as `estimators` takes them."""
+        return tuple(np.array(self.counts, dtype=np.int64).T)
+
+    @cached_property
+    def sides(self) -> tuple[Side, Side, Side]:
+        """The rows that the rule covers, those on which it fails, and all, as `estimators` takes them."""
+        if self.sums:
+            return _sides(self.sums)
+        a, b, c, d = self.tables
+        with_outcome, without = np.array(self.undecided or [(0, 0)] * len(a)).T
+        return Side.binary(a, b), Side.binary(c, d), Side.binary(a + c + with_outcome, b + d + without)
+
+    @cached_property
+    def scored_sides(self) -> tuple[Side, Side, Side]:
+        """The same for the levels that the search ranks by."""
+        return _sides(self.scored) if self.scored else self.sides
+
+    @property
+    def spans(self) -> list[float]:
+        """The range of the target in each stratum, among the rows that are compared."""
+        # A binary outcome ranges over 1 in strata where it is both.
+        scored = [stratum.span for stratum in self.scored or self.sums]
+        return scored or [min(1, a + c) * min(1, b + d) for a, b, c, d in self.counts]
+
+    @property
+    def n_rows(self) -> list[int]:
+        """Number of rows that the rule covers, on which it fails, and of all."""
+        return [int(side.n.sum()) for side in self.sides]
+
+    @cached_property
+    def effect(self) -> float:
+        """The effect adjusted for the controls, over the strata with overlap; nan if there are none."""
+        covered, failing, _ = self.sides
+        return estimators.standardised(covered.mean - failing.mean, *self.sides)
+
+    @cached_property
+    def marginal_effect(self) -> float:
+        """The unadjusted difference."""
+        covered, failing = (
+            float(side.total.sum() / side.n.sum()) if side.n.any() else np.nan for side in self.sides[:2]
+        )
+        return float(covered - failing)
+
+    @cached_property
+    def levels(self) -> tuple[float, float]:
+        """The adjusted levels of the outcome where the rule holds, and where it does not."""
+        holds, fails = (self.centre + estimators.standardised(side.mean, *self.sides) for side in self.sides[:2])
+        return holds, fails
+
+    @cached_property
+    def overlap(self) -> float:
+        """Share of the rows in strata where the rule holds for some rows and fails for some."""
+        covered, failing, everything = self.sides
+        return float(everything.n[estimators.comparable(covered, failing)].sum() / everything.n.sum())
+
+    @cached_property
+    def effective_rows(self) -> float:
+        """How many rows of a balanced experiment would tell as much about the effect."""
+        return estimators.effective_rows(*self.sides)
+
+    @property
+    def thin(self) -> bool:
+        """Whether the strata leave less than a quarter of the effective rows that the same sides have in one stratum.
+
+        A side then has few rows where there are many, and the effect rests on them.
+        """
+        k, f = (float(side.n[estimators.comparable(*self.sides[:2])].sum()) for side in self.sides[:2])
+        return k * f > 0 and self.effective_rows < k * f / (k + f)
+
+    def estimate(self, confidence: float = 0.95) -> Estimate:
+        """Return the effect with its standard error and its interval, for a rule that was fixed in advance."""
+        return self.kind.estimate(self.sides, confidence, self.grouped)
+
+    @cached_property
+    def interval(self) -> AnyInterval:
+        """95 % confidence interval of `effect`; call it for another confidence."""
+        found = self.estimate()
+        interval = AnyInterval(found.low, found.high)
+        interval.measured = self
+        return interval
+
+    def strata(self, weights: Sequence[float], beta: float) -> tuple[StratumEffect, ...]:
+        """Return the effect in each stratum, which has these weights."""
+        undecided = self.undecided or [(0, 0)] * len(self.counts)
+        sums = self.sums or tuple(
+            StratumSums(Sums.binary(a, b), Sums.binary(c, d), Sums.binary(a + c + u, b + d + v), 1.0)
+            for (a, b, c, d), (u, v) in zip(self.counts, undecided, strict=True)
+        )
+        return tuple(
+            StratumEffect(labels, stratum, beta=beta, weight=weight, centre=self.centre, kind=self.kind)
+            for labels, stratum, weight in zip(self.labels, sums, weights, strict=True)
+        )
+
+
+def _sides(strata: Sequence[StratumSums]) -> tuple[Side, Side, Side]:
+    covered, failing, everything = (
+        Side(*np.array([stratum[place] for stratum in strata], dtype=np.float64).T) for place in range(3)
+    )
+    return covered, failing, everything

@@ -1,0 +1,269 @@
+"""A result as plain data: rules, what was asked, and what is proven."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, TypeVar, overload
+
+from causalrules.exceptions import DataError
+from causalrules.graph.backdoor import Identification, identify_rule
+from causalrules.language.kinds import BINARY, OutcomeKind
+from causalrules.result.rule import RuleResult
+from causalrules.result.verdict import circumstances
+
+if TYPE_CHECKING:
+    from causalrules.graph.admissibility import Admissibility
+    from causalrules.graph.graph import CausalGraph
+    from causalrules.question import Question
+    from causalrules.result.evidence import SearchEvidence
+    from causalrules.result.steps import Rung, StepProof
+    from causalrules.search.adjusted import Adjusted
+    from causalrules.search.ladder import Step
+    from causalrules.search.problem import Problem
+    from causalrules.search.run import Progress
+
+R = TypeVar("R", bound="Result")
+_NOUNS = {"unchecked": "difference"}
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The rules were searched for.
+
+    Attributes
+    ----------
+    optimal, upper_bound, gap
+        Whether the list is proven to be the best there is; what no rule of the first step can exceed; and how far the
+        last step's own bound is above its rule. `steps` has these of each step.
+    stopped
+        Why the search ended: "optimal", "time limit" or "interrupted".
+    nodes, seconds
+        The effort.
+    steps
+        What is proven by each step; a plain list has one.
+    history
+        The progress of the search, one entry a step.
+    """
+
+    optimal: bool
+    upper_bound: float
+    gap: float
+    stopped: str
+    nodes: int
+    seconds: float
+    steps: tuple[StepProof, ...] = field(default=(), compare=False)
+    history: tuple[Progress, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class Named:
+    """The rules were named in advance: nothing was searched, and nothing is to be proven."""
+
+    optimal: ClassVar[bool] = True
+    upper_bound: ClassVar[float] = -math.inf
+    gap: ClassVar[float] = 0.0
+    stopped: ClassVar[str] = "evaluated"
+    nodes: ClassVar[int] = 0
+    seconds: ClassVar[float] = 0.0
+    steps: ClassVar[tuple[StepProof, ...]] = ()
+    history: ClassVar[tuple[Progress, ...]] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class Result(Sequence[RuleResult]):
+    """Rules, best first, with what was asked and what is proven about them.
+
+    Attributes
+    ----------
+    rules
+        The rules; a result is a sequence of them.
+    question
+        The roles and options of the search.
+    origin
+        Whether the rules were searched for, with what is proven, or named in advance.
+    n_rows, n_dropped, n_strata, n_propositions
+        Rows searched, rows without a target, strata of the controls, and conditions in the language.
+    notes
+        What to know about how the data was read.
+    admissibility, graph
+        The causal graph, and whether it allows the effects to be estimated; None without a graph.
+    evidence
+        How the evidence in `rule.evidence` was obtained.
+    source
+        The name of the file that was searched.
+    library
+        The data frame library that `to_frame` answers in.
+    nearest
+        Where a list of rules that add ended because nothing else stands out: the rule that came nearest to it.
+    rungs
+        The adjusted level of the outcome where none of the rules holds, where only the first does, only the first two,
+        and so on; where rows are in files or on workers, if all rules can be decided on all rows.
+    ladder
+        The coded tables that were searched, one a step; empty for a result that was read from a file.
+    """
+
+    rules: tuple[RuleResult, ...]
+    question: Question
+    origin: Searched | Named
+    n_rows: int
+    n_dropped: int
+    n_strata: int
+    n_propositions: int
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    admissibility: Admissibility | None = None
+    graph: CausalGraph | None = None
+    evidence: SearchEvidence | None = None
+    source: str | None = None
+    library: str = field(default="dict", compare=False)
+    nearest: RuleResult | None = None
+    rungs: tuple[Rung, ...] = ()
+    ladder: tuple[Step, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        # A rule on its own can be judged, so it carries what all verdicts of its list depend on.
+        known = circumstances(self)
+
+        def carries(rule: RuleResult) -> RuleResult:
+            return rule if rule.circumstances == known else replace(rule, circumstances=known)
+
+        object.__setattr__(self, "rules", tuple(map(carries, self.rules)))
+        if self.nearest is not None:
+            object.__setattr__(self, "nearest", carries(self.nearest))
+
+    @overload
+    def __getitem__(self, index: int) -> RuleResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[RuleResult, ...]: ...
+    def __getitem__(self, index: int | slice) -> RuleResult | tuple[RuleResult, ...]:
+        return self.rules[index]
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __iter__(self) -> Iterator[RuleResult]:
+        return iter(self.rules)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the rules were named in advance, so that nothing was searched."""
+        return isinstance(self.origin, Named)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the list is proven to be the best there is."""
+        return self.origin.optimal
+
+    @property
+    def upper_bound(self) -> float:
+        """What no rule of the first step can exceed."""
+        return self.origin.upper_bound
+
+    @property
+    def gap(self) -> float:
+        """How far the last step's own bound is above its rule."""
+        return self.origin.gap
+
+    @property
+    def stopped(self) -> str:
+        """Why the search ended: "optimal", "time limit" or "interrupted"; "evaluated" if there was none."""
+        return self.origin.stopped
+
+    @property
+    def nodes(self) -> int:
+        """Rules that the search visited."""
+        return self.origin.nodes
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the search took."""
+        return self.origin.seconds
+
+    @property
+    def steps(self) -> tuple[StepProof, ...]:
+        """What is proven by each step of the search; a plain list has one."""
+        return self.origin.steps
+
+    @property
+    def history(self) -> tuple[Progress, ...]:
+        """The progress of the search, one entry a step."""
+        return self.origin.history
+
+    @property
+    def kind(self) -> OutcomeKind:
+        """The kind of the outcome."""
+        return next((rule.kind for rule in self.rules), BINARY)
+
+    @property
+    def problem(self) -> Problem | None:
+        """The coded table that was searched first; None for a result that was read from a file."""
+        return self.ladder[0].problem if self.ladder else None
+
+    def problem_of(self, rule: RuleResult) -> Adjusted:
+        """Return the coded table in which a rule of the list is measured: in the strata of its step and controls."""
+        if not self.ladder:
+            raise DataError("this result was read from a file, without its rows; call discover() on the table first")
+        step = self.ladder[self.rules.index(rule) if len(self.ladder) > 1 else 0]
+        return step.problem.of(step.problem.language.numbers(rule.conditions))
+
+    @property
+    def claim(self) -> str:
+        """What the numbers may be called: "effect", "association", or "unchecked" without a graph or a design."""
+        if self.admissibility is not None:
+            return "effect" if self.admissibility else "association"
+        question = self.question
+        by_design = bool(question.actions) and set(question.actions) <= set(question.randomised)
+        return "effect" if by_design else "unchecked"
+
+    @property
+    def noun(self) -> str:
+        """The word for the numbers in sentences: "effect", "association" or "difference"."""
+        return _NOUNS.get(self.claim, self.claim)
+
+    @property
+    def findings(self) -> tuple[RuleResult, ...]:
+        """The rules that are more than chance does, doubts or not: on noise there are none.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"])
+        >>> [rule.text for rule in rules.findings]
+        ['class ≤ 2 ∧ sex = female']
+        """
+        return tuple(rule for rule in self if rule.verdict.found)
+
+    @property
+    def confirmed(self) -> tuple[bool | None, ...]:
+        """For each rule, whether rows that were not searched confirm it; None if it was not measured on any.
+
+        Blocks of `cross_fit` confirm no rule: they may have measured others in its place.
+        """
+        honest = [None if rule.evidence is None else rule.evidence.honest for rule in self]
+        level = self.question.error_rate
+        return tuple(
+            None if known is None or known.p_value is None or known.splits > 1 else known.p_value <= level
+            for known in honest
+        )
+
+
+def with_graph(rules: R, graph: CausalGraph | None, admissibility: Admissibility | None) -> R:
+    """Return the result with what a causal graph says of its roles, and of each rule."""
+    known: dict[tuple[tuple[str, ...], tuple[str, ...]], Identification] = {}
+
+    def identified(rule: RuleResult) -> RuleResult:
+        if graph is None:
+            return replace(rule, identification=None)
+        columns = tuple(sorted({condition.column for condition in rule.conditions}))
+        control = (*rule.control, *rule.held_fixed)
+        if (columns, control) not in known:
+            known[columns, control] = identify_rule(
+                graph, target=rules.question.target, variables=columns, control=control
+            )
+        return replace(rule, identification=known[columns, control])
+
+    nearest = None if rules.nearest is None else identified(rules.nearest)
+    listed = tuple(map(identified, rules))
+    return replace(rules, graph=graph, admissibility=admissibility, rules=listed, nearest=nearest)

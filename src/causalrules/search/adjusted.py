@@ -1,0 +1,362 @@
+"""Rows adjusted for a set of controls: the rule language, the strata and the coded rows.
+
+Permutations, splits and subsamples derive from it: other rows, the same language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalrules import estimators
+from causalrules.data.table import Table
+from causalrules.estimators import Grouped, Side
+from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
+from causalrules.language.cuts import Cuts, check_cuts
+from causalrules.language.language import Language, build_language
+from causalrules.language.learning import FOLDS, check_model
+from causalrules.language.outcome import Outcome, resolve_outcome
+from causalrules.language.prognostic import adjusting
+from causalrules.language.roles import Roles
+from causalrules.language.strata import Combining, Strata, stratify
+from causalrules.question import Question
+from causalrules.search.controls import Controls
+from causalrules.search.core import Narrowed, Packed
+from causalrules.search.progress import count_bar, watching
+from causalrules.search.rows import Comparison, LocalRows, Rows, compared, local_rows
+from causalrules.search.run import threads
+
+# Models of fewer values of the controls are fitted in no time.
+_LONG = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Adjusted:
+    """Roles, and rows in the strata of a set of controls. Access to the arrays fetches rows that are elsewhere."""
+
+    roles: Roles
+    rows: Rows
+    n_dropped: int
+    library: str
+    notes: tuple[str, ...]
+    # The rows of the table as they are, and those of a second table that were held out.
+    controls: Controls | None = None
+    second: Controls | None = None
+    # Columns of rules above this step of a ladder, beside the controls.
+    held_fixed: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle holds the coded rows, not the table that they were read from.
+        return {**vars(self), "controls": None, "second": None}
+
+    @property
+    def language(self) -> Language:
+        """The propositions on the actionable columns."""
+        return self.rows.language
+
+    @property
+    def strata(self) -> Strata:
+        """The strata of the controls."""
+        return self.rows.strata
+
+    @property
+    def strata_labels(self) -> list[Any]:
+        """What the strata stand for."""
+        return [dict(label) for label in self.strata.labels]
+
+    @property
+    def n_strata(self) -> int:
+        """Number of strata."""
+        return self.strata.n_strata
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the rows are in this process."""
+        return self.rows.is_local
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, each counted as often as its weight says."""
+        return self.rows.n_rows
+
+    @property
+    def stratum(self) -> NDArray[np.int32]:
+        """Stratum of each row."""
+        return self.rows.local.stratum
+
+    @property
+    def outcome(self) -> NDArray[np.uint8]:
+        """Level of the target of each row: 1 where an outcome happened, else 0."""
+        return self.rows.local.outcome
+
+    @property
+    def comparison(self) -> Comparison:
+        """How covered rows are compared with the others."""
+        return self.rows.comparison
+
+    @property
+    def weights(self) -> NDArray[np.uint64] | None:
+        """Weight of each row, or None if each counts once."""
+        return self.rows.local.weights
+
+    @property
+    def group(self) -> NDArray[np.int64] | None:
+        """Number of the group of each row; None if each row stands for itself."""
+        return self.rows.local.group if self.rows.is_local else None
+
+    @property
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """Codes of the columns of the language, −1 if missing."""
+        return self.rows.local.columns
+
+    def sides(self, conditions: Iterable[int]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which rows satisfy all of the conditions, and on which they fail; the rest cannot be compared."""
+        rows = self.rows.local
+        return compared(rows, rows.columns, rows.reference, conditions, len(rows.stratum))
+
+    @property
+    def frequencies(self) -> NDArray[np.int64]:
+        """How often each row counts: its weight, or 1."""
+        weights = self.weights
+        return np.ones(len(self.stratum), np.int64) if weights is None else weights.astype(np.int64)
+
+    @property
+    def searched(self) -> NDArray[np.int64]:
+        """How often each record of the table that the rows were read from counts among them."""
+        weights, record = self.frequencies, self.rows.local.record
+        if self.controls is None or record is None:
+            return weights
+        return np.bincount(record, weights, self.controls.table.n_records).astype(np.int64)
+
+    def covered(self, numbers: Iterable[int]) -> NDArray[np.bool_]:
+        """Return which rows satisfy all of these conditions, given by their numbers in the language."""
+        return self.sides(numbers)[0]
+
+    def compared(
+        self, numbers: Iterable[int], frequencies: NDArray[np.int64] | None = None, scored: bool = False
+    ) -> tuple[Side, Side, Side]:
+        """Return the rows that a rule covers, those on which it fails and all, as `estimators` takes them.
+
+        Parameters
+        ----------
+        numbers
+            The conditions, by their numbers in the language.
+        frequencies
+            How often each row counts; by default its weight.
+        scored
+            Whether to take the levels of the target that the search ranks by, and not its values.
+        """
+        rows = self.rows.local
+        weights = self.frequencies if frequencies is None else frequencies
+        y = self.comparison.values[rows.outcome] if scored else rows.y
+        chosen = (*self.sides(numbers), np.ones(len(y), np.bool_))
+        covered, failing, everything = (
+            estimators.side_of(rows.stratum, y, weights, each, self.strata.n_strata) for each in chosen
+        )
+        return covered, failing, everything
+
+    def grouped(self, numbers: Iterable[int], frequencies: NDArray[np.int64] | None = None) -> Grouped | None:
+        """Return the standard error of a rule's effect that allows for groups; None without them."""
+        if self.group is None:
+            return None
+        weights = self.frequencies if frequencies is None else frequencies
+        rows = self.rows.local
+        return estimators.grouped(rows.stratum, rows.y, weights, self.sides(numbers), self.group)
+
+    def with_rows(self, **changes: Any) -> Adjusted:
+        """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""
+        return replace(self, rows=replace(self.rows.local, **{"stored": None, **changes}))
+
+    def pack(self, others: Collection[int] | None = None, conditions: Collection[int] | None = None) -> Packed:
+        """Pack the rows into bits for the search: all columns, or those that its rules can be on and these others.
+
+        `conditions` are those wanted, if not all.
+        """
+        rows, offered = self.rows, self.language.offered_numbers
+        if others is not None and isinstance(rows, LocalRows) and offered is not None:
+            return self._pack_only({column for each in offered for column in each}.union(others), conditions, rows)
+        packed = rows.pack()
+        packed.offered = offered
+        return packed
+
+    def _pack_only(self, columns: set[int], conditions: Collection[int] | None, rows: LocalRows) -> Packed:
+        """Pack some columns. Without the codes of the others, more rows are the same."""
+        comparison = rows.comparison
+        if comparison.reference is not None:
+            column, low, high = comparison.reference
+            columns = columns | {column}
+            comparison = replace(comparison, reference=(sorted(columns).index(column), low, high))
+        language, numbers = self.language.only(columns, conditions)
+        codes = tuple(rows.columns[column] for column in sorted(columns))
+        packed = replace(rows, language=language, columns=codes, comparison=comparison).pack()
+        packed.offered = language.offered_numbers
+        return Narrowed(packed, numbers)
+
+    def digest(self) -> int:
+        """Return an order-independent 128-bit hash of the rows."""
+        return self.rows.digest()
+
+
+def adjust(table: Table, roles: Roles, question: Question, language: Language | None = None) -> Adjusted:
+    """Build the language of the actionable columns and the strata of the controls, and code the rows.
+
+    Parameters
+    ----------
+    table, roles
+        The table and the roles of its columns.
+    question
+        The options for cut points, strata and the comparison.
+    language
+        The conditions, where they are given and not to be built.
+    """
+    observed = table.observed(roles.target, question.weights)
+    cuts: Cuts = dict(question.cuts or {})
+    check_cuts(observed, cuts, {*roles.actionable, *roles.control})
+    if language is None:
+        language = build_language(observed, roles.actionable, question.max_bins, cuts, question.categorical)
+    strata = _stratify(observed, roles, cuts, question)
+    return Adjusted(
+        roles=roles,
+        rows=_code(observed, language, strata, roles.outcome, question),
+        n_dropped=observed.n_dropped,
+        library=observed.library,
+        notes=(*table.notes, *roles.notes, *language.notes, *strata.notes, *_group_notes(observed, question)),
+        controls=_controls(observed, roles, question),
+    )
+
+
+def with_controls(
+    problem: Adjusted,
+    table: Table,
+    control: Sequence[str],
+    question: Question,
+    combining: Combining,
+) -> Adjusted:
+    """Return the problem with other controls; `combining` keeps what is known of the rows for the next time."""
+    observed = table.observed(problem.roles.target, question.weights)
+    cuts: Cuts = dict(question.cuts or {})
+    roles = replace(problem.roles, control=tuple(control))
+    rows = problem.rows
+
+    strata = _stratify(observed, roles, cuts, question, combining if isinstance(rows, LocalRows) else None)
+    if isinstance(rows, LocalRows):
+        exact = strata.columns == tuple(sorted(control))
+        stratum = combining.stratum(strata.ends) if exact else strata.index_in(observed)
+        rows = replace(rows, strata=strata, stratum=stratum, stored=None)
+    else:
+        rows = _code(observed, problem.language, strata, roles.outcome, question)
+    notes = (
+        *table.notes,
+        *roles.notes,
+        *problem.language.notes,
+        *strata.notes,
+        *_group_notes(observed, question),
+    )
+    controls = _controls(observed, roles, question)
+    return replace(problem, roles=roles, rows=rows, notes=notes, controls=controls)
+
+
+def _group_notes(table: Table, question: Question) -> list[str]:
+    if question.groups is None:
+        return []
+    known = table.histogram(question.groups)
+    notes = [
+        f"rows belong together in {len(known.values):,} groups of {question.groups!r}; the margin of the conservative "
+        "effect takes rows for independent, so what it promises does not hold: significance(), which flips whole "
+        "groups, tells rules from chance"
+    ]
+    if known.n_missing:
+        notes.append(f"{known.n_missing:,} rows without a value of {question.groups!r} are groups of their own")
+    return notes
+
+
+def _stratify(table: Table, roles: Roles, cuts: Cuts, question: Question, combining: Combining | None = None) -> Strata:
+    """Form the strata that the question asks for, with a bar where models take a while to fit."""
+    options = question.control_bins, question.max_bins, cuts, question.categorical
+    exact = partial(stratify, table, roles.control, *options, combining=combining)
+    check_model(question.adjust_model)
+    shown = False if callable(question.progress) or table.n_rows * len(roles.control) < _LONG else question.progress
+    with watching(shown, partial(count_bar, "models of the controls", FOLDS)) as watch:
+        return adjusting(table, exact, roles.outcome, question, roles.control, threads(question.n_jobs), watch)
+
+
+def _controls(table: Table, roles: Roles, question: Question) -> Controls | None:
+    if table.storage != "memory":
+        return None
+    return controls_of(table, roles.outcome, roles.control, question)
+
+
+def controls_of(table: Table, outcome: Outcome, columns: tuple[str, ...], question: Question) -> Controls:
+    """Return the controls of a table's rows as they are."""
+    return Controls(
+        table,
+        outcome,
+        columns,
+        tuple(question.categorical),
+        question.adjust_model,
+        question.seed,
+        question.groups,
+    )
+
+
+def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:
+    """Code the rows where they are."""
+    reference = reference_rows(table, question)
+    comparison = Comparison(
+        outcome.values,
+        question.missing,
+        question.direction == "decrease",
+        None if reference is None else _reference_codes(*reference, language),
+    )
+    if table.storage == "memory":
+        return local_rows(table, language, strata, outcome, comparison, reference, question.groups)
+    if question.groups is not None:
+        raise OptionError(
+            "not available for rows in files or on workers; read the table into memory", parameter="groups"
+        )
+    if reference is not None:
+        raise OptionError(
+            "not available for rows in files or on workers; read the table into memory", parameter="reference"
+        )
+    if not any(table.histogram(column).n_missing for column in language.columns):
+        # Elsewhere it must be known before the rows are packed; in memory, the core sees it as it packs them. A table
+        # that takes one count for each rule here and there can go on from the same checkpoint.
+        comparison = replace(comparison, missing="false")
+    if table.storage == "files":
+        from causalrules.search.streamed import stream_rows
+
+        return stream_rows(table, language, strata, outcome, comparison)
+    from causalrules.search.sharded import shard_rows
+
+    return shard_rows(table, language, strata, outcome, comparison)
+
+
+def _reference_codes(column: str, satisfied: NDArray[np.bool_], language: Language) -> tuple[int, int, int]:
+    """Return the column of the reference rows in the language, and the lowest and the highest of their codes."""
+    if column not in language.columns:
+        raise RoleError(
+            f"no condition is about {column!r}, so no rule can differ from the reference rows; make it actionable",
+            parameter="reference",
+        )
+    codes = np.searchsorted(language.ends[column], np.flatnonzero(satisfied))
+    return list(language.columns).index(column), int(codes.min()), int(codes.max())
+
+
+def reference_rows(table: Table, question: Question) -> tuple[str, NDArray[np.bool_]] | None:
+    """Return the column of the reference rows, and which of its values they have."""
+    if question.reference is None:
+        return None
+    column, value = question.reference
+    try:
+        table.require(column)
+        satisfied = resolve_outcome(table, column, value).satisfied
+    except UnknownColumnError as error:
+        raise UnknownColumnError(error.message, parameter="reference") from None
+    except RoleError as error:
+        raise RoleError(error.message, parameter="reference") from None
+    return column, satisfied

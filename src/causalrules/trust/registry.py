@@ -1,0 +1,206 @@
+"""The checks of how far rules can be trusted, each declared once.
+
+A check measures one kind of evidence. What it finds is a part of `RuleEvidence`, so that JSON, verdicts and the report
+have it. Another check is a module, a part of the evidence, and a line here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from causalrules.exceptions import CausalRulesWarning
+from causalrules.language.learning import is_available
+from causalrules.result.result import R, Result
+from causalrules.search.deadline import Deadline
+from causalrules.trust import repeat
+from causalrules.trust.balance import balance
+from causalrules.trust.conditions import conditions
+from causalrules.trust.doubly_robust import doubly_robust
+from causalrules.trust.holdout import cross_fit
+from causalrules.trust.overlap import overlap
+from causalrules.trust.parts import each_part
+from causalrules.trust.permutation import significance
+from causalrules.trust.resample import TooFewRowsError
+from causalrules.trust.sensitivity import sensitivity
+from causalrules.trust.simultaneous import simultaneous
+from causalrules.trust.stability import stability
+
+
+class Asked(NamedTuple):
+    """What `RuleSet.trust` was asked for."""
+
+    permutations: int
+    replicates: int
+    splits: int
+    seed: int
+    level: float
+    n_jobs: int
+    progress: bool | repeat.Watcher | None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check.
+
+    Attributes
+    ----------
+    name
+        The part of `RuleEvidence` that it finds, and what notes call it.
+    measure
+        Returns the rules of one step and set of controls with this part of the evidence.
+    options
+        What `RuleSet.trust` gives it.
+    applies
+        Whether `RuleSet.trust` runs it on these rules.
+    of_time
+        Its share of the time that is left.
+    adjusts
+        Whether p-values are adjusted for the other sets of controls, and for the rules above.
+    whole
+        Whether it measures all steps at once.
+    shares
+        Whether it is told the share of the error that the rules of one step and set of controls have.
+    needs_controls
+        Whether it is left out for a rule without controls.
+    """
+
+    name: str
+    measure: Callable[..., Any]
+    options: Callable[[Asked], Mapping[str, Any]]
+    applies: Callable[[Result], bool] = lambda rules: True
+    of_time: float | None = None
+    adjusts: bool = False
+    whole: bool = False
+    shares: bool = False
+    needs_controls: bool = False
+
+
+def _searched(rules: Result) -> bool:
+    # Rules that were named in advance owe nothing to a search.
+    return not rules.is_named
+
+
+def _not_held_out(rules: Result) -> bool:
+    return _searched(rules) and (rules.evidence is None or rules.evidence.honest is None)
+
+
+def _has_controls(rules: Result) -> bool:
+    return bool(rules.question.controls) and rules.ladder[0].problem.first.controls is not None
+
+
+def _has_models(rules: Result) -> bool:
+    return _has_controls(rules) and is_available()
+
+
+def _repeated(asked: Asked) -> dict[str, Any]:
+    return {"seed": asked.seed, "n_jobs": asked.n_jobs, "progress": asked.progress}
+
+
+CHECKS = (
+    Check(
+        "significance",
+        significance,
+        lambda asked: {"permutations": asked.permutations, "level": asked.level, **_repeated(asked)},
+        of_time=0.5,
+        adjusts=True,
+    ),
+    Check(
+        "honest",
+        cross_fit,
+        lambda asked: {"splits": asked.splits, "confidence": 1 - asked.level, **_repeated(asked)},
+        applies=_not_held_out,
+        of_time=0.5,
+        whole=True,
+    ),
+    Check(
+        "stability",
+        stability,
+        lambda asked: {"replicates": asked.replicates, **_repeated(asked)},
+        applies=_searched,
+        of_time=0.7,
+        whole=True,
+    ),
+    Check(
+        "simultaneous",
+        simultaneous,
+        lambda asked: {
+            "permutations": min(asked.permutations, 199),
+            "most": max(asked.permutations, 199),
+            "confidence": 1 - asked.level,
+            **_repeated(asked),
+        },
+        applies=_searched,
+        of_time=0.7,
+        shares=True,
+    ),
+    Check(
+        "conditions",
+        conditions,
+        # Shuffling for conditions is cheap, and few tables cannot tell conditions apart.
+        lambda asked: {"permutations": max(asked.permutations, 199), "seed": asked.seed, "level": asked.level},
+        of_time=1.0,
+    ),
+    Check("sensitivity", sensitivity, lambda asked: {"confidence": 1 - asked.level}),
+    Check("balance", balance, lambda asked: {}, applies=_has_controls, needs_controls=True),
+    Check(
+        "doubly_robust",
+        doubly_robust,
+        lambda asked: {"confidence": 1 - asked.level, "n_jobs": asked.n_jobs, "progress": asked.progress},
+        applies=_has_models,
+        of_time=1.0,
+        needs_controls=True,
+    ),
+    Check("overlap", overlap, lambda asked: {}),
+)
+# By the name of the method of RuleSet.
+_BY_METHOD = {check.measure.__name__: check for check in CHECKS}
+
+
+def run(name: str, rules: R, /, *, time_limit: float | None = None, **options: Any) -> R:
+    """Run the check behind a method of RuleSet on the rules of each step and set of controls."""
+    check = _BY_METHOD[name]
+
+    def measure(own: R, limit: float | None, share: float) -> R:
+        return _measured(check, own, options, limit, share)
+
+    return each_part(rules, measure, time_limit, check.adjusts, check.whole)
+
+
+def trust(rules: R, *, time_limit: float | None = None, **options: Any) -> R:
+    """Collect all of the evidence on each rule, within one time limit.
+
+    A part that has no result in time is left out, and so is one that the table is too small for; a note names it.
+    """
+    deadline, asked = Deadline.after(time_limit), Asked(**options)
+    repeat.require_rows(rules, "trust")
+    with warnings.catch_warnings():
+        # The verdict of each rule says it.
+        warnings.simplefilter("ignore", CausalRulesWarning)
+        for check in CHECKS:
+
+            def measure(own: R, limit: float | None, share: float, check: Check = check) -> R:
+                if not check.applies(own):
+                    return own
+                try:
+                    return _measured(check, own, check.options(asked), limit, share)
+                except repeat.OutOfTimeError:
+                    return own
+                except TooFewRowsError as error:
+                    return replace(own, notes=(*own.notes, f"{check.measure.__name__} was skipped: {error}"))
+
+            limit = None if check.of_time is None else deadline.left(check.of_time)
+            rules = each_part(rules, measure, limit, check.adjusts, check.whole)
+    return rules
+
+
+def _measured(check: Check, rules: R, options: Mapping[str, Any], limit: float | None, share: float) -> R:
+    """Run a check on the rules of one step and set of controls, which have this share of the error."""
+    if check.needs_controls and share < 1 and not rules.question.controls:
+        return rules  # those of other rules may be many
+    timed = {} if check.of_time is None else {"time_limit": limit}
+    shared = {"share": share} if check.shares else {}
+    measured: R = check.measure(rules, **options, **timed, **shared)
+    return measured
