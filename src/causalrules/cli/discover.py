@@ -87,13 +87,14 @@ def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, qui
     Rules that cannot be written are printed: nothing that was found is lost. Returns whether all was written.
     """
     from causalrules.report import terminal
+    from causalrules.result import frames
 
     complete = True
     if form == "table":
         colour = path is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
         text = terminal.text(rules, colour=colour, explain=explain)
     else:
-        text = rules.to_json() if form == "json" else output.to_csv(rules)
+        text = rules.to_json() if form == "json" else frames.to_csv(rules)
     if path is not None:
         try:
             replace_file(path, text + "\n")

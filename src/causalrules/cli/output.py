@@ -1,24 +1,17 @@
-"""Where results are written: paths are checked before the search, and cells are safe in spreadsheets."""
+"""Options of commands that print rules: what to compute, and where to write; paths are checked before the search."""
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import rich_click as click
 
 from causalrules.exceptions import DataError, OptionError
 from causalrules.question import TRUST
-from causalrules.result import frames
 from causalrules.writing import require_writable
-
-if TYPE_CHECKING:
-    from causalrules.rules import RuleSet
 
 _OUTPUT = "Output"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,23 +28,6 @@ def checked(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
     if option == "--report" and not given.lower().endswith((".html", ".htm")):
         raise OptionError(f"{option} {given!r}: a report is an HTML file; name one that ends in .html")
     return path
-
-
-def to_csv(rules: RuleSet) -> str:
-    """Return one line per rule, after a line of names."""
-    columns = frames.columns(rules)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*([_cell(value) for value in column] for column in columns.values()), strict=True))
-    return text.getvalue().removesuffix("\n")
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, float) and math.isnan(value):
-        return ""
-    # A spreadsheet would run text that starts like a formula, and column names are untrusted.
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 # The evidence to compute, and how and where to write the rules.

@@ -1,7 +1,10 @@
-"""Rules as columns of a data frame."""
+"""Rules as columns of a data frame, and as CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 from typing import TYPE_CHECKING, Any
 
 from causalrules.result.evidence import RuleEvidence
@@ -30,6 +33,23 @@ def columns(rules: Result) -> dict[str, list[Any]]:
         found["identified"] = [_IDENTIFIED[None if each is None else each.identified] for each in own]
         found["open_path"] = ["" if each is None else each.path_text for each in own]
     return found
+
+
+def to_csv(rules: Result) -> str:
+    """Return one line per rule, after a line of names."""
+    found = columns(rules)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(found)
+    writer.writerows(zip(*([_cell(value) for value in column] for column in found.values()), strict=True))
+    return text.getvalue().removesuffix("\n")
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return ""
+    # A spreadsheet would run text that starts like a formula, and column names are untrusted.
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 def _evidence(rules: Result) -> dict[str, list[Any]]:

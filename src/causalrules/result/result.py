@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar, overload
 
 from causalrules.exceptions import DataError
-from causalrules.graph.backdoor import Identification, identify_rule
 from causalrules.language.kinds import BINARY, OutcomeKind
 from causalrules.result.rule import RuleResult
 from causalrules.result.verdict import circumstances
 
 if TYPE_CHECKING:
     from causalrules.graph.admissibility import Admissibility
+    from causalrules.graph.backdoor import Identification
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import Question
     from causalrules.result.evidence import SearchEvidence
@@ -256,6 +256,8 @@ def with_graph(rules: R, graph: CausalGraph | None, admissibility: Admissibility
     def identified(rule: RuleResult) -> RuleResult:
         if graph is None:
             return replace(rule, identification=None)
+        from causalrules.graph.backdoor import identify_rule
+
         columns = tuple(sorted({condition.column for condition in rule.conditions}))
         control = (*rule.control, *rule.held_fixed)
         if (columns, control) not in known:
