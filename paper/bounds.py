@@ -37,7 +37,7 @@ def measure(experiment: keel.Experiment, folder: Path, quick: bool) -> list[Row]
     table = keel.load(experiment, folder)
     rules = find(table, experiment.target, outcome, experiment.control, k=1)
     assert rules.problem is not None
-    rows = plain_search.Rows.of(rules.problem)
+    rows = plain_search.Rows.of(rules.problem.only)
     found: Row = {"data": experiment.name, "outcome": outcome}
     for bound, ordered in plain_search.VARIANTS:
         result = plain_search.search(rows, bound, ordered, max_nodes=QUICK_MAX_NODES if quick else MAX_NODES)
@@ -50,7 +50,7 @@ def counterexample() -> list[Row]:
     """The best rule of a table on which Proposition 3 prunes it, by each search."""
     rules = find(plain_search.counterexample(), "y", 1, "z", k=1)
     assert rules.problem is not None
-    rows = plain_search.Rows.of(rules.problem)
+    rows = plain_search.Rows.of(rules.problem.only)
     propositions = rules.problem.language.propositions
     found = []
     for bound, ordered in plain_search.VARIANTS:

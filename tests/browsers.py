@@ -39,6 +39,13 @@ def launched() -> Iterator[Any]:
         chromium.close()
 
 
+def has(locator: Any, count: int) -> None:
+    """Wait until a page has this number of the elements, and fail if it never does."""
+    from playwright.sync_api import expect
+
+    expect(locator).to_have_count(count)
+
+
 def violations(page: Any) -> list[str]:
     """What axe finds wrong, with the first place of each; in the dark, of colours, as all else is as by day."""
     page.evaluate((ROOT / "web/node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))

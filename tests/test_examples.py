@@ -47,7 +47,7 @@ def titanic(found: dict[str, Any]) -> None:
 
 
 def simpson(found: dict[str, Any]) -> None:
-    for rule in (found["stones"], found["berkeley"]):
+    for (rule,) in (found["stones"], found["berkeley"]):
         assert rule.marginal_effect < 0 < rule.effect
     assert all(stratum.difference > 0 for stratum in found["stones"].strata)
 

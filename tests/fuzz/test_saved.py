@@ -55,7 +55,7 @@ def test_changed_results(data: st.DataObject) -> None:
         text = data.draw(st.sampled_from([text[:place], text[:place] + "\0" + text[place:], "[" * 5000, text * 2]))
     rules = attempt(lambda: cr.RuleSet.from_json(text))
     if rules is not None:
-        str(rules), repr(rules), rules.columns(), rules.to_json()
+        str(rules), repr(rules), rules.to_frame(), rules.to_json()
 
 
 DRAWN = random.Random(1)

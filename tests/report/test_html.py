@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import causalrules as cr
-from browsers import WITH_AXE, WITH_BROWSER, launched, violations
+from browsers import WITH_AXE, WITH_BROWSER, has, launched, violations
 from causalrules.graph.criteria import Violation
 from causalrules.report import html, reproduce, sections, view
 from causalrules.report import result_words as wording
@@ -98,11 +98,6 @@ def shown(page: Any) -> list[int]:
     return places
 
 
-def n_open(page: Any) -> int:
-    """How many rules can be seen with all their details."""
-    return int(page.locator("tr.detail:visible").count())
-
-
 def backgrounds(page: Any) -> list[list[int]]:
     """The colours that text stands on."""
     colour = "getComputedStyle(each).backgroundColor.match(/\\d+/g).map(Number).slice(0, 3)"
@@ -160,10 +155,10 @@ def test_noise_reads_as_noise(opened: Callable[..., Any]) -> None:
     page = opened(NOISE)
     hero = page.locator("#finding")
     assert page.locator("h1").inner_text() == "No rule stands out from chance"
-    assert hero.locator(".bar, .chip").count() == 0
+    has(hero.locator(".bar, .chip"), 0)
     assert not re.search(r"points|instead of", hero.inner_text())
     assert set(page.locator("tr.head .tag.tone-none").all_inner_texts()) == {"not supported"}
-    assert page.locator(".tone-good, .tone-caution").count() == 0
+    has(page.locator(".tone-good, .tone-caution"), 0)
     still = opened(NOISE, java_script_enabled=False)
     assert still.locator("h1").inner_text() == "No rule stands out from chance"
 
@@ -193,11 +188,11 @@ def test_the_numbers_in_the_plot_do_not_cover_each_other(opened: Callable[..., A
 @WITH_BROWSER
 def test_only_a_long_list_can_be_filtered_and_its_grey_words_are_explained(opened: Callable[..., Any]) -> None:
     long, short = opened(RULES), opened(TITANIC)
-    assert long.get_by_role("searchbox").count() == 1
-    assert short.get_by_role("searchbox").count() == 0
+    has(long.get_by_role("searchbox"), 1)
+    has(short.get_by_role("searchbox"), 0)
     assert short.locator("tr.head .shared").all_inner_texts() == ["class ≤\xa02", " and sex =\xa0female"] * 3
     assert "grey words are in every rule" in " ".join(short.locator(".key").first.inner_text().split())
-    assert long.locator("tr.head .shared").count() == 0
+    has(long.locator("tr.head .shared"), 0)
     assert "grey words" not in long.locator("main").inner_text()
 
 
@@ -252,8 +247,8 @@ def test_a_click_opens_a_rule_and_a_key_does_so_too(opened: Callable[..., Any]) 
     assert button.get_attribute("aria-expanded") == "false"
     button.press("Enter")
     strata = first.locator("table.strata tbody tr")
-    assert strata.count() == 2
-    assert strata.first.locator("circle").count() == 2
+    has(strata, 2)
+    has(strata.first.locator("circle"), 2)
     differences = [float(text.replace("−", "-")) for text in strata.locator("td:last-child").all_inner_texts()]
     assert differences == sorted(differences, reverse=True)
 
@@ -311,7 +306,7 @@ def test_a_list_of_rules_that_add_is_drawn_as_a_staircase(opened: Callable[..., 
     assert [text.replace("\xa0", " ") for text in stairs.locator(".stair-level").all_text_contents()] == levels
     treads = [float(line.get_attribute("y1")) for line in stairs.locator(".tread").all()]
     assert treads == sorted(treads, reverse=True)
-    assert stairs.locator(".few").count() == 1  # 25 rows
+    has(stairs.locator(".few"), 1)  # 25 rows
     beside = page.locator(".stairs-table tbody tr").all_inner_texts()
     table = still.locator("section").filter(has=still.get_by_role("heading", name="Where the rules hold together"))
     plainly = table.locator("table.data").last.locator("tbody tr").all_inner_texts()
@@ -358,7 +353,7 @@ def test_a_rule_of_a_ladder_says_what_it_adds_what_is_held_fixed_and_what_it_is_
     second = LADDER[1]
     assert second.alone is not None
     alone = f"{100 * second.alone.effect:.1f} points"
-    assert page.get_by_role("button", name="adds", exact=True).count() == 1
+    has(page.get_by_role("button", name="adds", exact=True), 1)
     assert f"{round(1000 * second.coverage)} of 1,000" in page.locator("#rule-2 .coverage").inner_text()
     page.locator("#rule-2 .open-rule").click()
     card = page.locator("#rule-2 .card")
@@ -385,7 +380,7 @@ def test_the_graph_of_a_rule_shows_its_controls_and_the_paths_that_they_block(op
     card = page.locator(".card").first
     assert card.locator(".in-rule text").all_text_contents() == ["b"]
     assert card.locator(".held text").all_text_contents() == ["a"]
-    assert card.locator(".edge.blocked").count() == 2
+    has(card.locator(".edge.blocked"), 2)
 
 
 @WITH_BROWSER
@@ -404,7 +399,7 @@ def test_the_contents_lead_to_every_section(opened: Callable[..., Any]) -> None:
 def test_it_is_readable_by_day_and_night_on_phone_and_desk(opened: Callable[..., Any]) -> None:
     page = opened(RULES)
     open_all(page)
-    assert n_open(page) == 10
+    has(page.locator("tr.detail:visible"), 10)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         colours = page.evaluate(
@@ -433,13 +428,13 @@ def test_axe_finds_nothing(opened: Callable[..., Any], scheme: str) -> None:
 @WITH_BROWSER
 def test_print_shows_every_rule_open_on_a4(opened: Callable[..., Any]) -> None:
     page = opened(RULES, 375)
-    assert n_open(page) == 0
+    has(page.locator("tr.detail:visible"), 0)
     show_all(page)
     n_pages = len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True)))
     assert 5 <= n_pages <= 20  # ten rules, about a page each
     page.emulate_media(media="print", color_scheme="dark")
     page.set_viewport_size({"width": 700, "height": 990})  # the width of the paper, and not the phone's layout
-    assert n_open(page) == 10
+    has(page.locator("tr.detail:visible"), 10)
     assert page.locator("table.rules").evaluate("table => getComputedStyle(table).display") == "table"
     # ink is dark and everything it stands on is light, whatever the screen was
     assert all(sum(colour) > 600 for colour in backgrounds(page))
@@ -447,14 +442,14 @@ def test_print_shows_every_rule_open_on_a4(opened: Callable[..., Any]) -> None:
     assert not page.locator("nav").is_visible()
     page.emulate_media(media="screen", color_scheme="dark")
     assert all(sum(colour) < 200 for colour in backgrounds(page))
-    assert n_open(page) == 0
+    has(page.locator("tr.detail:visible"), 0)
 
 
 @WITH_BROWSER
 def test_without_scripts_it_is_a_plain_page_with_the_same_numbers(opened: Callable[..., Any]) -> None:
     still = opened(KIDNEY, 375, java_script_enabled=False)
     assert fits(still)
-    assert still.locator("#filter, nav").count() == 0
+    has(still.locator("#filter, nav"), 0)
     page = opened(KIDNEY)
     open_all(page)
     said = " ".join(page.locator("body").inner_text().split())
@@ -486,16 +481,16 @@ def test_no_name_or_value_runs_or_breaks_the_page(opened: Callable[..., Any]) ->
     open_all(page)
     page.mouse.move(100, 400)
     assert page.evaluate("window.pwned === undefined")
-    assert page.locator("script").count() == 2  # the data and the program
-    assert page.locator("img, iframe, i, a:not([href^='#']), [onerror], [onload], [onmouseover]").count() == 0
+    has(page.locator("script"), 2)  # the data and the program
+    has(page.locator("img, iframe, i, a:not([href^='#']), [onerror], [onload], [onmouseover]"), 0)
     assert shown(page) == list(range(1, len(rules) + 1))
-    assert n_open(page) == len(rules)
+    has(page.locator("tr.detail:visible"), len(rules))
     for width in (1200, 375):
         page.set_viewport_size({"width": width, "height": 800})
         assert fits(page)
     assert page.locator("tr.detail pre").all_text_contents() == [rule.to_sql("duckdb") for rule in rules]
     still = opened(rules, java_script_enabled=False)
-    assert still.locator("img, iframe, i, a, [onerror], [onload], [onmouseover]").count() == 0
+    has(still.locator("img, iframe, i, a, [onerror], [onload], [onmouseover]"), 0)
     assert fits(still)
     written = [
         code
@@ -518,9 +513,9 @@ def test_a_wide_table_of_another_section_fits_a_phone(
     page = opened(cr.RuleSet.from_json(RULES.to_json()), 375)
     open_all(page)
     assert fits(page)
-    assert page.locator("main .data").count() == 11
+    has(page.locator("main .data"), 11)
     assert page.evaluate("window.pwned === undefined")
-    assert page.get_by_role("heading", name="<b>Wide</b>").count() == 11
+    has(page.get_by_role("heading", name="<b>Wide</b>"), 11)
 
 
 def test_any_outcome_note_and_verdict_can_be_reported() -> None:

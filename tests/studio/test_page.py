@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from browsers import WITH_AXE, WITH_BROWSER, launched, violations
+from browsers import WITH_AXE, WITH_BROWSER, has, launched, violations
 from rulesets import HOSTILE
 from studios import Browser, idle, kidney_stones, renewals, slow_table, titanic
 
@@ -61,7 +61,7 @@ def test_from_a_table_to_a_report_by_mouse(browser: Browser, tmp_path: Path) -> 
         page.get_by_role("button", name="Search", exact=True).click()
         page.get_by_role("link", name="Next: rules").click()
         page.locator(".open-rule").first.click()
-        assert page.locator("tr.detail").count() == 1
+        has(page.locator("tr.detail"), 1)
         assert "association" in page.locator(".beside").inner_text()
         assert "control=['sex']" in page.locator(".beside").inner_text()
         # An edit changes the numbers, and is marked and kept.
@@ -228,8 +228,8 @@ def test_rules_that_add_are_shown_edited_and_compared(browser: Browser, tmp_path
         page.get_by_role("button", name="Search", exact=True).click()
         page.get_by_text("No other column stands out").first.wait_for()
         go(page, "Rules")
-        assert page.locator(".stair").count() == 4
-        assert page.locator("tr.head").count() == 3
+        has(page.locator(".stair"), 4)
+        has(page.locator("tr.head"), 3)
         page.locator("#rule-2 .open-rule").click()
         card = page.locator("#rule-2 .card")
         assert "Held fixed: complaint and tenure." in card.inner_text()
@@ -243,7 +243,7 @@ def test_rules_that_add_are_shown_edited_and_compared(browser: Browser, tmp_path
         assert adds not in said
         numbers.get_by_role("button", name="Keep it").click()
         page.get_by_role("button", name="Edited by hand (1)").click()
-        assert page.locator("tr.head").count() == 1
+        has(page.locator("tr.head"), 1)
         assert shorter["view"]["rules"][0]["estimate"].split(" (")[0] in page.locator("tr.head").inner_text()
         page.get_by_role("button", name="Compare two").click()
         page.get_by_text("Each rule on its own").wait_for()
@@ -258,7 +258,7 @@ def test_rules_that_add_are_shown_edited_and_compared(browser: Browser, tmp_path
         page.get_by_text("The last result answers another question").wait_for(state="detached")
         go(page, "Rules")
         page.locator("tr.head").nth(4).wait_for()
-        assert page.locator(".stairs").count() == 0
+        has(page.locator(".stairs"), 0)
         for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 800})
             for step in ("Search", "Rules"):
@@ -282,10 +282,10 @@ def test_a_thousand_hostile_names_are_shown_as_text(browser: Browser, tmp_path: 
         page.locator(".column").first.click()
         page.get_by_text("in 40 rows").or_(page.get_by_text("of 40 rows.")).first.wait_for()
         go(page, "Roles and graph")
-        assert page.locator(".pill").count() == 1000
+        has(page.locator(".pill"), 1000)
         page.get_by_role("button", name="Draw a graph").click()
         page.locator(".node").first.wait_for()
-        assert page.locator("img, iframe, svg svg script").count() == 0
+        has(page.locator("img, iframe, svg svg script"), 0)
         assert page.evaluate("window.pwned === undefined && document.scripts.length === 1")
 
 
@@ -299,7 +299,7 @@ def test_axe_finds_nothing_in_any_step(browser: Browser, tmp_path: Path) -> None
         studio.graph_text("size -> treatment -> success; size -> success; treatment <-> success")
         studio.search()
         idle(studio)
-        studio.check("confounding")
+        studio.check("sensitivity")
         idle(studio)
         for scheme in ("light", "dark"):
             # The page's policy would refuse axe, too.

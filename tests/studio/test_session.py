@@ -19,6 +19,7 @@ from causalrules.studio import workspace as workspaces
 from causalrules.studio.jobs import Job, Worker
 from causalrules.studio.session import Studio
 from causalrules.studio.workspace import Drawing, Workspace
+from causalrules.trust import registry
 from studios import idle, kidney_stones, renewals, state, titanic, until
 
 KIDNEY = "size -> treatment -> success; size -> success"
@@ -48,8 +49,8 @@ def ladder(tmp_path: Path) -> Iterator[Studio]:
 
 
 def found(studio: Studio) -> cr.RuleSet:
-    assert studio.rules is not None
-    return studio.rules
+    assert studio.state.rules is not None
+    return studio.state.rules
 
 
 def edited(rule: cr.RuleResult) -> list[dict[str, Any]]:
@@ -67,9 +68,9 @@ def test_a_search_finds_what_discover_finds(kidney: Studio) -> None:
     kidney.search()
     found = idle(kidney)
     expected = cr.discover(cr.datasets.kidney_stones(), "success", control="size", graph=KIDNEY)
-    assert kidney.rules is not None
-    assert [rule.text for rule in kidney.rules] == [rule.text for rule in expected]
-    assert [rule.measured.counts for rule in kidney.rules] == [rule.measured.counts for rule in expected]
+    assert kidney.state.rules is not None
+    assert [rule.text for rule in kidney.state.rules] == [rule.text for rule in expected]
+    assert [rule.measured.counts for rule in kidney.state.rules] == [rule.measured.counts for rule in expected]
     assert found["said"]["answers"][1]["word"] == "identified"
     assert not found["rules"]["stale"]
 
@@ -81,9 +82,9 @@ def test_the_call_and_the_command_ask_the_same(kidney: Studio) -> None:
     exec(state(kidney)["said"]["call"], namespace)
     kidney.search()
     idle(kidney)
-    assert kidney.rules is not None
-    assert [rule.text for rule in namespace["rules"]] == [rule.text for rule in kidney.rules]
-    assert namespace["rules"].question == kidney.rules.question
+    assert kidney.state.rules is not None
+    assert [rule.text for rule in namespace["rules"]] == [rule.text for rule in kidney.state.rules]
+    assert namespace["rules"].question == kidney.state.rules.question
     notebook = json.loads(kidney.take("notebook").content)
     assert "".join(notebook["cells"][1]["source"]) == state(kidney)["said"]["call"]
 
@@ -138,16 +139,16 @@ def test_suggestions_and_own_controls_follow_the_graph(kidney: Studio) -> None:
     assert state(kidney)["graph"]["verdict"]["status"] == "admissible"
     kidney.search()
     assert idle(kidney)["job"]["error"] is None
-    assert kidney.rules is not None
-    assert kidney.rules.question.controls == ("size",)
+    assert kidney.state.rules is not None
+    assert kidney.state.rules.question.controls == ("size",)
 
 
 def test_edited_rules_are_measured_as_evaluate_does(kidney: Studio) -> None:
     kidney.search()
     idle(kidney)
-    assert kidney.rules is not None
+    assert kidney.state.rules is not None
     measured = kidney.measure([conditions("treatment = B"), conditions("treatment = A")], None)
-    beta = kidney.rules.question.beta
+    beta = kidney.state.rules.question.beta
     expected = cr.evaluate(cr.datasets.kidney_stones(), "treatment = B", "success", control="size", beta=beta)
     rule = measured["result"]["rules"][0]
     assert rule["effect"] == expected[0].effect
@@ -205,20 +206,20 @@ def test_a_rule_is_kept_in_the_place_of_the_one_that_it_was_made_from(ladder: St
     # Without the rows of the steps, the columns above are controls like others.
     assert opened["edited"]["result"]["rules"][1]["effect"] == pytest.approx(expected["effect"], abs=0.01)
     ladder.drop(1)
-    assert ladder.workspace.edited_from == {"newsletter = yes": 0, "app = no": 0}
+    assert ladder.state.workspace.edited_from == {"newsletter = yes": 0, "app = no": 0}
     ladder.search()
     assert idle(ladder)["rules"]["edited"] is None
 
 
 def test_a_list_whose_rules_add_is_checked_rule_by_rule_and_taken_away(ladder: Studio) -> None:
-    for name in ("confounding", "overlap", "models", "held-out"):
+    for name in ("sensitivity", "overlap", "balance", "honest"):
         ladder.check(name)
         assert name in idle(ladder)["rules"]["checked"]
     assert [rule.evidence is not None for rule in found(ladder)] == [True] * 3
     robust = ladder.robust(1)
     assert {each["control"] for each in robust["landmarks"]} == set(found(ladder)[1].held_fixed)
     assert robust["left"][0] == pytest.approx(found(ladder)[1].effect)
-    ladder.fronts()
+    ladder.front()
     assert idle(ladder)["rules"]["front"]["view"]["staircase"] is None
     for what in ("report", "json", "sql", "markdown", "python", "notebook", "workspace"):
         content = ladder.take(what).content
@@ -276,18 +277,17 @@ def test_a_list_of_a_version_with_another_default_answers_another_question(ladde
     again.close()
 
 
-def test_progress_names_the_rule_that_is_checked(ladder: Studio) -> None:
+def test_progress_names_the_check_and_the_rule(ladder: Studio) -> None:
     told: list[str] = []
-    watch = checks._watch(lambda **progress: told.append(progress["step"]), found(ladder))
-    for total in (999, 999, 999, 5, 100, 199, 199, 199, 999, 999, 999, 1, 1):
-        watch(1, total)
+    progress = checks._Progress(found(ladder), lambda **known: told.append(known["step"]))
+    for check in registry.CHECKS[:2]:
+        progress.begin(check)
+        for done in (1, 2, 1, 1):
+            progress(done, 2)
     assert told == [
-        *(f"shuffled outcomes, rule {place} of 3" for place in (1, 2, 3)),
-        "held-out blocks",
-        "subsamples",
-        *(f"bounds for all rules, rule {place} of 3" for place in (1, 2, 3)),
-        *(f"conditions, rule {place} of 3" for place in (1, 2, 3)),
-        *["models of the controls"] * 2,
+        "chance",
+        *(f"chance, rule {place} of 3" for place in (1, 1, 2, 3)),
+        *["held-out rows"] * 5,
     ]
 
 
@@ -304,10 +304,13 @@ def test_what_is_left_of_an_effect_reaches_zero_at_gamma(kidney: Studio) -> None
 def test_checks_are_run_on_demand_and_kept(kidney: Studio) -> None:
     kidney.search()
     idle(kidney)
-    for name in ("confounding", "overlap", "held-out"):
+    for name in ("sensitivity", "overlap", "honest"):
         kidney.check(name)
         assert name in idle(kidney)["rules"]["checked"]
-    assert set(idle(kidney)["rules"]["checked"]) == {"confounding", "overlap", "held-out"}
+    assert set(idle(kidney)["rules"]["checked"]) == {"sensitivity", "overlap", "honest"}
+    offered = state(kidney)["rules"]["checks"]
+    assert {"sensitivity", "overlap", "honest"} < {each["name"] for each in offered}
+    assert all(each["title"] and each["about"] for each in offered)
     with pytest.raises(InputError, match="no check 'nothing'"):
         kidney.check("nothing")
 
@@ -324,7 +327,7 @@ def test_a_workspace_opens_again_as_it_was_left(tmp_path: Path) -> None:
     first.graph_text("class -> survived; sex -> survived; u -> sex; u [latent]")
     first.search()
     idle(first)
-    first.check("confounding")
+    first.check("sensitivity")
     idle(first)
     first.keep(conditions("age <= 30"))
     before = idle(first)

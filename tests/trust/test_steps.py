@@ -99,7 +99,8 @@ def test_all_evidence_is_about_every_rule_and_survives_json(case: str) -> None:
     read = cr.RuleSet.from_json(trusted.to_json())
     assert read == trusted
     assert read.steps == ladder.steps
-    assert (read.rungs, read.nearest) == (ladder.rungs, ladder.nearest)
+    assert (read.rungs, read.nearest) == (ladder.rungs, trusted.nearest)
+    assert str(trusted.nearest) == str(ladder.nearest)
     assert [(rule.held_fixed, rule.alone) for rule in read] == [(rule.held_fixed, rule.alone) for rule in ladder]
     assert [rule.verdict for rule in read] == [rule.verdict for rule in trusted]
 

@@ -70,9 +70,8 @@ def summarise(table: Table, name: str) -> Summary:
     values = tuple(short(format_value(known.values[int(place)]), 200) for place in frequent)
     ranged = kind in (Kind.NUMBER, Kind.DATE) and n_values > _BARS
     bars = _ranges(known) if ranged else known.counts[:_BARS] if kind.ordered else known.counts[frequent[:_BARS]]
-    labels: tuple[str, ...] = ()
     if ranged:
-        labels = format_value(known.values[0]), format_value(known.values[-1])
+        labels: tuple[str, ...] = (format_value(known.values[0]), format_value(known.values[-1]))
     elif kind.ordered:
         labels = tuple(short(format_value(value), 60) for value in known.values[:_BARS])
     else:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import InputError, OptionError
+from causalrules.studio.workspace import SUFFIX, write
 from causalrules.text import printable
 
 if TYPE_CHECKING:
     from causalrules.graph.graph import CausalGraph
     from causalrules.rules import RuleSet
+    from causalrules.studio.workspace import Workspace
 
 _DIALECT = "duckdb"
 
@@ -25,28 +30,37 @@ class Export:
     content: str
 
 
-def export(what: str, stem: str, rules: RuleSet | None, graph: CausalGraph | None, call: str) -> Export:
+def export(what: str, asked: Workspace, rules: RuleSet | None, call: str) -> Export:
     """Return the file that is asked for; an InputError says what has to be done first."""
-    if what in ("dagitty", "dot", "gml"):
-        if graph is None:
-            raise InputError("there is no graph yet: draw one")
-        written = {"dagitty": graph.to_dagitty, "dot": graph.to_dot, "gml": graph.to_gml}[what]()
-        return Export(f"{stem}.{'txt' if what == 'dagitty' else what}", "text/plain", written)
-    if what == "python":
-        return Export(f"{stem}.py", "text/x-python", f"{call}\nprint(rules)\n")
-    if what == "notebook":
-        return Export(f"{stem}.ipynb", "application/x-ipynb+json", _notebook(call))
+    made: dict[str, tuple[str, str, Callable[[], str]]] = {
+        "workspace": (SUFFIX, "application/json", lambda: write(asked)),
+        "dagitty": (".txt", "text/plain", lambda: _drawn(asked).to_dagitty()),
+        "dot": (".dot", "text/plain", lambda: _drawn(asked).to_dot()),
+        "gml": (".gml", "text/plain", lambda: _drawn(asked).to_gml()),
+        "python": (".py", "text/x-python", lambda: f"{call}\nprint(rules)\n"),
+        "notebook": (".ipynb", "application/x-ipynb+json", lambda: _notebook(call)),
+        "report": (".html", "text/html", lambda: _found(rules).to_html()),
+        "json": (".json", "application/json", lambda: _found(rules).to_json()),
+        "markdown": (".md", "text/markdown", lambda: _found(rules).to_markdown()),
+        "sql": (".sql", "application/sql", lambda: _sql(_found(rules))),
+    }
+    if what not in made:
+        raise InputError(f"there is nothing called {what!r:.40} to take away")
+    suffix, media_type, content = made[what]
+    stem = re.sub(r"[^\w.-]", "_", Path(asked.file or "rules").name.partition(".")[0]) or "rules"
+    return Export(f"{stem}{suffix}", media_type, content())
+
+
+def _drawn(asked: Workspace) -> CausalGraph:
+    if asked.graph is None or not asked.graph.nodes:
+        raise InputError("there is no graph yet: draw one")
+    return asked.graph.graph
+
+
+def _found(rules: RuleSet | None) -> RuleSet:
     if rules is None:
         raise InputError("there are no rules yet: search first")
-    if what == "report":
-        return Export(f"{stem}.html", "text/html", rules.to_html())
-    if what == "json":
-        return Export(f"{stem}.json", "application/json", rules.to_json())
-    if what == "markdown":
-        return Export(f"{stem}.md", "text/markdown", rules.to_markdown())
-    if what == "sql":
-        return Export(f"{stem}.sql", "application/sql", _sql(rules))
-    raise InputError(f"there is nothing called {what!r:.40} to take away")
+    return rules
 
 
 def _sql(rules: RuleSet) -> str:
@@ -65,26 +79,11 @@ def _notebook(call: str) -> str:
     """Return a Jupyter notebook that asks the same, and looks at the answer."""
     cells = [call, "rules", "rules[0].verdict", 'rules.to_html("report.html")\nrules.plot("effects")']
     title = "# Rules\n\nThe question that was asked in the studio of causalrules."
-    return json.dumps(
-        {
-            "cells": [
-                {"cell_type": "markdown", "id": "title", "metadata": {}, "source": title.splitlines(keepends=True)},
-                *(
-                    {
-                        "cell_type": "code",
-                        "execution_count": None,
-                        "id": f"cell-{place}",
-                        "metadata": {},
-                        "outputs": [],
-                        "source": cell.splitlines(keepends=True),
-                    }
-                    for place, cell in enumerate(cells, 1)
-                ),
-            ],
-            "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
-            "nbformat": 4,
-            "nbformat_minor": 5,
-        },
-        ensure_ascii=False,
-        indent=1,
-    )
+    ran: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    written = [
+        {"cell_type": "markdown", "id": "title", "metadata": {}, "source": title.splitlines(keepends=True)},
+        *({**ran, "id": f"cell-{n}", "source": cell.splitlines(keepends=True)} for n, cell in enumerate(cells, 1)),
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook = {"cells": written, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(notebook, ensure_ascii=False, indent=1)

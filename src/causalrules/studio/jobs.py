@@ -67,18 +67,12 @@ class Worker:
             self._ready.notify_all()
         self._changed()
 
-    def stop(self) -> None:
-        """Stop the job that runs; what it has found is kept. What waits is not done."""
+    def stop(self, *, running: bool = True) -> None:
+        """Take back the job that waits, and stop the one that runs; what it has found is kept."""
         with self._ready:
             self._waiting = None
-            if self._running is not None:
+            if running and self._running is not None:
                 self._running.stopping.set()
-        self._changed()
-
-    def skip(self) -> None:
-        """Take back the job that waits."""
-        with self._ready:
-            self._waiting = None
         self._changed()
 
     def close(self) -> None:
@@ -121,19 +115,19 @@ class Worker:
                 self._running, job.begun = job, time.monotonic()
             error = self._do(job)
             with self._ready:
-                self._running = None
-                self._error = error
+                self._running, self._error = None, {"kind": job.kind, "error": error} if error else None
             self._changed()
 
-    def _do(self, job: Job) -> dict[str, str] | None:
+    def _do(self, job: Job) -> str | None:
+        """Do a job; return why it could not be done."""
         self._changed()
         try:
             job.work(job)
         except KeyboardInterrupt:  # stopped before there was anything to keep
-            return {"kind": job.kind, "error": f"{job.title}: stopped before there was a result"}
+            return f"{job.title}: stopped before there was a result"
         except (CausalRulesError, MemoryError) as error:
-            return {"kind": job.kind, "error": str(error) or "not enough memory"}
+            return str(error) or "not enough memory"
         except Exception:
             _LOG.exception("the studio could not finish: %s", job.title)
-            return {"kind": job.kind, "error": f"{job.title}: an internal error; the terminal shows it"}
+            return f"{job.title}: an internal error; the terminal shows it"
         return None

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from causalrules.discovery import evaluate, evaluate_like
 from causalrules.exceptions import InputError
 from causalrules.language.propositions import format_value
 from causalrules.payload import to_json
 from causalrules.report.view import MOST_STRATA, view
 from causalrules.result.json import as_json
+from causalrules.studio.workspace import arguments
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
     from causalrules.rules import RuleSet
+    from causalrules.studio.state import State
 
 # Cut points that a slider offers.
 _MOST_CUTS = 400
@@ -28,24 +31,45 @@ def page_of(rules: RuleSet) -> dict[str, Any]:
     return {"result": as_json(rules, MOST_STRATA), "view": to_json(view(rules))}
 
 
-def step_of(rules: RuleSet, place: int) -> RuleSet:
-    """Return a result as far as rules need it that are measured like the rule at a place of its list.
+def measured(state: State, texts: Sequence[str], place: int, control: Sequence[str] = ()) -> RuleSet:
+    """Measure rules with the strata and the margin of the search that they were edited from.
 
-    In a list in which each rule adds, the columns of the rules above are held fixed there.
+    `place` is that of the edited rule in what was found. In a list in which each rule adds, the columns of the rules
+    above are held fixed there. `control` is for rules that have controls of their own.
     """
-    if not rules.question.is_stepwise or not place < len(rules.ladder):
-        return rules
-    step = rules.ladder[place]
-    return replace(rules, ladder=(step,), question=replace(rules.question, beta=step.question.beta))
+    table, source, answer = state.opened(), state.workspace.source, state.derived.answer()
+    question = state.workspace.question()
+    options = {**arguments(question), "holdout": None, "progress": False}
+    if question.own_controls:
+        options |= {"control": tuple(control), "allowed_control": None}
+    if answer is not None:
+        ladder, beta = answer.ladder, answer.question.beta
+        if answer.question.is_stepwise and place < len(ladder):
+            ladder = (ladder[place],)
+            beta = ladder[0].question.beta
+        like = replace(answer, ladder=ladder, question=replace(answer.question, beta=beta))
+        if (quickly := evaluate_like(like, table, texts)) is not None:
+            return replace(quickly, source=source)
+        if 0 <= place < len(answer) and (fixed := answer[place].held_fixed):
+            options["control"] = (*options["control"], *fixed)
+            options["actionable"] = tuple(name for name in question.actions if name not in fixed)
+        options["beta"] = beta
+    return replace(evaluate(table, list(texts), **options), source=source)
 
 
-def together(measured: Mapping[int, RuleSet], places: Sequence[int]) -> RuleSet:
-    """Put rules together that were measured at several places of a list, in this order."""
-    following = {place: iter(rules) for place, rules in measured.items()}
+def kept(state: State) -> RuleSet:
+    """Measure the rules that were kept, each where the rule stands that it was made from."""
+    texts, made = state.workspace.edited, state.workspace.edited_from
+    places = [0 if state.derived.is_stale else made.get(text, 0) for text in texts]
+    found = {
+        place: measured(state, [text for text, at in zip(texts, places, strict=True) if at == place], place)
+        for place in dict.fromkeys(places)
+    }
+    following = {place: iter(rules) for place, rules in found.items()}
     return replace(
-        measured[places[0]],
+        found[places[0]],
         rules=tuple(next(following[place]) for place in places),
-        ladder=tuple(measured[place].ladder[0] for place in places),
+        ladder=tuple(found[place].ladder[0] for place in places),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,12 +13,10 @@ from causalrules.graph.graph import CausalGraph
 from causalrules.report import reproduce
 from causalrules.report import result_words as wording
 from causalrules.report.answers import Answer, answers, claimed, weakest
-from causalrules.report.view import lead_of, short
+from causalrules.report.view import short
 from causalrules.result.result import Searched
 from causalrules.rules import RuleSet
 from causalrules.text import amount, counted, listed, percent, plain, sentence
-
-__all__ = ["lead_of"]
 
 if TYPE_CHECKING:
     from causalrules.data.columns import Histogram
@@ -34,6 +33,14 @@ def before_search(workspace: Workspace, n_rows: int, level: str) -> list[str]:
     if workspace.target is None or not level:
         return [f"{counted(n_rows, 'row')}. Nothing can be said yet: pick the outcome."]
     return [level]
+
+
+def so_far(told: Mapping[str, Any]) -> list[str]:
+    """Say what a search that runs has found, from its progress."""
+    found, rung = told["rules"], told["rung"]
+    proven = f"Rule {rung - 1} is found: {found[rung - 2]['text']}." if rung > 1 else ""
+    best = f"Best so far: {found[rung - 1]['text']}." if len(found) >= rung else ""
+    return [each for each in (proven, best, "Nothing is proven before the search ends.") if each]
 
 
 def level_of(outcome: Outcome, known: Histogram) -> str:
@@ -76,14 +83,10 @@ def questions(workspace: Workspace) -> list[dict[str, str]]:
         "e": f"Is it impossible that {y} influences {z}, directly or indirectly?",
     }
     made = assumptions(workspace.target, workspace.actionable, workspace.control)
+    given = workspace.answers
     return [
-        {
-            "letter": each[1],
-            "question": asked[each[1]],
-            "assumption": each,
-            "answer": workspace.answers.get(each[1], ""),
-        }
-        for each in made
+        {"letter": letter, "question": asked[letter], "assumption": each, "answer": given.get(letter, "")}
+        for letter, each in ((each[1], each) for each in made)
     ]
 
 

@@ -132,35 +132,6 @@ def _answering(handle: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-def _commands(studio: Studio) -> dict[str, Callable[..., Any]]:
-    """Return what the page may ask for."""
-    return {
-        "open": lambda path: studio.open(str(path)),
-        "missing": studio.missing,
-        "outcome": studio.outcome,
-        "roles": studio.roles,
-        "mark": studio.mark,
-        "own_controls": studio.own_controls,
-        "option": studio.option,
-        "graph": studio.graph,
-        "graph_text": studio.graph_text,
-        "remedy": studio.remedy,
-        "suggest": studio.suggest,
-        "answer": studio.answer,
-        "forget": studio.forget,
-        "search": studio.search,
-        "stop": studio.stop,
-        "skip": studio.skip,
-        "front": studio.fronts,
-        "check": studio.check,
-        "column": studio.column,
-        "measure": studio.measure,
-        "keep": studio.keep,
-        "drop": studio.drop,
-        "robust": studio.robust,
-    }
-
-
 def application(
     ready: Callable[[], Studio], token: str, port: int, leaving: Callable[[], bool] = lambda: False
 ) -> ASGIApp:
@@ -187,8 +158,8 @@ def application(
 
     @_answering
     async def command(request: Request) -> Any:
-        name, commands = request.path_params["name"], _commands(await run_in_threadpool(ready))
-        if name not in commands:
+        name, studio = request.path_params["name"], await run_in_threadpool(ready)
+        if name not in studio.commands:
             return JSONResponse({"error": f"no command {name!r:.40}"}, 404)
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return JSONResponse({"error": "send JSON"}, 415)
@@ -200,7 +171,7 @@ def application(
         arguments = json.loads(body or b"{}")
         if not isinstance(arguments, dict):
             raise TypeError("the arguments are not an object")
-        return await run_in_threadpool(commands[name], **arguments) or {}
+        return await run_in_threadpool(getattr(studio, name), **arguments) or {}
 
     @_answering
     async def upload(request: Request) -> Any:
@@ -208,7 +179,7 @@ def application(
         if length > UPLOAD_LIMIT:
             return JSONResponse({"error": _too_large()}, 413)
         studio = await run_in_threadpool(ready)
-        with tempfile.NamedTemporaryFile(dir=studio.upload_folder(), delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=studio.uploads.path, delete=False) as file:
             path = Path(file.name)
             try:
                 async for chunk in request.stream():

@@ -51,22 +51,19 @@ def judge(workspace: Workspace, columns: Sequence[str]) -> tuple[Admissibility |
 
 
 def _nothing(title: str, says: str, tone: str = "none") -> dict[str, Any]:
-    return {"status": "none", "tone": tone, "title": title, "says": [short(says, 1500)], "problems": [], "marked": []}
+    return _page("none", tone, title, [short(says, 1500)])
+
+
+def _page(status: str, tone: str, title: str, says: list[str], problems: Any = (), marked: Any = ()) -> dict[str, Any]:
+    return {"status": status, "tone": tone, "title": title, "says": says, "problems": problems, "marked": marked}
 
 
 def _shown(found: Admissibility, workspace: Workspace) -> dict[str, Any]:
     if found.adjustments is not None:
-        status = "admissible" if found else "violated"
         says = [short(line, 600) for line in found.adjustments.summary().splitlines()[:_MOST]]
-        title = "Each rule gets controls of its own" if found else "No rule has valid controls"
-        return {
-            "status": status,
-            "tone": "good" if found else "bad",
-            "title": title,
-            "says": says,
-            "problems": [],
-            "marked": [],
-        }
+        if found:
+            return _page("admissible", "good", "Each rule gets controls of its own", says)
+        return _page("violated", "bad", "No rule has valid controls", says)
     letters, harmful = layout.violating(found)
     harmless = bool(found.identified) and found.status == "violated"
     tone = {"admissible": "good", "violated": "caution" if harmless else "bad", "unknown": "caution"}[found.status]
@@ -88,23 +85,21 @@ def _shown(found: Admissibility, workspace: Workspace) -> dict[str, Any]:
     left = len(found.violations) + len(found.unknowns) - len(problems)
     if left > 0:
         says.append(f"{left:,} more problems are not listed.")
-    return {
-        "status": found.status,
-        "tone": tone,
-        "title": _TITLES[found.status],
-        "says": says,
-        "problems": problems,
-        "marked": [
-            {"arrow": arrow, "from": a, "to": b, "criteria": criteria, "harmful": (arrow, a, b) in harmful}
-            for (arrow, a, b), criteria in letters.items()
-        ],
-    }
+    marked = [
+        {"arrow": arrow, "from": a, "to": b, "criteria": criteria, "harmful": (arrow, a, b) in harmful}
+        for (arrow, a, b), criteria in letters.items()
+    ]
+    return _page(found.status, tone, _TITLES[found.status], says, problems, marked)
 
 
 def _violation(violation: Any) -> dict[str, Any]:
     names, arrows = violation.path[::2], violation.path[1::2]
     fixes = [
-        {"text": _begun(text), "roles": [{"name": name, "role": role} for name, role in changes], "edges": []}
+        {
+            "text": short(text[:1].upper() + text[1:], 300),
+            "roles": [{"name": name, "role": role} for name, role in changes],
+            "edges": [],
+        }
         for text, changes in zip(violation.remedies, violation.changes, strict=True)
     ]
     a, b, arrow = names[-2], names[-1], arrows[-1]
@@ -133,10 +128,6 @@ def _absent(name: str) -> list[dict[str, Any]]:
         {"text": f"Add {plain(name)} to the graph", "roles": [], "edges": [], "add": name},
         {"text": f"Ignore {plain(name)}", "roles": [{"name": name, "role": None}], "edges": []},
     ]
-
-
-def _begun(text: str) -> str:
-    return short(text[:1].upper() + text[1:], 300)
 
 
 def suggested(workspace: Workspace, columns: Sequence[str]) -> dict[str, Any]:

@@ -21,19 +21,8 @@ SUFFIX = ".studio.json"
 # The options that the page asks for, and those that it folds away.
 FEW = ("k", "stepwise", "max_length", "min_coverage", "time_limit")
 MORE = (
-    "estimator",
-    "beta",
-    "error_rate",
-    "max_bins",
-    "control_bins",
-    "adjust",
-    "missing",
-    "holdout",
-    "weights",
-    "groups",
-    "seed",
-    "alpha",
-    "n_jobs",
+    *("estimator", "beta", "error_rate", "max_bins", "control_bins", "adjust", "missing"),
+    *("holdout", "weights", "groups", "seed", "alpha", "n_jobs"),
 )
 _KNOWN = dict(options_of_question())
 # The answers to an option that is a flag, where they are not yes and no, and what they mean.
@@ -133,6 +122,11 @@ class Workspace:
     edited_from: dict[str, int] = field(default_factory=dict, hash=False)
 
     @property
+    def source(self) -> str:
+        """The name of the table's file."""
+        return Path(self.file or "data").name
+
+    @property
     def is_stepwise(self) -> bool:
         """Whether each rule of the list that is asked for adds to those above it."""
         pooled = self.options.get("estimator", default("estimator")) == "pooled"
@@ -145,7 +139,7 @@ class Workspace:
         asked["graph"] = to_json(self.graph) if self.own_controls else None
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
-    def question(self, **changes: Any) -> Question:
+    def question(self) -> Question:
         """Return the question that is asked; an InputError says what is wrong with it.
 
         The graph is checked on the page, so rules that it does not allow are searched too, as associations.
@@ -166,7 +160,7 @@ class Workspace:
             randomised=self.randomised,
             categorical=self.categorical,
             na_values=self.na_values,
-            **{**self.options, **changes},
+            **self.options,
         )
 
     def with_option(self, name: str, text: str) -> Workspace:
@@ -176,10 +170,9 @@ class Workspace:
         kind = _KNOWN[name].kind
         options = {key: value for key, value in self.options.items() if key != name}
         if text.strip():
+            typed = text if isinstance(kind, Column) else text.strip()
             try:
-                value = (
-                    text == "true" if isinstance(kind, Flag) else kind.read(text if _is_name(name) else text.strip())
-                )
+                value = text == "true" if isinstance(kind, Flag) else kind.read(typed)
             except ValueError as error:
                 raise OptionError(str(error), parameter=name, value=shown(text)) from None
             if name == "holdout" and isinstance(value, str):
@@ -190,10 +183,6 @@ class Workspace:
         return replace(self, options=options)
 
 
-def _is_name(name: str) -> bool:
-    return isinstance(_KNOWN[name].kind, Column)
-
-
 def describe_options() -> list[dict[str, Any]]:
     """Return what the page must know to ask for the options."""
     return [
@@ -201,20 +190,31 @@ def describe_options() -> list[dict[str, Any]]:
             "name": name,
             "few": name in FEW,
             "doc": _DOCS.get(name, _KNOWN[name].doc),
-            "kind": "flag" if isinstance(_KNOWN[name].kind, Flag) else "column" if _is_name(name) else "text",
-            "words": list(getattr(_KNOWN[name].kind, "words", ()))
-            if name in ("estimator", "adjust", "missing")
-            else [],
+            "kind": "flag" if isinstance(kind, Flag) else "column" if isinstance(kind, Column) else "text",
+            "words": list(getattr(kind, "words", ())) if name in ("estimator", "adjust", "missing") else [],
             "answers": _ANSWERS.get(name, {"true": "yes", "false": "no"}),
             "default": "true" if name == "stepwise" else written(default(name)),
         }
-        for name in (*FEW, *MORE)
+        for name, kind in ((name, _KNOWN[name].kind) for name in (*FEW, *MORE))
     ]
 
 
 def written(value: Any) -> str:
     """Return the value of an option as it is typed."""
     return "" if value is None else "true" if value is True else "false" if value is False else f"{value}"
+
+
+def arguments(question: Question) -> dict[str, Any]:
+    """Return a question as the arguments of `discover` and `evaluate`."""
+    return {name: getattr(question, name) for name in _KNOWN}
+
+
+def beside(path: Path) -> Path:
+    """Return where the workspace of a table is saved."""
+    stem = path.name
+    for suffix in (".gz", ".csv", ".tsv", ".txt", ".parquet"):
+        stem = stem.removesuffix(suffix)
+    return path.with_name(f"{stem or path.name}{SUFFIX}")
 
 
 def write(workspace: Workspace) -> str:
@@ -243,6 +243,11 @@ def read(text: str | bytes, name: str) -> Workspace:
         raise DataError(f"{name!r}: {error}") from None
     options = {key: value for key, value in workspace.options.items() if key in (*FEW, *MORE)}
     return replace(workspace, options=options)
+
+
+def known(path: Path) -> Workspace:
+    """Read a workspace from its file, or begin one."""
+    return load(path) if path.is_file() else Workspace()
 
 
 def load(path: Path) -> Workspace:

@@ -7,7 +7,7 @@ have it. Another check is a module, a part of the evidence, and a line here.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -30,15 +30,15 @@ from causalrules.trust.stability import stability
 
 
 class Asked(NamedTuple):
-    """What `RuleSet.trust` was asked for."""
+    """What `RuleSet.trust` is asked for."""
 
-    permutations: int
-    replicates: int
-    splits: int
-    seed: int
-    level: float
-    n_jobs: int
-    progress: bool | repeat.Watcher | None
+    permutations: int = 999
+    replicates: int = 100
+    splits: int = 5
+    seed: int = 0
+    level: float = 0.05
+    n_jobs: int = -1
+    progress: bool | repeat.Watcher | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class Check:
     Attributes
     ----------
     name
-        The part of `RuleEvidence` that it finds, and what notes call it.
+        The part of `RuleEvidence` that it finds.
+    title, about
+        What people call it; checks of the same title are shown as one. What it finds out, in a few words.
     measure
         Returns the rules of one step and set of controls with this part of the evidence.
     options
@@ -68,6 +70,8 @@ class Check:
     """
 
     name: str
+    title: str
+    about: str
     measure: Callable[..., Any]
     options: Callable[[Asked], Mapping[str, Any]]
     applies: Callable[[Result], bool] = lambda rules: True
@@ -84,7 +88,8 @@ def _searched(rules: Result) -> bool:
 
 
 def _not_held_out(rules: Result) -> bool:
-    return _searched(rules) and (rules.evidence is None or rules.evidence.honest is None)
+    # Not asked of `rules.evidence`, which has it as soon as the rules of one step do.
+    return _searched(rules) and any(rule.evidence is None or rule.evidence.honest is None for rule in rules)
 
 
 def _has_controls(rules: Result) -> bool:
@@ -99,9 +104,13 @@ def _repeated(asked: Asked) -> dict[str, Any]:
     return {"seed": asked.seed, "n_jobs": asked.n_jobs, "progress": asked.progress}
 
 
+_USUAL = Asked()
+_MODELS, _ABOUT_MODELS = "Models of the controls", "balance, and the doubly robust estimate"
 CHECKS = (
     Check(
         "significance",
+        "Chance",
+        f"p, adjusted for the search: {_USUAL.permutations} tables with shuffled outcomes",
         significance,
         lambda asked: {"permutations": asked.permutations, "level": asked.level, **_repeated(asked)},
         of_time=0.5,
@@ -109,6 +118,8 @@ CHECKS = (
     ),
     Check(
         "honest",
+        "Held-out rows",
+        f"effects on rows that were not searched, in {_USUAL.splits} blocks",
         cross_fit,
         lambda asked: {"splits": asked.splits, "confidence": 1 - asked.level, **_repeated(asked)},
         applies=_not_held_out,
@@ -117,6 +128,8 @@ CHECKS = (
     ),
     Check(
         "stability",
+        "Subsamples",
+        f"how often the rule reappears in {_USUAL.replicates} subsamples",
         stability,
         lambda asked: {"replicates": asked.replicates, **_repeated(asked)},
         applies=_searched,
@@ -125,6 +138,8 @@ CHECKS = (
     ),
     Check(
         "simultaneous",
+        "Bounds",
+        "what each effect is at least, for all rules at once",
         simultaneous,
         lambda asked: {
             "permutations": min(asked.permutations, 199),
@@ -138,22 +153,32 @@ CHECKS = (
     ),
     Check(
         "conditions",
+        "Conditions",
+        "which conditions earn their place",
         conditions,
         # Shuffling for conditions is cheap, and few tables cannot tell conditions apart.
         lambda asked: {"permutations": max(asked.permutations, 199), "seed": asked.seed, "level": asked.level},
         of_time=1.0,
     ),
-    Check("sensitivity", sensitivity, lambda asked: {"confidence": 1 - asked.level}),
-    Check("balance", balance, lambda asked: {}, applies=_has_controls, needs_controls=True),
+    Check(
+        "sensitivity",
+        "Hidden confounding",
+        "how strong a hidden confounder would have to be",
+        sensitivity,
+        lambda asked: {"confidence": 1 - asked.level},
+    ),
+    Check("balance", _MODELS, _ABOUT_MODELS, balance, lambda asked: {}, applies=_has_controls, needs_controls=True),
     Check(
         "doubly_robust",
+        _MODELS,
+        _ABOUT_MODELS,
         doubly_robust,
         lambda asked: {"confidence": 1 - asked.level, "n_jobs": asked.n_jobs, "progress": asked.progress},
         applies=_has_models,
         of_time=1.0,
         needs_controls=True,
     ),
-    Check("overlap", overlap, lambda asked: {}),
+    Check("overlap", "Comparison groups", "rows without a comparison group", overlap, lambda asked: {}),
 )
 # By the name of the method of RuleSet.
 _BY_METHOD = {check.measure.__name__: check for check in CHECKS}
@@ -169,17 +194,39 @@ def run(name: str, rules: R, /, *, time_limit: float | None = None, **options: A
     return each_part(rules, measure, time_limit, check.adjusts, check.whole)
 
 
-def trust(rules: R, *, time_limit: float | None = None, **options: Any) -> R:
-    """Collect all of the evidence on each rule, within one time limit.
+def trust(
+    rules: R,
+    *,
+    checks: Sequence[Check] | None = None,
+    told: Callable[[Check], None] | None = None,
+    time_limit: float | None = None,
+    **options: Any,
+) -> R:
+    """Run all checks on each rule, within one time limit.
 
-    A part that has no result in time is left out, and so is one that the table is too small for; a note names it.
+    A check that has no result in time is left out, and so is one that the table is too small for; a note names it.
+
+    Parameters
+    ----------
+    rules
+        The rules.
+    checks
+        The checks to run, if not all.
+    told
+        Is called with each check before it runs.
+    time_limit
+        Seconds for all together.
+    options
+        Fields of `Asked`.
     """
     deadline, asked = Deadline.after(time_limit), Asked(**options)
     repeat.require_rows(rules, "trust")
     with warnings.catch_warnings():
         # The verdict of each rule says it.
         warnings.simplefilter("ignore", CausalRulesWarning)
-        for check in CHECKS:
+        for check in CHECKS if checks is None else checks:
+            if told is not None:
+                told(check)
 
             def measure(own: R, limit: float | None, share: float, check: Check = check) -> R:
                 if not check.applies(own):

@@ -22,13 +22,13 @@ from causalrules.search.ladder import Rule, Step, climb, hold
 from causalrules.search.margins import betas
 from causalrules.search.nearest import CLOSE, best_ratio, nearest, ratio_of
 from causalrules.search.permutations import Permutations, begin_walk, can_share
+from causalrules.search.problem import Problem
 from causalrules.search.progress import count_bar, watching
 from causalrules.search.rows import Comparison
 from causalrules.search.run import Found
 
 if TYPE_CHECKING:
     from causalrules.result.result import Result
-    from causalrules.search.problem import Problem
 
 T = TypeVar("T")
 Watcher = Callable[[int, int], None]

@@ -1,4 +1,4 @@
-// The studio's state as the server publishes it (causalrules/studio/session.py), section by section.
+// The studio's state as the server publishes it (causalrules/studio/views.py), section by section.
 import type { Answer, Page, Tone } from "../types";
 
 export interface Column {
@@ -121,12 +121,19 @@ export interface Job {
   points: [seconds: number, best: number | null, bound: number | null, step: number][];
 }
 
+export interface Check {
+  name: string;
+  title: string;
+  about: string;
+}
+
 export interface RulesSection {
   page: Page | null;
   front: Page | null;
   edited: (Page & { error?: string }) | null;
   stale: boolean;
   rows: boolean;
+  checks: Check[];
   checked: string[];
 }
 

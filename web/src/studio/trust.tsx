@@ -7,15 +7,6 @@ import { useSend } from "./acting";
 import { send } from "./server";
 import type { State } from "./state";
 
-const CHECKS: [name: string, title: string, doc: string][] = [
-  ["significance", "Chance", "p, adjusted for the search: 999 tables with shuffled outcomes"],
-  ["held-out", "Held-out rows", "effects on rows that were not searched, in 5 blocks"],
-  ["stability", "Subsamples", "how often the rule reappears in 100 subsamples"],
-  ["confounding", "Hidden confounding", "how strong a hidden confounder would have to be"],
-  ["models", "Models of the controls", "balance, and the doubly robust estimate"],
-  ["overlap", "Comparison groups", "rows without a comparison group"],
-];
-
 function Checks({ state }: { state: State }) {
   const tell = useSend();
   const { job, rules } = state;
@@ -50,7 +41,7 @@ function Checks({ state }: { state: State }) {
         </p>
       )}
       <ul class="checks">
-        {CHECKS.map(([name, title, doc]) => {
+        {rules.checks.map(({ name, title, about }) => {
           const there = rules.checked.includes(name);
           return (
             <li key={name}>
@@ -61,7 +52,7 @@ function Checks({ state }: { state: State }) {
                 <span>
                   <b>{title}</b>
                   {there && <span class="hidden-text">, done</span>}
-                  <small>{doc}</small>
+                  <small>{about}</small>
                 </span>
               </button>
             </li>

@@ -1,0 +1,226 @@
+"""What the page may ask, and each command's check of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from causalrules.exceptions import InputError
+from causalrules.graph.graph import CausalGraph
+from causalrules.payload import from_json
+from causalrules.studio import checks, measuring, opening, searches, verdict
+from causalrules.studio.state import State
+from causalrules.studio.workspace import Drawing, Workspace
+
+_ROLES = ("actionable", "control", None)
+
+
+class Commands:
+    """The commands on a state: every public method is one, and has the name that the page uses."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    # The table
+
+    def open(self, path: str) -> None:
+        """Open a table, or a workspace and its table."""
+        opening.open_path(self.state, str(path))
+
+    def missing(self, values: Sequence[str]) -> None:
+        """Set the texts that mean missing, and read the table again."""
+        self.state.change(na_values=tuple(dict.fromkeys(map(str, values))))
+        self.state.publish("table")
+        opening.read_table(self.state)
+
+    def column(self, name: str) -> dict[str, Any]:
+        """Return the values of a column that conditions can be put on."""
+        return measuring.cuts(self.state.opened(), name)
+
+    def forget(self) -> None:
+        """Start anew with the same table."""
+        state = self.state
+        with state.lock:
+            kept = Workspace(file=state.workspace.file, uploaded=state.workspace.uploaded)
+            state.worker.stop()
+            state.begin(kept, state.saved, state.table, state.columns)
+            state.save()
+            state.publish("table")
+
+    # The question
+
+    def outcome(self, target: str | None, outcome: str | None = None, direction: str = "increase") -> None:
+        """Set the outcome; the other columns become actionable when it is first set."""
+        table = self.state.opened()
+        with self.state.lock:
+            asked = self.state.workspace
+            if target is None:
+                self.state.change(target=None, outcome=None)
+                return
+            table.require(target)
+            if direction not in ("increase", "decrease"):
+                raise InputError("a rule can increase or decrease the outcome")
+            control = asked.control
+            if asked.target is None and not asked.actionable:
+                left_out = {each.name for each in self.state.columns if each.left_out is not None}
+                taken = {target, *control, asked.options.get("weights"), asked.options.get("groups"), *left_out}
+                actionable = tuple(name for name in table.names if name not in taken)
+            else:
+                actionable = tuple(name for name in asked.actionable if name != target)
+                control = tuple(name for name in control if name != target)
+                if asked.target is not None and asked.target != target:
+                    actionable += (asked.target,)
+            self.state.change(
+                target=target,
+                outcome=outcome,
+                direction=direction,
+                actionable=actionable,
+                control=control,
+                randomised=tuple(name for name in asked.randomised if name in actionable),
+            )
+
+    def roles(self, changes: Sequence[Mapping[str, Any]]) -> None:
+        """Give columns other roles: "actionable", "control", or None to ignore them."""
+        table = self.state.opened()
+        with self.state.lock:
+            asked = self.state.workspace
+            lists: dict[str, list[str]] = {"actionable": list(asked.actionable), "control": list(asked.control)}
+            for change in changes:
+                name, role = str(change["name"]), change["role"]
+                table.require(name)
+                if role not in _ROLES:
+                    raise InputError(f"no role {role!r:.40}; the roles are actionable and control")
+                if name == asked.target:
+                    raise InputError(f"column {name!r:.80} is the outcome; pick another outcome first")
+                for listed in lists.values():
+                    if name in listed:
+                        listed.remove(name)
+                if role is not None:
+                    lists[role].append(name)
+            actionable, control = map(tuple, lists.values())
+            randomised = tuple(name for name in asked.randomised if name in actionable)
+            self.state.change(actionable=actionable, control=control, randomised=randomised)
+
+    def mark(self, names: Sequence[str], what: str, on: bool) -> None:
+        """Say that columns were assigned at random, or that their numbers are codes."""
+        if what not in ("randomised", "categorical"):
+            raise InputError("columns can be randomised or categorical")
+        for name in names:
+            self.state.opened().require(name)
+        with self.state.lock:
+            kept = [name for name in getattr(self.state.workspace, what) if name not in names]
+            self.state.change(**{what: tuple([*kept, *names] if on else kept)})
+
+    def own_controls(self, on: bool) -> None:
+        """Let each rule have controls of its own, or not."""
+        self.state.change(own_controls=bool(on))
+
+    def option(self, name: str, text: str) -> None:
+        """Set an option as it was typed."""
+        with self.state.lock:
+            changed = self.state.workspace.with_option(name, str(text))
+            actionable = changed.actionable
+            if name in ("weights", "groups") and name in changed.options:
+                self.state.opened().require(changed.options[name])
+                actionable = tuple(each for each in actionable if each != changed.options[name])
+            self.state.change(options=changed.options, actionable=actionable)
+
+    # The graph
+
+    def graph(self, drawing: Mapping[str, Any] | None) -> None:
+        """Set the graph as it is drawn; a GraphError says why it is none."""
+        drawn = None if drawing is None else from_json(Drawing, drawing, "graph")
+        self.state.change(graph=None if drawn is None else Drawing.of(drawn.graph, drawn.places))
+
+    def graph_text(self, text: str) -> None:
+        """Read a graph that was pasted: dagitty, DOT, GML or plain edges. A text never names a file here."""
+        if not text.strip():
+            raise InputError("paste a graph, such as: size -> treatment -> success")
+        graph = CausalGraph.read(f"{text.rstrip()}\n")
+        drawing = self.state.workspace.graph or Drawing()
+        self.state.change(graph=Drawing.of(graph, drawing.places))
+
+    def remedy(self, roles: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]], add: str | None) -> None:
+        """Apply a remedy: roles that change, edges that are other edges or none, and a variable that is added."""
+        state = self.state
+        with state.lock:
+            drawing = state.workspace.graph or Drawing()
+            if add is not None:
+                drawing = replace(drawing, nodes=(*drawing.nodes, str(add)))
+            for edge in edges:
+                drawing = drawing.with_edge(str(edge["from"]), str(edge["to"]), edge["arrow"], edge["to_arrow"])
+            state.workspace = replace(state.workspace, graph=Drawing.of(drawing.graph, drawing.places))
+            if roles:
+                self.roles(roles)
+            else:
+                state.change()
+
+    def suggest(self) -> dict[str, Any]:
+        """Return roles that the graph allows."""
+        return verdict.suggested(self.state.workspace, self.state.opened().names)
+
+    def answer(self, letter: str, answer: str) -> None:
+        """Answer one of the questions that stand for a graph."""
+        if letter not in tuple("abcde") or answer not in ("yes", "no", "unsure", ""):
+            raise InputError("answer one of (a) to (e) by yes, no or unsure")
+        self.state.change(answers={**self.state.workspace.answers, letter: answer})
+
+    # Long work
+
+    def search(self, replacing: bool = False) -> None:
+        """Search for the rules; if another search runs, wait for its end, or stop it."""
+        searches.search(self.state, replacing)
+
+    def front(self) -> None:
+        """Search for the front of effect and coverage."""
+        searches.front(self.state)
+
+    def check(self, what: str) -> None:
+        """Run a check of how far the rules can be trusted."""
+        searches.check(self.state, what)
+
+    def stop(self) -> None:
+        """Stop what runs; a search keeps its best rules."""
+        self.state.worker.stop()
+
+    def skip(self) -> None:
+        """Take back the job that waits."""
+        self.state.worker.stop(running=False)
+
+    # Rules
+
+    def measure(
+        self, rules: Sequence[Sequence[Mapping[str, Any]]], control: Sequence[str] | None, place: int = 0
+    ) -> dict[str, Any]:
+        """Measure rules as they are edited, and say how many rows the first two of them share.
+
+        `place` is that in the list of the rule that is edited: the columns of the rules above it are held fixed.
+        """
+        texts = [measuring.text_of(conditions) for conditions in rules]
+        measured = measuring.measured(self.state, texts, int(place), control or ())
+        shared = measuring.shared_rows(measured) if len(texts) > 1 else None
+        return {**measuring.page_of(measured), "shared": shared}
+
+    def keep(self, conditions: Sequence[Mapping[str, Any]], place: int = 0) -> None:
+        """Keep an edited rule in the list of those that were edited by hand."""
+        state = self.state
+        text = measuring.measured(state, [measuring.text_of(conditions)], int(place))[0].text
+        with state.lock:
+            edited, made = state.workspace.edited, state.workspace.edited_from
+            if text not in edited:
+                state.change(edited=(*edited, text), edited_from={**made, text: int(place)})
+
+    def drop(self, place: int) -> None:
+        """Remove a rule that was edited by hand."""
+        asked = self.state.workspace
+        kept = tuple(text for at, text in enumerate(asked.edited) if at != place)
+        made = {text: at for text, at in asked.edited_from.items() if text in kept}
+        self.state.change(edited=kept, edited_from=made)
+
+    def robust(self, place: int) -> dict[str, Any]:
+        """Return what is left of a rule's effect for growing strengths of a hidden confounder."""
+        rules = self.state.derived.rules()
+        if rules is None or not 0 <= place < len(rules):
+            raise InputError("there is no such rule")
+        return checks.robust(rules, place)
