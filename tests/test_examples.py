@@ -49,7 +49,7 @@ def titanic(found: dict[str, Any]) -> None:
 def simpson(found: dict[str, Any]) -> None:
     for (rule,) in (found["stones"], found["berkeley"]):
         assert rule.marginal_effect < 0 < rule.effect
-    assert all(stratum.difference > 0 for stratum in found["stones"].strata)
+    assert all(stratum.difference > 0 for stratum in found["stones"][0].strata)
 
 
 def job_training(found: dict[str, Any]) -> None:

@@ -89,7 +89,8 @@ def _searched(rules: Result) -> bool:
 
 def _not_held_out(rules: Result) -> bool:
     # Not asked of `rules.evidence`, which has it as soon as the rules of one step do.
-    return _searched(rules) and any(rule.evidence is None or rule.evidence.honest is None for rule in rules)
+    known = bool(rules) and all(rule.evidence is not None and rule.evidence.honest is not None for rule in rules)
+    return _searched(rules) and not known
 
 
 def _has_controls(rules: Result) -> bool:
