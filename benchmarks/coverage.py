@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import causalrules as cr
-from causalrules import estimators
-from causalrules.estimators import Side
+from causalrules.estimators import intervals
+from causalrules.estimators.sides import Side, side_of
 
 RESULTS = Path(__file__).parent / "results"
 Row = dict[str, Any]
@@ -36,7 +36,7 @@ def rng_of(*numbers: float) -> np.random.Generator:
 
 def sides_of(stratum: NDArray[Any], covered: NDArray[np.bool_], y: NDArray[np.float64], n: int) -> list[Side]:
     ones = np.ones(len(y))
-    return [estimators.side_of(stratum, y, ones, rows, n) for rows in (covered, ~covered, ones > 0)]
+    return [side_of(stratum, y, ones, rows, n) for rows in (covered, ~covered, ones > 0)]
 
 
 def fixed(tables: int) -> list[Row]:
@@ -62,7 +62,7 @@ def fixed(tables: int) -> list[Row]:
             if kind == "mean":
                 y -= covered  # a mean of 1 on both sides, and twice the spread where the rule holds
             covered_side, failing, everything = sides_of(stratum, covered, y, n_strata)
-            interval = estimators.estimate(covered_side, failing, everything, binary=kind == "outcome")
+            interval = intervals.estimate(covered_side, failing, everything, binary=kind == "outcome")
             hits += interval.low <= truth <= interval.high
             width += interval.high - interval.low
         found.append(
@@ -88,10 +88,10 @@ def shares_covered(
         inside = (k > 0) & (k < size)
         truth = float(np.mean(change[inside])) if inside.any() else 0.0
         sides = Side.binary(a, k - a), Side.binary(c, size - k - c), Side.binary(a + c, size - a - c)
-        found = estimators.estimate(*sides)
+        found = intervals.estimate(*sides)
         hits += bool(found.low <= truth <= found.high) or not inside.any()
         width += np.nan_to_num(found.high - found.low)
-        worth += estimators.effective_rows(*sides)
+        worth += intervals.effective_rows(*sides)
     return hits / times, width / times, worth / times
 
 
@@ -161,14 +161,14 @@ def skewed(tables: int) -> list[Row]:
             covered = np.arange(n) // n_strata < share * n / n_strata
             y = TAILS[tail](rng, n) + stratum
             sides = sides_of(stratum, covered, y, n_strata)
-            effect, _, low, high = estimators.estimate(*sides, binary=False)
+            effect, _, low, high = intervals.estimate(*sides, binary=False)
             hits += low <= 0 <= high
             above += high < 0
             weight = sides[2].n / n
             parts = [weight**2 * side.scatter / (side.n - 1) / side.n for side in sides[:2]]
             sums = [float(np.sum(part)) for part in parts]
             spread = sum(float(np.sum(part**2 / (side.n - 1))) for part, side in zip(parts, sides, strict=False))
-            reach = np.sqrt(sum(sums)) * (estimators.student(0.95, sum(sums) ** 2 / spread) if spread else 0.0)
+            reach = np.sqrt(sum(sums)) * (intervals.student(0.95, sum(sums) ** 2 / spread) if spread else 0.0)
             usual += abs(effect) <= reach
             ratio += (high - low) / (2 * reach) if reach else 0.0
         found.append(

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import causalrules as cr
-from causalrules import estimators
+from causalrules.estimators import intervals
 from causalrules.text import percent
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.repeat import exact
@@ -130,7 +130,7 @@ def n_rules(n_propositions: int, max_length: int) -> int:
 
 
 def one_sided(rule: cr.RuleResult) -> float:
-    found = estimators.estimate(*rule.measured.sides, population=True)
+    found = intervals.estimate(*rule.measured.sides, population=True)
     return 1.0 if math.isnan(found.effect) else 0.5 * math.erfc(found.effect / found.standard_error / math.sqrt(2))
 
 

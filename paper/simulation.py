@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
 from causalrules.datasets import paper_population
+from causalrules.estimators import intervals, scores
 
 Array = NDArray[Any]
 
@@ -104,7 +104,7 @@ def reliable(counts: Counts, beta: float = 2.0) -> Array:
     sizes = counts.stratum_sizes
     # A stratum without rows is not observed, and so is none.
     weights = np.where(sizes > 0, sizes + 4, 0)
-    differences = estimators.reliable_difference(counts.a, counts.b, counts.c, counts.d, beta)
+    differences = scores.reliable_difference(counts.a, counts.b, counts.c, counts.d, beta)
     return np.asarray((differences * weights).sum(axis=2) / weights.sum(axis=1))
 
 
@@ -145,7 +145,7 @@ MEASURES: dict[str, Callable[[Counts], Array]] = {
 
 
 def at_confidence(confidence: float) -> Callable[[Counts], Array]:
-    beta = estimators.beta_of_confidence(confidence)
+    beta = intervals.beta_of_confidence(confidence)
     return lambda counts: reliable(counts, beta)
 
 

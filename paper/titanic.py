@@ -8,7 +8,8 @@ import numpy as np
 from finding import find
 from results import Run
 
-from causalrules import datasets, estimators
+from causalrules import datasets
+from causalrules.estimators import scores
 from causalrules.rules import RuleResult
 
 # (rule, coverage, reliable effect) as printed in the paper.
@@ -46,4 +47,4 @@ def to_last_covered(rule: RuleResult, passengers: dict[str, list[Any]]) -> float
     end = int(np.flatnonzero(covered)[-1]) + 1
     covered, survived = covered[:end], np.array(passengers["survived"][:end]) == 1
     cells = [int((side & outcome).sum()) for side in (covered, ~covered) for outcome in (survived, ~survived)]
-    return estimators.reliable_effect(*cells)
+    return scores.reliable_effect(*cells)

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causalrules import datasets, estimators
+from causalrules import datasets
+from causalrules.estimators import scores
 from causalrules.exceptions import OptionError, RoleError
 
 TABLES = [datasets.titanic, datasets.kidney_stones, datasets.berkeley, datasets.renewals]
@@ -53,7 +54,7 @@ def test_titanic_gives_the_papers_best_rule() -> None:
     covered = [c <= 2 and s == "female" for c, s in zip(columns["class"], columns["sex"], strict=True)]
     cells = Counter(zip(covered, columns["survived"], strict=True))
     a, b, c, d = cells[True, 1], cells[True, 0], cells[False, 1], cells[False, 0]
-    assert estimators.reliable_effect(a, b, c, d, beta=2) == pytest.approx(0.57669, abs=5e-6)
+    assert scores.reliable_effect(a, b, c, d, beta=2) == pytest.approx(0.57669, abs=5e-6)
     assert sum(covered) / 891 == pytest.approx(0.19080, abs=5e-6)
 
 
@@ -62,8 +63,8 @@ def test_kidney_stones_reverse_when_adjusted() -> None:
     assert len(columns["size"]) == 700
     # the published rates: A 273/350 = 78 %, B 289/350 = 83 %
     table = count_tables(columns, ("treatment", "A"), "size", "success")
-    assert estimators.marginal_effect(*table) == pytest.approx(0.78 - 289 / 350)
-    assert estimators.effect(*table) > 0.05
+    assert scores.marginal_effect(*table) == pytest.approx(0.78 - 289 / 350)
+    assert scores.effect(*table) > 0.05
 
 
 def test_berkeley_reverses_when_adjusted() -> None:
@@ -71,8 +72,8 @@ def test_berkeley_reverses_when_adjusted() -> None:
     assert len(columns["gender"]) == 4526
     # the published rates: 1198 of 2691 men, 557 of 1835 women
     table = count_tables(columns, ("gender", "female"), "department", "admitted")
-    assert estimators.marginal_effect(*table) == pytest.approx(557 / 1835 - 1198 / 2691)
-    assert estimators.effect(*table) > 0.03
+    assert scores.marginal_effect(*table) == pytest.approx(557 / 1835 - 1198 / 2691)
+    assert scores.effect(*table) > 0.03
     assert Counter(columns["department"]) == {"A": 933, "B": 585, "C": 918, "D": 792, "E": 584, "F": 714}
 
 
@@ -155,7 +156,7 @@ def test_a_large_sample_has_the_true_probabilities() -> None:
     rule = [("x1", 1), ("x2", 0)]
     held = np.all([columns[name] == value for name, value in rule], axis=0)
     listed = {"z": list(columns["z"]), "rule": list(held), "y": list(y)}
-    estimate = estimators.effect(*count_tables(listed, ("rule", True), "z", "y"))
+    estimate = scores.effect(*count_tables(listed, ("rule", True), "z", "y"))
     assert estimate == pytest.approx(POPULATION.effect(rule), abs=0.02)
 
 

@@ -15,7 +15,7 @@ CLASSES = (cr.RuleSet, cr.RuleResult, cr.CausalGraph, cr.CausalRules)
 # What need not have the sections, and why.
 EXCEPTIONS = {
     "InadmissibleError": "is raised by discover(), not made by users",
-    "RuleResult.from_counts": "for tests and JSON: its arguments are those of the formulas in estimators.py",
+    "RuleResult.from_counts": "for tests and JSON: its arguments are those of the formulas in estimators/scores.py",
     "RuleSet": "is made by discover(); its attributes are those of Result",
     "RuleSet.problem_of": "for modules that measure rules again",
     "RuleResult.notebook_card": "set by the module that makes lists of rules",

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from causalrules import estimators
+from causalrules.estimators import intervals, scores
+from causalrules.estimators.sides import Side, both, side_of
 from causalrules.exceptions import OptionError
 from causalrules.question import ESTIMATORS
 
@@ -45,52 +46,52 @@ def covers_some_not_all(tables: Tables) -> bool:
 def test_objectives_equal_the_oracles(tables: Tables, beta: float, estimator: str) -> None:
     expected = oracle.objective(estimator, *as_oracle(tables), beta)
     expected = 0.0 if expected == -math.inf else expected  # nothing to compare
-    assert estimators.objective(estimator, *counts(tables), beta) == pytest.approx(expected, abs=1e-12)
+    assert scores.objective(estimator, *counts(tables), beta) == pytest.approx(expected, abs=1e-12)
 
 
 @given(TABLES)
 def test_laplace_adds_one_to_each_cell_of_the_pooled_table(tables: Tables) -> None:
     a, b, c, d = (sum(column) + 1 for column in zip(*tables, strict=True))
-    association = estimators.association(*counts(tables), laplace=True)
+    association = scores.association(*counts(tables), laplace=True)
     assert association == pytest.approx(a / (a + b) - c / (c + d), abs=1e-12)
-    wracc = estimators.wracc(*counts(tables), laplace=True)
+    wracc = scores.wracc(*counts(tables), laplace=True)
     n = a + b + c + d
     assert wracc == pytest.approx((a + b) / n * (a / (a + b) - (a + c) / n), abs=1e-12)
 
 
 @given(TABLES, BETA)
 def test_the_reliable_effect_is_its_differences_times_their_weights(tables: Tables, beta: float) -> None:
-    weights = estimators.reliable_weights(*counts(tables))
+    weights = scores.reliable_weights(*counts(tables))
     assert weights.sum() == pytest.approx(1)
     total = sum(
-        estimators.reliable_difference(*table, beta) * weight for table, weight in zip(tables, weights, strict=True)
+        scores.reliable_difference(*table, beta) * weight for table, weight in zip(tables, weights, strict=True)
     )
-    assert estimators.reliable_effect(*counts(tables), beta) == pytest.approx(total, abs=1e-12)
+    assert scores.reliable_effect(*counts(tables), beta) == pytest.approx(total, abs=1e-12)
 
 
 @given(TABLES)
 def test_plugin_is_effect_times_overlap(tables: Tables) -> None:
     table = counts(tables)
-    overlap = estimators.overlap(*table)
+    overlap = scores.overlap(*table)
     assert 0 <= overlap <= 1
     if overlap == 0:
-        assert estimators.plugin_effect(*table) == 0
-        assert math.isnan(estimators.effect(*table))
-        assert math.isnan(estimators.standard_error(*table))
-        assert all(map(math.isnan, estimators.interval(*table)))
+        assert scores.plugin_effect(*table) == 0
+        assert math.isnan(scores.effect(*table))
+        assert math.isnan(intervals.standard_error(*table))
+        assert all(map(math.isnan, intervals.interval(*table)))
     else:
-        product = estimators.effect(*table) * overlap
-        assert estimators.plugin_effect(*table) == pytest.approx(product, abs=1e-12)
+        product = scores.effect(*table) * overlap
+        assert scores.plugin_effect(*table) == pytest.approx(product, abs=1e-12)
 
 
 @given(TABLES)
 def test_the_effect_is_the_difference_of_two_probabilities(tables: Tables) -> None:
     table = counts(tables)
-    with_rule, without = estimators.p_do_rule(*table), estimators.p_do_not_rule(*table)
-    if estimators.overlap(*table) > 0:
+    with_rule, without = scores.p_do_rule(*table), scores.p_do_not_rule(*table)
+    if scores.overlap(*table) > 0:
         assert -1e-12 <= with_rule <= 1 + 1e-12
         assert -1e-12 <= without <= 1 + 1e-12
-        assert estimators.effect(*table) == pytest.approx(with_rule - without, abs=1e-12)
+        assert scores.effect(*table) == pytest.approx(with_rule - without, abs=1e-12)
     else:
         assert math.isnan(with_rule)
         assert math.isnan(without)
@@ -99,7 +100,7 @@ def test_the_effect_is_the_difference_of_two_probabilities(tables: Tables) -> No
 @given(TABLES.filter(covers_some_not_all))
 def test_one_stratum_needs_no_adjustment(tables: Tables) -> None:
     pooled = tuple(np.sum(counts(tables), axis=1))
-    assert estimators.marginal_effect(*counts(tables)) == pytest.approx(estimators.effect(*pooled), abs=1e-12)
+    assert scores.marginal_effect(*counts(tables)) == pytest.approx(scores.effect(*pooled), abs=1e-12)
 
 
 @given(TABLES.filter(covers_some_not_all))
@@ -107,13 +108,13 @@ def test_wracc_is_the_papers_product(tables: Tables) -> None:
     a, b, c, d = map(sum, zip(*tables, strict=True))
     n = a + b + c + d
     expected = (a + b) / n * (a / (a + b) - (a + c) / n)
-    assert estimators.wracc(*counts(tables)) == pytest.approx(expected, abs=1e-12)
+    assert scores.wracc(*counts(tables)) == pytest.approx(expected, abs=1e-12)
 
 
 @given(TABLES, st.randoms(use_true_random=False))
 def test_the_order_of_the_strata_does_not_matter(tables: Tables, random: Any) -> None:
     shuffled = random.sample(tables, len(tables))
-    for formula in (estimators.reliable_effect, estimators.effect, estimators.standard_error):
+    for formula in (scores.reliable_effect, scores.effect, intervals.standard_error):
         expected = formula(*counts(tables))
         assert formula(*counts(shuffled)) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
@@ -125,20 +126,20 @@ def test_the_standard_error_is_the_spread_of_the_effect_over_samples() -> None:
     a = random.binomial([side[0] for side in sides], [0.3, 0.6], (4000, 2))
     c = random.binomial([side[1] for side in sides], [0.2, 0.5], (4000, 2))
     tables = [(a[i], np.array([40, 90]) - a[i], c[i], np.array([120, 30]) - c[i]) for i in range(len(a))]
-    effects = np.array([estimators.effect(*table) for table in tables])
-    errors = np.array([estimators.standard_error(*table) for table in tables])
+    effects = np.array([scores.effect(*table) for table in tables])
+    errors = np.array([intervals.standard_error(*table) for table in tables])
     assert errors.mean() == pytest.approx(effects.std(), rel=0.05)
-    inside = np.array([low <= 0.1 <= high for low, high in (estimators.interval(*t) for t in tables)])
+    inside = np.array([low <= 0.1 <= high for low, high in (intervals.interval(*t) for t in tables)])
     assert inside.mean() == pytest.approx(0.95, abs=0.02)
 
 
 @given(TABLES)
 def test_no_interval_is_without_width_and_each_holds_its_effect(tables: Tables) -> None:
     table = counts(tables)
-    if estimators.overlap(*table) > 0:
-        low, high = estimators.interval(*table)
+    if scores.overlap(*table) > 0:
+        low, high = intervals.interval(*table)
         assert low < high
-        assert low - 1e-12 <= estimators.effect(*table) <= high + 1e-12
+        assert low - 1e-12 <= scores.effect(*table) <= high + 1e-12
 
 
 @pytest.mark.parametrize("base", [0.02, 0.3, 0.98])
@@ -154,7 +155,7 @@ def test_intervals_cover_and_are_no_wider_than_they_need_be(base: float, change:
     truth = np.average(p - q, weights=k + f)
     hits, times = 0.0, 300
     for a, c in zip(random.binomial(k, p, (times, n_strata)), random.binomial(f, q, (times, n_strata)), strict=True):
-        low, high = estimators.interval(a, k - a, c, f - c)
+        low, high = intervals.interval(a, k - a, c, f - c)
         hits += bool(low <= truth <= high)
     assert 0.91 <= hits / times <= 0.985
 
@@ -169,9 +170,9 @@ def test_means_over_small_strata_have_intervals_that_cover() -> None:
             stratum = np.repeat(np.arange(len(n)), n)
             y = random.normal(size=len(stratum)) * spread + shift + stratum
             everything = np.ones(len(y), bool)
-            sides.append(estimators.side_of(stratum, y, np.ones(len(y)), everything, len(n)))
-        all_rows = estimators.both(*sides)
-        found = estimators.estimate(sides[0], sides[1], all_rows, binary=False)
+            sides.append(side_of(stratum, y, np.ones(len(y)), everything, len(n)))
+        all_rows = both(*sides)
+        found = intervals.estimate(sides[0], sides[1], all_rows, binary=False)
         hits += found.low <= 0.3 <= found.high
     assert 0.92 <= hits / times <= 0.98
 
@@ -193,18 +194,18 @@ def test_sides_and_their_sum_are_those_of_the_rows(one: list[float], other: list
     sides = []
     for values in (one, other):
         rows = np.zeros(len(values), int), np.array(values), np.ones(len(values)), np.ones(len(values), bool)
-        sides.append(estimators.side_of(*rows, 1))
+        sides.append(side_of(*rows, 1))
         assert [float(each[0]) for each in sides[-1]] == pytest.approx(exact_sums(values), rel=1e-6, abs=1e-5)
         distinct, n = np.unique(values, return_counts=True)
-        levels = estimators.Side.of_levels(n[None, :], distinct)
+        levels = Side.of_levels(n[None, :], distinct)
         assert [float(each[0]) for each in levels] == pytest.approx(exact_sums(values), rel=1e-6, abs=1e-5)
-    together = estimators.both(*sides)
+    together = both(*sides)
     assert [float(each[0]) for each in together] == pytest.approx(exact_sums(one + other), rel=1e-6, abs=1e-5)
 
 
 @given(st.integers(0, 9), st.integers(0, 9))
 def test_a_binary_side_is_that_of_its_rows(positive: int, negative: int) -> None:
-    side = estimators.Side.binary(positive, negative)
+    side = Side.binary(positive, negative)
     expected = exact_sums([1.0] * positive + [0.0] * negative)
     assert [float(each[0]) for each in side] == pytest.approx(expected, abs=1e-12)
 
@@ -212,16 +213,16 @@ def test_a_binary_side_is_that_of_its_rows(positive: int, negative: int) -> None
 @given(TABLES)
 def test_effective_rows_are_at_most_those_compared(tables: Tables) -> None:
     a, b, c, d = counts(tables)
-    sides = [estimators.Side.binary(*pair) for pair in ((a, b), (c, d), (a + c, b + d))]
-    found = estimators.effective_rows(sides[0], sides[1], sides[2])
+    sides = [Side.binary(*pair) for pair in ((a, b), (c, d), (a + c, b + d))]
+    found = intervals.effective_rows(sides[0], sides[1], sides[2])
     compared = sides[2].n[(a + b > 0) & (c + d > 0)].sum()
     assert 0 <= found <= compared * (1 + 1e-12)
     assert (found > 0) == (compared > 0)
 
 
 def test_a_balanced_experiment_is_worth_its_rows() -> None:
-    half, every = estimators.Side.binary(30, 20), estimators.Side.binary(60, 40)
-    assert estimators.effective_rows(half, half, every) == pytest.approx(100)
+    half, every = Side.binary(30, 20), Side.binary(60, 40)
+    assert intervals.effective_rows(half, half, every) == pytest.approx(100)
 
 
 @pytest.mark.parametrize("share", [0.005, 0.01, 0.02, 0.05])
@@ -237,7 +238,7 @@ def test_intervals_cover_where_few_rows_of_a_large_stratum_are_covered(
         size = random.multinomial(4000, [0.5, 0.5])
         k = random.binomial(size, shares)
         a, c = random.binomial(k, low + change), random.binomial(size - k, low)
-        least, most = estimators.interval(a, k - a, c, size - k - c)
+        least, most = intervals.interval(a, k - a, c, size - k - c)
         hits += bool(least <= change <= most) or not k[0]
     assert hits / times >= 0.92
 
@@ -259,11 +260,8 @@ def test_intervals_of_means_cover_in_long_tails(tail: str, n_strata: int) -> Non
     hits, times = 0, 400
     for _ in range(times):
         y = TAILS[tail](random, 1000) + stratum
-        sides = [
-            estimators.side_of(stratum, y, np.ones(1000), rows, n_strata)
-            for rows in (covered, ~covered, covered | ~covered)
-        ]
-        found = estimators.estimate(sides[0], sides[1], sides[2], binary=False)
+        sides = [side_of(stratum, y, np.ones(1000), rows, n_strata) for rows in (covered, ~covered, covered | ~covered)]
+        found = intervals.estimate(sides[0], sides[1], sides[2], binary=False)
         hits += found.low <= 0 <= found.high
     assert hits / times >= 0.91
 
@@ -277,14 +275,14 @@ def test_intervals_cover_the_population_where_effects_differ() -> None:
         size = random.multinomial(1000, [0.5, 0.5])
         k = random.binomial(size, 0.5)
         a, c = random.binomial(k, low + change), random.binomial(size - k, low)
-        least, most = estimators.interval(a, k - a, c, size - k - c)
+        least, most = intervals.interval(a, k - a, c, size - k - c)
         hits += least <= 0.1 <= most
     assert 0.93 <= hits / times <= 0.97
 
 
 @pytest.mark.parametrize(("degrees", "quantile"), [(1, 12.706), (2, 4.303), (3, 3.182), (10, 2.228), (1e9, 1.960)])
 def test_students_quantiles(degrees: float, quantile: float) -> None:
-    assert estimators.student(0.95, degrees) == pytest.approx(quantile, rel=0.01)
+    assert intervals.student(0.95, degrees) == pytest.approx(quantile, rel=0.01)
 
 
 @pytest.mark.parametrize("p", [0.02, 0.5, 0.98])
@@ -292,34 +290,32 @@ def test_the_interval_of_small_sides_near_certainty_is_cautious(p: float) -> Non
     # 12 rows with the rule, where the outcome may never or always happen; 60 without, q = 0.5
     random = np.random.default_rng(11)
     a, c = random.binomial(12, p, 3000), random.binomial(60, 0.5, 3000)
-    spans = [estimators.interval(x, 12 - x, y, 60 - y) for x, y in zip(a, c, strict=True)]
+    spans = [intervals.interval(x, 12 - x, y, 60 - y) for x, y in zip(a, c, strict=True)]
     assert np.mean([low <= p - 0.5 <= high for low, high in spans]) > 0.93
 
 
 def test_intervals_stay_within_what_an_effect_can_be() -> None:
-    low, high = estimators.interval(3, 1, 0, 4, confidence=0.999)
+    low, high = intervals.interval(3, 1, 0, 4, confidence=0.999)
     assert low < 0.75 < high <= 1
-    assert estimators.interval(0, 4, 3, 1, confidence=0.999) == pytest.approx((-high, -low))
+    assert intervals.interval(0, 4, 3, 1, confidence=0.999) == pytest.approx((-high, -low))
 
 
 def test_simpsons_paradox_shows_in_the_kidney_stones() -> None:
-    assert estimators.effect(*counts(KIDNEY)) == pytest.approx(
-        (81 / 87 - 234 / 270) * 0.51 + (192 / 263 - 55 / 80) * 0.49
-    )
-    assert estimators.marginal_effect(*counts(KIDNEY)) == pytest.approx(273 / 350 - 289 / 350)
+    assert scores.effect(*counts(KIDNEY)) == pytest.approx((81 / 87 - 234 / 270) * 0.51 + (192 / 263 - 55 / 80) * 0.49)
+    assert scores.marginal_effect(*counts(KIDNEY)) == pytest.approx(273 / 350 - 289 / 350)
 
 
 @pytest.mark.parametrize(("confidence", "beta"), [(0.95, 1.959964), (0.9545, 2.000002), (0.99, 2.575829)])
 def test_beta_of_the_usual_confidence_levels(confidence: float, beta: float) -> None:
-    assert estimators.beta_of_confidence(confidence) == pytest.approx(beta, abs=1e-5)
+    assert intervals.beta_of_confidence(confidence) == pytest.approx(beta, abs=1e-5)
 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1, 1.5, 95, math.nan])
 def test_confidence_outside_its_range_is_an_error(confidence: float) -> None:
     with pytest.raises(OptionError, match=f"confidence = {confidence}"):
-        estimators.beta_of_confidence(confidence)
+        intervals.beta_of_confidence(confidence)
 
 
 def test_an_unknown_estimator_is_an_error_that_names_it() -> None:
     with pytest.raises(OptionError, match="estimator is 'relieable'; it must be one of 'pooled', 'reliable'"):
-        estimators.objective("relieable", 1, 1, 1, 1)
+        scores.objective("relieable", 1, 1, 1, 1)

@@ -28,9 +28,9 @@ import titanic  # noqa: E402
 from results import FULL, Run, read_rows, write_rows  # noqa: E402
 
 import oracle  # noqa: E402
-from causalrules import estimators  # noqa: E402
 from causalrules.discovery import discover  # noqa: E402
-from rulesets import ended, rows_of  # noqa: E402, rows_of
+from causalrules.estimators import scores  # noqa: E402
+from rulesets import ended, rows_of  # noqa: E402
 from strategies import TARGET, SmallTable, small_tables  # noqa: E402
 
 BETAS = st.sampled_from([0.0, 0.5, 1.0, 1.96, 2.0, 2.58, 4.0])
@@ -57,13 +57,13 @@ def test_all_rules_at_once_are_worth_what_the_formulas_say(n: int, seed: int, st
     def ours(values: Any) -> float:
         return float(values[rule, 0])
 
-    assert ours(simulation.reliable(counts, 1.5)) == pytest.approx(estimators.reliable_effect(a, b, c, d, beta=1.5))
-    assert ours(simulation.plugin(counts)) == pytest.approx(estimators.plugin_effect(a, b, c, d))
+    assert ours(simulation.reliable(counts, 1.5)) == pytest.approx(scores.reliable_effect(a, b, c, d, beta=1.5))
+    assert ours(simulation.plugin(counts)) == pytest.approx(scores.plugin_effect(a, b, c, d))
     assert ours(simulation.plugin(counts, overlap_only=True)) == pytest.approx(
-        np.nan_to_num(estimators.effect(a, b, c, d)), abs=1e-12
+        np.nan_to_num(scores.effect(a, b, c, d)), abs=1e-12
     )
-    assert ours(simulation.wracc(counts)) == pytest.approx(estimators.wracc(a, b, c, d, laplace=True), abs=1e-12)
-    assert ours(simulation.association(counts)) == pytest.approx(estimators.association(a, b, c, d, laplace=True))
+    assert ours(simulation.wracc(counts)) == pytest.approx(scores.wracc(a, b, c, d, laplace=True), abs=1e-12)
+    assert ours(simulation.association(counts)) == pytest.approx(scores.association(a, b, c, d, laplace=True))
 
 
 def test_discover_finds_the_rule_that_evaluating_all_rules_finds() -> None:
@@ -144,7 +144,7 @@ def test_the_plain_search_finds_the_best_rule(seed: int, n_columns: int, n_rows:
             for side in (covered, ~covered)
             for what in (outcome, ~outcome)
         ]
-        return estimators.reliable_effect(a, b, c, d, beta=beta)
+        return scores.reliable_effect(a, b, c, d, beta=beta)
 
     cuts = itertools.product([None, 0, 1, 2], repeat=n_columns)
     extensions = [

@@ -30,7 +30,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 import causalrules as cr
-from causalrules import estimators
+from causalrules.estimators import scores
 from causalrules.exceptions import CausalRulesWarning, DataError, InputError, OptionError
 from causalrules.question import Question, options
 from causalrules.sklearn import NotFittedError
@@ -271,7 +271,7 @@ def test_the_score_on_the_rows_of_fit_is_the_reliable_effect(table: SmallTable, 
     model = cr.CausalRules(k=1, beta=beta, max_length=2, n_jobs=1).fit(columns, y, control=list(table.control))
     assume(len(model.rules_) > 0)
     a, b, c, d = np.array(model.rules_[0].measured.counts).T
-    assert model.score(columns, y) == pytest.approx(estimators.reliable_effect(a, b, c, d, 2.0))
+    assert model.score(columns, y) == pytest.approx(scores.reliable_effect(a, b, c, d, 2.0))
 
 
 def test_the_score_keeps_the_strata_and_the_outcome_of_fit() -> None:
@@ -291,7 +291,7 @@ def test_the_score_keeps_the_strata_and_the_outcome_of_fit() -> None:
         for outcome in ("yes", "no")
     ]
     a, b, c, d = counts
-    assert model.score(part, y[young]) == pytest.approx(estimators.reliable_effect(a, b, c, d, 2.0))
+    assert model.score(part, y[young]) == pytest.approx(scores.reliable_effect(a, b, c, d, 2.0))
     assert model.score(part, np.full(young.sum(), "no")) < 0
     with pytest.raises(DataError, match="rows and y has 400"):
         model.score(part, y)
@@ -361,7 +361,7 @@ def test_the_score_compares_with_the_reference_as_fit_does() -> None:
         for happened in (1, 0)
     ]
     a, b, c, d = counts
-    assert model.score(columns, y) == pytest.approx(estimators.reliable_effect(a, b, c, d, 2.0))
+    assert model.score(columns, y) == pytest.approx(scores.reliable_effect(a, b, c, d, 2.0))
 
 
 def test_a_condition_as_outcome_holds_for_values_that_fit_has_not_seen() -> None:
@@ -370,7 +370,7 @@ def test_a_condition_as_outcome_holds_for_values_that_fit_has_not_seen() -> None
     income = columns["x"] * 20.0 + rng.random(200) * 30
     model = cr.CausalRules(outcome=">= 25", k=1).fit(columns, income)
     more = {"x": [1, 1, 1, 0, 0, 0]}
-    expected = estimators.reliable_effect(2, 1, 0, 3, 2.0)
+    expected = scores.reliable_effect(2, 1, 0, 3, 2.0)
     assert model.score(more, [99.0, 25.0, 1.0, 0.0, -5.0, 24.99]) == pytest.approx(expected)
 
 

@@ -15,10 +15,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
 from causalrules.data.columns import Kind, check_names
 from causalrules.data.reading import is_dask, read
 from causalrules.discovery import discover
+from causalrules.estimators import scores
+from causalrules.estimators.sides import side_of
 from causalrules.exceptions import CausalRulesError, CausalRulesWarning, DataError, OptionError
 from causalrules.language.outcome import resolve_outcome
 from causalrules.question import Question, options, parameters, with_options
@@ -314,17 +315,16 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         _, stratum = np.unique(problem.strata.index_of(table)[used], return_inverse=True)
         chosen = (*compared_rows(rules[0], table, rules.question), used)
         covered, failing, everything = (
-            estimators.side_of(stratum, target[used], weight[used], rows[used], int(stratum.max()) + 1)
-            for rows in chosen
+            side_of(stratum, target[used], weight[used], rows[used], int(stratum.max()) + 1) for rows in chosen
         )
         decrease = rules.question.direction == "decrease"
         if not problem.roles.outcome.kind.binary:
-            effect = estimators.pooled_effect(covered, failing, everything)
-            variance = estimators.pooled_variance(covered, failing, everything)
-            return (-effect if decrease else effect) - estimators.pooled_margin(_SCORE_BETA, variance)
+            effect = scores.pooled_effect(covered, failing, everything)
+            variance = scores.pooled_variance(covered, failing, everything)
+            return (-effect if decrease else effect) - scores.pooled_margin(_SCORE_BETA, variance)
         tables = (covered.total, covered.n - covered.total, failing.total, failing.n - failing.total)
         a, b, c, d = tables if not decrease else (tables[1], tables[0], tables[3], tables[2])
-        return estimators.reliable_effect(a, b, c, d, _SCORE_BETA)
+        return scores.reliable_effect(a, b, c, d, _SCORE_BETA)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of transform(): the rules as text.

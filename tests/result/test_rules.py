@@ -21,9 +21,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from causalrules import estimators
 from causalrules.datasets import titanic
 from causalrules.discovery import discover
+from causalrules.estimators import scores
 from causalrules.exceptions import DataError, InputError
 from causalrules.language.propositions import Proposition
 from causalrules.question import ESTIMATORS
@@ -48,9 +48,9 @@ def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> Non
     total: float = sum(stratum.weight * stratum.reliable_difference for stratum in strata)
     if estimator == "pooled":
         # one margin for the whole rule, which no stratum has a part of
-        spread = estimators.pooled_variance(*rule.measured.sides)
-        pooled = float(estimators.pooled_difference(*rule.measured.sides[:2]) @ rule.measured.sides[2].n) / rows
-        total = pooled - estimators.pooled_margin(2.0, spread)
+        spread = scores.pooled_variance(*rule.measured.sides)
+        pooled = float(scores.pooled_difference(*rule.measured.sides[:2]) @ rule.measured.sides[2].n) / rows
+        total = pooled - scores.pooled_margin(2.0, spread)
         assert [stratum.weight for stratum in strata] == pytest.approx(list(rule.measured.sides[2].n / rows))
     assert rule.reliable_effect == pytest.approx(total, abs=1e-12)
     inside = [stratum for stratum in strata if stratum.overlap]
@@ -65,7 +65,7 @@ def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> Non
     else:
         assert math.isnan(rule.effect)
     a, b, c, d = np.array(rule.measured.counts).T
-    assert rule.value == pytest.approx(estimators.objective(estimator, a, b, c, d, 2.0), nan_ok=True)
+    assert rule.value == pytest.approx(scores.objective(estimator, a, b, c, d, 2.0), nan_ok=True)
 
 
 def test_titanic_numbers() -> None:

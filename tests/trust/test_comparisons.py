@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import causalrules as cr
-from causalrules.estimators import beta_of_confidence
+from causalrules.estimators.intervals import beta_of_confidence
 from causalrules.report.terminal import text
 from causalrules.result.evidence import HonestEffect, RuleEvidence, Significance
 from causalrules.result.rule import RuleResult

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules.estimators import KAPPA
+from causalrules.estimators.scores import KAPPA
 from causalrules.trust.gamma import MOST, Bias, Outcomes, gammas, odds_factor
 
 side = st.lists(st.integers(0, 3), min_size=1, max_size=3)

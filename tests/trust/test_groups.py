@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 import causalrules as cr
-from causalrules import estimators
 from causalrules.cli import cli
+from causalrules.estimators import intervals
 from causalrules.exceptions import OptionError, RoleError
 from causalrules.trust.resample import bootstrap, exchangeable, folds, halves, permuted, split, subsample
 from rulesets import rows_of
@@ -234,8 +234,8 @@ def test_sampling_weights_are_refused() -> None:
 
 
 def test_an_estimate_without_a_comparison_group_is_undefined() -> None:
-    nothing = estimators.grouped(
+    nothing = intervals.grouped(
         np.array([0, 1]), np.array([0.0, 1.0]), [1, 1], (np.array([True, False]), np.array([False, True])), np.arange(2)
     )
     assert nothing.n_groups == 0
-    assert np.isnan(estimators.grouped_estimate(float("nan"), nothing).low)
+    assert np.isnan(intervals.grouped_estimate(float("nan"), nothing).low)

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules import estimators
-from causalrules.estimators import Side
+from causalrules.estimators import intervals, scores
+from causalrules.estimators.sides import Side
 from causalrules.exceptions import DataError, OptionError
 from causalrules.text import percent
 from causalrules.trust import chaining, repeat
@@ -34,17 +34,17 @@ def sides(a: Any, b: Any, c: Any, d: Any) -> tuple[Side, Side, Side]:
 
 @given(tables)
 def test_the_effect_is_the_standardised_one(counts: list[tuple[int, int, int, int]]) -> None:
-    effect, error, low, high = estimators.estimate(*sides(*np.array(counts).T))
+    effect, error, low, high = intervals.estimate(*sides(*np.array(counts).T))
     assert low < high
     assert low - 1e-9 <= effect <= high + 1e-9
-    assert effect == pytest.approx(estimators.effect(*np.array(counts).T))
+    assert effect == pytest.approx(scores.effect(*np.array(counts).T))
     assert error > 0
 
 
 def test_the_error_counts_chance_in_the_strata_themselves() -> None:
     """Effects of 1 and −1 in two strata: the effect is how many rows fall into each, binomial with √(1/n)."""
     big = 10**6
-    effect, error, low, high = estimators.estimate(*sides([big, 0], [0, big], [0, big], [big, 0]))
+    effect, error, low, high = intervals.estimate(*sides([big, 0], [0, big], [0, big], [big, 0]))
     assert effect == 0
     assert error == pytest.approx(1 / np.sqrt(4 * big), rel=1e-3)
     assert [low, high] == pytest.approx([-1.96 * error, 1.96 * error], rel=1e-3)
@@ -256,7 +256,7 @@ def test_the_effect_on_all_rows_that_are_left_is_the_adjusted_one_whatever_was_p
     for number in range(len(problem.language.propositions)):
         for past in (first, np.zeros_like(first), first * 7):
             found = chaining.mean([chaining.block(problem, [number], past, later, later)], True)
-            expected = estimators.estimate(*rest.compared([number]))
+            expected = intervals.estimate(*rest.compared([number]))
             assert found is not None
             assert found.effect == pytest.approx(expected.effect, abs=1e-12)
 
@@ -340,7 +340,7 @@ def test_the_share_that_could_be_compared_is_that_of_the_counts(counts: list[tup
     rule = cr.discover(first, "y", control="z", k=1, beta=1.0, holdout=columns)[0]
     honest = rule.evidence.honest  # type: ignore[union-attr]
     assert honest is not None
-    assert honest.overlap == pytest.approx(estimators.overlap(*np.array(counts).T))
+    assert honest.overlap == pytest.approx(scores.overlap(*np.array(counts).T))
     assert honest.n_rows == np.sum(counts)
 
 

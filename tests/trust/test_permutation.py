@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import causalrules as cr
 import oracle
-from causalrules import estimators
+from causalrules.estimators import scores
 from causalrules.exceptions import DataError, OptionError
 from causalrules.rules import RuleSet
 from causalrules.search import merging
@@ -260,7 +260,7 @@ def test_drawn_tables_are_as_likely_as_enumerated_ones(y: list[int]) -> None:
         everything = problem.compared(rule)[2]
 
         def effect(each: Adjusted, rule: Any = rule, everything: Any = everything) -> float:
-            return abs(estimators.pooled_effect(*each.compared(rule, scored=True)[:2], everything))
+            return abs(scores.pooled_effect(*each.compared(rule, scored=True)[:2], everything))
 
         every = np.array([effect(each) for each in resample.every_arrangement(part)])
         expected[place] = np.mean(every >= effect(problem) - TIED)

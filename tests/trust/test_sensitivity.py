@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-from causalrules import estimators
+from causalrules.estimators import scores
 from causalrules.exceptions import CausalRulesWarning
 from causalrules.result.rule import RuleResult
 from causalrules.trust.overlap import measure
@@ -91,7 +91,7 @@ def test_ratios_are_finite_whatever_the_counts(tables: list[tuple[int, int, int,
         and any(c for a, b, c, d in tables if a + b and c + d)
     ):
         arrays = np.array(tables).T
-        assert ratio == pytest.approx(estimators.p_do_rule(*arrays) / estimators.p_do_not_rule(*arrays))
+        assert ratio == pytest.approx(scores.p_do_rule(*arrays) / scores.p_do_not_rule(*arrays))
 
 
 @settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=40, deadline=None)
@@ -234,7 +234,7 @@ def test_the_bounds_are_those_of_every_unknown_share(tables: list[tuple[int, int
     assert (found.low, found.high) == pytest.approx((min(effects), max(effects)))
     assert (found.n_strata, found.n_rows) == (len(alone), sum(map(sum, alone)))
     assert found.share == pytest.approx(found.n_rows / total)
-    assert found.effect_with == pytest.approx(estimators.plugin_effect(*np.array(tables).T))
+    assert found.effect_with == pytest.approx(scores.plugin_effect(*np.array(tables).T))
 
 
 def test_a_missing_comparison_group_is_warned_about() -> None:

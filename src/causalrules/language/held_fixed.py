@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from causalrules.data.bins import Bins
 from causalrules.data.columns import Ends
 from causalrules.data.table import Table
-from causalrules.estimators import KAPPA
+from causalrules.estimators.scores import KAPPA
 from causalrules.language.prognostic import quantiles, ranges
 from causalrules.language.strata import Strata, bin_names, distinct, join_keys, places
 from causalrules.text import listed

@@ -9,11 +9,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from causalrules import estimators
+from causalrules.estimators import intervals
+from causalrules.estimators.sides import standardised
 from causalrules.text import amount, number, percent, points
 
 if TYPE_CHECKING:
-    from causalrules.estimators import Estimate, Grouped, Side
+    from causalrules.estimators.intervals import Estimate, Grouped
+    from causalrules.estimators.sides import Side
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,9 @@ class OutcomeKind:
     ) -> Estimate:
         """Estimate the effect: its standard error and its interval; with `grouped`, for rows that belong together."""
         if grouped is None:
-            return estimators.estimate(*sides, confidence, binary=self.binary)
-        effect = estimators.standardised(sides[0].mean - sides[1].mean, *sides)
-        return estimators.grouped_estimate(effect, grouped, confidence, binary=self.binary)
+            return intervals.estimate(*sides, confidence, binary=self.binary)
+        effect = standardised(sides[0].mean - sides[1].mean, *sides)
+        return intervals.grouped_estimate(effect, grouped, confidence, binary=self.binary)
 
     # How numbers are written.
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from causalrules.data.table import default_library
-from causalrules.estimators import Grouped
+from causalrules.estimators.intervals import Grouped
 from causalrules.exceptions import DataError, FileError, GraphError, NoSuchFileError, OptionError, RoleError
 from causalrules.graph.admissibility import Admissibility
 from causalrules.graph.assumptions import assumptions

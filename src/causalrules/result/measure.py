@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules.estimators import Side
+from causalrules.estimators.sides import Side
 from causalrules.result.measured import Measured, StratumSums, Sums
 from causalrules.result.rule import Criterion, RuleResult
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
-from causalrules.estimators import Estimate, Grouped, Side
+from causalrules.estimators import intervals, scores
+from causalrules.estimators.intervals import Estimate, Grouped
+from causalrules.estimators.sides import Side, comparable, standardised
 from causalrules.language.kinds import BINARY, OutcomeKind
 from causalrules.language.strata import SCORES
 
@@ -146,7 +147,7 @@ class StratumEffect:
     @property
     def reliable_difference(self) -> float:
         """Laplace-corrected difference minus its confidence terms, of a binary outcome."""
-        return float(estimators.reliable_difference(self.a, self.b, self.c, self.d, self.beta))
+        return float(scores.reliable_difference(self.a, self.b, self.c, self.d, self.beta))
 
     @property
     def interval(self) -> Interval:
@@ -242,7 +243,7 @@ class Measured(Plain):
     def effect(self) -> float:
         """The effect adjusted for the controls, over the strata with overlap; nan if there are none."""
         covered, failing, _ = self.sides
-        return estimators.standardised(covered.mean - failing.mean, *self.sides)
+        return standardised(covered.mean - failing.mean, *self.sides)
 
     @cached_property
     def marginal_effect(self) -> float:
@@ -255,19 +256,19 @@ class Measured(Plain):
     @cached_property
     def levels(self) -> tuple[float, float]:
         """The adjusted levels of the outcome where the rule holds, and where it does not."""
-        holds, fails = (self.centre + estimators.standardised(side.mean, *self.sides) for side in self.sides[:2])
+        holds, fails = (self.centre + standardised(side.mean, *self.sides) for side in self.sides[:2])
         return holds, fails
 
     @cached_property
     def overlap(self) -> float:
         """Share of the rows in strata where the rule holds for some rows and fails for some."""
         covered, failing, everything = self.sides
-        return float(everything.n[estimators.comparable(covered, failing)].sum() / everything.n.sum())
+        return float(everything.n[comparable(covered, failing)].sum() / everything.n.sum())
 
     @cached_property
     def effective_rows(self) -> float:
         """How many rows of a balanced experiment would tell as much about the effect."""
-        return estimators.effective_rows(*self.sides)
+        return intervals.effective_rows(*self.sides)
 
     @property
     def thin(self) -> bool:
@@ -275,7 +276,7 @@ class Measured(Plain):
 
         A side then has few rows where there are many, and the effect rests on them.
         """
-        k, f = (float(side.n[estimators.comparable(*self.sides[:2])].sum()) for side in self.sides[:2])
+        k, f = (float(side.n[comparable(*self.sides[:2])].sum()) for side in self.sides[:2])
         return k * f > 0 and self.effective_rows < k * f / (k + f)
 
     def estimate(self, confidence: float = 0.95) -> Estimate:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from causalrules import estimators
 from causalrules.data.reading import read
+from causalrules.estimators import scores
 from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
 from causalrules.result.measured import AnyInterval, Measured, Plain, StratumEffect
@@ -85,9 +85,9 @@ class Criterion:
 
     def margin(self, measured: Measured) -> float:
         """Return what the pooled estimator subtracts as a margin for chance, when it searches."""
-        reach = estimators.pooled_reach(*measured.scored_sides, measured.spans) if self.by_length else 0.0
-        variance = estimators.margin_variance(*measured.scored_sides, self.n_levels)
-        return estimators.pooled_margin(self.beta, variance, reach)
+        reach = scores.pooled_reach(*measured.scored_sides, measured.spans) if self.by_length else 0.0
+        variance = scores.margin_variance(*measured.scored_sides, self.n_levels)
+        return scores.pooled_margin(self.beta, variance, reach)
 
     def ratio(self, measured: Measured) -> float:
         """Return the effect over its margin for chance, as the search has them: above `margin_scale`, it stands out.
@@ -95,31 +95,31 @@ class Criterion:
         Without a margin the target is the same everywhere in each stratum, and there is no effect either: 0.
         """
         margin = self.margin(measured)
-        effect = self.sign * estimators.pooled_effect(*measured.scored_sides)
+        effect = self.sign * scores.pooled_effect(*measured.scored_sides)
         return effect / margin if margin > 0 else 0.0
 
     def value(self, measured: Measured) -> float:
         """Return the number that the search maximised."""
         match self.estimator:
             case "pooled":
-                return self.sign * estimators.pooled_effect(*measured.scored_sides) - self.margin(measured)
+                return self.sign * scores.pooled_effect(*measured.scored_sides) - self.margin(measured)
             case "plugin":
                 return self.sign * float(np.nan_to_num(measured.effect)) * measured.overlap
             case "association":
                 return self.sign * measured.marginal_effect
         a, b, c, d = measured.tables
         tables = (b, a, d, c) if self.decrease else (a, b, c, d)
-        return estimators.objective(self.estimator, *tables, self.beta)
+        return scores.objective(self.estimator, *tables, self.beta)
 
     def reliable_effect(self, measured: Measured) -> float:
         """Return the effect, brought nearer to 0 by a margin for chance."""
         if measured.sums or self.estimator == "pooled":
             margin = self.margin_scale * self.margin(measured)
-            return estimators.pooled_effect(*measured.scored_sides) - self.sign * margin
+            return scores.pooled_effect(*measured.scored_sides) - self.sign * margin
         a, b, c, d = measured.tables
         if self.decrease:
-            return -estimators.reliable_effect(b, a, d, c, self.beta)
-        return estimators.reliable_effect(a, b, c, d, self.beta)
+            return -scores.reliable_effect(b, a, d, c, self.beta)
+        return scores.reliable_effect(a, b, c, d, self.beta)
 
 
 @dataclass(frozen=True, repr=False)
@@ -343,7 +343,7 @@ class RuleResult(Plain):
         if self.criterion.estimator == "pooled" or measured.sums:
             weights = (measured.sides[2].n / measured.sides[2].n.sum()).tolist()
         else:
-            weights = estimators.reliable_weights(*measured.tables).tolist()
+            weights = scores.reliable_weights(*measured.tables).tolist()
         return measured.strata(weights, self.criterion.beta)
 
     @cached_property

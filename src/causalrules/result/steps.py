@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from causalrules.estimators import side_of
+from causalrules.estimators.sides import side_of
 from causalrules.search import run as search
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causalrules import estimators
+from causalrules.estimators.sides import comparable
 from causalrules.result.evidence import HonestEffect, RuleEvidence
 from causalrules.text import adjusted_p, counted, effective, listed, p_needed, percent
 
@@ -163,7 +163,7 @@ def _lowers(rule: RuleResult) -> bool:
 def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], list[str]]:
     """Return the word, what it rests on, the reasons for it and the doubts."""
     covered, failing, _ = rule.measured.sides
-    inside = estimators.comparable(covered, failing)
+    inside = comparable(covered, failing)
     if rule.overlap < MOST_ROWS:
         share = percent(1 - rule.overlap, 0)
         words = f"{share} of the rows have no comparison group, at most {percent(1 - MOST_ROWS, 0)} may lack one"

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
 from causalrules.data.table import Table
-from causalrules.estimators import Grouped, Side
+from causalrules.estimators import intervals
+from causalrules.estimators.intervals import Grouped
+from causalrules.estimators.sides import Side, side_of
 from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
 from causalrules.language.cuts import Cuts, check_cuts
 from causalrules.language.language import Language, build_language
@@ -156,7 +157,7 @@ class Adjusted:
         y = self.comparison.values[rows.outcome] if scored else rows.y
         chosen = (*self.sides(numbers), np.ones(len(y), np.bool_))
         covered, failing, everything = (
-            estimators.side_of(rows.stratum, y, weights, each, self.strata.n_strata) for each in chosen
+            side_of(rows.stratum, y, weights, each, self.strata.n_strata) for each in chosen
         )
         return covered, failing, everything
 
@@ -166,7 +167,7 @@ class Adjusted:
             return None
         weights = self.frequencies if frequencies is None else frequencies
         rows = self.rows.local
-        return estimators.grouped(rows.stratum, rows.y, weights, self.sides(numbers), self.group)
+        return intervals.grouped(rows.stratum, rows.y, weights, self.sides(numbers), self.group)
 
     def with_rows(self, **changes: Any) -> Adjusted:
         """Return the problem with changed fields of its `LocalRows`, such as outcome=…."""

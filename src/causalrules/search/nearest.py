@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from causalrules import estimators
-from causalrules.estimators import Side
+from causalrules.estimators import scores
+from causalrules.estimators.sides import Side
 from causalrules.question import Question
 from causalrules.search.core import Packed
 from causalrules.search.rows import Comparison
@@ -38,13 +38,13 @@ def ratio_of(packed: Packed, comparison: Comparison, question: Question, conditi
     spans = [float(np.ptp(values[present])) if present.any() else 0.0 for present in counts[0] + counts[1] > 0]
     betas = question.beta
     assert isinstance(betas, tuple), "the margin is one by length"
-    margin = estimators.pooled_margin(
+    margin = scores.pooled_margin(
         betas[min(len(conditions), len(betas) - 1)],
-        estimators.margin_variance(covered, failing, everything, len(values)),
-        estimators.pooled_reach(covered, failing, everything, spans),
+        scores.margin_variance(covered, failing, everything, len(values)),
+        scores.pooled_reach(covered, failing, everything, spans),
     )
     sign = -1.0 if comparison.decrease else 1.0
-    return sign * estimators.pooled_effect(covered, failing, everything) / margin if margin > 0 else 0.0
+    return sign * scores.pooled_effect(covered, failing, everything) / margin if margin > 0 else 0.0
 
 
 def best_ratio(ratio: Ratio, question: Question, run: Run, least: float = 0.0) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from causalrules.data.columns import Ends, code_type
 from causalrules.data.table import Table
-from causalrules.estimators import Side, both, side_of
+from causalrules.estimators.sides import Side, both, side_of
 from causalrules.language.held_fixed import Cells
 from causalrules.language.language import Language
 from causalrules.language.outcome import Outcome

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
+from causalrules.estimators import scores
 from causalrules.exceptions import DataError, OptionError
 from causalrules.options import Share, Whole
 from causalrules.question import Question
@@ -302,16 +302,16 @@ def _zero(problem: Adjusted, conditions: tuple[int, ...], estimator: str) -> flo
     covered, failing, everything = problem.compared(conditions, scored=True)
     if estimator == "pooled":
         sign = -1.0 if problem.comparison.decrease else 1.0
-        effect = sign * estimators.pooled_effect(covered, failing, everything)
+        effect = sign * scores.pooled_effect(covered, failing, everything)
         n_levels = len(problem.comparison.values)
-        variance = estimators.margin_variance(covered, failing, everything, n_levels)
+        variance = scores.margin_variance(covered, failing, everything, n_levels)
         return effect / math.sqrt(variance) if variance > 0 else 0.0
     tables = [covered.total, covered.n - covered.total, failing.total, failing.n - failing.total]
     if problem.comparison.decrease:
         tables = [tables[1], tables[0], tables[3], tables[2]]
     a, b, c, d = tables
-    at_zero = estimators.reliable_effect(a, b, c, d, beta=0.0)
-    return at_zero / (at_zero - estimators.reliable_effect(a, b, c, d, beta=1.0))
+    at_zero = scores.reliable_effect(a, b, c, d, beta=0.0)
+    return at_zero / (at_zero - scores.reliable_effect(a, b, c, d, beta=1.0))
 
 
 def _rounded_up(beta: float) -> float:

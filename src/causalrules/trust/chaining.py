@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
-from causalrules.estimators import KAPPA, Estimate, Grouped
+from causalrules.estimators import intervals
+from causalrules.estimators.intervals import Estimate, Grouped
+from causalrules.estimators.scores import KAPPA
+from causalrules.estimators.sides import side_of
 
 if TYPE_CHECKING:
     from causalrules.search.adjusted import Adjusted
@@ -89,12 +91,12 @@ def block(
     inside = (n_sides[0] > 0) & (n_sides[1] > 0)
     chosen = (counts > 0) & inside[stratum]
     z, values, weights = stratum[chosen], y[chosen], counts[chosen].astype(np.float64)
-    everything = estimators.side_of(stratum, y, before, every, n_strata)
+    everything = side_of(stratum, y, before, every, n_strata)
     overall = everything.total.sum() / max(everything.n.sum(), 1.0)
     mean = (everything.total + KAPPA * overall) / (everything.n + KAPPA)
     scores, worth, reach = [], [], np.zeros(len(z))
     for side, n_side in zip(sides, n_sides, strict=True):
-        known = estimators.side_of(stratum, y, before, side, n_strata)
+        known = side_of(stratum, y, before, side, n_strata)
         predicted = ((known.total + KAPPA * mean) / (known.n + KAPPA))[z]
         odds = (n / np.maximum(n_side, 1))[z]
         scores.append(predicted + side[chosen] * (values - predicted) * odds)
@@ -110,7 +112,7 @@ def mean(blocks: Sequence[Block], binary: bool, confidence: float = 0.95, *, gro
     variance = Σ_j v_j²/n_j² Σ_i (ψ_i − effect)², v_j the weight of block j with n_j rows
 
     For an outcome that happens or not, one row with and one without it are added to the variance of each side, as in
-    `estimators.side_mean`. Where rows belong together, scores are added up within groups before they are squared.
+    `intervals.side_mean`. Where rows belong together, scores are added up within groups before they are squared.
     """
     blocks = [each for each in blocks if each.n_rows]
     if not blocks:
@@ -135,7 +137,7 @@ def mean(blocks: Sequence[Block], binary: bool, confidence: float = 0.95, *, gro
             corrected = (m * share + 1) / (m + 2)
             variance += (corrected * (1 - corrected) - share * (1 - share)) / m
     error = math.sqrt(variance)
-    reach = estimators.beta_of_confidence(confidence) * error
+    reach = intervals.beta_of_confidence(confidence) * error
     farthest = 1.0 if binary else math.inf
     effect = float(np.clip(effect, -farthest, farthest))
     return Estimate(effect, error, max(effect - reach, -farthest), min(effect + reach, farthest))
@@ -155,4 +157,4 @@ def _grouped_mean(
     variance = float(np.sum(np.square(sums))) * len(sums) / max(len(sums) - 1, 1)
     degrees = float(np.sum(alike) ** 2 / np.sum(np.square(alike))) - 1
     found = Grouped(math.sqrt(variance), max(degrees, 1.0), len(sums))
-    return estimators.grouped_estimate(effect, found, confidence, binary=binary)
+    return intervals.grouped_estimate(effect, found, confidence, binary=binary)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
+from causalrules.estimators import scores
+from causalrules.estimators.sides import standardised
 from causalrules.options import Share, Whole
 from causalrules.result.evidence import ConditionTests, with_evidence
 from causalrules.search.adjusted import Adjusted
@@ -75,7 +76,7 @@ def _tested(rule: RuleResult, tests: _Tests, level: float) -> RuleResult:
     if kept is None or len(kept) == len(numbers):
         return with_evidence(rule, conditions=ConditionTests(level, tuple(range(len(numbers))), None, None))
     covered, failing, everything = tests.problem.compared([numbers[place] for place in kept])
-    effect = estimators.standardised(covered.mean - failing.mean, covered, failing, everything)
+    effect = standardised(covered.mean - failing.mean, covered, failing, everything)
     found = ConditionTests(level, tuple(kept), None if math.isnan(effect) else effect, int(covered.n.sum()))
     return with_evidence(rule, conditions=found)
 
@@ -231,11 +232,11 @@ class Contrasts:
         span = np.maximum.reduceat(self.y, first) - np.minimum.reduceat(self.y, first)
         k, f = (np.add.reduceat(side.astype(np.float64), first, axis=0) for side in (self.holds, self.fails))
         both = (k > 0) & (f > 0)
-        on, off = (both * weight[:, None] / (side + estimators.KAPPA) for side in (k, f))
+        on, off = (both * weight[:, None] / (side + scores.KAPPA) for side in (k, f))
         gain = self.holds * on[self.stratum] - self.fails * off[self.stratum]
-        constant = np.sum(estimators.KAPPA * mean[:, None] * (on - off), axis=0)
+        constant = np.sum(scores.KAPPA * mean[:, None] * (on - off), axis=0)
         spread = np.sum(weight[:, None] * variance[:, None] * (on + off), axis=0)
         reach = np.max(span[:, None] * (on + off), axis=0)
         beta = math.sqrt(2 * math.log(max(both.any(axis=0).sum(), 1) / 0.05))
-        margin = np.array([estimators.pooled_margin(beta, *each) for each in zip(spread, reach, strict=True)])
+        margin = np.array([scores.pooled_margin(beta, *each) for each in zip(spread, reach, strict=True)])
         return gain, constant, margin

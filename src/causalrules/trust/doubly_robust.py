@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
+from causalrules.estimators import intervals
+from causalrules.estimators.sides import side_of, standardised
 from causalrules.exceptions import DataError, OptionError
 from causalrules.language.learning import FOLDS, Learner, Vector, cross_fit, predict, require_models
 from causalrules.options import Share
@@ -82,7 +83,7 @@ def doubly_robust(
     elif honest is not None and honest.source == "holdout":
         counts, source = controls.frequencies - counts, "held-out rows"
     stratum = problem.strata.index_of(controls.table)
-    reach = estimators.beta_of_confidence(confidence)
+    reach = intervals.beta_of_confidence(confidence)
     measured = list(rules.rules)
     shown = progress if len(rules) else False
     with watching(shown, lambda: count_bar("doubly robust", len(rules))) as watch:
@@ -189,11 +190,8 @@ def _evidence(
     n_rows = int(counts.sum())
     _, place = np.unique(stratum, return_inverse=True)
     everything = np.ones(len(counts), np.bool_)
-    sides = [
-        estimators.side_of(place, controls.y, counts, each, int(place.max()) + 1)
-        for each in (covered, failing, everything)
-    ]
-    strata = estimators.standardised(sides[0].mean - sides[1].mean, *sides)
+    sides = [side_of(place, controls.y, counts, each, int(place.max()) + 1) for each in (covered, failing, everything)]
+    strata = standardised(sides[0].mean - sides[1].mean, *sides)
     known = None if np.isnan(strata) else float(strata)
     if found is None:
         empty = (0,) * _BINS

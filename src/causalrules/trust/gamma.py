@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from causalrules import estimators
+from causalrules.estimators import scores
 
 if TYPE_CHECKING:
     from causalrules.search.adjusted import Adjusted
@@ -101,9 +101,9 @@ class Bias:
         self._weight = total / total.sum()
         # The pooled estimator's pseudo-rows: the rows of a side stand for the side only as far as there are many.
         compared = outcomes.covered + outcomes.failing
-        pseudo = estimators.KAPPA * compared / self._sum(compared)[self._stratum]
+        pseudo = scores.KAPPA * compared / self._sum(compared)[self._stratum]
         self._on, self._off = (
-            _Side((side + pseudo) / (n + estimators.KAPPA)[self._stratum], n)
+            _Side((side + pseudo) / (n + scores.KAPPA)[self._stratum], n)
             for side, n in ((each, self._sum(each)) for each in (outcomes.covered, outcomes.failing))
         )
         self._held = self._on.n / (self._on.n + self._off.n)

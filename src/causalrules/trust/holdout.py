@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
 from causalrules.data.reading import read
 from causalrules.data.table import Table
-from causalrules.estimators import Grouped, Side
+from causalrules.estimators import intervals
+from causalrules.estimators.intervals import Grouped
+from causalrules.estimators.sides import Side, comparable, side_of
 from causalrules.exceptions import DataError, OptionError, RoleError
 from causalrules.language.outcome import resolve_outcome
 from causalrules.language.prognostic import targets
@@ -69,16 +70,16 @@ class _Measured:
         """Measure the effect from the rows that a rule covers, those on which it fails, and all."""
         covered, failing, everything = sides
         n_rows = int(everything.n.sum())
-        compared = int(everything.n[estimators.comparable(covered, failing)].sum())
+        compared = int(everything.n[comparable(covered, failing)].sum())
         counts: tuple[tuple[int, int, int, int], ...] = ()
         if binary:
             table = [covered.total, covered.n - covered.total, failing.total, failing.n - failing.total]
             counts = tuple((a, b, c, d) for a, b, c, d in np.array(table).T.astype(int).tolist())
         if not compared:
             return cls(None, None, None, None, 0, n_rows, counts=counts)
-        found = estimators.estimate(*sides, confidence, binary=binary)
+        found = intervals.estimate(*sides, confidence, binary=binary)
         if grouped is not None:
-            found = estimators.grouped_estimate(found.effect, grouped, confidence, binary=binary)
+            found = intervals.grouped_estimate(found.effect, grouped, confidence, binary=binary)
         return cls(*found, compared, n_rows, counts=counts)
 
 
@@ -246,7 +247,7 @@ def new_rows(other: Any, problem: Problem, question: Question, name: str) -> Hel
                 raise DataError(f"the rule {rule.text!r} on {name}: {unknown_column(condition.column, rows.names)}")
         place = stratum(own)
         covered, failing, everything = (
-            estimators.side_of(place, y, weights, chosen, int(place.max()) + 1)
+            side_of(place, y, weights, chosen, int(place.max()) + 1)
             for chosen in (*compared_rows(rule, rows, question), np.ones(rows.n_records, np.bool_))
         )
         return covered, failing, everything
@@ -260,7 +261,7 @@ def new_rows(other: Any, problem: Problem, question: Question, name: str) -> Hel
     def grouped(rule: RuleResult, own: Adjusted) -> Grouped | None:
         if group is None:
             return None
-        return estimators.grouped(stratum(own), y, weights, compared_rows(rule, rows, question), group)
+        return intervals.grouped(stratum(own), y, weights, compared_rows(rule, rows, question), group)
 
     return HeldOut("second table", rows.n_rows, None, sides, grouped)
 

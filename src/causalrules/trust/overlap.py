@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causalrules import estimators
+from causalrules.estimators.sides import comparable
 from causalrules.exceptions import CausalRulesWarning
 from causalrules.options import Share
 from causalrules.result.evidence import Overlap, with_evidence
@@ -31,7 +31,7 @@ def measure(rule: RuleResult) -> Overlap:
     """
     covered, failing, everything = rule.measured.sides
     rows = everything.n
-    inside = estimators.comparable(covered, failing)
+    inside = comparable(covered, failing)
     alone = ~inside & (rows > 0)
     weight = rows / rows.sum()
     known = float(np.sum((weight * (covered.mean - failing.mean))[inside]))

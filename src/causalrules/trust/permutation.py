@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
-from causalrules.estimators import Side
+from causalrules.estimators import scores
+from causalrules.estimators.sides import Side
 from causalrules.exceptions import OptionError
 from causalrules.options import Share, Whole
 from causalrules.question import Question
@@ -143,16 +143,16 @@ def flipped_margin(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> 
     largest = np.zeros(problem.strata.n_strata)
     np.maximum.at(largest, rows.stratum, np.abs(rows.y))
     sides = problem.compared(conditions, scored=True)
-    reach = estimators.pooled_reach(*sides, 2 * largest)
+    reach = scores.pooled_reach(*sides, 2 * largest)
     beta = betas[min(len(conditions), len(betas) - 1)]
-    return estimators.pooled_margin(beta, estimators.margin_variance(*sides, len(problem.comparison.values)), reach)
+    return scores.pooled_margin(beta, scores.margin_variance(*sides, len(problem.comparison.values)), reach)
 
 
 def _flipped_ratio(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> float:
     """Return the effect of a rule over its margin as tables with flipped signs have it."""
     margin = flipped_margin(problem, betas, conditions)
     sign = -1.0 if problem.comparison.decrease else 1.0
-    effect = estimators.pooled_effect(*problem.compared(conditions, scored=True))
+    effect = scores.pooled_effect(*problem.compared(conditions, scored=True))
     return sign * effect / margin if margin > 0 else 0.0
 
 
@@ -285,7 +285,7 @@ def _of_fixed_rules(
         for table, everything, (_, places) in zip(shuffled, sizes, tables, strict=True):
             for place in places:
                 covered, failing, _ = table.compared(numbers[place], scored=True)
-                result[place] = abs(estimators.pooled_effect(covered, failing, everything))
+                result[place] = abs(scores.pooled_effect(covered, failing, everything))
         return result
 
     observed = effects([table for table, _ in tables])

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from causalrules import estimators
+from causalrules.estimators.sides import side_of
 from causalrules.exceptions import OptionError
 from causalrules.search.adjusted import Adjusted
 from causalrules.search.core import Batch
@@ -45,7 +45,7 @@ def exchangeable(problem: Adjusted) -> Adjusted:
     if problem.group is None:
         return problem
     rows, weights = problem.rows.local, problem.frequencies
-    totals = estimators.side_of(rows.stratum, rows.y, weights, np.ones(len(weights), np.bool_), problem.strata.n_strata)
+    totals = side_of(rows.stratum, rows.y, weights, np.ones(len(weights), np.bool_), problem.strata.n_strata)
     residual = rows.y - totals.mean[rows.stratum]
     # In units of the largest: residuals that are equal on paper may differ in their last bits.
     largest = float(np.abs(residual).max(initial=0.0)) or 1.0

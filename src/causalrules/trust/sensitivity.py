@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from causalrules import estimators
-from causalrules.estimators import Floats, Side
+from causalrules.estimators import intervals
+from causalrules.estimators.sides import Floats, Side, added, standardised
 from causalrules.result.evidence import ControlStrength, Sensitivity, with_evidence
 from causalrules.result.verdict import BY_DESIGN
 from causalrules.trust.gamma import MOST, Outcomes, gammas, least_effects, odds_factor
@@ -56,12 +56,12 @@ def bias_factor(with_rule: float, with_outcome: float) -> float:
 
 
 def risk_ratio_and_limit(counts: Counts, confidence: float = 0.95, rows: Rows = None) -> tuple[float, float] | None:
-    """Return `estimators.risk_ratio` and the end of its interval nearer to 1; None if no stratum has both sides."""
+    """Return `intervals.risk_ratio` and the end of its interval nearer to 1; None if no stratum has both sides."""
     a, b, c, d = np.array(counts).T
-    ratio, error = estimators.risk_ratio(a, b, c, d, rows)
+    ratio, error = intervals.risk_ratio(a, b, c, d, rows)
     if math.isnan(ratio):
         return None
-    reach = math.exp(estimators.beta_of_confidence(confidence) * error)
+    reach = math.exp(intervals.beta_of_confidence(confidence) * error)
     return ratio, max(1.0, ratio / reach) if ratio >= 1 else min(1.0, ratio * reach)
 
 
@@ -83,7 +83,7 @@ def _strength(rule: RuleResult, name: str) -> ControlStrength:
         with_outcome = max(ratio_with_outcome(side.total, side.n) for side in (covered, failing))
         strength = e_value(bias_factor(with_rule, with_outcome))
     left, right, rows = (_summed(side) for side in (covered, failing, everything))
-    effect = estimators.standardised(left.mean - right.mean, left, right, rows)
+    effect = standardised(left.mean - right.mean, left, right, rows)
     return ControlStrength(
         control=name,
         with_rule=with_rule,
@@ -254,7 +254,7 @@ def _by_value(rule: RuleResult, name: str, others: Sequence[str]) -> tuple[Side,
     shape = (stratum.max() + 1, value.max() + 1)
 
     def tabled(side: Side) -> Side:
-        found = estimators.added(side, stratum * shape[1] + value, shape[0] * shape[1])
+        found = added(side, stratum * shape[1] + value, shape[0] * shape[1])
         return Side(*(each.reshape(shape) for each in found))
 
     covered, failing, everything = map(tabled, rule.measured.sides)
@@ -265,7 +265,7 @@ def _summed(side: Side) -> Side:
     """Return the rows of each stratum of the other controls, whatever the value."""
     n_strata, n_values = side.n.shape
     flat = Side(*(each.ravel() for each in side))
-    return estimators.added(flat, np.repeat(np.arange(n_strata), n_values), n_strata)
+    return added(flat, np.repeat(np.arange(n_strata), n_values), n_strata)
 
 
 def _numbered(keys: Sequence[Hashable]) -> NDArray[np.intp]:

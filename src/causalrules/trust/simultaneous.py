@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from causalrules import estimators
-from causalrules.estimators import Side
+from causalrules.estimators import scores
+from causalrules.estimators.sides import Side, comparable
 from causalrules.exceptions import OptionError
 from causalrules.options import Share, Whole
 from causalrules.result.evidence import Simultaneous, with_evidence
@@ -103,11 +103,11 @@ def simultaneous(
     for rule in rules:
         own_beta = float(beta[min(rule.length, len(beta) - 1)])
         criterion = replace(rule.criterion, estimator="pooled", by_length=True, beta=own_beta)
-        inside = estimators.comparable(*rule.measured.scored_sides[:2])
+        inside = comparable(*rule.measured.scored_sides[:2])
         covered, failing, everything = (Side(*(array[inside] for array in side)) for side in rule.measured.scored_sides)
         reach, error = math.inf, 0.0
-        if inside.any() and (shrunk := estimators.pooled_variance(covered, failing, everything)) > 0:
-            plain = estimators.pooled_variance(covered, failing, everything, kappa=0.0)
+        if inside.any() and (shrunk := scores.pooled_variance(covered, failing, everything)) > 0:
+            plain = scores.pooled_variance(covered, failing, everything, kappa=0.0)
             # The margin is that of a mean over all rows, the variances those of one over the compared rows.
             margin = criterion.margin(rule.measured)
             if base.group is not None:

@@ -1,15 +1,6 @@
-"""The formulas of the paper (§3.2) and of the trust reports, one function each.
+"""Effects with their standard errors and intervals, for a rule that was chosen before looking at the rows.
 
-Every estimate takes the contingency tables of a rule σ and an outcome y, one table per stratum z of the
-controls, as four numbers or four arrays of equal length (`contingency` counts them):
-
-| | y | not y |
-|---|---|---|
-| σ holds | a | b |
-| σ does not hold | c | d |
-
-With n_z = a+b+c+d, N = Σ_z n_z and K = the number of strata. N′ is the number of rows in strata with both sides, that
-is, with rows where σ holds and rows where it does not. A value that is undefined is nan.
+Tables and sides are those of `estimators.sides`. A value that is undefined is nan.
 """
 
 from __future__ import annotations
@@ -21,418 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from causalrules.estimators.sides import (
+    Floats,
+    Side,
+    both,
+    both_sides,
+    comparable,
+    compared_tables,
+    ratio_of,
+    side_of,
+    tables,
+)
 from causalrules.exceptions import OptionError
-from causalrules.question import ESTIMATORS
-
-Floats = NDArray[np.float64]
-
-# Pseudo-rows at the mean of a stratum's compared rows that the pooled estimator adds to each side.
-KAPPA = 2.0
-
-
-def side_of(stratum: NDArray[Any], y: Floats, weights: ArrayLike, chosen: NDArray[np.bool_], n_strata: int) -> Side:
-    """Return the chosen rows of each stratum, each counted as often as its weight says, as a side.
-
-    >>> rows = np.array([0, 0, 1]), np.array([1.0, 3.0, 5.0]), np.array([1, 2, 1])
-    >>> side_of(*rows, np.array([True, True, False]), 2).mean.tolist()
-    [2.3333333333333335, nan]
-    """
-    where, weight, value = stratum[chosen], np.asarray(weights, np.float64)[chosen], y[chosen]
-    n, total = (np.bincount(where, weight * power, n_strata).astype(np.float64) for power in (1.0, value))
-    # Distances from the mean, as the squares of large values lose the digits in which they differ.
-    apart = value - _share(total, n)[where]
-    squares = weight * apart * apart
-    sums = (np.bincount(where, each, n_strata).astype(np.float64) for each in (squares, squares * apart))
-    return Side(n, total, *sums)
-
-
-class Side(NamedTuple):
-    """Rows of each stratum: how many, the sum of their target, and how it spreads about its mean ȳ.
-
-    scatter = Σ(y − ȳ)² and cubes = Σ(y − ȳ)³
-    """
-
-    n: Floats
-    total: Floats
-    scatter: Floats
-    cubes: Floats
-
-    @classmethod
-    def binary(cls, positive: ArrayLike, negative: ArrayLike) -> Side:
-        """Return the rows with and without an outcome as a side: scatter = ab/n, cubes = ab(b − a)/n²."""
-        a, b = _tables(positive, negative)
-        n = a + b
-        scatter = a * b / np.maximum(n, 1.0)
-        return cls(n, a, scatter, scatter * (b - a) / np.maximum(n, 1.0))
-
-    @classmethod
-    def of_levels(cls, counts: NDArray[Any], values: Floats) -> Side:
-        """Return rows as a side from how many of each stratum (first axis) have each of these values.
-
-        >>> Side.of_levels(np.array([[1, 0, 1]]), np.array([1.0, 2.0, 3.0])).scatter.tolist()
-        [2.0]
-        """
-        n, total = counts.sum(axis=1).astype(np.float64), counts @ values
-        apart = values - np.nan_to_num(_share(total, n))[:, None]
-        return cls(n, total, *(np.sum(counts * apart**power, axis=1) for power in (2, 3)))
-
-    @property
-    def mean(self) -> Floats:
-        """Mean of the target in each stratum; nan without rows."""
-        return _share(self.total, self.n)
-
-    @property
-    def variance(self) -> Floats:
-        """Variance of the target in each stratum, over n; nan without rows."""
-        return _share(self.scatter, self.n)
-
-
-def _tables(*counts: ArrayLike) -> tuple[Floats, ...]:
-    return tuple(np.atleast_1d(np.asarray(count, dtype=np.float64)) for count in counts)
-
-
-def _share(part: Floats, whole: Floats) -> Floats:
-    """Return part / whole, and nan where the whole is 0."""
-    share: Floats = np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
-    return share
-
-
-def _ratio(part: Any, whole: Any) -> float:
-    return float(part) / float(whole) if whole > 0 else float("nan")
-
-
-def _both_sides(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]:
-    return (a + b > 0) & (c + d > 0)
-
-
-def _standardised(share: Floats, a: Floats, b: Floats, c: Floats, d: Floats) -> float:
-    """Return Σ_z share_z · n_z/N′ over the strata with both sides."""
-    inside = _both_sides(a, b, c, d)
-    rows = (a + b + c + d)[inside]
-    return _ratio(np.sum(share[inside] * rows), np.sum(rows))
-
-
-def _compared(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> tuple[Floats, ...]:
-    """Return a, b, c and d of the strata with both sides, and the weight n_z/N′ of each."""
-    tables = np.array(_tables(a, b, c, d))
-    tables = tables[:, _both_sides(*tables)]
-    rows = tables.sum(axis=0)
-    return (*tables, rows / rows.sum() if rows.size else rows)
-
-
-def reliable_difference(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> Any:
-    """Return the Laplace-corrected difference less its confidence terms, for one stratum or for each.
-
-    λ_z = (a+1)/(a+b+2) − (c+1)/(c+d+2) − β/(2√(a+b+2)) − β/(2√(c+d+2))
-
-    On the Titanic, 161 of 170 women of the first two classes survived, and 181 of the other 721 passengers:
-
-    >>> round(float(reliable_difference(161, 9, 181, 540, beta=2)), 5)
-    0.57669
-    """
-    a, b, c, d = (np.asarray(count, dtype=np.float64) for count in (a, b, c, d))
-    covered, uncovered = a + b + 2, c + d + 2
-    return (a + 1) / covered - (c + 1) / uncovered - beta / (2 * np.sqrt(covered)) - beta / (2 * np.sqrt(uncovered))
-
-
-def reliable_weights(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Floats:
-    """Return the weight of each stratum in the reliable effect: (n_z+4)/(N+4K).
-
-    >>> reliable_weights([1, 10], [1, 30], [1, 20], [1, 28]).tolist()
-    [0.08, 0.92]
-    """
-    a, b, c, d = _tables(a, b, c, d)
-    rows = a + b + c + d + 4
-    weights: Floats = rows / np.sum(rows)
-    return weights
-
-
-def reliable_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> float:
-    """Return the reliable estimate of the effect of a rule, the paper's r(σ).
-
-    r(σ) = Σ_z λ_z · (n_z+4)/(N+4K)
-
-    >>> round(reliable_effect(161, 9, 181, 540, beta=2), 5)
-    0.57669
-    """
-    a, b, c, d = _tables(a, b, c, d)
-    return float(np.sum(reliable_difference(a, b, c, d, beta) * reliable_weights(a, b, c, d)))
-
-
-def plugin_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return the plug-in estimate, with a difference of 0 in strata without both sides.
-
-    ê(σ) = Σ_z (a/(a+b) − c/(c+d)) · n_z/N
-
-    The estimator "plugin" maximises it. It equals effect · overlap.
-
-    >>> round(plugin_effect([81, 192], [6, 71], [234, 55], [36, 25]), 3)
-    0.054
-    """
-    a, b, c, d = _tables(a, b, c, d)
-    inside = _both_sides(a, b, c, d)
-    difference = _share(a, a + b) - _share(c, c + d)
-    rows = a + b + c + d
-    return _ratio(np.sum(difference[inside] * rows[inside]), np.sum(rows))
-
-
-def overlap(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return the share of the rows in strata with both sides: N′/N.
-
-    >>> overlap([1, 2], [1, 2], [1, 0], [1, 0])
-    0.5
-    """
-    a, b, c, d = _tables(a, b, c, d)
-    rows = a + b + c + d
-    return _ratio(np.sum(rows[_both_sides(a, b, c, d)]), np.sum(rows))
-
-
-def p_do_rule(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return the probability of the outcome where the rule holds, adjusted for the controls.
-
-    p(y | do(σ)) = Σ_z a/(a+b) · n_z/N′, over the strata with both sides
-
-    Treatment A for kidney stones, adjusted for their size:
-
-    >>> round(p_do_rule([81, 192], [6, 71], [234, 55], [36, 25]), 3)
-    0.833
-    """
-    a, b, c, d = _tables(a, b, c, d)
-    return _standardised(_share(a, a + b), a, b, c, d)
-
-
-def p_do_not_rule(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return the probability of the outcome where the rule does not hold, adjusted for the controls.
-
-    p(y | do(not σ)) = Σ_z c/(c+d) · n_z/N′, over the strata with both sides
-
-    >>> round(p_do_not_rule([81, 192], [6, 71], [234, 55], [36, 25]), 3)
-    0.779
-    """
-    a, b, c, d = _tables(a, b, c, d)
-    return _standardised(_share(c, c + d), a, b, c, d)
-
-
-def effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return the adjusted effect, over the rows with a comparison group; nan if there are none.
-
-    e(σ) = Σ_z (a/(a+b) − c/(c+d)) · n_z/N′, over the strata with both sides
-
-    >>> round(effect([81, 192], [6, 71], [234, 55], [36, 25]), 3)
-    0.054
-    """
-    a, b, c, d = _tables(a, b, c, d)
-    return _standardised(_share(a, a + b) - _share(c, c + d), a, b, c, d)
-
-
-def association(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, *, laplace: bool = False) -> float:
-    """Return the unadjusted difference: the plug-in estimate on the pooled table.
-
-    a/(a+b) − c/(c+d), with a = Σ_z a_z and so on; with `laplace`, one is added to each of the four cells.
-
-    Unadjusted for the size of the stones, treatment A looks worse (Simpson's paradox):
-
-    >>> round(association([81, 192], [6, 71], [234, 55], [36, 25]), 3)
-    -0.046
-    """
-    a, b, c, d = (float(np.sum(table)) + laplace for table in _tables(a, b, c, d))
-    return _ratio(a, a + b) - _ratio(c, c + d)
-
-
-def marginal_effect(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return the unadjusted effect: `association` without the Laplace correction.
-
-    >>> round(marginal_effect([81, 192], [6, 71], [234, 55], [36, 25]), 3)
-    -0.046
-    """
-    return association(a, b, c, d)
-
-
-def wracc(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, *, laplace: bool = False) -> float:
-    """Return the weighted relative accuracy of the pooled table.
-
-    p(σ) · (p(y | σ) − p(y)) = (a − (a+b)·(a+c)/N) / N, with a = Σ_z a_z and so on;
-    with `laplace`, one is added to each of the four cells.
-
-    >>> round(wracc(161, 9, 181, 540), 4)
-    0.1075
-    """
-    a, b, c, d = (float(np.sum(table)) + laplace for table in _tables(a, b, c, d))
-    n = a + b + c + d
-    return _ratio(a - _ratio((a + b) * (a + c), n), n)
-
-
-def comparable(covered: Side, failing: Side) -> NDArray[np.bool_]:
-    """Return the strata in which the rule covers some rows and fails on some."""
-    found: NDArray[np.bool_] = (covered.n > 0) & (failing.n > 0)
-    return found
-
-
-def standardised(values: Floats, covered: Side, failing: Side, everything: Side) -> float:
-    """Return Σ_z value_z · n_z/N′ over the strata with both sides, N′ their rows; nan if there are none.
-
-    With the differences of means as values, this is the adjusted effect of a rule.
-
-    >>> covered, failing = Side.binary([81, 192], [6, 71]), Side.binary([234, 55], [36, 25])
-    >>> round(standardised(covered.mean - failing.mean, covered, failing, Side.binary([315, 247], [42, 96])), 3)
-    0.054
-    """
-    inside = comparable(covered, failing)
-    rows = everything.n[inside]
-    return _ratio(np.sum(values[inside] * rows), np.sum(rows))
-
-
-def added(side: Side, place: NDArray[Any], n_places: int) -> Side:
-    """Add up the rows of strata that have the same place.
-
-    With δ the mean of a stratum less the mean of all rows at its place, the scatter is Σ_z (S_z + n_z δ²) and the cubes
-    are Σ_z (C_z + 3δ S_z + n_z δ³), from the scatter S_z and the cubes C_z of each.
-
-    >>> four = added(Side.binary([1, 1], [0, 2]), np.array([0, 0]), 1)
-    >>> [float(number[0]) for number in four] == [float(number[0]) for number in Side.binary(2, 2)]
-    True
-    """
-    n, total = (np.bincount(place, each, n_places).astype(np.float64) for each in (side.n, side.total))
-    apart = np.nan_to_num(side.mean) - np.nan_to_num(_share(total, n))[place]
-    scatter = side.scatter + side.n * apart**2
-    cubes = side.cubes + 3 * apart * side.scatter + side.n * apart**3
-    return Side(n, total, *(np.bincount(place, each, n_places).astype(np.float64) for each in (scatter, cubes)))
-
-
-def both(covered: Side, failing: Side) -> Side:
-    """Return the rows that are compared, of both sides together."""
-    n_strata = len(covered.n)
-    sides = Side(*(np.concatenate(pair) for pair in zip(covered, failing, strict=True)))
-    return added(sides, np.tile(np.arange(n_strata), 2), n_strata)
-
-
-def pooled_difference(covered: Side, failing: Side) -> Floats:
-    """Return the difference of each stratum that the pooled estimator averages.
-
-    δ_z = (S + κμ)/(k + κ) − (F + κμ)/(f + κ), and 0 where the rule covers nothing or fails nowhere
-
-    k rows with sum S are covered, f rows with sum F are on the other side, μ is the mean of these k + f rows and κ = 2.
-
-    >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
-    >>> pooled_difference(women, others).round(4).tolist()
-    [0.6891]
-    """
-    mean = np.nan_to_num(both(covered, failing).mean)
-    difference = (covered.total + KAPPA * mean) / (covered.n + KAPPA) - (failing.total + KAPPA * mean) / (
-        failing.n + KAPPA
-    )
-    found: Floats = np.where(comparable(covered, failing), difference, 0.0)
-    return found
-
-
-def pooled_effect(covered: Side, failing: Side, everything: Side) -> float:
-    """Return the pooled estimate of the effect, before its margin: Σ_z w δ_z, with w = n_z/N.
-
-    >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
-    >>> round(pooled_effect(women, others, Side.binary(342, 549)), 4)
-    0.6891
-    """
-    weight = everything.n / np.sum(everything.n)
-    return float(np.sum(weight * pooled_difference(covered, failing)))
-
-
-def pooled_variance(covered: Side, failing: Side, everything: Side, kappa: float = KAPPA) -> float:
-    """Return the variance of the pooled estimate if the rule had no effect.
-
-    V = Σ_z w² s² (1/(k + κ) + 1/(f + κ)) over the strata with both sides, with s² the variance of the target over the
-    k + f compared rows
-
-    The other strata add nothing to the estimate, and so nothing to its variance.
-
-    >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
-    >>> round(pooled_variance(women, others, Side.binary(342, 549)) ** 0.5, 4)
-    0.0413
-    """
-    inside = comparable(covered, failing)
-    weight = (everything.n / np.sum(everything.n))[inside]
-    spread = (1 / (covered.n[inside] + kappa)) + (1 / (failing.n[inside] + kappa))
-    return float(np.sum(weight**2 * both(covered, failing).variance[inside] * spread))
-
-
-def own_variance(covered: Side, failing: Side, everything: Side) -> float:
-    """Return the variance of the pooled estimate where each side has the variance of its own rows.
-
-    Σ_z w² q² kf (f s₁² + k s₀²)/(k + f)² over the strata with both sides, with q = 1/(k + κ) + 1/(f + κ), and s₁² and
-    s₀² the variances of the k covered and the f other rows, over k − 1 and f − 1 (0 for a single row)
-
-    >>> small = Side.of_levels(np.array([[2, 2]]), np.array([-10.0, 10.0]))
-    >>> large = Side.of_levels(np.array([[48, 48]]), np.array([-1.0, 1.0]))
-    >>> every = both(small, large)
-    >>> round(pooled_variance(small, large, every), 2), round(own_variance(small, large, every), 2)
-    (0.88, 15.38)
-    """
-    inside = comparable(covered, failing)
-    weight = (everything.n / np.sum(everything.n))[inside]
-    k, f = covered.n[inside], failing.n[inside]
-    spread, other = (side.variance[inside] * n / np.maximum(n - 1, 1) for side, n in ((covered, k), (failing, f)))
-    q = 1 / (k + KAPPA) + 1 / (f + KAPPA)
-    return float(np.sum((weight * q / (k + f)) ** 2 * k * f * (f * spread + k * other)))
-
-
-def margin_variance(covered: Side, failing: Side, everything: Side, n_levels: int = 2) -> float:
-    """Return the variance that the margin of a target of so many levels rests on.
-
-    V for two levels, whose mean decides their variance; for more, the larger of V and `own_variance`: without an effect
-    on the mean, a rule can still have one on the spread.
-    """
-    variance = pooled_variance(covered, failing, everything)
-    return variance if n_levels == 2 else max(variance, own_variance(covered, failing, everything))
-
-
-def pooled_reach(covered: Side, failing: Side, everything: Side, span: ArrayLike) -> float:
-    """Return the most that one row can move the pooled estimate, Bernstein's b.
-
-    b = max_z w (y_max − y_min) (1/(k + κ) + 1/(f + κ)) over the strata with both sides; `span` is y_max − y_min, of the
-    compared rows
-    """
-    weight = everything.n / np.sum(everything.n)
-    reach = weight * np.asarray(span, np.float64) * (1 / (covered.n + KAPPA) + 1 / (failing.n + KAPPA))
-    return float(np.max(np.where(comparable(covered, failing), reach, 0.0), initial=0.0))
-
-
-def pooled_margin(beta: float, variance: float, reach: float = 0.0) -> float:
-    """Return the margin that the pooled estimator subtracts.
-
-    ε = β² b/6 + √((β² b/6)² + β² V), which is β√V without `reach` b
-
-    A sum of independent centred terms with variance V, none above b, exceeds ε with probability at most exp(−β²/2)
-    (Bernstein).
-
-    >>> round(pooled_margin(2.0, 0.0413**2), 4)
-    0.0826
-    """
-    offset = beta**2 * reach / 6
-    return float(offset + np.sqrt(offset**2 + beta**2 * variance))
-
-
-def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> float:
-    """Return the number that the search maximises under the name of an estimator, for an outcome that happens or not.
-
-    "pooled" is `pooled_effect` minus `pooled_margin` with β√V (0 where no stratum has both sides and both outcomes: no
-    rule for the search), "reliable" is `reliable_effect`, "plugin" `plugin_effect`, "wracc" `wracc`, "association"
-    `association`.
-
-    >>> round(objective("association", 161, 9, 181, 540), 5)
-    0.69602
-    """
-    match estimator:
-        case "pooled":
-            sides = Side.binary(a, b), Side.binary(c, d), Side.binary(np.add(a, c), np.add(b, d))
-            return pooled_effect(*sides) - pooled_margin(beta, pooled_variance(*sides))
-        case "reliable":
-            return reliable_effect(a, b, c, d, beta)
-        case "plugin":
-            return plugin_effect(a, b, c, d)
-        case "wracc":
-            return wracc(a, b, c, d)
-        case "association":
-            return association(a, b, c, d)
-    raise OptionError(f"estimator is {estimator!r}; it must be one of {', '.join(map(repr, ESTIMATORS))}")
 
 
 class SideMean(NamedTuple):
@@ -474,7 +65,7 @@ def _within(side: Side, weight: Floats, alone: float | None = None) -> _Within:
     """
     worth, many = weight**2 / side.n, side.n > 1
     own = side.scatter / np.maximum(side.n - 1, 1.0)
-    degrees = _ratio(np.sum(worth[many]) ** 2, np.sum(worth[many] ** 2 / (side.n[many] - 1))) if many.any() else 0.0
+    degrees = ratio_of(np.sum(worth[many]) ** 2, np.sum(worth[many] ** 2 / (side.n[many] - 1))) if many.any() else 0.0
     if alone is None:
         variance = float(np.sum(worth[many] * own[many]) / np.sum(worth[many])) if many.any() else 0.0
     else:
@@ -593,7 +184,7 @@ def _one_row(left: Side, right: Side) -> tuple[float, float]:
             float(np.sum(left.cubes + right.cubes)) / degrees,
         )
     compared = both(left, right)
-    return _ratio(np.sum(compared.scatter), np.sum(compared.n - 1)), 0.0
+    return ratio_of(np.sum(compared.scatter), np.sum(compared.n - 1)), 0.0
 
 
 def _between(apart: Floats, chance: Floats, rows: Floats) -> float:
@@ -755,7 +346,7 @@ def grouped(
     sums, alike = np.bincount(members, scores, n_groups), np.bincount(members, reach, n_groups) ** 2
     n_compared = int(np.count_nonzero(alike))
     variance = np.sum(sums**2) * n_compared / max(n_compared - 1, 1)
-    degrees = _ratio(np.sum(alike) ** 2, np.sum(alike**2)) - 1
+    degrees = ratio_of(np.sum(alike) ** 2, np.sum(alike**2)) - 1
     return Grouped(float(np.sqrt(variance)), max(float(degrees), 1.0), n_compared)
 
 
@@ -768,7 +359,7 @@ def grouped_estimate(effect: float, found: Grouped, confidence: float = 0.95, *,
 
 
 def _estimated(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, confidence: float = 0.95) -> Estimate:
-    a, b, c, d = _tables(a, b, c, d)
+    a, b, c, d = tables(a, b, c, d)
     return estimate(Side.binary(a, b), Side.binary(c, d), Side.binary(a + c, b + d), confidence)
 
 
@@ -798,8 +389,8 @@ def risk_ratio(
     >>> round(ratio, 3), round(error, 4)
     (3.773, 0.0672)
     """
-    inside = _both_sides(*_tables(a, b, c, d))
-    a, b, c, d, weight = _compared(a, b, c, d)
+    inside = both_sides(*tables(a, b, c, d))
+    a, b, c, d, weight = compared_tables(a, b, c, d)
     if not weight.size:
         return float("nan"), float("nan")
     sizes = a + b + c + d if rows is None else np.asarray(rows, np.float64)[inside]

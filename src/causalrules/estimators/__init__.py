@@ -1,0 +1,1 @@
+"""The formulas: rows in strata, what a search maximises, and intervals."""
