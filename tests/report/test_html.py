@@ -18,8 +18,7 @@ import pytest
 import causalrules as cr
 from browsers import WITH_AXE, WITH_BROWSER, has, launched, violations
 from causalrules.graph.criteria import Violation
-from causalrules.report import html, reproduce, sections, view
-from causalrules.report import result_words as wording
+from causalrules.report import html, reproduce, result_words, rule_words, sections, view
 from rulesets import HOSTILE, admissibility, rule_set, women_of_two_classes
 from strategies import RELIABLE
 
@@ -234,7 +233,7 @@ def test_rules_are_filtered_by_what_is_typed(opened: Callable[..., Any]) -> None
 @WITH_BROWSER
 def test_a_click_opens_a_rule_and_a_key_does_so_too(opened: Callable[..., Any]) -> None:
     page = opened(RULES)
-    reading, first = wording.reading(RULES[0], RULES)[0], page.locator("tr.detail").first
+    reading, first = rule_words.reading(RULES[0], RULES)[0], page.locator("tr.detail").first
     assert not first.is_visible()
     page.locator("tr.head").first.click()
     assert first.is_visible()
@@ -560,7 +559,7 @@ def test_no_causal_word_without_an_admissible_graph(verdict: Any, beta: float) -
     rules = cr.discover(PASSENGERS, "survived", control="sex", k=3, beta=beta)
     rules = dataclasses.replace(rules, admissibility=verdict)
     for rule in rules:
-        assert not CAUSAL.search(" ".join(wording.reading(rule, rules)))
+        assert not CAUSAL.search(" ".join(rule_words.reading(rule, rules)))
     if beta != 2.0:
         return
     page = rules.to_html()
@@ -568,7 +567,7 @@ def test_no_causal_word_without_an_admissible_graph(verdict: Any, beta: float) -
     assert found
     words = re.sub(r"<[^>]*>", " ", found[0])
     # only the warning that nothing was found calls the number by its name
-    assert not CAUSAL.search(words.replace(wording.warning(rules) or "no warning", ""))
+    assert not CAUSAL.search(words.replace(result_words.warning(rules) or "no warning", ""))
     assert f"conservative {'difference' if verdict is None else 'association'}" in words
 
 
@@ -585,7 +584,7 @@ def test_an_admissible_graph_lets_the_report_speak_of_bringing_about() -> None:
 
 def test_readings_give_the_numbers_of_the_rule() -> None:
     rules = rule_set(women_of_two_classes(), admissibility=admissibility("admissible"))
-    first, second = wording.reading(rules[0], rules)
+    first, second = rule_words.reading(rules[0], rules)
     assert first == (
         "Bringing about class ≤ 2 and sex = female is estimated to raise the probability of survived = 1 by 69.6 "
         "points, unadjusted; conservative estimate 57.7 points (β = 2), not adjusted for the search."
@@ -598,11 +597,11 @@ def test_readings_give_the_numbers_of_the_rule() -> None:
 
 def test_the_headline_follows_the_evidence() -> None:
     strong = cr.discover(PASSENGERS, "survived", k=1).significance(19)
-    (headline, *_) = wording.reading(strong[0], strong)
+    (headline, *_) = rule_words.reading(strong[0], strong)
     assert headline.endswith("; p ≤ 0.05, adjusted for the search.")
     none = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1, **RELIABLE).significance(19)
     assert none[0].p_value is not None
-    (headline, *_) = wording.reading(none[0], none)
+    (headline, *_) = rule_words.reading(none[0], none)
     p = f"p ≈ {none[0].p_value:.2g}, adjusted for the search (stopped early: already above 0.05)"
     assert headline.startswith(f"Not supported: {p}. Where")
     assert headline.endswith("no conservative estimate beyond 0 (β = 2).")
@@ -613,7 +612,7 @@ def test_the_headline_follows_the_evidence() -> None:
 def test_a_calibrated_beta_is_told_by_what_it_promises() -> None:
     rules = cr.discover(PASSENGERS, "survived", k=1, beta="calibrated")
     promise = "calibrated: on shuffled data the best rule exceeds 0 in at most 5 % of tables"
-    (headline, *_) = wording.reading(rules[0], rules)
+    (headline, *_) = rule_words.reading(rules[0], rules)
     assert promise in headline
     assert "not adjusted for the search" not in headline
     page = rules.to_html()

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import causalrules as cr
 from causalrules.cli import cli
-from causalrules.report import reproduce, result_words, terminal, view
+from causalrules.report import reproduce, result_words, rule_words, terminal, view
 from causalrules.rules import RuleSet
 from causalrules.text import amount, percent
 from rulesets import ended
@@ -181,16 +181,16 @@ def test_a_conservative_number_that_is_not_beyond_0_is_not_shown() -> None:
         noise(0),
     )
     assert lowers[0].reliable_effect < lowers[0].effect < 0
-    assert result_words.conservative(lowers[0]) == "none"
+    assert rule_words.conservative(lowers[0]) == "none"
     shown = view.view(lowers).rules[0]
     assert not shown.stands_out
     assert amount(lowers[0].reliable_effect) not in seen(lowers, "html") + seen(lowers, "terminal")
     chance = cr.discover(nothing, "y", control="z", k=1)
     assert chance[0].reliable_effect < 0 < chance[0].effect
-    assert result_words.conservative(chance[0]) == "none"
+    assert rule_words.conservative(chance[0]) == "none"
     assert 'stroke="#c24f00"' not in chance._repr_html_()
     found = cr.discover(columns, "earned", control="sex", k=1)
-    assert result_words.conservative(found[0]) == amount(found[0].reliable_effect)
+    assert rule_words.conservative(found[0]) == amount(found[0].reliable_effect)
     assert 'stroke="#c24f00"' in found._repr_html_()
 
 
@@ -260,11 +260,11 @@ def test_a_headline_is_a_sentence() -> None:
     columns["y"] = (rng.random(600) < 0.2 + 0.6 * (columns["on"] & (columns["dose"] >= -2))).astype(int)
     actionable, graph = ["on", "dose"], "on -> y; dose -> y"
     (rule, *_) = rules = cr.discover(columns, "y", actionable=actionable, graph=graph, k=1)
-    said = result_words.in_a_sentence(rule, rules)
+    said = rule_words.in_a_sentence(rule, rules)
     fails, holds = percent(rule.p_do_not_rule), percent(rule.p_do_rule)
     assert said == f"Ensuring that dose ≥ -2 and on = True raises the share with y = 1 from {fails} to {holds}."
     (rule, *_) = rules = cr.discover(columns, "y", actionable=actionable, k=1)
-    said = result_words.in_a_sentence(rule, rules)
+    said = rule_words.in_a_sentence(rule, rules)
     assert said == f"Where dose ≥ -2 and on = True, the share with y = 1 is {holds} instead of {fails}."
     (rule, *_) = rules = cr.discover(columns, "y", actionable=actionable, graph=graph, k=1, direction="decrease")
-    assert " lowers the share with y = 1 from " in result_words.in_a_sentence(rule, rules)
+    assert " lowers the share with y = 1 from " in rule_words.in_a_sentence(rule, rules)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import causalrules as cr
 from causalrules.language.kinds import BINARY
 from causalrules.language.propositions import AND, Proposition
-from causalrules.report import result_words, rule_text, terminal
+from causalrules.report import rule_text, rule_words, terminal
 from causalrules.result.rule import RuleResult
 from causalrules.search.progress import numbers
 from causalrules.search.run import Progress
@@ -134,7 +134,7 @@ def test_a_list_says_what_each_rule_adds_and_why_it_ends() -> None:
     assert "and the columns of the rules above" in said
     own = rules[1].alone
     assert own is not None
-    reading = " ".join(result_words.reading(rules[1], rules))
+    reading = " ".join(rule_words.reading(rules[1], rules))
     assert f"On its own: {BINARY.with_interval(*own)}, adjusted for complaint, tenure." in reading
     assert "adjusted for complaint, tenure, with call, discount held fixed" in reading
     page = rules._repr_html_()

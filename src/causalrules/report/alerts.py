@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from causalrules.report.result_words import stratum_name
+from causalrules.report.rule_words import stratum_name
 from causalrules.text import counted, effective, percent
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from causalrules.report.result_words import adjustment
+from causalrules.report.adjustment_words import adjustment
 
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult

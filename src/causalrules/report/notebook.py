@@ -9,8 +9,7 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from causalrules.report import result_words as wording
-from causalrules.report import terminal
+from causalrules.report import result_words, rule_words, terminal
 from causalrules.report.answers import Answer, answers
 from causalrules.text import percent, printable
 
@@ -26,11 +25,11 @@ _TONES = {"good": "#00714f", "caution": "#7a4a00", "bad": "#a5281b", "none": "#5
 def table(rules: Result) -> str:
     """Return the rules with their intervals, drawn on one scale, and the sentences below."""
     low, high = _range(rules)
-    name, *others = terminal.headings(rules) if not wording.ranking(rules) else terminal.headings(rules)[1:]
+    name, *others = terminal.headings(rules) if not result_words.ranking(rules) else terminal.headings(rules)[1:]
     cells = "".join(f"<th>{escape(heading)}</th>" for heading in ("#", "rule", "", name, *others))
     body = ""
     for place, rule in enumerate(rules, 1):
-        shown = terminal.cells(rule, rules)[bool(wording.ranking(rules)) :]
+        shown = terminal.cells(rule, rules)[bool(result_words.ranking(rules)) :]
         words = f'<td style="text-align:left"><bdi>{_text(rule.text)}</bdi></td><td>{_forest(rule, low, high)}</td>'
         numbers = "".join(f"<td>{escape(cell)}</td>" for cell in shown[:-1])
         body += f"<tr><td>{place}</td>{words}{numbers}<td>{_chip(answers(rule)[0])}</td></tr>"
@@ -47,9 +46,9 @@ def _staircase(rules: Result) -> str:
         f'<tr><td style="text-align:left"><bdi>{_text(name)}</bdi></td>'
         f"<td>{_bar(rung.level, largest, _BLUE if place else _GREY)}</td>"
         f"<td><b>{level(rung.level)}</b></td><td>{rung.n_rows:,} rows</td></tr>"
-        for place, (name, rung) in enumerate(zip(wording.rung_names(rules), rules.rungs, strict=True))
+        for place, (name, rung) in enumerate(zip(result_words.rung_names(rules), rules.rungs, strict=True))
     )
-    return f"<table><caption>{_text(wording.rungs_meaning(rules))}</caption><tbody>{steps}</tbody></table>"
+    return f"<table><caption>{_text(result_words.rungs_meaning(rules))}</caption><tbody>{steps}</tbody></table>"
 
 
 def card(rule: RuleResult) -> str:
@@ -57,13 +56,13 @@ def card(rule: RuleResult) -> str:
     level = rule.kind.level
     conditions = " and ".join(
         f"<b><bdi>{_text(column)}</bdi></b> {verb} <b><bdi>{_text(value)}</bdi></b>"
-        for column, verb, value in wording.conditions(rule)
+        for column, verb, value in rule_words.conditions(rule)
     )
     largest = rule.kind.largest([rule.p_do_rule, rule.p_do_not_rule])
     bars = "".join(
         f"<tr><td>{name}</td><td>{_bar(value, largest, colour)}</td><td><b>{level(value)}</b></td></tr>"
         for name, value, colour in zip(
-            wording.sides(rule), (rule.p_do_rule, rule.p_do_not_rule), (_BLUE, _GREY), strict=True
+            rule_words.sides(rule), (rule.p_do_rule, rule.p_do_not_rule), (_BLUE, _GREY), strict=True
         )
     )
     judged = "".join(f"<p>{answer.asks} {_chip(answer)} {_text(answer.why)}</p>" for answer in answers(rule))
@@ -112,7 +111,7 @@ def _forest(rule: RuleResult, low: float, high: float) -> str:
         marks += f'<circle cx="{x(rule.effect)}" cy="9" r="4" fill="{_BLUE}"/>'
     if rule.stands_out:
         marks += line(rule.conservative, rule.conservative, 2, 16, _ORANGE, 3)
-    said = f"{rule.kind.with_interval(rule.effect, *rule.interval)}; conservative: {wording.conservative(rule)}"
+    said = f"{rule.kind.with_interval(rule.effect, *rule.interval)}; conservative: {rule_words.conservative(rule)}"
     return f'<svg width="{_WIDTH}" height="18" role="img" aria-label="{escape(said)}">{marks}</svg>'
 
 

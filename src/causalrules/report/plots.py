@@ -21,8 +21,9 @@ from causalrules.report.figure import (
     rows_height,
     rule_labels,
 )
-from causalrules.report.result_words import rung_names, stratum_name
+from causalrules.report.result_words import rung_names
 from causalrules.report.rule_text import wrap
+from causalrules.report.rule_words import stratum_name
 from causalrules.text import counted
 
 if TYPE_CHECKING:

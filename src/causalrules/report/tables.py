@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import describe
-from causalrules.report import result_words as wording
+from causalrules.report import claim_words, result_words
 from causalrules.text import p_number, percent
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def markdown(rules: Result) -> str:
 
 def headings(rules: Result) -> tuple[str, ...]:
     """Return the headings, with the value that rules are ranked by, and with p if it is known."""
-    first, rule, *others = wording.headings(_HEADINGS, rules)
-    others = [wording.quantity(rules) if name == rules.noun else name for name in others]
-    value = ["value"] if wording.ranking(rules) else []
+    first, rule, *others = result_words.headings(_HEADINGS, rules)
+    others = [result_words.quantity(rules) if name == rules.noun else name for name in others]
+    value = ["value"] if result_words.ranking(rules) else []
     return (first, rule, *value, *others, *(["adjusted p"] if _tested(rules) else []))
 
 
@@ -68,16 +68,21 @@ def _cells(place: int, rule: RuleResult, rules: Result) -> tuple[str, ...]:
     between = "–" if math.isnan(low) else f"{figure(low)} to {figure(high)}"
     reliable, effect, unadjusted = map(figure, (rule.conservative, rule.effect, rule.marginal_effect))
     coverage, rows = percent(rule.coverage), f"{rule.n_covered:,}"
-    value = [figure(rule.value)] if wording.ranking(rules) else []
+    value = [figure(rule.value)] if result_words.ranking(rules) else []
     tested = [p_number(rule.p_value, rule.p_sign)] if _tested(rules) else []
     first = (str(place), describe(rule.conditions), *value)
     return (*first, reliable, effect, between, unadjusted, coverage, rows, rule.verdict.evidence, *tested)
 
 
 def _caption(rules: Result) -> str:
-    said = [wording.meaning(rules), wording.ranking(rules), wording.proof(rules), wording.warning(rules)]
-    said += [wording.ending(rules), *wording.mixed_lines(rules)]
-    said += wording.verdict_lines(rules)
+    said = [
+        result_words.meaning(rules),
+        result_words.ranking(rules),
+        result_words.proof(rules),
+        result_words.warning(rules),
+    ]
+    said += [result_words.ending(rules), *result_words.mixed_lines(rules)]
+    said += claim_words.verdict_lines(rules)
     return " ".join(part[0].upper() + part[1:] + "." * (not part.endswith(".")) for part in said if part)
 
 

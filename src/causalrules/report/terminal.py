@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import describe
-from causalrules.report import result_words as wording
+from causalrules.report import claim_words, result_words, rule_words
 from causalrules.report.rule_text import columns, remaining, shared, wrap, wrap_rule
 from causalrules.text import counted, p_number, percent, printable
 
@@ -47,8 +47,12 @@ def text(rules: Result, *, colour: bool = False, explain: bool = False) -> str:
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     common = shared(rules)
     blocks = [
-        _wrapped([_title(rules), wording.warning(rules) or ""], width),
-        [*_wrapped([_common(common)], width), *_table(rules, common, width), *_wrapped([wording.ending(rules)], width)],
+        _wrapped([_title(rules), result_words.warning(rules) or ""], width),
+        [
+            *_wrapped([_common(common)], width),
+            *_table(rules, common, width),
+            *_wrapped([result_words.ending(rules)], width),
+        ],
         _wrapped(_below(rules), width),
         _trust(rules, width, explain),
         _wrapped([f"note: {note}" for note in rules.notes], width),
@@ -62,17 +66,17 @@ def sentences(rules: Result) -> list[str]:
     """Return what is said around the table, for readers of the bare rules."""
     from causalrules.report import trust_words
 
-    said = [_title(rules), wording.warning(rules), wording.ending(rules), *_below(rules)]
+    said = [_title(rules), result_words.warning(rules), result_words.ending(rules), *_below(rules)]
     return [*(each for each in said if each), *trust_words.lines(rules), *rules.notes]
 
 
 def headings(rules: Result) -> list[str]:
     """Return the names of the columns after the rule: p where it is known, else the conservative effect."""
     tested = any(rule.p_value is not None for rule in rules)
-    value = ["value"] if wording.ranking(rules) else []
+    value = ["value"] if result_words.ranking(rules) else []
     return [
         *value,
-        f"{wording.quantity(rules)}{rules.kind.in_units}",
+        f"{result_words.quantity(rules)}{rules.kind.in_units}",
         "p" if tested else "conservative",
         "coverage",
         "evidence",
@@ -86,15 +90,15 @@ def cells(rule: RuleResult, rules: Result) -> list[str]:
     effect = (
         shown(rule.effect) if rule.effect != rule.effect else f"{shown(rule.effect)} ({shown(low)} to {shown(high)})"
     )
-    conservative = wording.conservative(rule).removesuffix(f" {rule.kind.unit}")
+    conservative = rule_words.conservative(rule).removesuffix(f" {rule.kind.unit}")
     known = {"value": shown(rule.value), "p": p_number(rule.p_value, rule.p_sign), "conservative": conservative}
     known |= {"coverage": percent(rule.coverage), "evidence": rule.verdict.evidence}
     return [known.get(name, effect) for name in headings(rules)]
 
 
 def _title(rules: Result) -> str:
-    found = counted(len(rules), "candidate" if rules and wording.nothing_found(rules) else "rule")
-    proof = wording.proof(rules)
+    found = counted(len(rules), "candidate" if rules and result_words.nothing_found(rules) else "rule")
+    proof = result_words.proof(rules)
     if rules.is_named:
         return f"{proof}, in {counted(rules.n_rows, 'row')}"
     return f"{found} in {counted(rules.n_rows, 'row')}; {proof}"
@@ -133,7 +137,7 @@ def _table(rules: Result, common: Sequence[Proposition], width: int) -> list[str
 
 def _marked(rule: RuleResult, common: Sequence[Proposition]) -> str:
     """Return the rest of a rule, with a mark if a condition does not earn its place."""
-    return f"{remaining(rule, common)} {wording.MARK}" if wording.is_marked(rule) else remaining(rule, common)
+    return f"{remaining(rule, common)} {rule_words.MARK}" if rule_words.is_marked(rule) else remaining(rule, common)
 
 
 def _taken(rows: list[list[str]]) -> int:
@@ -143,12 +147,12 @@ def _taken(rows: list[list[str]]) -> int:
 
 def _below(rules: Result) -> list[str]:
     said = [
-        wording.meaning(rules),
-        wording.ranking(rules),
-        *wording.mixed_lines(rules),
-        *wording.undecided_lines(rules),
+        result_words.meaning(rules),
+        result_words.ranking(rules),
+        *result_words.mixed_lines(rules),
+        *result_words.undecided_lines(rules),
     ]
-    return [sentence for sentence in (*said, *wording.verdict_lines(rules)) if sentence]
+    return [sentence for sentence in (*said, *claim_words.verdict_lines(rules)) if sentence]
 
 
 def _trust(rules: Result, width: int, explain: bool) -> list[str]:

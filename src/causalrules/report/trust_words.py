@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from causalrules.report.result_words import MARK, calibrated
+from causalrules.report.rule_words import MARK, calibrated
 from causalrules.result.verdict import whose
 from causalrules.text import counted, percent
 

@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import OptionError
 from causalrules.graph.assumptions import assumptions
-from causalrules.report import alerts, layout, reproduce, sections, trust_words
-from causalrules.report import result_words as wording
+from causalrules.report import (
+    adjustment_words,
+    alerts,
+    claim_words,
+    layout,
+    reproduce,
+    result_words,
+    rule_words,
+    sections,
+    trust_words,
+)
 from causalrules.report.alerts import Alert
 from causalrules.report.answers import Answer, answers, weakest
 from causalrules.report.sections import Section
@@ -209,23 +218,23 @@ def view(rules: Result, n_left: int = 0) -> View:
         source=short(rules.source or "", 200),
         table=_table(rules),
         noun=rules.noun,
-        estimate="adds" if wording.adds(rules) else _estimated(rules),
+        estimate="adds" if adjustment_words.adds(rules) else _estimated(rules),
         p=f"p: adjusted for the {'number of rules' if named else 'search'}",
         list="Rules" if named or lead is not None else "Closest candidates, not findings",
         adds=f"Each rule adds to those above: its {rules.noun} is with their columns held fixed."
-        if wording.adds(rules)
+        if adjustment_words.adds(rules)
         else "",
-        ending=short(sentence(wording.ending(rules)), 1500),
+        ending=short(sentence(result_words.ending(rules)), 1500),
         staircase=_staircase(rules),
         is_mean=not rules.kind.binary,
         tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
         lead=lead,
         headline=_headline(rules, lead),
         alerts=_alerts(shown, lead),
-        meaning=short(sentence(wording.meaning(rules)), 1500) + ("" if named else " Intervals ignore the search."),
-        proof=short(sentence(wording.proof(rules)), 1500),
+        meaning=short(sentence(result_words.meaning(rules)), 1500) + ("" if named else " Intervals ignore the search."),
+        proof=short(sentence(result_words.proof(rules)), 1500),
         warning=_warning(rules, lead),
-        ranking=short(sentence(wording.ranking(rules) or ""), 1500),
+        ranking=short(sentence(result_words.ranking(rules) or ""), 1500),
         rules_left=f"Only the best {counted(len(shown), 'rule')} of {len(shown) + n_left:,} are shown."
         if n_left
         else "",
@@ -233,7 +242,7 @@ def view(rules: Result, n_left: int = 0) -> View:
         sections=tuple(map(_printable, sections.of_result(rules))),
         graph=None if rules.graph is None else _graph(rules),
         asked=tuple((name, short(value, 2000)) for name, value in _asked(rules)),
-        graph_says=wording.verdict(rules),
+        graph_says=claim_words.verdict(rules),
         assumed=_assumed(rules),
         assumptions=tuple(short(each, 1500) for each in _assumptions(rules)),
         command=reproduce.command(rules),
@@ -279,25 +288,25 @@ def _rule(rule: RuleResult, rules: Result) -> RuleView:
     return RuleView(
         text=short(rule.text, 500),
         conditions=tuple(
-            (short(column, 200), verb, short(value, 200)) for column, verb, value in wording.conditions(rule)
+            (short(column, 200), verb, short(value, 200)) for column, verb, value in rule_words.conditions(rule)
         ),
         evidence=evidence,
         claim=claim,
         holds=level(rule.p_do_rule),
         fails=level(rule.p_do_not_rule),
         estimate=rule.kind.with_interval(rule.effect, *rule.interval),
-        conservative=wording.conservative(rule),
-        measured=short(wording.measured(rule, rules), 600),
-        ignoring="" if rule.verdict.found or rules.is_named else wording.IGNORING,
-        sides=wording.sides(rule),
-        mix=short(wording.same_mix((*wording.control_of(rule, rules), *rule.held_fixed)), 300),
+        conservative=rule_words.conservative(rule),
+        measured=short(rule_words.measured(rule, rules), 600),
+        ignoring="" if rule.verdict.found or rules.is_named else rule_words.IGNORING,
+        sides=rule_words.sides(rule),
+        mix=short(adjustment_words.same_mix((*adjustment_words.control_of(rule, rules), *rule.held_fixed)), 300),
         p=p_number(rule.p_value, rule.p_sign),
         covered=f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}",
         whose=sentence(trust_words.held_out(rule)),
         stands_out=rule.stands_out,
-        reading=tuple(short(each, 1500) for each in wording.reading(rule, rules)),
+        reading=tuple(short(each, 1500) for each in rule_words.reading(rule, rules)),
         alerts=tuple(Alert(each.title, short(each.text, 600)) for each in alerts.of_rule(rule, rules)),
-        strata=tuple(short(wording.stratum_name(stratum.labels), 300) for stratum in ordered[:MOST_STRATA]),
+        strata=tuple(short(rule_words.stratum_name(stratum.labels), 300) for stratum in ordered[:MOST_STRATA]),
         strata_left=_left(len(ordered), sum(stratum.n for stratum in ordered[MOST_STRATA:])),
         sections=tuple(map(_printable, sections.of_rule(rule, rules))),
         code=_code(rule),
@@ -347,7 +356,7 @@ def _staircase(rules: Result) -> Staircase | None:
         )
     of_what = kind.level_of(rules.question.outcome)
     of_what = f"{of_what[:1].upper()}{of_what[1:]}"
-    adjusted = f", {wording.adjustment(rules.question.controls)}" if rules.question.controls else ""
+    adjusted = f", {adjustment_words.adjustment(rules.question.controls)}" if rules.question.controls else ""
     rough = f" On fewer than {_FEW_ROWS} rows (dashed) a level is rough." if any(rung.few for rung in shown) else ""
     says = f"{of_what} where none of the rules holds, only the first, only the first two, and so on{adjusted}.{rough}"
     title, step = "Where the rules hold together", f"step{kind.in_units}"
@@ -403,15 +412,15 @@ def _table(rules: Result) -> str:
     left_out = f", {rules.n_dropped:,} more without a target" if rules.n_dropped else ""
     strata = f", {rules.n_strata:,} strata" if rules.n_strata > 1 else ""
     conditions = counted(rules.n_propositions, "condition")
-    outcome = short(wording.outcome_level(rules), 120)
+    outcome = short(result_words.outcome_level(rules), 120)
     return f"{counted(rules.n_rows, 'row')}{left_out}{strata}, {conditions}; outcome: {outcome}"
 
 
 def _headline(rules: Result, lead: int | None) -> tuple[str, str]:
     """Return what stands before and after the rule on the first screen; only the second if no rule stands out."""
     if lead is None:
-        return "", wording.nothing(rules) if rules else "No rule was found"
-    return wording.headline(rules[lead], rules)
+        return "", result_words.nothing(rules) if rules else "No rule was found"
+    return rule_words.headline(rules[lead], rules)
 
 
 def _warning(rules: Result, lead: int | None) -> str:
@@ -420,9 +429,9 @@ def _warning(rules: Result, lead: int | None) -> str:
         (rule,) = rules
         estimate = rule.kind.with_interval(rule.effect, *rule.interval)
         covered = f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}"
-        adjusted, why = wording.adjustment_of(rules), sentence(answers(rule)[0].why)
+        adjusted, why = adjustment_words.adjustment_of(rules), sentence(answers(rule)[0].why)
         return f"{short(rule.text, 300)}: {rules.noun} {estimate}, {adjusted}; {covered}. {why}"
-    said = short(wording.warning(rules) or "", 600)
+    said = short(result_words.warning(rules) or "", 600)
     return sentence(said.removeprefix(_headline(rules, lead)[1]).lstrip(": "))
 
 
@@ -450,7 +459,7 @@ def _asked(rules: Result) -> list[tuple[str, str]]:
         return asked
     return [
         *asked,
-        ("Maximised", wording.maximised(question)),
+        ("Maximised", result_words.maximised(question)),
         ("β", _beta(rules)),
         ("Rules", _how_many(question)),
         ("Conditions per rule", "any number" if question.max_length is None else f"at most {question.max_length}"),
@@ -471,7 +480,7 @@ def _beta(rules: Result) -> str:
     said = ", ".join(f"{each:.3g}" for each in beta[1:]) if isinstance(beta, tuple) else f"{beta:g}"
     if isinstance(beta, tuple):
         return f"{said} for rules of 1, 2, … conditions, for an error rate of {percent(rules.question.error_rate, 0)}"
-    return said if calibration is None else f"{said}, {wording.calibrated(calibration)}"
+    return said if calibration is None else f"{said}, {rule_words.calibrated(calibration)}"
 
 
 def _assumed(rules: Result) -> str:

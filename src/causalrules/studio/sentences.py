@@ -10,8 +10,7 @@ import numpy as np
 
 from causalrules.graph.assumptions import assumptions
 from causalrules.graph.graph import CausalGraph
-from causalrules.report import reproduce
-from causalrules.report import result_words as wording
+from causalrules.report import reproduce, result_words, rule_words
 from causalrules.report.answers import Answer, answers, claimed, weakest
 from causalrules.report.view import short
 from causalrules.result.result import Searched
@@ -104,11 +103,11 @@ def _answered(workspace: Workspace) -> str:
 def of_rules(rules: RuleSet, lead: int | None) -> list[str]:
     """Say what the best rule of a result allows to say."""
     if lead is None:
-        said, _, more = (wording.warning(rules) or "No rule stands out from chance.").partition(": ")
+        said, _, more = (result_words.warning(rules) or "No rule stands out from chance.").partition(": ")
         return [sentence(said), *([sentence(more)] if more else [])]
     unfinished = not rules.optimal and not rules.is_named
     return [
-        wording.in_a_sentence(rules[lead], rules),
+        rule_words.in_a_sentence(rules[lead], rules),
         *(["The search was not finished: a better rule may exist."] * unfinished),
     ]
 

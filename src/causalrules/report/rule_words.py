@@ -1,0 +1,235 @@
+"""What the numbers of one rule mean, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from causalrules.language.propositions import AND
+from causalrules.report.adjustment_words import adjusted, adjustment, compared_with, control_of
+from causalrules.report.claim_words import identification
+from causalrules.text import (
+    adjusted_p,
+    counted,
+    effective,
+    percent,
+    sentence,
+)
+
+if TYPE_CHECKING:
+    from causalrules.result.evidence import Calibration
+    from causalrules.result.result import Result
+    from causalrules.result.rule import RuleResult
+
+
+# Marks a rule with a condition that does not earn its place.
+MARK = "*"
+
+# Smaller changes by adjusting are not mentioned.
+_CHANGED = 0.005
+
+# What intervals are worth that do not allow for the search.
+IGNORING = "ignoring the search"
+
+
+def is_marked(rule: RuleResult) -> bool:
+    """Return whether a condition of the rule does not earn its place."""
+    return rule.length > 1 and bool(rule.superfluous)
+
+
+def alone(rule: RuleResult, rules: Result) -> str:
+    """Say the effect of a rule on its own, where that is not what it adds; else nothing."""
+    known = rule.alone
+    if known is None or not rule.held_fixed:
+        return ""
+    return f"on its own: {rule.kind.with_interval(*known)}, {adjustment(control_of(rule, rules))}"
+
+
+def is_unjudged(rule: RuleResult, rules: Result) -> bool:
+    """Return whether a rule that may matter could not be judged."""
+    verdict = rule.verdict
+    may_matter = rules.is_named or rule.stands_out or verdict.basis == "nothing"
+    return verdict.evidence == "cannot tell" and may_matter
+
+
+def measured(rule: RuleResult, rules: Result) -> str:
+    """Say the effect, first what is left of it after allowing for the search."""
+    named = rules.is_named
+    estimate = rule.kind.with_interval(rule.effect, *rule.interval)
+    if not named and estimate.endswith(")"):
+        estimate = f"{estimate[:-1]}, {IGNORING})"
+    bound = None if rule.evidence is None else rule.evidence.simultaneous
+    least = ""
+    if bound is not None and bound.bound is not None:
+        side = "at most" if rule.criterion.decrease else "at least"
+        share, allowed = percent(bound.confidence, 0), "number of rules" if named else "search"
+        least = f"{side} {rule.kind.difference(bound.bound)} ({share}, allowing for the {allowed})"
+    elif rule.stands_out:
+        least = f"conservative {conservative(rule)}"
+    said = f"{least}; best estimate {estimate}" if least else estimate
+    noun = f"Adds ({rules.noun})" if rule.held_fixed else rules.noun.capitalize()
+    return f"{noun}: {said}, {adjusted(rule, rules)}."
+
+
+def sides(rule: RuleResult) -> tuple[str, str]:
+    """Name the two levels that are compared, with their rows."""
+    return (
+        f"where it holds, {counted(rule.n_covered, 'row')}",
+        f"where it does not, {counted(rule.n_failing, 'row')}",
+    )
+
+
+def reading(rule: RuleResult, rules: Result) -> tuple[str, ...]:
+    """Say in sentences what a rule's numbers mean, the most important first."""
+    own = None if rules.admissibility and not rules.question.own_controls else identification(rule)
+    said = [_headline(rule, rules), *([own] if own else []), _estimate(rule, rules)]
+    if by_itself := alone(rule, rules):
+        said.append(sentence(by_itself))
+    return *said, *_unadjusted(rule, control_of(rule, rules)), *_lacking(rule)
+
+
+def _headline(rule: RuleResult, rules: Result) -> str:
+    """Say the estimate and its conservative value, and first whether the rule is not supported."""
+    conditions, outcome = rule.text.replace(AND, " and "), rules.question.outcome
+    how = adjusted(rule, rules) + compared_with(rules.question)
+    less = rule.effect < 0
+    if math.isnan(rule.effect):
+        estimate = f"Where {conditions}, nothing can be estimated, as no row has a comparison group"
+    elif rule.verdict.claim in ("by design", "identified") and rules.claim != "association":
+        estimate = (
+            f"Bringing about {conditions} is estimated to {'lower' if less else 'raise'} the "
+            f"{rule.kind.of(outcome)} by {rule.kind.difference(abs(rule.effect))}, {how}"
+        )
+    else:
+        estimate = f"Where {conditions}, {rule.kind.differs_by(outcome, rule.effect)}, {how}"
+    said = f"{estimate}; {_conservative(rule, rules)}."
+    against = _against(rule)
+    return f"{rule.verdict.evidence.capitalize()}: {against}. {said}" if against else said
+
+
+def _against(rule: RuleResult) -> str:
+    """Return why the rule is not supported, or why that cannot be told; empty if it is, or if it was not tested."""
+    verdict = rule.verdict
+    told = verdict.evidence in ("not supported", "cannot tell") and not math.isnan(rule.effect)
+    if not told or verdict.basis in ("margin", "nothing"):
+        return ""  # the conservative estimate says it, or that nothing was tested
+    return verdict.doubts[0]
+
+
+def _conservative(rule: RuleResult, rules: Result) -> str:
+    """Say the conservative estimate, and whether it accounts for the search."""
+    calibration = None if rules.evidence is None else rules.evidence.calibration
+    promise = calibration is not None and calibration.beta == rule.criterion.beta
+    how = f"β = {rule.criterion.beta:.4g}" + (
+        f", {calibrated(calibration)}" if calibration is not None and promise else ""
+    )
+    if rule.criterion.by_length:
+        promise = rule.circumstances.guaranteed
+        rate = percent(rules.question.error_rate, 0)
+        if rule.margin_scale < 1:
+            enough = percent(rule.margin_scale, 0)
+            how = f"β = {rule.criterion.beta:.4g}, of which shuffled tables say that {enough} are enough"
+        how += f": any rule without an effect gets beyond 0 in at most {rate} of tables" if promise else ""
+    said = f"conservative estimate {conservative(rule)}" if rule.stands_out else "no conservative estimate beyond 0"
+    said = f"{said} ({how})"
+    if _against(rule):
+        return said
+    if not rule.stands_out and rule.verdict.basis != "permutations":
+        return f"{said}, so it may be due to chance"
+    if rule.p_value is not None:
+        return f"{said}; {adjusted_p(rule.p_value, rule.p_sign)}"
+    return said if promise else f"{said}, not adjusted for the search"
+
+
+def conservative(rule: RuleResult) -> str:
+    """Return what is left of the effect after its margin for chance; "none" where nothing is, in the asked direction.
+
+    A number on the other side of 0 would look like the opposite effect.
+    """
+    return rule.kind.difference(rule.conservative) if rule.stands_out else "none"
+
+
+def calibrated(calibration: Calibration) -> str:
+    """Say what a calibrated β guarantees."""
+    share = percent(1 - calibration.confidence, 0)
+    return f"calibrated: on shuffled data the best rule exceeds 0 in at most {share} of tables"
+
+
+def conditions(rule: RuleResult) -> list[tuple[str, str, str]]:
+    """Return each condition as a column, a sign and a value, in the notation of the rule's text; an interval as two."""
+    said: dict[tuple[str, str, str], None] = {}
+    for each in sorted(rule.conditions, key=lambda condition: (condition.column, condition.operator != ">=")):
+        found = [other.written for other in rule.conditions if other.column == each.column and other.operator != "="]
+        is_one_value = len(found) == 2 and found[0] == found[1]
+        said[each.column, "=" if is_one_value else each.sign, each.written] = None
+    return list(said)
+
+
+def headline(rule: RuleResult, rules: Result) -> tuple[str, str]:
+    """Return what stands before and after the rule in the sentence of the first screen."""
+    holds, fails = rule.kind.level(rule.p_do_rule), rule.kind.level(rule.p_do_not_rule)
+    of_what = f"the {rule.kind.level_of(rules.question.outcome)}"
+    told = rule.verdict.evidence != "cannot tell"
+    if told and rule.verdict.claim in ("by design", "identified") and rules.claim != "association":
+        sure = rule.verdict.evidence == "supported"
+        verb = ("raises" if sure else "may raise") if rule.effect > 0 else "lowers" if sure else "may lower"
+        return "Ensuring that", f"{verb} {of_what} from {fails} to {holds}"
+    return "Where" if told else "Cannot tell: where", f"{of_what} is {holds} instead of {fails}"
+
+
+def in_a_sentence(rule: RuleResult, rules: Result) -> str:
+    """Say the headline and the rule in one sentence."""
+    before, after = headline(rule, rules)
+    return f"{before} {rule.text.replace(AND, ' and ')}{'' if before.startswith('Ensuring') else ','} {after}."
+
+
+def stratum_name(labels: Mapping[str, str]) -> str:
+    """Name a stratum, such as "size = small"."""
+    return ", ".join(f"{name} = {value}" for name, value in labels.items()) or "all rows"
+
+
+def _estimate(rule: RuleResult, rules: Result) -> str:
+    covered = f"The rule covers {counted(rule.n_covered, 'row')} ({percent(rule.coverage)})."
+    if math.isnan(rule.effect):
+        return covered
+    noun = f"Adjusted {rules.noun}" if control_of(rule, rules) or rule.held_fixed else rules.noun.capitalize()
+    level = rule.kind.level
+    undecided = "" if not rule.n_undecided else f" {_undecided(rule, rules)}."
+    return (
+        f"{noun}: {rule.kind.with_interval(rule.effect, *rule.interval)}, with a 95 % interval; "
+        f"{level(rule.p_do_rule)} where the rule holds instead of {level(rule.p_do_not_rule)}. {covered}{undecided}"
+    )
+
+
+def _undecided(rule: RuleResult, rules: Result) -> str:
+    rows = counted(rule.n_undecided, "row")
+    if rules.question.reference is not None:
+        return f"{rows} in neither group are left out of the comparison"
+    return f"{rows} with missing values, where it cannot be decided, are left out"
+
+
+def _unadjusted(rule: RuleResult, control: Sequence[str]) -> tuple[str, ...]:
+    unadjusted, adjusted = rule.marginal_effect, rule.effect
+    if (
+        not control
+        or math.isnan(adjusted)
+        or math.isnan(unadjusted)
+        or (rule.kind.binary and abs(adjusted - unadjusted) < _CHANGED)
+    ):
+        return ()
+    flips = ", with the opposite sign (Simpson's paradox)" if adjusted * unadjusted < 0 else ""
+    return (f"Unadjusted: {rule.kind.difference(unadjusted)}{flips}.",)
+
+
+def _lacking(rule: RuleResult) -> tuple[str, ...]:
+    outside = [stratum for stratum in rule.strata if not stratum.overlap]
+    if not outside and not rule.measured.thin:
+        return ()
+    worth = f"It is worth {effective(rule.effective_rows)}."
+    if not outside:
+        return (f"In some strata few rows are on one side, and the estimate rests on them. {worth}",)
+    strata = "1 stratum" if len(outside) == 1 else f"{len(outside):,} strata"
+    rows = counted(sum(stratum.n for stratum in outside), "row")
+    left_out = f"The estimate leaves out {strata} ({rows}) without a comparison group."
+    return (f"{left_out} {worth}" if rule.effective_rows else left_out,)
