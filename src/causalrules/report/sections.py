@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from causalrules.language.propositions import describe
 from causalrules.report import trust_words
 from causalrules.report.result_words import quantity
 from causalrules.result.variations import variations
 from causalrules.text import counted, effective, number, percent, sentence
+from causalrules.trust.registry import CHECKS
 
 if TYPE_CHECKING:
-    from causalrules.language.kinds import OutcomeKind
-    from causalrules.result.evidence import Overlap, RuleEvidence, Sensitivity
+    from causalrules.result.evidence import ConditionTests, ControlBalance, Overlap, Sensitivity, Stability
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
     from causalrules.result.variations import Variation
@@ -54,19 +54,12 @@ def of_rule(rule: RuleResult, rules: Result) -> tuple[Section, ...]:
     found += _near(rule, rules)
     if evidence is None:
         return tuple(found)
-    if evidence.conditions is not None and rule.length > 1 and verdict.evidence != "not supported":
-        found.append(_conditions(rule, rules.noun))
-    if evidence.sensitivity is not None:
-        found.append(_confounding(rule, evidence.sensitivity, rules.noun))
-    if evidence.doubly_robust is not None or evidence.balance:
-        found.append(_adjusted(evidence, rules))
-    if evidence.overlap is not None and evidence.overlap.n_strata:
-        lacking = _lacking(evidence.overlap, rule.effective_rows, rules.noun, rule.kind)
-        found.append(Section("Rows without a comparison group", (lacking,)))
-    if evidence.stability is not None and evidence.stability.conditions:
-        conditions = tuple(map(trust_words.condition_cells, evidence.stability.conditions))
-        found.append(Section("Conditions on resampled rows", (), _CONDITION_HEADINGS, conditions))
-    return tuple(found)
+    for name, write in _WRITERS.items():
+        if part := getattr(evidence, name):
+            found += write(part, rule, rules)
+    others = [check for check in CHECKS if check.name not in _WRITERS and check.name not in _IN_TABLE]
+    said = [(check.title, getattr(evidence, check.name)) for check in others]
+    return (*found, *(Section(title, (part.sentence,)) for title, part in said if part is not None))
 
 
 def _trust(rules: Result) -> tuple[Section, ...]:
@@ -135,30 +128,31 @@ def _near(rule: RuleResult, rules: Result) -> list[Section]:
     return found
 
 
-def _conditions(rule: RuleResult, noun: str) -> Section:
+def _conditions(found: ConditionTests, rule: RuleResult, rules: Result) -> list[Section]:
     """Show which conditions earn their place."""
-    known = None if rule.evidence is None else rule.evidence.conditions
+    if rule.length == 1 or rule.verdict.evidence == "not supported":
+        return []
     rows = tuple(
         (each.text, f"{each.p_value:.2g}", "no" if each in rule.superfluous else "yes")
         for each in rule.conditions
         if each.p_value is not None
     )
     said = "Each condition is compared with the best that chance adds to the rest of the rule."
-    if known is not None and rule.superfluous:
-        left = f"{noun} {rule.kind.difference(known.effect)}, {known.n_covered:,} rows"
+    if rule.superfluous:
+        left = f"{rules.noun} {rule.kind.difference(found.effect)}, {found.n_covered:,} rows"
         said += f" Without those that do not earn their place: {describe(rule.simpler)} ({left})."
-    return Section("Conditions that earn their place", (said,), ("condition", "p", "earns its place"), rows)
+    return [Section("Conditions that earn their place", (said,), ("condition", "p", "earns its place"), rows)]
 
 
 def _ratio(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _confounding(rule: RuleResult, found: Sensitivity, noun: str) -> Section:
+def _confounding(found: Sensitivity, rule: RuleResult, rules: Result) -> list[Section]:
     title = "Unmeasured confounding"
     if trust_words.robustness(rule) is None:
         supported = rule.verdict.evidence != "not supported"
-        return Section(title, (found.sentence if supported else _NOTHING_TO_EXPLAIN,))
+        return [Section(title, (found.sentence if supported else _NOTHING_TO_EXPLAIN,))]
     rows = tuple(
         (
             control.control,
@@ -171,14 +165,14 @@ def _confounding(rule: RuleResult, found: Sensitivity, noun: str) -> Section:
         for control in found.controls
     )
     ratios = ("Γ", "risk ratio with the rule", "with the outcome", "strength")
-    headings = ("control", *ratios, f"{noun} without it")
-    return Section(title, (found.sentence,), headings if rows else (), rows, "confounding")
+    headings = ("control", *ratios, f"{rules.noun} without it")
+    return [Section(title, (found.sentence,), headings if rows else (), rows, "confounding")]
 
 
-def _adjusted(evidence: RuleEvidence, rules: Result) -> Section:
+def _balance(balance: Sequence[ControlBalance], rule: RuleResult, rules: Result) -> list[Section]:
     """Return what models of the controls say, and how the controls differ on both sides."""
     sentences = []
-    if (found := evidence.doubly_robust) is not None:
+    if rule.evidence is not None and (found := rule.evidence.doubly_robust) is not None:
         said = rules.kind.with_interval(found.effect, found.low, found.high)
         sentences.append(
             f"Doubly robust {rules.noun} on {found.source}: {said}, for the {percent(found.overlap, 0)} of rows with "
@@ -193,19 +187,39 @@ def _adjusted(evidence: RuleEvidence, rules: Result) -> Section:
             each.control,
             *("" if value is None else number(value, 2) for value in (each.before, each.strata, each.weighted)),
         )
-        for each in evidence.balance[:_MOST_CONTROLS]
+        for each in balance[:_MOST_CONTROLS]
     )
     headings = ("control (standardised mean difference)", "unadjusted", "in strata", "AIPW weights")
-    return Section("Controls on both sides", tuple(sentences), headings if rows else (), rows, "balance")
+    return [Section("Controls on both sides", tuple(sentences), headings if rows else (), rows, "balance")]
 
 
-def _lacking(overlap: Overlap, effective_rows: float, noun: str, kind: OutcomeKind) -> str:
+def _lacking(overlap: Overlap, rule: RuleResult, rules: Result) -> list[Section]:
+    if not overlap.n_strata:
+        return []
     strata = "1 stratum" if overlap.n_strata == 1 else f"{overlap.n_strata:,} strata"
     numbers = (overlap.effect, overlap.effect_with, overlap.low, overlap.high)
-    without, with_them, low, high = map(kind.difference, numbers)
+    without, with_them, low, high = map(rule.kind.difference, numbers)
     bounds = "" if overlap.low is None else f"; over all rows it is between {low} and {high}"
-    return (
+    said = (
         f"In {strata} with {counted(overlap.n_rows, 'row')} ({percent(overlap.share, 0)}) the rule always or never "
-        f"holds. Without them the {noun} is {without}; with a difference of 0 in them, {with_them}{bounds}. The "
-        f"estimate is worth {effective(effective_rows)}."
+        f"holds. Without them the {rules.noun} is {without}; with a difference of 0 in them, {with_them}{bounds}. The "
+        f"estimate is worth {effective(rule.effective_rows)}."
     )
+    return [Section("Rows without a comparison group", (said,))]
+
+
+def _resampled(found: Stability, rule: RuleResult, rules: Result) -> list[Section]:
+    conditions = tuple(map(trust_words.condition_cells, found.conditions))
+    return [Section("Conditions on resampled rows", (), _CONDITION_HEADINGS, conditions)] if conditions else []
+
+
+# Sections on the parts of a rule's evidence, in this order; other parts follow and say their `sentence`.
+_WRITERS: dict[str, Callable[[Any, RuleResult, Result], list[Section]]] = {
+    "conditions": _conditions,
+    "sensitivity": _confounding,
+    "balance": _balance,
+    "overlap": _lacking,
+    "stability": _resampled,
+}
+# Parts that the table of all rules shows, or the section of another part.
+_IN_TABLE = {"significance", "simultaneous", "honest", "doubly_robust"}
