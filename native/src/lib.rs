@@ -1,8 +1,8 @@
 //! Exact search for the top-k conjunctive rules of highest causal effect, by branch and bound.
 //!
 //! A [`table::Table`] holds the rows as bits, a [`score::Estimator`] turns counts into scores and bounds, a
-//! [`search::Search`] decides what to look at next. Nothing here knows about Python; `ffi` is the small C interface through
-//! which it is driven. Only `ffi` and the counting kernels in [`bits`] have `unsafe` code. `README.md` has the words.
+//! [`search::Search`] decides which branch comes next. Nothing here knows Python; `ffi` is the small C interface to it.
+//! Only `ffi` and the counting kernels in [`bits`] have `unsafe` code. `README.md` defines the terms.
 
 pub mod bits;
 mod ffi;

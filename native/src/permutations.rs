@@ -1,18 +1,18 @@
-//! The largest effect over margin in each of many tables that differ only in a binary outcome. It promises the ratios that
-//! searches of each table would find.
+//! The largest ratio of effect to margin in each of many tables that differ only in a binary outcome: the same ratios that
+//! a search of each table would find.
 //!
-//! That is what tests by permutation ask for: the same rows, with their outcomes in another order within each stratum.
-//! Which rows a rule covers is the same in all of these tables, and so are the numbers of covered rows by stratum, their
-//! null means and variances. One walk over the rules serves them all. A branch is *active* in the tables in which a rule
-//! below it can still reach what is asked for, and is left when it is active in none. Outcomes stand eight by eight, so
-//! that one pass over the rows of a rule counts them in eight tables.
+//! Permutation tests need this: the same rows, with the outcomes permuted within each stratum. The rows that a rule covers
+//! are the same in all tables, and so are its covered rows by stratum, their null means and variances. One walk over the
+//! rules serves all tables. A branch is *active* in the tables in which a rule below it can still reach the goal, and is
+//! pruned when it is active in none. Outcomes stand eight by eight: one pass over a rule's rows counts them in eight
+//! tables.
 //!
-//! The walk is its own, not that of [`crate::search`]: it has a goal for each table instead of one, needs neither cores nor ties
-//! nor a frontier, and goes depth-first. What it shares with the search is which conditions are worth trying, how tables are
-//! projected, how rows are counted eight at a time, and the bounds of the pooled estimator.
+//! The walk differs from [`crate::search`]: it has one goal for each table, no cores, ties or frontier, and goes
+//! depth-first. It shares the candidate filter, the projection of tables, counting eight sets at a time and the bounds of
+//! the pooled estimator.
 //!
-//! No condition need be told from another that holds on the same rows, nor a rule from its shortest description: the
-//! margin does not fall with the number of conditions, so no description has a larger ratio than the shortest.
+//! Conditions that hold on the same rows need not be told apart, nor a rule from its shortest description: the margin does
+//! not fall with the number of conditions, so no description has a larger ratio than the shortest.
 
 use crate::bits::bitset;
 use crate::bits::cpu::{vectorised, Task, Vector};
@@ -25,32 +25,32 @@ use crate::table::Table;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// As many tables as bits of a word.
+/// One table for each bit of a word.
 pub const MOST: usize = 64;
-/// Rows in so many words are not put together.
+/// Rows in no more than this many words are not packed.
 const FEW_WORDS: usize = 8;
-/// What a bound costs for each count, beside a word that is compared.
+/// The cost of a bound for each count, relative to comparing a word.
 const BOUND_WORK: usize = 16;
-/// Some of the tables, as bits.
+/// A subset of the tables, as bits.
 type Active = u64;
 
 pub struct Options {
-    /// The outcomes are the last so many propositions of the table.
+    /// The last `n_outcomes` propositions of the table are the outcomes.
     pub n_outcomes: usize,
     pub max_length: usize,
     pub min_rows: u64,
-    /// Ratios below this do not matter.
+    /// Ratios below this are ignored.
     pub least: f64,
-    /// More work than this is too much, see [`Permutations::step`].
+    /// The limit on work, see [`Permutations::step`].
     pub most_work: u64,
 }
 
-/// How far a walk has come.
+/// The state of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walk {
     Underway,
     Done,
-    /// It would take more work than it may.
+    /// It would exceed the limit on work.
     GivenUp,
 }
 
@@ -60,17 +60,17 @@ pub struct Permutations {
     most: Vec<Vec<f64>>,
     options: Options,
     layout: Arc<Layout>,
-    /// For each table, what a ratio has to reach: the largest so far.
+    /// For each table, the goal: the largest ratio so far.
     goals: [f64; MOST],
-    /// In which tables a rule has reached it.
+    /// The tables in which a rule has reached the goal.
     reached: Active,
     branches: Vec<Branch>,
-    /// How many words of rows, or counts of a rule, have been compared with those of eight tables. It depends on the tables
-    /// alone, not on the machine or how busy it is.
+    /// The number of words of rows, and of counts of a rule, compared with those of eight tables. It depends on the tables
+    /// alone, not on the machine or its load.
     work: u64,
 }
 
-/// Some of the rows, with their outcomes.
+/// A subset of the rows, with their outcomes.
 struct Sample {
     /// The propositions after the conditions are the outcomes.
     table: Arc<Table>,
@@ -79,18 +79,18 @@ struct Sample {
     blocks: Vec<Vec<Lanes>>,
 }
 
-/// A rule that is still to be expanded.
+/// A rule to expand.
 struct Branch {
     sample: Arc<Sample>,
     /// The rows of the rule without its last condition.
     parent: Arc<Vec<u64>>,
-    /// Its last condition is this one of the family; those after it may follow. All of them at the root.
+    /// The index of its last condition in the family; those after it may follow. All of them at the root.
     last: Option<usize>,
     family: Arc<Vec<Candidate>>,
     length: usize,
 }
 
-/// A condition, by its number in the sample, and the tables in which it may be of use.
+/// A condition, by its number in the sample, and the tables in which it may still help.
 #[derive(Clone, Copy)]
 struct Candidate {
     condition: u32,
@@ -139,7 +139,7 @@ impl Sample {
         }
     }
 
-    /// The same for these rows and conditions only.
+    /// The same for a subset of rows and conditions.
     fn project(&self, rows: &[u64], candidates: &[Candidate]) -> Sample {
         let outcomes = self.n_conditions as u32..self.table.propositions.len() as u32;
         let conditions = candidates.iter().map(|candidate| candidate.condition);
@@ -166,7 +166,7 @@ impl Branch {
         after.collect()
     }
 
-    /// The rows of the rule and the conditions that may follow, in their sample. Where rows are few, they are put together.
+    /// The rows of the rule and the conditions that may follow, in their sample. Few rows are packed.
     fn open(self) -> Option<(Arc<Sample>, Vec<u64>, Vec<Candidate>)> {
         let mut candidates = self.candidates();
         if candidates.is_empty() {
@@ -217,7 +217,7 @@ impl Permutations {
         }
     }
 
-    /// Goes on for about this long.
+    /// Continues for about this long.
     pub fn step(&mut self, time: Duration) -> Walk {
         let end = Instant::now().checked_add(time);
         while let Some(branch) = self.branches.pop() {
@@ -235,7 +235,7 @@ impl Permutations {
         }
     }
 
-    /// For each table, the largest ratio, if it reaches what was asked for.
+    /// For each table, the largest ratio if it reaches the goal.
     pub fn ratios(&self) -> impl Iterator<Item = Option<f64>> + '_ {
         let each = self.goals.iter().take(self.options.n_outcomes).enumerate();
         each.map(|(table, &goal)| (self.reached >> table & 1 == 1).then_some(goal))
@@ -260,7 +260,7 @@ impl Permutations {
                 *child = row & other;
             }
             table.count(&child, &child, &mut counts);
-            // The same rows with one condition more are worth no more.
+            // With the same rows and one more condition, a rule has no higher value.
             if self.layout.n_covered(&counts) < self.options.min_rows.max(1) || counts == own {
                 continue;
             }
@@ -279,8 +279,8 @@ impl Permutations {
         }));
     }
 
-    /// Takes note of what a rule is worth in the active tables; in which of them can a rule of more conditions be worth
-    /// enough?
+    /// Records the value of a rule in the active tables; returns those in which a rule with more conditions can reach the
+    /// goal.
     fn judge(
         &mut self,
         sample: &Sample,
@@ -312,14 +312,14 @@ impl Permutations {
             goals: &mut self.goals,
             reached: &mut self.reached,
         });
-        // A bound takes longer than it takes to look at all rules of one condition more.
+        // A bound costs more than valuing all rules with one more condition.
         if room < 2 {
             return open;
         }
         self.can_reach(sample, rows, counts, outcomes, length + 1, open)
     }
 
-    /// In which of these tables can a rule below one with these counts be worth enough?
+    /// The tables in which a rule below one with these counts can reach the goal.
     fn can_reach(
         &mut self,
         sample: &Sample,
@@ -368,7 +368,7 @@ impl Permutations {
     }
 }
 
-/// Where the ones of a word are.
+/// The positions of the ones in a word.
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let first = (word != 0).then(|| word.trailing_zeros() as usize);
@@ -377,17 +377,17 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A first look at a rule: what it is worth in the active tables, and where a rule below it might be worth enough.
+/// A quick evaluation of a rule: its value in the active tables, and where a rule below it might reach the goal.
 struct Look<'a> {
     sample: &'a Sample,
     pooled: &'a Pooled,
     most: &'a [Vec<f64>],
     rows: &'a [u64],
-    /// Room for counts.
+    /// A buffer for counts.
     outcomes: &'a mut [Lanes],
-    /// What is the same in all tables, if this is a rule.
+    /// What is the same in all tables; `None` if this is no rule.
     rule: Option<Known>,
-    /// The fewest conditions of a rule below, if there is one.
+    /// The minimum length of a rule below, if there is one.
     below: Option<usize>,
     active: Active,
     goals: &'a mut [f64; MOST],
@@ -395,7 +395,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Takes note of the effects of a rule in the active tables of a block.
+    /// Records the effects of a rule in the active tables of a block.
     #[inline(always)]
     fn note(&mut self, first: usize, here: Active, effect: &Numbers, margin: &Numbers) {
         let Some(goals) = self.goals[first..].first_chunk_mut::<LANES>() else {

@@ -1,40 +1,40 @@
-//! Sets of rows as 64-bit words, and the few operations on them that the time is spent in.
+//! Sets of rows as 64-bit words, and the operations on them that dominate the running time.
 //!
-//! The hot loops are compiled twice, plainly and for the vector units of recent CPUs; which of the two
-//! runs is found out when the program starts, so one build serves every machine.
+//! The hot loops are compiled twice, plainly and for the vector units of recent CPUs; which version runs is decided at
+//! start-up, so one build serves every machine.
 
 use super::lanes::Lanes;
 use crate::bits::cpu::{Task, Vector};
 
-/// A run of words that hold rows of one cell (a stratum and a level of the target), each row counting `multiplier` times.
-/// The words are its own, or it is thin and has a part of one word, which it shares with others.
+/// A run of words that hold the rows of one cell (a stratum and a level of the target), each row counting `multiplier`
+/// times. A thin segment shares one word with others, all other segments have words of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The count that these rows add to.
+    /// The count to which these rows add.
     pub cell: u32,
-    /// Another count that they add to as well, or [`NO_CELL`].
+    /// A second count to which they also add, or [`NO_CELL`].
     pub also: u32,
     pub multiplier: u64,
     pub start: usize,
     pub end: usize,
-    /// Its bits, where it has one word.
+    /// Its bits, if it has a single word.
     pub mask: u64,
 }
 
-/// With more rows than this, a segment has words of its own: it would hardly ever share them.
+/// Segments with more rows than this have words of their own: they could hardly ever share one.
 const THIN: u64 = 32;
 
-/// Gives segments their words, one after the other.
+/// Assigns words to segments, one after the other.
 #[derive(Default)]
 pub struct Places {
     /// The set of all rows.
     pub all: Vec<u64>,
-    /// How many bits of the last word are taken by thin segments; all of them, if it is not for these.
+    /// How many bits of the last word thin segments take; all of them if the word is not shared.
     taken: u64,
 }
 
 impl Places {
-    /// The words of a segment of so many rows, which are there by now, and its bits if it has one word.
+    /// Assigns the words of a segment of this many rows; returns them, and its bits if it has one word.
     pub fn take(&mut self, rows: u64, may_share: bool) -> (std::ops::Range<usize>, u64) {
         let is_thin = may_share && rows <= THIN;
         if is_thin && self.taken + rows <= 64 {
@@ -59,7 +59,7 @@ impl Places {
 pub const NO_CELL: u32 = u32::MAX;
 
 impl Segment {
-    /// Adds what was counted in this segment to the counts of a set of rows.
+    /// Adds the rows counted in this segment to the counts of a set of rows.
     #[inline(always)]
     pub fn add(&self, counts: &mut [u64], ones: u64) {
         counts[self.cell as usize] += ones * self.multiplier;
@@ -70,7 +70,7 @@ impl Segment {
 }
 
 impl Segment {
-    /// Of eight sets whose words stand side by side, how many of these rows each has in common with another.
+    /// For each of eight sets stored side by side, the number of rows that it shares with another set.
     #[inline(always)]
     pub fn count_lanes(&self, vector: impl Vector, rows: &[u64], block: &[Lanes]) -> Lanes {
         let here = self.start..self.end;
@@ -99,11 +99,11 @@ pub fn total(counts: &[u64]) -> u64 {
     counts.iter().sum()
 }
 
-/// What is to be counted, and where the counts go.
+/// One set to intersect with, and where its counts go.
 pub type Question<'a> = (&'a [u64], &'a mut [u64]);
 
-/// Counts the intersections of x with N other sets, given how to count those of one run of words. `TWICE`: are there
-/// segments that add to two counts?
+/// Counts the intersections of x with N other sets, given how to count those of one run of words. `TWICE`: do some segments
+/// add to two counts?
 #[inline(always)]
 fn count_together<const N: usize, const TWICE: bool>(
     x: &[u64],
@@ -117,7 +117,7 @@ fn count_together<const N: usize, const TWICE: bool>(
     for segment in segments {
         let ys: [&[u64]; N] = std::array::from_fn(|i| asked[i].0);
         let ones = if segment.end - segment.start == 1 {
-            // Strata of many levels are mostly such short runs.
+            // Most segments are this short if strata have many levels.
             let word = x[segment.start] & segment.mask;
             ys.map(|y| u64::from((word & y[segment.start]).count_ones()))
         } else {
@@ -133,7 +133,7 @@ fn count_together<const N: usize, const TWICE: bool>(
     }
 }
 
-/// Word by word, for N sets at once: x is read once, and the end of a short run comes as a surprise only once.
+/// Word by word, for N sets at once: x is read once, and the end of a short run is mispredicted only once.
 #[inline(always)]
 fn count_words<const N: usize>(x: &[u64], ys: [&[u64]; N]) -> [u64; N] {
     let ys = ys.map(|y| &y[..x.len()]);
@@ -166,11 +166,11 @@ fn count_each_by_words_and<const TWICE: bool>(x: &[u64], asked: &mut [Question],
     }
 }
 
-/// What a vector unit holds.
+/// The contents of a vector register.
 pub const HELD: usize = 4;
 pub type Held = [u64; HELD];
 
-/// The sum of three bits in each place, as two bits: carries and sums.
+/// The sum of three bits at each position, as two bits: carries and sums.
 #[inline(always)]
 fn add_bits(x: Held, y: Held, z: Held) -> (Held, Held) {
     let carry = std::array::from_fn(|i| (x[i] & y[i]) | ((x[i] ^ y[i]) & z[i]));
@@ -178,8 +178,8 @@ fn add_bits(x: Held, y: Held, z: Held) -> (Held, Held) {
     (carry, sum)
 }
 
-/// Counts the bits of each lane of a vector unit, eight vectors at a time. Bits are added up as in a counter, so that only
-/// each eighth vector has to be counted (Harley and Seal).
+/// Counts the bits of each lane of a vector register, eight vectors at a time. A carry-save adder leaves only every eighth
+/// vector to count (Harley and Seal).
 #[inline(always)]
 pub fn count_eights<V: Fn(usize) -> Held>(n: usize, eight: impl Fn(usize) -> V) -> Held {
     let (mut ones, mut twos, mut fours) = ([0; HELD], [0; HELD], [0; HELD]);
@@ -221,7 +221,7 @@ fn count_each_long(x: &[u64], asked: &mut [Question], segments: &[Segment]) {
     }
 }
 
-/// The same by a vector unit that counts bits itself.
+/// The same with a vector instruction that counts bits.
 pub struct CountingEach<'a, 'b> {
     pub x: &'a [u64],
     pub asked: &'a mut [Question<'b>],
@@ -248,7 +248,7 @@ impl Task for CountingEach<'_, '_> {
     }
 }
 
-/// The bits of `word` at the places where `mask` has ones, moved together at the low end.
+/// The bits of `word` where `mask` has ones, moved together at the low end.
 fn compress_plain(word: u64, mut mask: u64) -> u64 {
     let (mut result, mut place) = (0, 0);
     while mask != 0 {
@@ -262,7 +262,7 @@ fn compress_plain(word: u64, mut mask: u64) -> u64 {
 #[inline(always)]
 fn gather_with(words: &[u64], mask: &[u64], out: &mut [u64], compress: impl Fn(u64, u64) -> u64) {
     let (mut at, mut used, mut pending) = (0, 0, 0);
-    // Without branches on how full a word is: that cannot be predicted.
+    // No branches on how full a word is: they would be unpredictable.
     for (&word, &mask) in words.iter().zip(mask) {
         if mask == 0 {
             continue;
@@ -281,17 +281,17 @@ fn gather_with(words: &[u64], mask: &[u64], out: &mut [u64], compress: impl Fn(u
     }
 }
 
-/// The operations that exist in more than one build; `cpu::fastest` picks.
+/// The operations that are compiled in several versions; `cpu::fastest` picks one.
 #[derive(Clone, Copy)]
 pub struct Kernel {
     /// Counts the intersections of `x` with others, cell by cell.
     pub count_each: fn(x: &[u64], asked: &mut [Question], segments: &[Segment]),
-    /// Moves the bits of `words` at the ones of `mask` together at the beginning of `out`.
+    /// Moves the bits of `words` selected by `mask` together at the beginning of `out`.
     pub gather: fn(words: &[u64], mask: &[u64], out: &mut [u64]),
 }
 
 impl Kernel {
-    /// What every machine can run.
+    /// What runs on every machine.
     pub const PLAIN: Kernel = Kernel {
         count_each: |x, asked, segments| count_each_by_words(x, asked, segments),
         gather: |words, mask, out| gather_with(words, mask, out, compress_plain),
@@ -304,7 +304,7 @@ pub mod vector {
     use super::{count_each_by_words, count_each_long, gather_with, Question, Segment};
     use std::arch::x86_64::_pext_u64;
 
-    /// In segments with fewer words than this on average, starting and ending the vector units costs more than they save.
+    /// With fewer words per segment on average, starting and ending the vector loop costs more than it saves.
     const SHORT: usize = 48;
 
     pub fn are_short(x: &[u64], segments: &[Segment]) -> bool {

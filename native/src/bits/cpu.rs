@@ -1,29 +1,30 @@
-//! Which vector instructions this machine has. Beside `ffi`, the only module with `unsafe` code: calls into functions that
-//! are compiled for more than every machine has, each of them behind a check or a token that only such a check gives.
+//! Which vector instructions this machine has. Beside `ffi`, the only module with `unsafe` code: calls to functions
+//! compiled for instructions that not every machine has, each guarded by a check or by a token that only such a check
+//! gives.
 //!
-//! A task is compiled once for each kind of machine, all of what it inlines included, and runs as the best of them.
+//! A task is compiled once for each kind of machine, with everything it inlines, and runs in the best version.
 
 use crate::bits::bitset::{count_eights, Kernel, HELD};
 use crate::bits::lanes::{Lanes, LANES};
 
-/// Something that is worth vector instructions. `run` must be `#[inline(always)]`, and so what it calls.
+/// A computation worth vector instructions. `run` and everything it calls must be `#[inline(always)]`.
 pub trait Task {
     type Answer;
     fn run(self, vector: impl Vector) -> Self::Answer;
 }
 
-/// What a compiler does not find by itself.
+/// Operations that compilers do not vectorise by themselves.
 pub trait Vector: Copy {
     /// Eight numbers.
     type Wide: Copy;
     fn zero(self) -> Self::Wide;
-    /// Adds to each number the bits that a word has in common with one of eight.
+    /// Adds to each number the bits that a word shares with one of eight words.
     fn add_common(self, sum: Self::Wide, word: u64, words: &Lanes) -> Self::Wide;
     fn lanes(self, wide: Self::Wide) -> Lanes;
-    /// Adds the bits that words have in common with as many others, in eight sums.
+    /// Adds the bits that each word shares with its counterpart, in eight sums.
     fn add_pairs(self, sum: Self::Wide, words: &Lanes, others: &Lanes) -> Self::Wide;
 
-    /// For each of eight sets whose words stand side by side, how many bits it has in common with another.
+    /// For each of eight sets stored side by side, the number of bits that it shares with another set.
     #[inline(always)]
     fn count_common(self, words: &[u64], block: &[Lanes]) -> Lanes {
         count_by_words(self, words, block)
@@ -45,23 +46,23 @@ pub fn vectorised<T: Task>(task: T) -> T::Answer {
     #[cfg(target_arch = "x86_64")]
     {
         if x86::has_avx512() {
-            // SAFETY: the instructions have just been found.
+            // SAFETY: the instructions were detected just now.
             return unsafe { x86::with_avx512(task) };
         }
         if x86::has_avx2() {
-            // SAFETY: the instructions have just been found.
+            // SAFETY: the instructions were detected just now.
             return unsafe { x86::with_avx2(task) };
         }
     }
     task.run(Plain)
 }
 
-/// The fastest kernel this machine can run.
+/// The fastest kernel for this machine.
 pub fn fastest() -> Kernel {
     #[cfg(target_arch = "x86_64")]
     if x86::has_avx512() {
         use crate::bits::bitset::{vector, CountingEach};
-        // SAFETY: the instructions that these functions are compiled for have just been found.
+        // SAFETY: the instructions that these functions need were detected just now.
         return Kernel {
             count_each: |x, asked, segments| unsafe {
                 match vector::are_short(x, segments) {
@@ -75,7 +76,7 @@ pub fn fastest() -> Kernel {
     #[cfg(target_arch = "x86_64")]
     if x86::has_avx2() {
         use crate::bits::bitset::vector;
-        // SAFETY: the instructions that these functions are compiled for have just been found.
+        // SAFETY: the instructions that these functions need were detected just now.
         return Kernel {
             count_each: |x, asked, segments| unsafe { vector::count_each(x, asked, segments) },
             gather: |words, mask, out| unsafe { vector::gather(words, mask, out) },
@@ -84,10 +85,10 @@ pub fn fastest() -> Kernel {
     Kernel::PLAIN
 }
 
-/// In fewer words than this, a counter of bits costs more than it saves.
+/// With fewer words than this, a bit counter costs more than it saves.
 const SHORT: usize = 16;
 
-/// What every machine can do.
+/// What every machine supports.
 #[derive(Clone, Copy)]
 pub struct Plain;
 
@@ -193,7 +194,7 @@ mod x86 {
 
         #[inline(always)]
         fn zero(self) -> __m512i {
-            // SAFETY: whoever has the token runs on a CPU with AVX-512.
+            // SAFETY: the token exists only on a CPU with AVX-512.
             unsafe { _mm512_setzero_si512() }
         }
 
@@ -221,14 +222,14 @@ mod x86 {
         #[inline(always)]
         fn lanes(self, wide: __m512i) -> Lanes {
             let mut lanes = Lanes::default();
-            // SAFETY: as above; there is room for eight numbers.
+            // SAFETY: as above; the array holds eight numbers.
             unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), wide) };
             lanes
         }
     }
 }
 
-/// What narrower machines run, on this one. In tests alone: what ships always runs the widest.
+/// The versions for older machines, run on this one. For tests only: the shipped code always runs the widest.
 #[cfg(test)]
 #[path = "../tests/instruction_widths.rs"]
 pub mod widths;

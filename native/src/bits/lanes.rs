@@ -1,8 +1,7 @@
-//! Eight conditions at a time: for rules that may take one condition more and no further, which are by far the most.
+//! Eight conditions at a time: for leaves, whose rules are by far the most.
 //!
-//! The words of eight conditions stand side by side, so that one pass over a rule's rows counts all eight, without a sum
-//! across a vector. Of two conditions that are each other's complement only one is counted. `permutations` counts outcomes in
-//! the same way.
+//! The words of eight conditions stand side by side, so one pass over a rule's rows counts all eight, without a sum across
+//! a vector. Of two complementary conditions only one is counted. `permutations` counts outcomes the same way.
 
 use crate::bits::bitset::Segment;
 use crate::bits::cpu::{Task, Vector};
@@ -12,14 +11,14 @@ use std::ops::Range;
 pub const LANES: usize = 8;
 pub type Lanes = [u64; LANES];
 
-/// Some conditions, in an order, eight by eight from the last one to the first: the conditions after any index of the order
-/// are in the first blocks.
+/// Ordered conditions in blocks of eight, from the last to the first: the conditions after any index of the order are in
+/// the first blocks.
 pub struct Eights {
-    /// For each lane of each block, the index in the order of its condition and of that one's complement.
+    /// For each lane of each block, the index of its condition in the order, and that of the condition's complement.
     pub indices: Vec<[Option<u32>; 2]>,
-    /// The index in the order of each condition's complement, if it is there.
+    /// The index of each condition's complement in the order, if present.
     pub complements: Vec<Option<usize>>,
-    /// For each index in the order, how many lanes the conditions after it take.
+    /// For each index in the order, the number of lanes that the conditions after it take.
     lanes_after: Vec<usize>,
 }
 
@@ -45,13 +44,13 @@ impl Eights {
         }
     }
 
-    /// How many blocks the conditions after a index of the order take.
+    /// The number of blocks that the conditions after an index of the order take.
     pub fn n_blocks(&self, after: usize) -> usize {
         self.lanes_after[after].div_ceil(LANES)
     }
 
-    /// Puts words of the conditions side by side, block after block; `words_of` gives as many of each condition, by its
-    /// index in the order.
+    /// Interleaves the words of the conditions, block by block; `words_of` gives the words of a condition by its index in
+    /// the order.
     pub fn interleave<'a>(&self, n_words: usize, words_of: impl Fn(usize) -> &'a [u64], blocks: &mut Vec<Lanes>) {
         blocks.clear();
         blocks.resize(self.indices.len().div_ceil(LANES) * n_words, [0; LANES]);
@@ -67,18 +66,18 @@ impl Eights {
     }
 }
 
-/// Counts of several sets of rows, and of what each has in common with the lanes of as many blocks as it needs.
+/// Counts of several sets of rows, and of their intersections with the lanes of as many blocks as each set needs.
 pub struct Counted {
     width: usize,
     own: Vec<u64>,
     /// Block by block, cell by cell, one set after the other.
     in_lanes: Vec<Lanes>,
-    /// Where those of each set end.
+    /// Where the blocks of each set end.
     ends: Vec<usize>,
 }
 
 thread_local! {
-    /// The memory of the last counts: new memory costs as much as a good part of the counting.
+    /// The memory of the previous counts: allocating costs a good part of the time of counting.
     static SPARE: Cell<Vec<Lanes>> = const { Cell::new(Vec::new()) };
 }
 
@@ -89,7 +88,7 @@ impl Drop for Counted {
 }
 
 impl Counted {
-    /// With room for so many sets, with so many blocks in all.
+    /// Reserves room for this many sets and blocks in all.
     pub fn new(width: usize, n_sets: usize, n_blocks: usize) -> Counted {
         let mut in_lanes = SPARE.take();
         in_lanes.clear();
@@ -102,7 +101,7 @@ impl Counted {
         }
     }
 
-    /// Takes up one more set, without any rows; returns its number.
+    /// Adds a set without any rows; returns its number.
     pub fn push(&mut self, n_blocks: usize) -> usize {
         let (set, end) = (self.ends.len(), self.in_lanes.len() + n_blocks * self.width);
         self.own.resize((set + 1) * self.width, 0);
@@ -128,7 +127,7 @@ impl Counted {
         &self.in_lanes[self.range(set)]
     }
 
-    /// Takes up what one set leaves of another; returns its number.
+    /// Adds the difference of two sets; returns its number.
     pub fn push_rest(&mut self, whole: usize, part: usize, n_blocks: usize) -> usize {
         let rest = self.push(n_blocks);
         for cell in 0..self.width {
@@ -144,8 +143,8 @@ impl Counted {
     }
 }
 
-/// Counts the first sets of rows, one after the other in `rows`, with all blocks that each of them needs. A block is used
-/// for all of them while it is at hand.
+/// Counts the first sets, one after the other in `rows`, with all blocks that each needs. A block serves all sets while it
+/// is in the cache.
 pub struct CountingAll<'a> {
     pub rows: &'a [u64],
     pub n_words: usize,
@@ -176,7 +175,7 @@ impl Task for CountingAll<'_> {
     }
 }
 
-/// Counts the intersections of `rows` with eight sets, whose words stand side by side, cell by cell.
+/// Counts the intersections of `rows` with eight sets stored side by side, cell by cell.
 pub struct Counting<'a> {
     pub rows: &'a [u64],
     pub block: &'a [Lanes],

@@ -1,4 +1,4 @@
-//! Sets of rows as bits: counting, eight sets at a time, and the vector instructions of this machine.
+//! Sets of rows as bits: counting them, eight at a time, with the vector instructions of this machine.
 
 pub mod bitset;
 pub mod cpu;

@@ -1,5 +1,5 @@
-//! What crosses the border: errors, arrays, references. It promises that no panic crosses, and that null, unaligned and
-//! endless arrays are refused.
+//! Checks at the C border: errors, arrays, references. Guarantee: no panic crosses, and null, unaligned or oversized arrays
+//! are rejected.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, CString};
@@ -14,7 +14,7 @@ fn set_error(message: &str) {
     ERROR.with(|error| *error.borrow_mut() = CString::new(message).unwrap_or_default());
 }
 
-/// Runs the body; an error or a panic is noted for `cr_error` and becomes `failed`.
+/// Runs the body; an error or a panic is stored for `cr_error` and returned as `failed`.
 pub(super) fn guard<T>(failed: T, body: impl FnOnce() -> Result<T, String>) -> T {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => value,
@@ -59,7 +59,7 @@ pub(super) unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&
     pointer.as_ref().ok_or_else(|| format!("{name} is null"))
 }
 
-/// What the last call of this thread had to say.
+/// The error of this thread's last call.
 pub(super) fn error() -> *const c_char {
     ERROR.with(|error| error.borrow().as_ptr())
 }

@@ -1,4 +1,4 @@
-//! The C interface, and beside `cpu` the only `unsafe` code: pointers from the caller.
+//! The C interface. Beside `cpu` the only `unsafe` code: pointers from the caller.
 //!
 //! Pointers are checked for null and lengths for sanity here; inside, everything is slices and references.
 //! A panic never crosses into the caller: it becomes an error like any other.

@@ -1,4 +1,4 @@
-//! Many tables that differ only in the outcome.
+//! Many tables that differ only in a binary outcome.
 
 use super::border::{guard, reference, slice_mut};
 use super::score::Estimation;

@@ -1,4 +1,4 @@
-//! Rows, as a search asks for them: in this process, or elsewhere; and the parts that answer for those.
+//! Rows of a search, in this process or remote, and the parts that answer remote questions.
 
 use super::border::{guard, reference, slice, slice_mut};
 use super::score::check_cells;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 type Ask = extern "C" fn(*mut c_void, *const u32, usize, *mut u64, usize) -> i32;
 
-/// The caller's function, and what it wants to be called with.
+/// The caller's function and its context.
 struct Caller {
     ask: Ask,
     context: *mut c_void,
@@ -30,15 +30,15 @@ impl Messenger for Caller {
         let (n, out) = (question.len(), answer.as_mut_ptr());
         let failed = (self.ask)(self.context, question.as_ptr(), n, out, length);
         if failed != 0 {
-            // The search cannot go on without an answer; `guard` turns this into an error of the step. It is no
-            // mistake of the core's, so nothing is written about it as a panic would.
+            // The search needs this answer; `guard` turns the panic into an error of the step. The core is not at fault, so
+            // no panic message is written.
             resume_unwind(Box::new("a question was not answered"));
         }
         answer
     }
 }
 
-/// Rows, wherever they are.
+/// Local or remote rows.
 pub struct RowsHandle(pub(super) Arc<dyn Rows>);
 
 /// # Safety
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn cr_rows_new_remote(
 }
 
 /// # Safety
-/// `rows` is null or came from one of `cr_rows_…` and is not used again. Searches of them keep what they need.
+/// `rows` is null or came from one of `cr_rows_…` and is not used again. Searches keep what they need of it.
 #[no_mangle]
 pub unsafe extern "C" fn cr_rows_free(rows: *mut RowsHandle) {
     if !rows.is_null() {

@@ -1,4 +1,4 @@
-//! What rules are worth: the estimator, its values and its bounds.
+//! The score of rules: the estimator, its values and its bounds.
 
 use super::border::{guard, reference, slice};
 use crate::permutations;
@@ -6,7 +6,7 @@ use crate::score::{self, Estimator, Margin, Pooled, Score, Settings};
 use crate::table::layout::{Layout, Sides};
 use crate::table::Table;
 
-/// What a rule is worth, as C sees it.
+/// The settings of an estimator, as C sees them.
 #[repr(C)]
 pub struct Estimation {
     estimator: u32,
@@ -46,7 +46,7 @@ impl Estimation {
     }
 }
 
-/// The number of levels, if the cells are whole strata.
+/// Checks that the cells are whole strata.
 pub(super) fn check_cells(n_cells: usize, n_levels: usize) -> Result<(), String> {
     if n_levels < 2 || n_cells == 0 || !n_cells.is_multiple_of(n_levels) {
         return Err(format!("{n_cells} cells of {n_levels} levels"));
@@ -54,7 +54,7 @@ pub(super) fn check_cells(n_cells: usize, n_levels: usize) -> Result<(), String>
     Ok(())
 }
 
-/// The counts of a rule from the rows that it covers and fails on; `failing` is null for all that is not covered.
+/// The counts of a rule from the rows that it covers and fails on; `failing` is null if it fails on all rows not covered.
 ///
 /// SAFETY: every array holds `layout.n_cells()` numbers.
 unsafe fn sides(layout: &Layout, covered: *const u64, failing: *const u64) -> Result<Vec<u64>, String> {
@@ -89,7 +89,7 @@ unsafe fn layout(
     Ok(Layout::new(estimation.n_levels, all.to_vec(), sides))
 }
 
-/// A value or a bound as a number; minus infinity where there is no rule.
+/// A value or a bound as a number; minus infinity if there is no rule.
 fn number(score: Score) -> f64 {
     match score {
         Score::MIN => f64::NEG_INFINITY,

@@ -101,10 +101,10 @@ pub unsafe extern "C" fn cr_search_add(search: *const Search, number: usize, sou
     })
 }
 
-/// Threads beyond the number of cores pay only where they wait for rows that are elsewhere.
+/// More threads than cores only pay if they wait for remote rows.
 const MOST_THREADS: usize = 256;
 
-/// How far a search has come, as C sees it.
+/// The state of a search, as C sees it.
 #[repr(C)]
 pub struct Status {
     done: i32,
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn cr_search_rules(
     guard(i64::MIN, || {
         let rules = reference(search, "search")?.rules();
         let needed = rules.iter().map(|(_, rule)| rule.len()).sum();
-        // Each rule has a condition, so that there is room for the values and lengths too.
+        // Each rule has at least one condition, so there is room for the values and lengths too.
         let needed = rules.len().max(needed);
         if needed > capacity {
             return Ok(-(needed as i64));

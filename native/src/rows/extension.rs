@@ -1,5 +1,5 @@
-//! One rule's rows in the memory of this process: counted, intersected, and packed together where they have become few.
-//! It promises the same counts however they are come by: one by one, eight at a time, or as what a complement leaves.
+//! The rows that a rule covers, in memory: counted, intersected, and packed when few are left. The counts do not depend on
+//! the method: one by one, eight at a time, or as the complement of others.
 
 use crate::bits::bitset::{intersect, is_empty, size, Segment};
 use crate::bits::cpu::vectorised;
@@ -9,40 +9,40 @@ use crate::table::Table;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows are packed anew when a branch covers less than this share of them …
+/// Rows are packed again when a branch covers less than this share of them …
 const THIN: f64 = 0.7;
-/// … and has at least this many conditions to try on them.
+/// … and has at least this many candidates.
 const WORTH_PACKING: usize = 8;
 
-/// Long sets of rows are gone through in parts of so many words: eight conditions' words of a part stay in the fastest cache.
+/// Long sets are processed in parts of this many words: the words of eight conditions stay in the fastest cache.
 const PART: usize = 256;
-/// Others have too little in a segment for that, and are gone through in few parts.
+/// Other sets have segments too small for that and are processed in few parts.
 const LARGE_PART: usize = 1 << 14;
 
-/// Counts of so many eights of conditions are kept at a time, cell by cell: 8 MB for sets of rows in several parts, and for
-/// others what stays in the fastest cache.
+/// Counts of this many blocks of eight conditions are kept at a time, cell by cell: 8 MB for sets in several parts, for
+/// others what fits the fastest cache.
 const KEPT: usize = 1 << 17;
 const KEPT_OF_ONE_PART: usize = 1 << 9;
-/// At least so many children are counted together where there are several parts, each of which has to be prepared.
+/// The minimum number of children counted together in several parts, since each part has to be prepared.
 const FEWEST: usize = 8;
 
-/// So many words of children are asked for at once, so that a step of the search does not take long.
+/// The maximum number of words of children per request, so that a step of the search stays short.
 const WORDS_TOGETHER: usize = 1 << 25;
 
-/// How many sets of rows are asked about at a time: a list that is quickly made.
+/// How many sets of rows are counted per call: a list that is cheap to build.
 const ASKED: usize = 16;
 
-/// In segments with fewer words than this on average, rows are counted sooner than what others leave is found.
+/// With fewer words per segment on average, counting rows is faster than taking differences.
 const WORTH_LEAVING: usize = 8;
 
-/// Below this many words, counting is cheaper than finding out what need not be counted.
+/// Below this many words, counting is cheaper than finding what can be skipped.
 const WORTH_SPLITTING: usize = 16;
 
-/// The whole table, or just the rows that a branch still covers, packed together.
+/// The whole table, or only the rows that a branch still covers, packed.
 pub struct View {
     table: Arc<Table>,
     n_rows: u64,
-    /// Where the whole table's propositions are in `table`.
+    /// The index in `table` of each proposition of the whole table.
     local: Option<Vec<u32>>,
 }
 
@@ -68,7 +68,7 @@ impl View {
         self.table.proposition(self.index(proposition) as usize)
     }
 
-    /// The view of `rows` alone, with the propositions that are still of interest.
+    /// The view of `rows` alone, with the propositions still needed.
     fn project(&self, rows: &[u64], propositions: &[u32], complements: &[Option<u32>]) -> View {
         let mut local = vec![u32::MAX; complements.len()];
         for (new, &proposition) in propositions.iter().enumerate() {
@@ -102,8 +102,8 @@ impl LocalExtension {
         }
     }
 
-    /// Which of the candidates must be counted; the others are what these leave of the rule's own rows, and stand with
-    /// the index of their complement.
+    /// Splits the candidates: those to count, and those whose counts are the rule's own less those of their complement,
+    /// with the index of that complement.
     fn split(&self, candidates: &[u32], indices: &mut Indices) -> Split {
         if self.rows.len() < WORTH_SPLITTING {
             return candidates.iter().copied().map(Ok).collect();
@@ -146,7 +146,7 @@ impl LocalExtension {
         self.rows.len() >= WORTH_LEAVING * self.view.table.segments.len()
     }
 
-    /// In parts of how many words the rows are gone through.
+    /// The number of words in a part.
     fn part(&self) -> usize {
         if self.is_long() {
             PART
@@ -155,9 +155,8 @@ impl LocalExtension {
         }
     }
 
-    /// Counts some children of a family with all conditions after each of them, part by part of the rows. Of a child and
-    /// its complement only the one that comes first in the order is counted, and for the other what it leaves of the
-    /// rule's own rows.
+    /// Counts children of a family with all conditions after each, part by part. Of a child and its complement only the
+    /// first in the order is counted; the other is the rule's own counts less that one.
     fn count_in_lanes(
         &self,
         order: &[u32],
@@ -179,7 +178,7 @@ impl LocalExtension {
             let twin = twin(child).filter(|&twin| is_counted(twin));
             twin.and_then(|twin| index_of[twin])
         };
-        // First the rule itself, where it is needed; then the children that are counted; then the others.
+        // First the rule itself, if needed; then the children to count; then the others.
         let left = children.iter().filter(|&&child| counted_twin(child).is_some());
         let n_left = left.map(|&child| eights.n_blocks(child)).max();
         let n_blocks = children.iter().map(|&child| eights.n_blocks(child));
@@ -217,7 +216,7 @@ impl LocalExtension {
                     *sum += own;
                 }
             }
-            // Short sets of rows stay side by side for all children.
+            // Short sets stay interleaved for all children.
             if parts.len() > 1 || blocks.is_empty() {
                 let words_of = |index: usize| &self.view.proposition(order[index])[part.clone()];
                 eights.interleave(part.len(), words_of, blocks);
@@ -240,7 +239,7 @@ impl LocalExtension {
     }
 }
 
-/// The words in parts, each with its segments, which begin with the part.
+/// The parts of the words, each with its segments, relative to the part.
 fn parts(segments: &[Segment], n_words: usize, part: usize) -> Vec<(Range<usize>, Vec<Segment>)> {
     let mut parts = Vec::new();
     let mut first = 0;
@@ -260,14 +259,14 @@ fn parts(segments: &[Segment], n_words: usize, part: usize) -> Vec<(Range<usize>
     parts
 }
 
-/// For each candidate: itself, if it is to be counted, or else the index of its complement.
+/// For each candidate: itself if it is to be counted, else the index of its complement.
 type Split = Vec<Result<u32, u32>>;
 
-/// Where each proposition is among the candidates; kept from one question to the next.
+/// The index of each proposition among the candidates; reused between requests.
 type Indices = Vec<u32>;
 const NOWHERE: u32 = u32::MAX;
 
-/// Fills in what is left of the rule's own rows where only the complement was counted.
+/// Fills in the counts of candidates of which only the complement was counted.
 fn fill_complements(split: &Split, width: usize, counts: &mut [u64]) {
     for (slot, part) in split.iter().enumerate() {
         if let Err(other) = part {
@@ -365,7 +364,7 @@ impl Extension for LocalExtension {
     }
 
     fn cores_without(&self, candidates: &[u32], counts: &mut Vec<u64>) {
-        // The rows that fail one of the candidates or more, and those that fail two or more.
+        // Rows that fail at least one candidate, and rows that fail at least two.
         let (mut once, mut twice) = (vec![0; self.rows.len()], vec![0; self.rows.len()]);
         for &candidate in candidates {
             let holds = self.view.proposition(candidate);
@@ -388,7 +387,7 @@ impl Extension for LocalExtension {
         counts.clear();
         counts.resize(candidates.len() * width, 0);
         for (&candidate, counts) in candidates.iter().zip(counts.chunks_mut(width)) {
-            // The core, and of the rows that fail one candidate alone those that fail this one.
+            // The core, plus the rows that fail this candidate alone.
             table.count(&one_only, self.view.proposition(candidate), counts);
             for ((count, shared), near) in counts.iter_mut().zip(&shared).zip(&near) {
                 *count = shared + near - *count;

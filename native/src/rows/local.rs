@@ -1,4 +1,4 @@
-//! Rows in the memory of this process: answers from the bits of a table, which never fail and do not wait.
+//! Rows in memory: answers from the bits of a table, without failures or waits.
 
 use crate::bits::bitset::are_disjoint;
 use crate::rows::extension::{LocalExtension, View};

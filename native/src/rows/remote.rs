@@ -1,8 +1,8 @@
-//! Rows that live elsewhere, in any number of parts: questions go out as numbers, each part answers for its own rows,
-//! and the answers are put together.
+//! Remote rows, in any number of parts: questions are sent as numbers, each part answers for its own rows, and the answers
+//! are combined.
 //!
-//! A question is a list of u32: its kind, then lists, each preceded by its length. An answer is a list of u64. For all
-//! kinds but one the answers of the parts add up; of several [`DEMAND`]s the smallest is the answer.
+//! A question is a list of u32: its kind, then lists, each preceded by its length. An answer is a list of u64. The answers
+//! of the parts are added, except for [`DEMAND`], whose answer is the smallest.
 
 use crate::bits::bitset::are_disjoint;
 use crate::rows::local::Local;
@@ -19,15 +19,15 @@ const COMMON_CORE: u32 = 3;
 const CORES: u32 = 4;
 const CORES_WITHOUT: u32 = 5;
 const MINIMAL: u32 = 6;
-/// The one kind whose answers do not add up: the smallest counts, and all ones is none.
+/// The one kind whose answers are not added: the smallest counts; all ones means none.
 pub const DEMAND: u32 = 7;
 
 /// The reference rows, cell by cell.
 pub const REFERENCE: u32 = 8;
 
-/// Whoever holds the rows.
+/// Sends questions to whoever holds the rows.
 pub trait Messenger: Send + Sync {
-    /// The parts' answers, put together. The answer has the given length.
+    /// The combined answers of the parts, of the given length.
     fn ask(&self, question: &[u32], length: usize) -> Vec<u64>;
 }
 
@@ -40,7 +40,7 @@ fn question(kind: u32, lists: &[&[u32]]) -> Vec<u32> {
     question
 }
 
-/// The lists of a question; an error for one that is cut off or asks for propositions that are not there.
+/// The lists of a question; an error if it is truncated or names unknown propositions.
 fn lists(question: &[u32], n_propositions: usize) -> Result<Vec<&[u32]>, String> {
     let mut rest = question.get(1..).ok_or("an empty question")?;
     let mut lists = Vec::new();
@@ -55,13 +55,13 @@ fn lists(question: &[u32], n_propositions: usize) -> Result<Vec<&[u32]>, String>
     Ok(lists)
 }
 
-/// Kept rows that were not asked about for this many questions make room for others.
+/// Packed rows not used for this many questions make room for others.
 const FORGOTTEN: u64 = 64;
 
-/// One part of the rows. It packs the rows of a few conditions, because many questions are about the same ones.
+/// One part of the rows. It caches the rows of a few conditions, because many questions concern the same ones.
 pub struct Part {
     table: Arc<Table>,
-    /// Tells the parts apart: no two may have the same.
+    /// The salt of its hashes; different in every part.
     salt: u64,
     rows: Local,
     packed: Mutex<Packed>,
@@ -69,7 +69,7 @@ pub struct Part {
 
 #[derive(Default)]
 struct Packed {
-    /// How many questions there were.
+    /// The number of questions so far.
     time: u64,
     kept: Vec<Kept>,
 }
@@ -96,7 +96,7 @@ impl Part {
         self.packed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rows of a rule. What is kept is never more than the table itself.
+    /// The rows of a rule. The cache never exceeds the table itself.
     fn extension(&self, conditions: &[u32]) -> Arc<dyn Extension> {
         let [first, rest @ ..] = conditions else {
             return self.rows.extension(conditions);
@@ -123,7 +123,7 @@ impl Part {
         Some(found.extension.clone())
     }
 
-    /// Packs the rows of a condition, if there is room for them.
+    /// Packs and caches the rows of a condition, if there is room.
     fn keep(&self, condition: u32) -> Option<Arc<dyn Extension>> {
         let n_rows = crate::bits::bitset::size(&self.table.extension(&[condition]));
         let room = |packed: &mut Packed| {
@@ -136,7 +136,7 @@ impl Part {
         if !room(&mut self.packed()) {
             return None;
         }
-        // Other questions are answered meanwhile.
+        // Released meanwhile, so that other questions are answered.
         let all: Vec<u32> = (0..self.table.propositions.len() as u32).collect();
         let extension = self.rows.extension(&[]).descend(condition, &all);
         let mut packed = self.packed();
@@ -153,7 +153,7 @@ impl Part {
         Some(extension)
     }
 
-    /// What these rows have to say.
+    /// Answers a question from the rows of this part.
     pub fn answer(&self, question: &[u32]) -> Result<Vec<u64>, String> {
         answer(self, question)
     }
@@ -187,7 +187,7 @@ fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
             .extension(one()?)
             .cores_without(lists.get(1).copied().unwrap_or(&[]), &mut counts),
         MINIMAL => {
-            // A condition matters if it does in some part.
+            // A condition matters if it does in any part.
             let excluded = excluded_by_one(table, one()?);
             let mut matters = Vec::new();
             for &child in lists.get(1).copied().unwrap_or(&[]) {
@@ -210,17 +210,17 @@ fn answer(part: &Part, question: &[u32]) -> Result<Vec<u64>, String> {
         kind => return Err(format!("no question of kind {kind}")),
     }
     if table.unknown && table.layout.sides == Sides::Complement {
-        // Nothing is missing here, but elsewhere: what possibly holds does hold.
+        // No value is missing here, but in another part: possibly satisfied equals satisfied.
         let each = counts.chunks(table.layout.n_cells());
         return Ok(each.flat_map(|covered| [covered, covered].concat()).collect());
     }
     Ok(counts)
 }
 
-/// Puts the answer of one more part to those of others.
+/// Combines the answer of one more part with those of others.
 pub fn put_together(kind: u32, sum: &mut [u64], more: &[u64]) {
     if kind == DEMAND {
-        // As a list of conditions' bits from the first on, the smaller is the one without the first that differs.
+        // Compared as lists of conditions' bits: at the first difference, the list without that bit is smaller.
         let order = |bits: &[u64]| bits.iter().map(|word| word.reverse_bits()).collect::<Vec<u64>>();
         if order(more) < order(sum) {
             sum.copy_from_slice(more);
@@ -299,7 +299,7 @@ impl Rows for Remote {
     }
 }
 
-/// A rule is all there is to say about its rows; those who hold them keep nothing between questions.
+/// The rows of a rule, identified by its conditions; nothing is kept between questions.
 struct RemoteExtension {
     width: usize,
     messenger: Arc<dyn Messenger>,

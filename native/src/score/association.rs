@@ -1,4 +1,4 @@
-//! The plug-in estimator without controls: the difference of the means over all strata together.
+//! The plug-in estimator without controls: the difference of means over all strata together.
 
 use super::{merged_counts, merged_layout, plugin, Estimator, Score, UNIT};
 use crate::table::layout::Layout;

@@ -1,9 +1,9 @@
-//! What a rule is worth, from its counts alone. Every estimator promises that a bound is no less than any value in its box.
+//! The score of a rule, from its counts alone.
 //!
-//! An estimator knows counts; it knows nothing of rows, conditions or the order of the search. A new one is a new file
-//! here and a line in [`create`], with its number in `include/causalrules.h` and in Python's `search/border.py`. It promises
-//! that a bound is no less than any value in its box, rounding included; that eight values at once are those of one at a time, to
-//! the bit; that `may_reach` says no only where no value reaches the goal; and `Score::MIN` for what is no rule.
+//! An estimator knows counts, not rows, conditions or the order of the search. A new one is a new file here and a line in
+//! [`create`], with its number in `include/causalrules.h` and in Python's `search/border.py`. It guarantees that a bound is
+//! no less than any value in its box, rounding included; that eight values at once equal those computed one at a time, to
+//! the bit; that `may_reach` is false only if no value reaches the goal; and `Score::MIN` for what is no rule.
 
 mod association;
 mod plugin;
@@ -16,32 +16,32 @@ use crate::table::layout::Layout;
 
 pub use pooled::{Boxes, Known, Numbers, Pooled};
 
-/// A value in units of 2⁻⁵². Sums over rows are of integers, and those over strata are always in their order, so that
-/// the answer is the same however rows or machines are arranged. Ties are settled on a coarser grid ([`TIED`]).
+/// A value in units of 2⁻⁵². Sums over rows are integers, and sums over strata are always in the same order, so the result
+/// does not depend on how rows or machines are arranged. Ties are decided on a coarser grid ([`TIED`]).
 ///
 /// [`TIED`]: crate::search::source::TIED
 pub type Score = i64;
 
 const UNIT: f64 = (1u64 << 52) as f64;
 
-/// Strata whose counts can be anything between `low` and `high`, and what a rule is worth there. How counts are laid
-/// out is said in [`crate::table::layout`].
+/// Computes the value of a rule from its counts, and bounds over boxes of counts. [`crate::table::layout`] defines the
+/// layout of counts.
 pub trait Estimator: Send + Sync {
-    /// The value of a rule with these counts and so many conditions.
+    /// The value of a rule with these counts and this many conditions.
     fn value(&self, counts: &[u64], length: usize) -> Score;
 
-    /// The values of eight rules at once, whose counts stand side by side.
+    /// The values of eight rules at once, from interleaved counts.
     fn values(&self, counts: &[Lanes], length: usize) -> [Score; LANES] {
         each_lane(counts, |counts| self.value(counts, length))
     }
 
-    /// Which of eight rules may be worth the goal or more? A quick look, for most are worth too little.
+    /// Which of eight rules may reach the goal? A quick test, since most do not.
     fn may_reach(&self, _counts: &[Lanes], _length: usize, _goal: Score) -> [bool; LANES] {
         [true; LANES]
     }
 
-    /// At least the value of every rule of `length` or more conditions whose counts lie between `low` and `high`. Who
-    /// asks cares first whether it reaches `goal`: on either side of it any bound will do. `Score::MIN` is no goal.
+    /// At least the value of every rule of `length` or more conditions whose counts lie between `low` and `high`. Callers
+    /// first ask whether it reaches `goal`: on either side of it, any bound will do. `Score::MIN` is no goal.
     fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score;
 
     /// The bounds of several boxes.
@@ -51,24 +51,24 @@ pub trait Estimator: Send + Sync {
         bounds.extend(each.map(|limits| self.bound(limits.low, limits.high, length, goal)));
     }
 
-    /// Is a rule of more conditions worth less than one of fewer conditions with the same counts?
+    /// Does the value fall with the number of conditions, for the same counts?
     fn is_by_length(&self) -> bool {
         false
     }
 }
 
-/// A quick look is made with numbers of half the size, of which twice as many are computed at once. They hold counts of fewer
-/// rows exactly.
+/// The quick test uses 32-bit numbers, of which twice as many are computed at once. They hold counts of fewer rows than
+/// this exactly.
 const TOO_MANY: u64 = 1 << 24;
 
-/// A box: the fewest and the most rows of each kind.
+/// A box: the fewest and the most rows of each cell.
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
     pub low: &'a [u64],
     pub high: &'a [u64],
 }
 
-/// The values of rules whose counts stand side by side, one after the other.
+/// The values of rules with interleaved counts, one after the other.
 fn each_lane(counts: &[Lanes], value: impl Fn(&[u64]) -> Score) -> [Score; LANES] {
     let mut one = vec![0; counts.len()];
     std::array::from_fn(|lane| {
@@ -79,31 +79,31 @@ fn each_lane(counts: &[Lanes], value: impl Fn(&[u64]) -> Score) -> [Score; LANES
     })
 }
 
-/// A score as the number it stands for.
+/// The number that a score stands for.
 pub fn to_number(score: Score) -> f64 {
     score as f64 / UNIT
 }
 
-/// The score nearest to a number; numbers out of range become the nearest score there is.
+/// The score nearest to a number; numbers out of range are clamped.
 pub fn from_number(number: f64) -> Score {
     (number * UNIT) as Score
 }
 
-/// How much is subtracted from an effect for what chance can do.
+/// The margin subtracted from an effect.
 #[derive(Clone, Debug)]
 pub enum Margin {
     /// β standard errors.
     Number(f64),
-    /// β by the number of conditions; the last one is that of all longer rules. See [`pooled`].
+    /// β by the number of conditions; the last one applies to all longer rules. See [`pooled`].
     ByLength(Vec<f64>),
 }
 
-/// Which estimator it is to be.
+/// The choice and settings of an estimator.
 pub struct Settings {
-    /// The number that `ffi` knows it by.
+    /// Its number in `ffi`.
     pub kind: u32,
     pub margin: Margin,
-    /// The margin of [`pooled`] is multiplied by this.
+    /// The factor on the margin of [`pooled`].
     pub margin_scale: f64,
     /// The values of the target's levels, lowest first.
     pub levels: Vec<f64>,
@@ -157,7 +157,7 @@ impl Settings {
 
 const POOLED: u32 = 4;
 
-/// The estimator for a table, or what is wrong with the settings.
+/// The estimator for a table; an error if the settings are invalid.
 pub fn create(settings: &Settings, layout: &Layout) -> Result<Box<dyn Estimator>, String> {
     settings.check(layout)?;
     let layout = layout.clone();
@@ -179,7 +179,7 @@ pub fn create(settings: &Settings, layout: &Layout) -> Result<Box<dyn Estimator>
     })
 }
 
-/// The pooled estimator for a table, or what is wrong with the settings.
+/// The pooled estimator for a table; an error if the settings are invalid.
 pub fn pooled(settings: &Settings, layout: Layout) -> Result<Pooled, String> {
     settings.check(&layout)?;
     match settings.kind {
@@ -201,7 +201,7 @@ impl Pair {
     }
 }
 
-/// The counts of one stratum, or of all together.
+/// The counts of one stratum, or of all strata together.
 fn pair(cells: &[u64]) -> Pair {
     Pair {
         negative: cells[0],
@@ -239,7 +239,7 @@ fn merged(cells: &[u64], n_levels: usize) -> Vec<u64> {
     sums
 }
 
-/// The same for all the counts of a rule.
+/// The same for all counts of a rule.
 fn merged_counts(layout: &Layout, counts: &[u64]) -> Vec<u64> {
     let sides = counts.chunks(layout.n_cells());
     sides.flat_map(|cells| merged(cells, layout.n_levels)).collect()

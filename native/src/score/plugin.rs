@@ -1,10 +1,10 @@
-//! The plug-in estimator: Σ_z (mean of the covered rows − mean of the failing rows) n_z/N, for an outcome that happens or
-//! not a/(a+b) − c/(c+d). A stratum where the rule covers no row, or fails on none, tells nothing and contributes 0.
+//! The plug-in estimator: Σ_z (mean of the covered rows − mean of the failing rows) n_z/N; for a binary outcome, the means
+//! are a/(a+b) and c/(c+d). A stratum in which the rule covers no row, or fails on none, contributes 0.
 
 use super::{Estimator, Score, UNIT};
 use crate::table::layout::Layout;
 
-/// The mean of some rows, from how many there are of each level.
+/// The mean of some rows, from their number at each level.
 fn mean(levels: &[f64], count: impl Fn(usize) -> u64) -> Option<f64> {
     let (mut n, mut sum) = (0, 0.0);
     for (level, value) in levels.iter().enumerate() {
@@ -14,8 +14,8 @@ fn mean(levels: &[f64], count: impl Fn(usize) -> u64) -> Option<f64> {
     (n > 0).then(|| sum / n as f64)
 }
 
-/// The largest mean that at least `least` and at most `most` rows of each level can have: of the optional rows, those
-/// of the highest levels, as long as they raise the mean.
+/// The largest mean if each level has at least `least` and at most `most` rows: optional rows are added from the highest
+/// level down, as long as they raise the mean.
 fn largest_mean(
     levels: impl Iterator<Item = (usize, f64)>,
     least: impl Fn(usize) -> u64,
@@ -37,7 +37,7 @@ fn largest_mean(
     (n > 0).then(|| sum / n as f64)
 }
 
-/// The difference of the means of one stratum, 0 where a side is empty.
+/// The difference of means of one stratum, 0 if a side is empty.
 pub(super) fn difference(layout: &Layout, levels: &[f64], counts: &[u64], stratum: usize) -> f64 {
     let first = stratum * levels.len();
     let covered = mean(levels, |level| counts[first + level]);
@@ -48,9 +48,9 @@ pub(super) fn difference(layout: &Layout, levels: &[f64], counts: &[u64], stratu
     }
 }
 
-/// At least the difference of every rule in the box: the largest mean of the one side and the smallest of the other.
-/// (For a binary outcome both are reached at once, by all the positives and the fewest negatives.) Where
-/// a reachable rule leaves one side empty it is 0.
+/// At least the difference of every rule in the box: the largest mean of one side less the smallest of the other. (For a
+/// binary outcome both are reached at once, by all the positives and the fewest negatives.) It is 0 if a rule in the box
+/// may leave one side empty.
 pub(super) fn largest_difference(layout: &Layout, levels: &[f64], low: &[u64], high: &[u64], stratum: usize) -> f64 {
     let first = stratum * levels.len();
     let descending = levels.iter().copied().enumerate().rev();
@@ -80,7 +80,7 @@ pub(super) fn largest_difference(layout: &Layout, levels: &[f64], low: &[u64], h
 pub struct PlugIn {
     layout: Layout,
     levels: Vec<f64>,
-    /// The rows of each stratum, and what one row counts.
+    /// The rows of each stratum, and the weight of one row.
     sizes: Vec<f64>,
     unit: f64,
 }
@@ -97,7 +97,7 @@ impl PlugIn {
     }
 }
 
-/// Covers the rounding of the few operations of a bound, so that it is never below a value by an ulp.
+/// Covers the rounding in a bound, so that it is never below a value by an ulp.
 const SLACK: Score = 8;
 
 impl Estimator for PlugIn {

@@ -1,7 +1,7 @@
 //! The reliable estimator of the causal effect (Laplace-corrected, biased by β) and its bounds.
 //!
-//! One stratum has n rows, n₁ of them with the outcome, n₀ without. A rule covers a of the one and b of the
-//! other. With m = a+b+2 and m' = n−a−b+2,
+//! One stratum has n rows, n₁ with the outcome and n₀ without. A rule covers a of the former and b of the latter. With m =
+//! a+b+2 and m' = n−a−b+2,
 //!
 //! ```text
 //! λ(a,b) = u(a,b) + v(a,b)
@@ -10,8 +10,8 @@
 //! r(σ)   = Σ_z λ_z (n_z+4)/(N+4K)
 //! ```
 //!
-//! Where the rule fails on fewer rows than it does not cover, v(c,d) = −(c+1)/m' − β/(2√m') with m' = c+d+2, c and d the
-//! failing rows with and without the outcome.
+//! If the rule does not fail on all uncovered rows, v(c,d) = −(c+1)/m' − β/(2√m') with m' = c+d+2, c and d the failing rows
+//! with and without the outcome.
 //!
 //! Facts the bounds rest on (each is a property test):
 //! - u rises in a; for fixed a it is convex in 1/√m, so that its maximum over an interval of b is at an end.
@@ -24,7 +24,7 @@ use crate::bits::cpu::{vectorised, Task, Vector};
 use crate::bits::lanes::{Lanes, LANES};
 use crate::table::layout::Layout;
 
-/// The running maximum of a function of a count, as the stretches on which the function itself is the maximum.
+/// The running maximum of a function of a count, as the stretches on which the function equals it.
 struct RunningMaximum {
     stretches: Vec<(u64, u64)>,
 }
@@ -46,14 +46,14 @@ impl RunningMaximum {
         RunningMaximum { stretches }
     }
 
-    /// The same for a function that rises all the way.
+    /// The same for an increasing function.
     fn rising(last: u64) -> RunningMaximum {
         RunningMaximum {
             stretches: vec![(0, last)],
         }
     }
 
-    /// Where, up to x, the function is largest.
+    /// The argument up to x at which the function is largest.
     fn place(&self, x: u64) -> u64 {
         let stretch = self.stretches.iter().rev().find(|(start, _)| *start <= x);
         stretch.map_or(0, |&(_, end)| end.min(x))
@@ -97,11 +97,11 @@ struct Stratum {
     few_positive: Vec<RunningMaximum>,
     /// The largest λ that `few_positive` can give.
     few_positive_peak: f64,
-    /// Are these maxima known? If not, the bound over the box does.
+    /// Are these maxima computed? If not, the bound over the box is used.
     exact: bool,
 }
 
-/// With more small a' than this (β > 11), or more rows, the exact maximum is not worth its memory and time.
+/// With more small a' than this (β > 11), or more rows, the exact maximum costs too much memory and time.
 const MOST_FEW_POSITIVE: u64 = 32;
 const MOST_ROWS: u64 = 1 << 20;
 
@@ -188,7 +188,7 @@ impl Stratum {
         covered + failing
     }
 
-    /// At least λ(a', b') for every low ≤ (a', b') ≤ high: the best covered side and the best uncovered side.
+    /// At least λ(a', b') for every low ≤ (a', b') ≤ high: the best covered side plus the best uncovered side.
     #[inline]
     fn over_box(&self, terms: &Terms, low: Pair, high: Pair) -> f64 {
         let (a, b) = (high.positive, high.negative);
@@ -210,7 +210,7 @@ pub struct Reliable {
     layout: Layout,
     terms: Terms,
     strata: Vec<Stratum>,
-    /// Empty where rows are too many for that, or rules are not compared with all other rows.
+    /// Empty if there are too many rows for that, or rules are not compared with all other rows.
     rough: Vec<Rough>,
     slack: Score,
 }
@@ -238,13 +238,13 @@ impl Reliable {
             strata,
             layout,
             terms,
-            // The operations of a value and of a bound round differently, by at most a few ulps of 1 + β.
+            // Values and bounds round differently, by at most a few ulps of 1 + β.
             slack: 4 + (4.0 * beta) as Score,
         }
     }
 }
 
-/// The values of eight rules, by the same operations as one value.
+/// The values of eight rules, by the same operations as a single value.
 struct Values<'a> {
     strata: &'a [Stratum],
     table: &'a [(f64, f64)],
@@ -275,17 +275,17 @@ impl Task for Values<'_> {
     }
 }
 
-/// A stratum, for a quick look.
+/// A stratum, for the quick test.
 struct Rough {
     n: i32,
     n1: i32,
     weight: f32,
-    /// The least that the uncovered side can have of it: 1/√m'.
+    /// The smallest 1/√m' that the uncovered side can have.
     radius: f32,
 }
 
-/// Which of eight values, roughly computed and not too low, are at least the goal? The uncovered side has many rows as a rule,
-/// and its radius is hardly larger than with all of them.
+/// Which of eight values, approximate but not too low, reach the goal? The uncovered side usually has many rows, and its
+/// radius is hardly larger than with all of them.
 struct MayReach<'a> {
     strata: &'a [Rough],
     half_beta: f32,
@@ -347,8 +347,8 @@ impl Estimator for Reliable {
         })
     }
 
-    /// Each of the operations rounds by at most 2⁻²⁴ of its result, which is at most 2 + β; there are at most 16 of them
-    /// in a stratum, whose weights add up to 1, and one for each stratum that is added. The goal is lower by twice as much.
+    /// Each operation rounds by at most 2⁻²⁴ of its result, which is at most 2 + β; there are at most 16 of them in a
+    /// stratum, whose weights sum to 1, and one addition for each stratum. The goal is lowered by twice that error.
     fn may_reach(&self, counts: &[Lanes], _: usize, goal: Score) -> [bool; LANES] {
         if self.rough.is_empty() || goal == Score::MIN {
             return [true; LANES];

@@ -1,6 +1,6 @@
 //! Weighted relative accuracy, p(σ) (p(y|σ) − p(y)) = (ad − bc)/N² with N = a + b + c + d, over all strata together: the
-//! rule covers a positives and b negatives, and fails on c and d. Where it fails on all that it does not cover, N is
-//! the same for all rules, and what is left is a/N − (a+b) n₁/N².
+//! rule covers a positives and b negatives, and fails on c and d. If it fails on all uncovered rows, N is the same for all
+//! rules and the value is a/N − (a+b) n₁/N².
 
 use super::{failing_pair, merged_counts, merged_layout, pair, Estimator, Score, UNIT};
 use crate::table::layout::Layout;
@@ -8,7 +8,7 @@ use crate::table::layout::Layout;
 pub struct WeightedRelativeAccuracy {
     layout: Layout,
     merged: Layout,
-    /// What one covered positive adds, and what one covered negative takes away, where N is the same for all rules.
+    /// The gain of a covered positive and the loss of a covered negative, if N is the same for all rules.
     gain: f64,
     loss: f64,
 }
@@ -57,8 +57,8 @@ impl Estimator for WeightedRelativeAccuracy {
         ((a * d - b * c) * UNIT) as Score
     }
 
-    /// Where N depends on the rule, the value is p (1 − p) times the difference of the means, p the share of the covered
-    /// rows among those that are compared; both have their largest values in the box.
+    /// If N depends on the rule, the value is p (1 − p) times the difference of means, p the share of covered rows among
+    /// those compared; both are maximised over the box.
     fn bound(&self, low: &[u64], high: &[u64], _: usize, _: Score) -> Score {
         let [low, high] = [low, high].map(|counts| merged_counts(&self.layout, counts));
         let (least, most) = (pair(&low), pair(&high));

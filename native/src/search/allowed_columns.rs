@@ -1,6 +1,6 @@
-//! Which sets of columns rules may be on, where not all are wanted: those that have the same controls, for example.
+//! The sets of columns that rules may use, if not all are allowed: those that have the same controls, for example.
 //!
-//! It promises to cut a branch only if no rule below it is on an allowed set.
+//! Guarantee: a branch is cut only if no rule below it uses an allowed set.
 
 use crate::table::Proposition;
 use std::collections::HashMap;
@@ -10,15 +10,15 @@ pub type Columns = u128;
 
 pub struct AllowedColumns {
     sets: Vec<Columns>,
-    /// For each set of columns that a rule may have on its way to an allowed one: how many columns it lacks at least.
+    /// For each subset of an allowed set, the minimum number of columns that an allowed superset adds.
     lacks: HashMap<Columns, usize>,
     /// The column of each proposition.
     column: Vec<Columns>,
 }
 
-/// Of more sets than this, it is not looked at each whether conditions are left for it.
+/// With more sets than this, none is checked for remaining conditions.
 const LOOKED_AT: usize = 64;
-/// Looking at so few rules costs less than bounds that may save it.
+/// Valuing this few rules costs less than the bounds that might save it.
 const FEW: usize = 256;
 
 impl AllowedColumns {
@@ -50,7 +50,7 @@ impl AllowedColumns {
         columns.fold(0, |all, column| all | column)
     }
 
-    /// May a rule with these conditions be shown?
+    /// Is a rule with these conditions allowed?
     pub fn has(&self, conditions: &[u32]) -> bool {
         self.has_columns(self.columns(conditions))
     }
@@ -59,12 +59,12 @@ impl AllowedColumns {
         self.lacks.get(&columns) == Some(&0)
     }
 
-    /// May a rule on these columns be shown that takes this condition, too?
+    /// Is a rule on these columns allowed once this condition is added?
     pub fn has_with(&self, columns: Columns, proposition: u32) -> bool {
         self.has_columns(columns | self.column[proposition as usize])
     }
 
-    /// May a rule on these columns take this condition and at most so many others to come to an allowed set?
+    /// Can a rule on these columns reach an allowed set with this condition and at most `others` more?
     pub fn leads_on(&self, columns: Columns, proposition: u32, others: usize) -> bool {
         let columns = columns | self.column[proposition as usize];
         self.lacks.get(&columns).is_some_and(|&lacking| lacking <= others)
@@ -74,8 +74,8 @@ impl AllowedColumns {
         self.column[proposition as usize] & columns != 0
     }
 
-    /// Can a rule on these columns come to an allowed set with conditions of these, at most so many? One that is on
-    /// such a set already must take another, too.
+    /// Can a rule on these columns reach an allowed set with at most `at_most` of these candidates? A rule that is already
+    /// on an allowed set must add at least one.
     pub fn can_end(&self, columns: Columns, candidates: &[u32], at_most: usize) -> bool {
         if self.sets.len() > LOOKED_AT {
             return true;
@@ -91,8 +91,8 @@ impl AllowedColumns {
         self.sets.iter().any(ends)
     }
 
-    /// Are there so few rules on these columns and more, each with a condition of these on every further column, that
-    /// bounds do not pay? Rules with several conditions on a column are not counted.
+    /// Are there so few allowed rules that extend these columns, with a candidate on each further column, that bounds do
+    /// not pay? Rules with several conditions on a column are not counted.
     pub fn are_few(&self, columns: Columns, candidates: &[u32]) -> bool {
         if self.sets.len() > LOOKED_AT {
             return false;

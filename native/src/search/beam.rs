@@ -1,5 +1,5 @@
-//! A quick look for good rules, so that the search has something to beat from the beginning. It only saves work: what it
-//! finds, the search would find too.
+//! A beam search for good rules, so that the exact search starts with a high goal. It only saves work: the exact search
+//! would find the same rules.
 
 use super::Search;
 use crate::score::Score;
@@ -7,11 +7,11 @@ use crate::score::Score;
 /// How many rules are carried from one length to the next.
 const WIDTH: usize = 16;
 
-/// One condition at a time is added to the few best rules, as long as that makes the best better.
+/// Adds one condition at a time to the few best rules, while that improves the best one.
 #[derive(Clone)]
 pub struct Beam {
     rules: Vec<Vec<u32>>,
-    /// How many of the rules have been made longer, and what came out.
+    /// The number of rules extended so far, and the results.
     done: usize,
     longer: Vec<(Score, Vec<u32>, Vec<u64>)>,
     best: Score,
@@ -29,7 +29,7 @@ impl Default for Beam {
 }
 
 impl Beam {
-    /// Makes one rule longer in every way; is there more to do?
+    /// Extends one rule in every way; returns whether work is left.
     pub fn step(&mut self, search: &Search) -> bool {
         let source = &search.first;
         let Some(rule) = self.rules.get(self.done) else {
@@ -55,7 +55,7 @@ impl Beam {
 
     fn keep_best(&mut self) {
         self.longer.sort_by(|x, y| (y.0, &x.1).cmp(&(x.0, &y.1)));
-        // Rules of equal value are mostly the same rows said differently.
+        // Rules of equal value mostly cover the same rows.
         self.longer.dedup_by_key(|(value, ..)| *value);
         self.longer.truncate(WIDTH);
     }

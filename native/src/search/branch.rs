@@ -1,36 +1,34 @@
-//! Branches of the search: a rule, and the conditions that it may still take.
+//! Branches of the search: a rule and its candidates, the conditions that it may still take.
 //!
-//! Siblings share their family, so a branch is three numbers. Their order, by [`Key`], is the only one in the
-//! search.
+//! Siblings share their family, so a branch is three numbers. [`Key`] is the only order of branches.
 
 use crate::score::Score;
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
-/// What decides which branch comes first: the highest bound, then the shortest rules.
+/// The order of branches: the highest bound first, then the shortest rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// No rule of the branch is worth more.
+    /// No rule of the branch has a higher value.
     pub bound: Score,
-    /// No rule that is still to be looked at has fewer conditions.
+    /// The minimum length of the rules not yet valued.
     pub min_length: Reverse<usize>,
 }
 
-/// The children of one rule, in the order that decides which of them may still take which conditions:
-/// each may take those that come after it.
+/// The children of one rule, in order: each child may take the conditions of those after it.
 pub struct Family {
-    /// The number of the source whose rules they are.
+    /// The number of the source of these rules.
     pub source: usize,
     pub conditions: Vec<u32>,
     pub order: Vec<u32>,
 }
 
-/// A rule that is still to be expanded: one child of a family, or the root.
+/// A rule to expand: one child of a family, or the root.
 #[derive(Clone)]
 pub struct Branch {
     pub bound: Score,
     pub family: Arc<Family>,
-    /// Which child it is, by its index in the family's order; `None` for the root.
+    /// The index of the child in the family's order; `None` for the root.
     pub child: Option<u32>,
 }
 
@@ -52,12 +50,12 @@ impl Branch {
         self.child.is_none()
     }
 
-    /// Its index in the family's order.
+    /// The index in the family's order.
     pub fn index(&self) -> Option<usize> {
         self.child.map(|child| child as usize)
     }
 
-    /// The condition that makes it a child.
+    /// The condition that this child adds to the family's rule.
     pub fn last(&self) -> Option<u32> {
         self.index().map(|index| self.family.order[index])
     }
@@ -66,7 +64,7 @@ impl Branch {
         self.family.conditions.len() + usize::from(!self.is_root())
     }
 
-    /// The fewest conditions of a rule that expanding it leads to.
+    /// The minimum length of the rules that expanding it leads to.
     pub fn min_length(&self) -> usize {
         self.n_conditions() + 1
     }
@@ -83,7 +81,7 @@ impl Branch {
         conditions.chain(self.last()).collect()
     }
 
-    /// The conditions that come after it in the family's order.
+    /// The conditions after it in the family's order.
     pub fn candidates(&self) -> &[u32] {
         let first = self.index().map_or(0, |index| index + 1);
         &self.family.order[first..]

@@ -1,5 +1,5 @@
-//! Which conditions are worth trying at all: it leaves out those that no wanted rule needs, and keeps the first of those
-//! that hold on the same rows.
+//! Which conditions to try: leaves out those that no wanted rule needs, and keeps only the first of several that hold on
+//! the same rows.
 
 use super::allowed_columns::{AllowedColumns, Columns};
 use super::top::are_same;
@@ -7,9 +7,9 @@ use crate::rows::Rows;
 use std::collections::hash_map::Entry as Slot;
 use std::collections::HashMap;
 
-/// The propositions without those that hold nowhere or everywhere, and without repetitions. One that possibly holds
-/// everywhere is no rule, but may be part of one. Where only some sets of columns are allowed, those on other columns
-/// are left out, and repetitions are looked for within columns.
+/// The propositions without duplicates and without those that hold nowhere or everywhere. One that only possibly holds
+/// everywhere is no rule, but may be part of one. If only some sets of columns are allowed, propositions on other columns
+/// are left out, and duplicates are removed within each column.
 pub fn candidate_conditions(rows: &dyn Rows, allowed: Option<&AllowedColumns>) -> Vec<u32> {
     let layout = rows.layout();
     let width = layout.width();

@@ -1,8 +1,8 @@
-//! A search as a list of numbers, to be written down and gone on with later. It promises that numbers which were not written
-//! by it are refused, or at worst lead to another search, but to no crash.
+//! A search as a list of numbers, to be saved and resumed. Guarantee: numbers not written by it are rejected, or at worst
+//! resume as another search, but never crash.
 //!
-//! Most numbers are small, so each takes as many bytes as it needs (seven bits in each, the highest says whether another
-//! follows); scores are mostly multiples of [`TIED`] and written as such.
+//! Most numbers are small, so each takes as many bytes as it needs (seven bits in each, the highest bit says whether
+//! another byte follows); scores are mostly multiples of [`TIED`] and written as such.
 
 use super::branch::{Branch, Family};
 use super::source::TIED;
@@ -11,7 +11,7 @@ use crate::score::Score;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Everything that a search does not get from its table and options.
+/// The state of a search, without its table and options.
 pub struct State {
     pub left_out: Option<Score>,
     pub nodes: u64,
@@ -25,7 +25,7 @@ impl State {
     pub fn write(&self) -> Vec<u64> {
         let mut numbers: HashMap<*const Family, u64> = HashMap::new();
         let mut out = Writer::default();
-        // A family is written where it is first met.
+        // A family is written at its first use.
         let mut family = |out: &mut Writer, family: &'_ Arc<Family>| {
             let next = numbers.len() as u64;
             let number = *numbers.entry(Arc::as_ptr(family)).or_insert(next);
@@ -57,8 +57,8 @@ impl State {
         out.words()
     }
 
-    /// The state that was written; an error if the numbers do not make sense for so many sources, whose rules these rows
-    /// tell apart. What is said of a source's conditions is not checked.
+    /// Reads a saved state; an error if the numbers are invalid for this many sources, whose rules `rows` tells apart. The
+    /// conditions of a source are not checked.
     pub fn read(numbers: &[u64], n_sources: usize, rows: &dyn Rows) -> Result<State, String> {
         let layout = rows.layout();
         let bytes = bytes_of(numbers)?;
@@ -117,7 +117,7 @@ impl State {
     }
 }
 
-/// The first of the numbers: another one for another order of those that follow.
+/// The first number: the version of the format. Change it if the order of the other numbers changes.
 const FORMAT: u64 = 6;
 
 pub const BROKEN: &str = "the checkpoint is damaged or of another search";
@@ -233,7 +233,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A list of conditions, of so many that there are.
+    /// A list of conditions, each below `n_conditions`.
     fn list(&mut self, n_conditions: usize) -> Result<Vec<u32>, String> {
         let length = self.number()?;
         let mut list = Vec::new();

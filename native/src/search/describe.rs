@@ -1,10 +1,10 @@
-//! The shortest way to say which rows a rule covers; among the shortest, the first. It depends on the rows alone, so the
-//! answer of the search does not depend on how it was found.
+//! The shortest description of the rows that a rule covers; the first among the shortest. It depends on the rows alone, so
+//! the result does not depend on how the rule was found.
 //!
-//! Every condition that holds on all of the rows may be used; together they must exclude every other row. Each
-//! other row thus demands one of the conditions that exclude it: a hitting set. Few of the rows matter, so they
-//! are taken up one by one: meet the demands so far, look for a row that is still not excluded, take up its
-//! demand too, until there is none. What is shortest for some of the rows and right for all is shortest for all.
+//! Any condition that holds on all of the rows may be used; together they must exclude every other row. Each other row thus
+//! demands one of the conditions that exclude it: a hitting set. Few rows matter, so demands are added one by one: meet the
+//! demands so far, find a row that is not yet excluded, add its demand, until there is none. A choice that is shortest for
+//! some of the demands and valid for all is shortest for all.
 
 use crate::bits::bitset::{is_empty, total};
 use crate::rows::Rows;
@@ -31,7 +31,7 @@ pub fn shortest(rows: &dyn Rows, candidates: &[u32], conditions: &[u32]) -> Vec<
         let solution = demands.first_shortest();
         let chosen: Vec<u32> = solution.iter().map(|&local| implied[local]).collect();
         match rows.demand(&chosen, &implied) {
-            // Remote rows may contradict themselves: no choice would ever meet what they demand.
+            // Inconsistent remote rows: no choice could ever meet their demands.
             Some(demand) if !can_help(&demand, &solution, implied.len()) => return implied,
             Some(demand) => demands.all.push(demand),
             None => return chosen,
@@ -46,7 +46,7 @@ fn contains(conditions: &Conditions, condition: usize) -> bool {
     conditions[condition / 64] >> (condition % 64) & 1 == 1
 }
 
-/// Whether a demand names a condition, and none of those chosen.
+/// Does a demand name a condition, and none of those chosen?
 fn can_help(demand: &Conditions, chosen: &[usize], n_conditions: usize) -> bool {
     demand.len() == n_conditions.div_ceil(64)
         && (0..n_conditions).any(|condition| contains(demand, condition))
@@ -60,13 +60,13 @@ fn meet(x: &Conditions, y: &Conditions) -> bool {
 struct Demands {
     n_conditions: usize,
     all: Vec<Conditions>,
-    /// No fewer conditions than this can meet them all.
+    /// A lower bound on the number of conditions that meet them all.
     slots: usize,
     steps: usize,
 }
 
-/// Rules of a dozen interchangeable conditions could take exponential time. From here on a greedy choice has to
-/// do: the description stays right, but need no longer be the shortest.
+/// Rules of a dozen interchangeable conditions could take exponential time. Beyond this limit a greedy choice is made: the
+/// description stays correct, but may not be the shortest.
 const MOST_STEPS: usize = 100_000;
 
 impl Demands {
@@ -84,7 +84,7 @@ impl Demands {
             if left.is_empty() || self.steps >= MOST_STEPS {
                 break;
             }
-            // With this one in and only later ones after it, can the rest still be met?
+            // With this condition and only later ones, can the remaining demands be met?
             allowed[condition / 64] &= !(1 << (condition % 64));
             let rest = without(&left, condition);
             if rest.len() < left.len() && self.can_be_met(&rest, &mut allowed, slots - 1) {
@@ -118,7 +118,7 @@ impl Demands {
         let mut met = false;
         for condition in 0..self.n_conditions {
             if contains(tightest, condition) && contains(&before, condition) {
-                // Whatever contains this condition is tried here; no need to try it again with the next ones.
+                // All choices with this condition are tried here; the next ones need not try them again.
                 allowed[condition / 64] &= !(1 << (condition % 64));
                 met = self.can_be_met(&without(demands, condition), allowed, slots - 1);
                 if met {
@@ -136,7 +136,7 @@ fn without<'a>(demands: &[&'a Conditions], condition: usize) -> Vec<&'a Conditio
     demands.filter(|d| !contains(d, condition)).collect()
 }
 
-/// Demands that have no condition in common need one condition each.
+/// Demands without a common condition need one condition each.
 fn needed(demands: &[&Conditions], allowed: &Conditions) -> usize {
     let mut used = vec![0; allowed.len()];
     let mut count = 0;
@@ -155,7 +155,7 @@ fn needed(demands: &[&Conditions], allowed: &Conditions) -> usize {
     count
 }
 
-/// Always the condition that meets most of the demands left, then without those that the others make needless.
+/// Repeatedly takes the condition that meets most of the remaining demands, then drops redundant ones.
 fn greedy(demands: &[Conditions], n_conditions: usize) -> Vec<usize> {
     let mut left: Vec<&Conditions> = demands.iter().collect();
     let mut chosen = Vec::new();

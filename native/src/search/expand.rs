@@ -1,19 +1,19 @@
-//! One step of the branch and bound: from a rule and the conditions it may still take, to its children. It promises to offer
-//! every rule of one condition more, and to leave out only branches that hold nothing wanted.
+//! One step of the branch and bound: from a rule and its candidates to its children. Guarantee: every rule of one condition
+//! more is offered, and only branches without a wanted rule are pruned.
 //!
-//! A child stands for a branch: the rules that have its condition and any of those that come after it in the family's
-//! order. Why nothing is lost:
+//! A child stands for a branch: the rules that have its condition and any of those after it in the family's order. Why
+//! nothing is lost:
 //!
-//! - *Bound.* Every rule of a branch covers the rows that satisfy all conditions it may still take (the core), and only
+//! - *Bound.* Every rule of a branch covers the rows that satisfy all of its candidates (the core), and only
 //!   rows of its own. Its counts lie in that box, and the estimator's bound is no less than any value in it.
 //! - *Dropping.* A child that is not worth entering with all other candidates is not worth entering with some of them,
 //!   nor is any rule that has its condition: it is no candidate of its siblings either.
-//! - *Order.* Every set of candidates is one branch's, that of the member which comes first, whatever the order is.
-//! - *Minimal rules.* If leaving out one condition of a rule leaves the same rows, it does so in every longer rule. So
-//!   every part of a minimal rule is minimal, and branches of others need not be entered: their rows are found by fewer
-//!   conditions.
-//! - *Limited length.* With d conditions still allowed, no more rows of a cell are lost than by the d candidates that lose
-//!   most of them.
+//! - *Order.* Every set of candidates belongs to one branch, that of its first member, whatever the order is.
+//! - *Minimal rules.* If dropping one condition of a rule leaves the same rows, so it does in every longer rule. So
+//!   every part of a minimal rule is minimal, and the branches of other rules need not be entered: fewer conditions
+//!   find their rows.
+//! - *Limited length.* With d more conditions allowed, a cell loses at most the rows that the d candidates with the
+//!   largest losses exclude.
 
 use super::branch::{Branch, Family, Key};
 use super::goal::Standing;
@@ -26,7 +26,7 @@ use crate::score::{Limits, Score};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// The counts of a rule, then those of the rule with each of some conditions.
+/// The counts of a rule, then those of the rule with each candidate.
 #[derive(Default)]
 struct Counts {
     width: usize,
@@ -46,11 +46,11 @@ impl Counts {
 struct Child {
     condition: u32,
     bound: Score,
-    /// Where its counts are among those of all candidates.
+    /// The index of its counts among those of all candidates.
     slot: usize,
 }
 
-/// Buffers that live as long as a worker does.
+/// Buffers that a worker reuses.
 #[derive(Default)]
 pub struct Expander {
     counts: Counts,
@@ -59,12 +59,12 @@ pub struct Expander {
     losses: Losses,
 }
 
-/// For each count, the largest losses that single conditions can cause.
+/// For each count, the largest losses by single conditions.
 #[derive(Default)]
 struct Losses {
-    /// How many conditions may come together.
+    /// The maximum number of further conditions.
     most: usize,
-    /// That many for each count, largest first.
+    /// The `most` largest losses of each count, in descending order.
     largest: Vec<u64>,
     sums: Vec<u64>,
 }
@@ -78,7 +78,7 @@ impl Losses {
         self.sums.resize(width, 0);
     }
 
-    /// Takes up a condition that leaves `counts` of `own`.
+    /// Adds the losses of a condition that leaves `counts` of `own`.
     fn add(&mut self, own: &[u64], counts: &[u64]) {
         let most = self.most;
         let losses = own.iter().zip(counts).map(|(own, left)| own - left);
@@ -94,7 +94,7 @@ impl Losses {
         }
     }
 
-    /// What is left at the least when these losses come together.
+    /// Raises the lower limits to what the largest losses together leave.
     fn raise(&self, low: &mut [u64], counts: &[u64]) {
         for ((low, count), sum) in low.iter_mut().zip(counts).zip(&self.sums) {
             *low = (*low).max(count.saturating_sub(*sum));
@@ -103,7 +103,7 @@ impl Losses {
 }
 
 impl Expander {
-    /// Offers all children of a rule by the candidates, and returns those that lead further, strongest first.
+    /// Offers all children of a rule, and returns the branches to enter, strongest first.
     pub fn expand(
         &mut self,
         search: &Search,
@@ -127,7 +127,7 @@ impl Expander {
             trace,
         };
         let mut children = step.offer(candidates);
-        // The last child may take no further condition.
+        // The last child has no candidates.
         if children.len() < 2 {
             return Vec::new();
         }
@@ -153,7 +153,7 @@ impl Expander {
     }
 }
 
-/// One rule that is being expanded.
+/// A rule that is being expanded.
 struct Step<'a> {
     search: &'a Search,
     source: &'a Source,
@@ -172,18 +172,18 @@ impl Step<'_> {
         self.conditions.len() + 1
     }
 
-    /// The fewest conditions of a rule below a child.
+    /// The minimum length of a rule below a child.
     fn below(&self) -> usize {
         self.conditions.len() + 2
     }
 
-    /// Where a branch below a child stands, given its bound.
+    /// The standing of a branch below a child, given its bound.
     fn standing(&self, bound: Score) -> Standing {
         let min_length = Reverse(self.below());
         self.search.goal.standing(Key { bound, min_length })
     }
 
-    /// The children that may lead to a rule that is wanted, by bounds that are new; `fate` is that of the others.
+    /// The children that may lead to a wanted rule, by their new bounds; `fate` is recorded for the others.
     fn sift(&mut self, mut children: Vec<Child>, bounds: Vec<Option<Score>>, fate: Fate) -> Vec<Child> {
         let mut bounds = bounds.into_iter();
         children.retain_mut(|child| {
@@ -203,9 +203,9 @@ impl Step<'_> {
         let (source, counts) = (self.source, self.counts);
         let layout = source.layout();
         let size = total(counts.own());
-        // Children that may take no further condition need no bound.
+        // Children without candidates need no bound.
         let is_last = source.room_after(self.length()) == Some(0);
-        // Where rules of more conditions are worth less, a child's own value is no part of the bound of what is below it.
+        // If the value falls with the length, a child's own value is no part of the bound of its branch.
         let offers_first = is_last || self.is_few || source.estimator.is_by_length();
         let mut children = Vec::new();
         for (slot, &condition) in candidates.iter().enumerate() {
@@ -266,8 +266,8 @@ impl Step<'_> {
         }
     }
 
-    /// Every rule below every child covers the rows that satisfy all candidates. Children that cannot reach far enough for
-    /// that drop out of all branches, which may leave more such rows, and so on. Are there such rows?
+    /// Every rule below every child covers the rows that satisfy all candidates. Children that cannot reach the goal with
+    /// these rows are dropped from all branches, which may enlarge the core, and so on. Returns whether there is a core.
     fn drop_by_core(&mut self, children: &mut Vec<Child>) -> bool {
         if self.is_few {
             return false;
@@ -285,11 +285,11 @@ impl Step<'_> {
         }
     }
 
-    /// The weakest child comes first: it may take all others, and dies soon.
+    /// The weakest child comes first: it may take all others, and is soon pruned.
     ///
-    /// Where all candidates share rows, what counts is how little can be reached *without* a child: the rules without it
-    /// cover the rows that all others share. Where these are too many, every rule of interest has the child's condition.
-    /// It then comes first, and all branches after it, which lack it, are dropped by their cores.
+    /// If all candidates share rows, the criterion is how little can be reached *without* a child: rules without it cover
+    /// the rows that all others share. If these are too many, every wanted rule has the child's condition. It then comes
+    /// first, and all branches after it, which lack it, are dropped by their cores.
     fn order(&self, children: &mut Vec<Child>, has_core: bool) {
         if !has_core {
             children.sort_by_key(|child| (child.bound, child.condition));
@@ -307,15 +307,14 @@ impl Step<'_> {
         children.extend(keyed.into_iter().map(|(_, child)| child));
     }
 
-    /// The children that may come to a rule that may be shown, by those after them. The last one may take no further
-    /// condition.
+    /// The children that may lead to an allowed rule with those after them. The last one has no candidates.
     fn leading(&self, family: &Family) -> Vec<usize> {
         let (conditions, order) = (&family.conditions, &family.order);
         let can_end = |&index: &usize| (self.source).can_end(conditions, order[index], &order[index + 1..]);
         (0..order.len() - 1).filter(can_end).collect()
     }
 
-    /// The branches of the children where bounds do not pay.
+    /// The branches of the children if bounds do not pay.
     fn branches_of_few(&self, family: &Arc<Family>, children: &[Child]) -> Vec<Branch> {
         let leading = self.leading(family).into_iter().rev();
         let branches = leading.map(|index| Branch {
@@ -326,8 +325,8 @@ impl Step<'_> {
         branches.collect()
     }
 
-    /// The branches of the children, from the strongest, which may take no further condition, to the weakest, which
-    /// may take all others.
+    /// The branches of the children, from the strongest, which has no candidates, to the weakest, which may take all
+    /// others.
     fn branches(
         &mut self,
         family: &Arc<Family>,
@@ -373,7 +372,7 @@ impl Step<'_> {
 
     /// The branches of minimal rules.
     fn minimal(&mut self, family: &Family, found: Vec<Branch>) -> Vec<Branch> {
-        // Where only some sets of columns are allowed, the same rows on fewer columns need not be.
+        // If only some sets of columns are allowed, the same rows on fewer columns may not be allowed.
         if self.source.allowed.is_some() {
             return found;
         }

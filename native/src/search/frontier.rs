@@ -1,7 +1,7 @@
-//! The branches that are open: one heap, the most promising first, and the dives that the end of a step interrupted.
+//! The open branches: one heap, the most promising first, and the interrupted dives of the last step.
 //!
-//! It promises to lose none but those that are behind the goal. Branches that are ahead do not make it grow far beyond its
-//! budget; those that wait, because they can only tie or because alpha leaves them out, are kept whatever their number.
+//! Only branches behind the goal are lost. Branches ahead of it do not make the frontier grow far beyond its budget; those
+//! that wait, because they can only tie or because of alpha, are kept whatever their number.
 
 use super::branch::{Branch, Key};
 use super::run::Opened;
@@ -10,18 +10,18 @@ use crate::score::Score;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-/// With more open branches than this (some 100 MB with their lists of candidates), workers go down depth-first and return
-/// nothing but for workers that wait: what they hold is no more than a path of the tree.
+/// With more open branches than this (some 100 MB with their lists of candidates), workers go depth-first and return
+/// branches only to waiting workers: each holds no more than a path of the tree.
 const BUDGET: usize = 1 << 16;
-/// With fewer open branches than this, it does not matter how many of them are useless by now.
+/// With fewer open branches than this, useless ones are not worth dropping.
 const WORTH_SWEEPING: usize = 1 << 12;
 
 #[derive(Default)]
 pub struct Frontier {
     open: BinaryHeap<Branch>,
-    /// The stacks of workers whose time was up. They are continued first, because their rows are packed already.
+    /// The stacks of interrupted workers. They are continued first, because their rows are already packed.
     pub paused: Vec<(Arc<Source>, Vec<Opened>)>,
-    /// How many branches were left when useless ones were last dropped.
+    /// The number of branches left when useless ones were last dropped.
     swept: usize,
 }
 
@@ -37,7 +37,7 @@ impl Frontier {
         self.open.extend(branches);
     }
 
-    /// The best open branch; what is paused apart.
+    /// The best open branch, not counting paused stacks.
     pub fn best(&self) -> Option<&Branch> {
         self.open.peek()
     }
@@ -75,7 +75,7 @@ impl Frontier {
         self.open.iter().chain(paused.map(|opened| &opened.branch))
     }
 
-    /// Drops branches that are useless by now, where they may be many.
+    /// Drops useless branches, if there may be many.
     pub fn sweep(&mut self, is_useless: impl Fn(Key) -> bool) {
         if self.open.len() > WORTH_SWEEPING.max(2 * self.swept) {
             self.open.retain(|branch| !is_useless(branch.key()));

@@ -1,34 +1,34 @@
 //! The rule to beat, as a snapshot that workers read without a lock.
 //!
-//! It promises that a stale read only costs work: the goal never falls, so what is left out by an old goal would be left
-//! out by the present one, too. Only who holds the lock of the search writes.
+//! A stale read only costs work: the goal never falls, so what an old goal prunes the present one would prune too. Writing
+//! requires the lock of the search.
 
 use super::branch::Key;
 use crate::score::Score;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI64, AtomicUsize};
 
-/// What a branch is worth beside the goal.
+/// How a branch compares with the goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It may hold a better rule.
     Ahead,
-    /// It may hold a better rule, but by no more than alpha leaves out.
+    /// It may hold a better rule, but not by enough for alpha.
     Near,
-    /// The best that it can hold is a tie with the k-th best rule, and ties have to wait.
+    /// At best it ties with the k-th best rule, and ties have to wait.
     Tie,
-    /// It holds nothing that is wanted.
+    /// It holds no wanted rule.
     Behind,
 }
 
-/// Ties have to wait until no branch is ahead: then the lengths of the tied rules are looked up.
+/// Ties wait until no branch is ahead; then the lengths of the tied rules are determined.
 const TIES_WAIT: usize = 0;
 
-/// The value and the length of the k-th best rule so far. Before there are k rules, the value lies just below the least
-/// value that is wanted, between two values that rules can have.
+/// The value and the length of the k-th best rule so far. Before there are k rules, the value lies just below the minimum
+/// wanted value, between two possible values.
 pub struct Goal {
     value: AtomicI64,
-    /// The most conditions of a rule with this value among the k best, or [`TIES_WAIT`].
+    /// The maximum length of the rules with this value among the k best, or [`TIES_WAIT`].
     length: AtomicUsize,
     alpha: f64,
 }
@@ -52,15 +52,15 @@ impl Goal {
         self.length.load(Relaxed) == TIES_WAIT
     }
 
-    /// A branch in which no rule exceeds the bound is left out when alpha · bound is no more than the goal. A bound that
-    /// equals the goal is a tie and nothing else: alpha does not touch it.
+    /// A branch is left out if alpha · bound is no more than the goal. A bound that equals the goal is a tie: alpha does
+    /// not apply to it.
     pub fn standing(&self, key: Key) -> Standing {
         let goal = self.value();
         if key.bound > goal {
             let is_near = self.alpha < 1.0 && key.bound > 0 && self.alpha * key.bound as f64 <= goal as f64;
             return if is_near { Standing::Near } else { Standing::Ahead };
         }
-        // Of two rules of the same value the one with fewer conditions is better.
+        // Of two rules of the same value the shorter one is better.
         match self.length.load(Relaxed) {
             _ if key.bound < goal => Standing::Behind,
             TIES_WAIT => Standing::Tie,
@@ -69,7 +69,7 @@ impl Goal {
         }
     }
 
-    /// Publishes the value of the k-th best rule. The order of the two writes matters: who sees the new value must not
+    /// Publishes the value of the k-th best rule. The order of the two writes matters: a reader of the new value must not
     /// compare lengths with those of the old one.
     pub fn raise(&self, value: Score) {
         if value > self.value() {
@@ -78,7 +78,7 @@ impl Goal {
         }
     }
 
-    /// From now on, branches are entered that can win a tie against rules of so many conditions; `None`: ties wait.
+    /// From now on, enters branches that can win a tie against rules of this length; `None`: ties wait.
     pub fn admit_ties(&self, length: Option<usize>) {
         let length = length.map_or(TIES_WAIT, |length| length.max(1));
         self.length.store(length, Relaxed);

@@ -1,5 +1,5 @@
-//! Leaves: rules whose children may take no further condition. The children are by far the most rules, are counted and
-//! valued eight at a time, and need no bounds. It promises to offer every child that reaches the goal.
+//! Leaves: rules whose children have no candidates. These children are by far the most rules; they are counted and valued
+//! eight at a time, without bounds. Guarantee: every child that reaches the goal is offered.
 
 use super::branch::Branch;
 use super::source::Source;
@@ -9,8 +9,7 @@ use crate::bits::lanes::{Lanes, LANES};
 use crate::rows::Extension;
 use crate::score::Score;
 
-/// Offers all children of rules that may take one condition more and no further; `parent` has the rows of the rule that
-/// all of them come from, and asked for together they cost less.
+/// Offers all children of leaves; `parent` has the rows of their common parent, since counting them together costs less.
 pub fn finish(search: &Search, source: &Source, leaves: &[Branch], parent: &dyn Extension) {
     let Some(first) = leaves.first() else {
         return;
@@ -40,17 +39,17 @@ pub fn finish(search: &Search, source: &Source, leaves: &[Branch], parent: &dyn 
     });
 }
 
-/// A rule whose children may take no further condition.
+/// A rule whose children have no candidates.
 struct Leaf<'a> {
     search: &'a Search,
     source: &'a Source,
     branch: &'a Branch,
     conditions: Vec<u32>,
-    /// How many conditions its children have.
+    /// The length of its children.
     length: usize,
     /// The sum of its counts.
     size: u64,
-    /// Rules below this value are of no interest.
+    /// Rules below this value are ignored.
     least: Score,
 }
 
@@ -77,7 +76,7 @@ impl<'a> Leaf<'a> {
         }
     }
 
-    /// Most children are worth too little, which is all that is asked of them.
+    /// Most children are below the goal, which the quick test finds out.
     fn offer_lanes(&mut self, own: &[u64], blocks: &[Lanes], lanes: &[[Option<u32>; 2]]) {
         let source = self.source;
         let order = &self.branch.family.order;

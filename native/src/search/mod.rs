@@ -1,12 +1,12 @@
-//! The search for the k best rules: what is asked, how far it has come, and what is proven when it stops.
+//! The search for the k best rules: its options, its progress, and what is proven when it stops.
 //!
 //! Open branches wait in one [`Frontier`], the most promising first. A worker takes the best one and dives from there
-//! ([`run`]); rules that it finds enter [`Top`], and the k-th best of them is the [`Goal`]. The search can stop at any time,
-//! and the best bound in the frontier says what may have been missed. The answer does not depend on the order in which
-//! things are found, if alpha is 1; below 1, what is left out does, and what was left out is said.
+//! ([`run`]); rules that it finds enter [`Top`], and the k-th best of them is the [`Goal`]. The search can stop at any
+//! time, and the best bound in the frontier limits what may have been missed. The result does not depend on the order in
+//! which rules are found if alpha is 1; below 1, what is left out does, and its bound is reported.
 //!
-//! There is one lock. It is never held while rows are asked for, for these may be elsewhere: who needs to know something
-//! of rows leaves the lock, asks, and looks again.
+//! There is one lock. It is never held while rows are queried, since these may be remote: query rows first, then lock and
+//! check again.
 
 mod allowed_columns;
 mod beam;
@@ -42,7 +42,7 @@ use top::{Offer, Question, Top};
 
 pub struct Options {
     pub k: usize,
-    /// A branch is left out when alpha · bound is no more than the k-th best value.
+    /// A branch is left out if alpha · bound is no more than the k-th best value.
     pub alpha: f64,
     pub max_length: Option<usize>,
     pub min_rows: u64,
@@ -50,17 +50,17 @@ pub struct Options {
     pub floor: Score,
 }
 
-/// How far the search has come.
+/// The progress of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Status {
     pub done: bool,
-    /// The number of the source that is needed to go on, if one is.
+    /// The number of the source needed to continue, if any.
     pub wants: Option<usize>,
     pub n_rules: usize,
     pub best: Option<Score>,
     /// The value of the k-th best rule.
     pub kth: Option<Score>,
-    /// No rule that has not been looked at exceeds this; `None` if there is none.
+    /// No rule that has not been valued exceeds this; `None` if there is none.
     pub unexplored: Option<Score>,
     pub nodes: u64,
     pub open: usize,
@@ -68,14 +68,14 @@ pub struct Status {
 
 pub struct Search {
     pub options: Options,
-    /// The first source; of a single one, its rows tell rules apart.
+    /// The first source; if it is the only one, its rows tell rules apart.
     first: Arc<Source>,
     /// The rows that tell rules of several sources apart.
     whole: Option<Arc<dyn Rows>>,
     goal: Goal,
     nodes: AtomicU64,
     shared: Mutex<Shared>,
-    /// Told when there may be something to do for workers that wait.
+    /// Notified when there may be work for waiting workers.
     changed: Condvar,
 }
 
@@ -83,27 +83,27 @@ pub struct Search {
 struct Shared {
     frontier: Frontier,
     top: Top,
-    /// The sources by number; one whose rows are not needed now is missing.
+    /// The sources by number; `None` for one whose rows are not needed now.
     sources: Vec<Option<Arc<Source>>>,
-    /// How many sources have been begun. The next one is, when nothing is ahead in these: so few are needed at a time, and
+    /// The number of sources begun. The next one begins when no branch of these is ahead: so few are needed at a time, and
     /// the goal is high when the others begin.
     n_begun: usize,
-    /// The highest bound of a branch that only alpha left out.
+    /// The highest bound of a branch left out by alpha alone.
     left_out: Option<Score>,
-    /// Workers that may still return branches, and workers that wait for some.
+    /// Workers that may still return branches, and waiting workers.
     busy: usize,
     waiting: usize,
     beam: Option<Beam>,
-    /// A saved state that did not fit where it was asked for, until the next step.
+    /// A saved state that exceeded the caller's buffer, kept until the next step.
     saved: Option<Vec<u64>>,
     trace: Option<Vec<Visit>>,
 }
 
 impl Search {
-    /// With `n_sources` above 1, the others are given by [`Search::add`] when they are wanted, and `whole` has the rows of
-    /// all of them under the outside numbers of their conditions.
+    /// With `n_sources` above 1, the others are passed to [`Search::add`] on request, and `whole` has the rows of all of
+    /// them under the external numbers of their conditions.
     pub fn new(first: Source, whole: Option<Arc<dyn Rows>>, n_sources: usize, options: Options) -> Search {
-        // With a floor there is something to beat already, and few rules are looked at all.
+        // With a minimum value there is a goal from the start, and few rules are valued at all.
         let has_beam = options.floor == Score::MIN && !first.are_few(&[], &first.candidates);
         let as_found = n_sources > 1 || first.allowed.is_some();
         let first = Arc::new(first);
@@ -139,7 +139,7 @@ impl Search {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the source of this number, which was wanted.
+    /// Adds the source of this number, which was requested.
     pub fn add(&self, number: usize, source: Source) -> Result<(), String> {
         let mut shared = self.lock();
         if number >= shared.sources.len() || number > shared.n_begun {
@@ -160,8 +160,7 @@ impl Search {
         Ok(())
     }
 
-    /// Takes a rule with its value and counts if it is one of the k best so far. It covers at least one row and fails on
-    /// one.
+    /// Offers a rule with its value and counts to the k best. It must cover at least one row and fail on one.
     fn offer(&self, source: &Source, value: Score, counts: &[u64], conditions: &[u32]) {
         let allowed = source.allowed.as_ref();
         if value < self.goal.value() || allowed.is_some_and(|allowed| !allowed.has(conditions)) {
@@ -177,7 +176,7 @@ impl Search {
         });
     }
 
-    /// Enters a rule among the k best, if it is one of them, and asks the rows what that takes to know.
+    /// Enters a rule among the k best, if it is one of them, querying rows as needed.
     fn enter(&self, mut offer: Offer) {
         let mut shared = self.lock();
         while offer.value >= self.goal.value() {
@@ -204,13 +203,13 @@ impl Search {
         if let Some(kth) = top.kth() {
             self.goal.raise(kth);
             if !self.goal.ties_wait() {
-                // A tie may have been won. Where not all lengths are known, ties wait once more.
+                // A tie may have been won. If a length is unknown, ties wait again.
                 self.goal.admit_ties(top.longest(kth).ok().flatten());
             }
         }
     }
 
-    /// What the list has to say, once all that it asks of rows is answered.
+    /// Calls `ask` on the list, and answers its questions from the rows until it succeeds.
     fn asked<T>(&self, ask: impl Fn(&Top) -> Result<T, Question>) -> T {
         loop {
             let question = match ask(&self.lock().top) {
@@ -224,7 +223,7 @@ impl Search {
         }
     }
 
-    /// From now on, branches are entered that can win a tie against the k-th best rule.
+    /// From now on, enters branches that can win a tie against the k-th best rule.
     fn admit_ties(&self) {
         let goal = self.goal.value();
         let longest = self.asked(|top| top.longest(goal));
@@ -234,8 +233,8 @@ impl Search {
         }
     }
 
-    /// The state to resume from, between steps, if it has at most `capacity` numbers; else how many it has. It is kept
-    /// then, so that asking again takes no time.
+    /// The state to resume from, between steps, if it has at most `capacity` numbers; else its length. It is then kept, so
+    /// that the next call takes no time.
     pub fn save(&self, capacity: usize) -> Result<Vec<u64>, usize> {
         let mut shared = self.lock();
         let state = match shared.saved.take() {
@@ -250,7 +249,7 @@ impl Search {
         Err(length)
     }
 
-    /// Goes back to what was saved by a search of the same sources with the same options, before the first step.
+    /// Restores the state of a search of the same sources with the same options, before the first step.
     pub fn restore(&self, numbers: &[u64]) -> Result<(), String> {
         let n_sources = self.lock().sources.len();
         let state = State::read(numbers, n_sources, self.rows())?;
@@ -285,7 +284,7 @@ impl Search {
             kth: shared.top.kth(),
             unexplored: match are_all_begun {
                 true => open.max(shared.left_out),
-                // Nothing is known of a source before it is begun.
+                // Nothing is known of a source before it begins.
                 false => Some(Score::MAX),
             },
             nodes: self.nodes.load(Relaxed),
@@ -295,7 +294,7 @@ impl Search {
 
     /// The rules found so far, best first, each in its shortest form.
     pub fn rules(&self) -> Vec<(Score, Vec<u32>)> {
-        // Of several sources, each values a rule by its own strata, and it is described as it was found.
+        // With several sources, each values a rule by its own strata, and the description stays as found.
         let value = |counts: &[u64], length: usize| match self.whole {
             Some(_) => Score::MIN,
             None => self.first.value(counts, length),
@@ -303,12 +302,12 @@ impl Search {
         self.asked(|top| top.sorted(value))
     }
 
-    /// From now on, takes note of all branches.
+    /// From now on, records all visited branches.
     pub fn begin_trace(&self) {
         self.lock().trace = Some(Vec::new());
     }
 
-    /// The branches so far in the order in which they were looked at.
+    /// The branches visited so far, in order.
     pub fn trace(&self) -> Vec<Visit> {
         self.lock().trace.clone().unwrap_or_default()
     }
@@ -329,7 +328,7 @@ impl Shared {
         }
     }
 
-    /// Lets go of the rows that no open branch needs.
+    /// Releases rows that no open branch needs.
     fn release_sources(&mut self) {
         let mut is_needed = vec![false; self.sources.len()];
         for branch in self.frontier.branches() {

@@ -1,9 +1,9 @@
-//! The loop of the search: workers take the best branch, dive from there depth-first for a while, and return what is left.
+//! The loop of the search: workers take the best branch, dive from there depth-first, and return what is left.
 //!
-//! A dive finds good rules early, keeps the frontier short and lets the rows of a branch be packed once for all that is
+//! A dive finds good rules early, keeps the frontier short, and lets the rows of a branch be packed once for everything
 //! below it. Branches that can only tie with the k-th best rule go back to the frontier. So do branches that only alpha
-//! leaves out: the goal may rise until they are ties. Both surface when nothing else is left, so that the answer
-//! does not depend on the order in which things were found.
+//! leaves out: the goal may rise until they are ties. Both are taken up when nothing else is left, so the result does not
+//! depend on the order in which rules are found.
 
 use super::branch::Branch;
 use super::expand::Expander;
@@ -18,11 +18,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A search shorter than this is not worth starting threads for.
+/// A shorter search is not worth starting threads for.
 const ALONE: Duration = Duration::from_millis(2);
-/// How many rules a worker expands depth-first before it looks again for the best branch of all.
+/// The number of rules a worker expands depth-first before it checks for the best branch of all.
 const DIVE: usize = 200;
-/// Every so many of them it looks whether other workers wait.
+/// The number of expansions between checks for waiting workers.
 const LOOK_AROUND: usize = 4;
 
 /// A branch on a worker's stack, with the rows of its family's rule.
@@ -33,18 +33,18 @@ pub struct Opened {
 
 /// What a worker does next.
 enum Next {
-    /// Dive from the first of these, all of one source.
+    /// Dive from the first of these; all are of one source.
     Dive(Arc<Source>, Vec<Opened>, Option<Branch>),
     /// Nothing is ahead: find out which ties can be won.
     AdmitTies,
-    /// Others may return branches.
+    /// Other workers may return branches.
     Wait,
-    /// Nothing is left, or a source is wanted.
+    /// Nothing is left, or a source is needed.
     Finished,
 }
 
 impl Shared {
-    /// Chooses the next branch. What is behind the goal is dropped, with all that comes after it.
+    /// Chooses the next branch. A branch behind the goal is dropped with all that come after it.
     fn select_next(&mut self, goal: &Goal) -> Next {
         if let Some((source, stack)) = self.frontier.paused.pop() {
             return Next::Dive(source, stack, None);
@@ -57,9 +57,9 @@ impl Shared {
                     };
                     return Next::Dive(source, Vec::new(), self.frontier.pop());
                 }
-                // It has the highest key of all: whatever is behind it is behind the goal, too.
+                // It has the highest key of all: if it is behind the goal, so is everything.
                 Standing::Behind => self.frontier.clear(),
-                // What the other workers find may make it useless.
+                // Results of other workers may make it useless.
                 _ if self.busy > 0 => return Next::Wait,
                 _ if self.n_begun < self.sources.len() => return Next::Finished,
                 Standing::Near => {
@@ -82,7 +82,7 @@ impl Shared {
         !self.frontier.paused.is_empty() || best.is_some_and(is_ahead)
     }
 
-    /// The number of the source that is needed to go on, if one is.
+    /// The number of the source needed to continue, if any.
     pub fn wants(&self, goal: &Goal) -> Option<usize> {
         let next = (self.n_begun < self.sources.len()).then_some(self.n_begun);
         if !self.has_ahead(goal) {
@@ -105,7 +105,7 @@ impl Search {
         }
         if threads > 1 && !self.lock().frontier.is_empty() && Instant::now() < until {
             std::thread::scope(|scope| {
-                // Where no more threads can be started, fewer do.
+                // If no more threads can be started, fewer do the work.
                 let begin = |_| {
                     let thread = std::thread::Builder::new();
                     thread.spawn_scoped(scope, || self.run(until))
@@ -113,7 +113,7 @@ impl Search {
                 let others: Vec<_> = (1..threads).map_while(|n| begin(n).ok()).collect();
                 self.run(until);
                 for other in others {
-                    // What stopped another thread stops this one, without a panic of its own.
+                    // An error in one thread stops the others without a panic of their own.
                     other.join().unwrap_or_else(|stop| resume_unwind(stop));
                 }
             });
@@ -123,7 +123,7 @@ impl Search {
         self.status()
     }
 
-    /// Continues the quick look for good rules; the search begins when it is over.
+    /// Continues the beam search; the exact search begins when it is finished.
     fn look_ahead(&self, until: Instant) {
         while Instant::now() < until {
             let Some(mut beam) = self.lock().beam.clone() else {
@@ -134,7 +134,7 @@ impl Search {
         }
     }
 
-    /// One worker: takes branches until the time is up or there is nothing left to do.
+    /// One worker: takes branches until the time is up or no work is left.
     fn run(&self, until: Instant) {
         let mut worker = Worker::new(self, until);
         let mut shared = self.lock();
@@ -174,10 +174,10 @@ struct Worker<'a> {
     until: Instant,
     expander: Expander,
     stack: Vec<Opened>,
-    /// Branches that surface when no better one is left.
+    /// Branches to enter when no better one is left.
     later: Vec<Branch>,
-    /// What the dive began with, as long as it lasts: if the worker does not live to give back what is left of it, this
-    /// is where others have to begin again.
+    /// The branches that the current dive began with: if the worker panics before it returns what is left, others restart
+    /// from here.
     begun: Vec<Branch>,
     trace: Trace,
 }
@@ -206,7 +206,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Expands what is on the stack and below it, depth-first, until the time is up or nothing is left.
+    /// Expands the stack and everything below it, depth-first, until the time is up or nothing is left.
     fn dive(&mut self, source: &Source, stack: Vec<Opened>, branch: Option<Branch>) {
         let branches = stack.iter().map(|opened| &opened.branch).chain(&branch);
         self.begun = branches.cloned().collect();
@@ -231,8 +231,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Returns branches for whoever comes first, where others wait or the dive has been a long one. It keeps the last rules
-    /// of a branch, whose rows are packed, unless there is nothing else for those who wait.
+    /// Returns branches to the frontier if workers wait or the dive has been long. Keeps the last rules of a branch, whose
+    /// rows are packed, unless those who wait have nothing else.
     fn share(&mut self, source: &Source, is_long: bool) {
         let (Some(top), mut shared) = (self.stack.last(), self.search.lock()) else {
             return;
@@ -298,7 +298,7 @@ impl<'a> Worker<'a> {
         let children = self
             .expander
             .expand(self.search, source, &branch, &candidates, &*extension, &mut self.trace);
-        // The children come strongest first; the strongest is to be on top of the stack.
+        // The children come strongest first; the strongest goes on top of the stack.
         for branch in children.into_iter().rev() {
             let parent = extension.clone();
             let opened = self.ahead(branch).map(|branch| Opened { branch, parent });
@@ -338,7 +338,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// May the children of a branch take no further condition?
+/// Do the children of a branch have no candidates?
 fn is_leaf(source: &Source, branch: &Branch) -> bool {
     source.room_after(branch.n_conditions()) == Some(1) && !branch.is_root()
 }

@@ -1,8 +1,8 @@
-//! One table with its controls, as the search sees it: its rows, its estimator, and the rules that may be shown.
+//! One table with its controls, as the search sees it: its rows, its estimator, and the rules that are allowed.
 //!
 //! A search has one source, or several with the same rows and other strata, each for rules on its own sets of columns.
-//! Conditions have numbers of their own in a source. It promises that values and bounds are settled: two numbers that are
-//! equal on paper compare as equal.
+//! Conditions are numbered within a source. Values and bounds are rounded to a grid: two numbers that are mathematically
+//! equal compare as equal.
 
 use super::allowed_columns::{AllowedColumns, Columns};
 use super::branch::Branch;
@@ -17,22 +17,22 @@ use std::sync::Arc;
 pub struct Source {
     pub rows: Arc<dyn Rows>,
     pub estimator: Arc<dyn Estimator>,
-    /// Propositions that are neither empty nor everything nor equal to an earlier one.
+    /// Propositions that are neither empty, nor everything, nor equal to an earlier one.
     pub candidates: Vec<u32>,
-    /// Only rules on these sets of columns are wanted.
+    /// Only rules on these sets of columns are allowed.
     pub allowed: Option<AllowedColumns>,
-    /// What the conditions are called outside, rising; the same as here, if there are none.
+    /// The external numbers of the conditions, ascending; the same as here if empty.
     numbers: Option<Vec<u32>>,
     max_length: Option<usize>,
     pub min_rows: u64,
 }
 
-/// Values are compared to 2⁻³⁶: sums that are equal on paper may differ in their last bits, and are ties all the same.
-/// Two of them that lie on both sides of a rounding boundary are none: that happens to about one near-tie in 2¹⁵, for
-/// the last bits of a value are that much finer than the grid.
+/// The grid of values, 2⁻³⁶: sums that are mathematically equal may differ in their last bits, and must still tie. Two of
+/// them on both sides of a rounding boundary do not: that happens to about one near-tie in 2¹⁵, since the last bits of a
+/// value are that much finer than the grid.
 pub const TIED: Score = 1 << 16;
 
-/// The least value that a rule can have from this number on.
+/// The lowest value on the grid from this score on.
 pub fn ceiling(score: Score) -> Score {
     score.saturating_add(TIED - 1) & !(TIED - 1)
 }
@@ -41,7 +41,7 @@ fn settle(score: Score) -> Score {
     (score + TIED / 2) & !(TIED - 1)
 }
 
-/// A bound, unless it says that there is no rule.
+/// A bound, or `None` if there is no rule.
 fn known(bound: Score) -> Option<Score> {
     (bound > Score::MIN).then(|| settle(bound))
 }
@@ -66,7 +66,7 @@ impl Source {
         }
     }
 
-    /// The conditions by the numbers that they have outside.
+    /// The external numbers of the conditions.
     pub fn outside(&self, conditions: &[u32]) -> Vec<u32> {
         match &self.numbers {
             Some(numbers) => conditions.iter().map(|&c| numbers[c as usize]).collect(),
@@ -74,7 +74,7 @@ impl Source {
         }
     }
 
-    /// Has it all conditions of a branch?
+    /// Does it have all conditions of a branch?
     pub fn has(&self, branch: &Branch) -> bool {
         let n_propositions = self.rows.propositions().len();
         let mut conditions = branch.family.conditions.iter().chain(&branch.family.order);
@@ -85,12 +85,12 @@ impl Source {
         self.rows.layout()
     }
 
-    /// How many conditions may be added to so many; `None` for any number.
+    /// How many conditions may be added to `length`; `None` for any number.
     pub fn room_after(&self, length: usize) -> Option<usize> {
         self.max_length.map(|most| most.saturating_sub(length))
     }
 
-    /// The value of a rule of so many conditions; `Score::MIN` if nothing can be said of it, which makes it no rule.
+    /// The value of a rule of this length; `Score::MIN` without an estimate, which makes it no rule.
     pub fn value(&self, counts: &[u64], length: usize) -> Score {
         settle(self.estimator.value(counts, length))
     }
@@ -100,15 +100,15 @@ impl Source {
         self.estimator.values(counts, length).map(settle)
     }
 
-    /// Which of eight rules may be worth the goal or more?
+    /// Which of eight rules may reach the goal?
     pub fn may_reach(&self, counts: &[Lanes], length: usize, goal: Score) -> [bool; LANES] {
-        // Values are settled, by less than this.
+        // Rounding to the grid changes values by less than this.
         let goal = goal.saturating_sub(TIED);
         self.estimator.may_reach(counts, length, goal)
     }
 
-    /// For each box at least the value of every rule of `length` or more conditions in it; `None` if there is no rule in it.
-    /// If it is below the goal, it may be anything below the goal that is not below these values.
+    /// For each box at least the value of every rule of `length` or more conditions in it; `None` if it holds no rule.
+    /// Below the goal, it may be any number that is below the goal and no less than these values.
     pub fn bounds(&self, limits: &[Limits], length: usize, goal: Score) -> Vec<Option<Score>> {
         let mut bounds = Vec::with_capacity(limits.len());
         self.estimator.bounds(limits, length, goal, &mut bounds);
@@ -118,13 +118,13 @@ impl Source {
             .collect()
     }
 
-    /// Is this a rule that may be shown? It has a value, covers enough rows, and fails on one at least.
+    /// Is this an allowed rule? It has a value, covers enough rows, and fails on at least one.
     pub fn is_rule(&self, counts: &[u64], value: Score) -> bool {
         let layout = self.layout();
         value > Score::MIN && layout.n_covered(counts) >= self.min_rows && layout.n_failing(counts) > 0
     }
 
-    /// The same for the child of another rule, of which it has only some of the rows; `size` is the sum of its counts.
+    /// The same for the child of another rule, given only the rows of that rule; `size` is the sum of its counts.
     #[inline]
     pub fn is_rule_of(&self, layout: &Layout, counts: &[u64], value: Score, size: u64) -> bool {
         if layout.is_complement() {
@@ -134,8 +134,8 @@ impl Source {
         }
     }
 
-    /// May a condition follow at a branch, as far as can be told without looking at rows? Not if the last condition excludes
-    /// or implies it, nor if it implies the last one, which would be needless then.
+    /// May a condition follow at a branch, as far as codes tell? Not if the last condition excludes or implies it, nor if
+    /// it implies the last one, which would then be redundant.
     pub fn may_follow<'a>(&'a self, branch: &Branch) -> impl Fn(u32) -> bool + 'a {
         let propositions = self.rows.propositions();
         let last = branch.last().map(|last| &propositions[last as usize]);
@@ -162,8 +162,8 @@ impl Source {
         useful
     }
 
-    /// Is a condition of no use if it excludes no row of the rule? Not if it leads to another set of columns, which is
-    /// allowed where that of the rule may not be.
+    /// Is a condition useless if it excludes no row of the rule? Not if it leads to another set of columns, which may be
+    /// allowed while that of the rule is not.
     pub fn is_no_use_alone(&self, conditions: &[u32], proposition: u32) -> bool {
         self.allowed
             .as_ref()
@@ -176,13 +176,13 @@ impl Source {
         allowed.is_some_and(|allowed| allowed.are_few(allowed.columns(conditions), candidates))
     }
 
-    /// May a rule be shown that has these conditions and one more?
+    /// Is a rule with these conditions and one more allowed?
     pub fn is_on_offer(&self, conditions: &[u32], proposition: u32) -> bool {
         let allowed = self.allowed.as_ref();
         allowed.is_none_or(|allowed| allowed.has_with(allowed.columns(conditions), proposition))
     }
 
-    /// Can a rule of these conditions and another become one that may be shown, by some of these candidates?
+    /// Can a rule of these conditions and one more become an allowed rule, with some of these candidates?
     pub fn can_end(&self, conditions: &[u32], proposition: u32, candidates: &[u32]) -> bool {
         let room = self.room_after(conditions.len() + 1).unwrap_or(usize::MAX);
         self.allowed.as_ref().is_none_or(|allowed| {

@@ -1,34 +1,34 @@
 //! The k best rules so far: distinct sets of rows, ties decided by the shortest description.
 //!
-//! It never asks for rows itself, for they may be elsewhere and the list is locked: where it cannot decide, it returns a
-//! [`Question`], the search answers without the lock, and asks again. Nothing has changed until then.
+//! It never queries rows itself, since they may be remote and the list is locked: if it cannot decide, it returns a
+//! [`Question`]; the search answers it without the lock and tries again. Nothing changes until then.
 
 use super::describe::shortest;
 use crate::rows::Rows;
 use crate::score::Score;
 
 pub struct Entry {
-    /// Never used again for another set of rows.
+    /// Never reused for another set of rows.
     id: u64,
     pub value: Score,
     pub counts: Vec<u64>,
-    /// As found; which rows it covers is what makes an entry.
+    /// As found; an entry is identified by the rows that it covers.
     pub conditions: Vec<u32>,
-    /// Looked up when a tie or the end of the search asks for it.
+    /// Determined when a tie or the end of the search needs it.
     description: Option<Vec<u32>>,
 }
 
-/// What has to be known of rows before the list can decide.
+/// A fact about rows that the list needs to decide.
 pub enum Question {
-    /// Does the rule on offer cover the same rows as an entry with these conditions?
+    /// Does the offered rule cover the same rows as an entry with these conditions?
     Same(u64, Vec<u32>),
     /// The shortest description of an entry.
     Entry(u64, Vec<u32>),
-    /// The shortest description of the rule on offer.
+    /// The shortest description of the offered rule.
     Offer,
 }
 
-/// A rule on offer, with what is known about it.
+/// An offered rule, with what is known about it.
 pub struct Offer {
     pub value: Score,
     counts: Vec<u64>,
@@ -38,7 +38,7 @@ pub struct Offer {
     same: Vec<(u64, bool)>,
 }
 
-/// How a rule is called: by length, then by the numbers of its conditions.
+/// The order among ties: by length, then by the numbers of the conditions.
 fn name(description: &[u32]) -> (usize, &[u32]) {
     (description.len(), description)
 }
@@ -62,7 +62,7 @@ impl Offer {
         known.map(|&(_, is_same)| is_same)
     }
 
-    /// Answers what is asked about this rule; what is asked about an entry comes back with its description.
+    /// Answers a question about this rule; returns the id and the description of an entry, if the question is about one.
     pub fn answer(&mut self, question: Question, rows: &dyn Rows, candidates: &[u32]) -> Option<(u64, Vec<u32>)> {
         match question {
             Question::Same(id, conditions) => {
@@ -79,7 +79,7 @@ impl Offer {
     }
 }
 
-/// Do two rules with the same counts cover the same rows? Only if both together cover no fewer.
+/// Do two rules with the same counts cover the same rows? Only if their conjunction covers as many.
 pub fn are_same(rows: &dyn Rows, counts: &[u64], one: &[u32], other: &[u32]) -> bool {
     let both: Vec<u32> = one.iter().chain(other).copied().collect();
     rows.counts(&[both]) == counts
@@ -87,8 +87,8 @@ pub fn are_same(rows: &dyn Rows, counts: &[u64], one: &[u32], other: &[u32]) -> 
 
 pub struct Top {
     pub k: usize,
-    /// Rules are described as they were found: the shortest description may be on columns that are not allowed.
-    /// Of the same rows found twice, the better value stays, and of the same values the shorter description.
+    /// Keep descriptions as found: the shortest one may use columns that are not allowed. If the same rows are found twice,
+    /// the better value wins, and of equal values the shorter description.
     pub as_found: bool,
     entries: Vec<Entry>,
     next_id: u64,
@@ -118,8 +118,8 @@ impl Top {
         &self.entries
     }
 
-    /// Takes a rule that belongs to the k best so far. The same rows with a lower value, or the worst of all where there
-    /// are too many, make room for it.
+    /// Inserts a rule that belongs to the k best so far. It replaces the same rows with a lower value, or the worst entry
+    /// if there are too many.
     pub fn insert(&mut self, offer: &Offer) -> Result<(), Question> {
         for entry in &mut self.entries {
             if entry.counts != offer.counts {
@@ -160,7 +160,7 @@ impl Top {
         self.next_id += 1;
     }
 
-    /// Of the entries with the lowest value the one that is called last, unless the rule on offer is.
+    /// Of the entries with the lowest value the last by [`name`], unless the offered rule is last.
     fn worst(&self, lowest: Score, offer: &Offer) -> Result<Option<usize>, Question> {
         let each = self.entries.iter().enumerate();
         let tied: Vec<(usize, &Entry)> = each.filter(|(_, entry)| entry.value == lowest).collect();
@@ -183,14 +183,14 @@ impl Top {
         Ok(worst.map(|(index, _)| index))
     }
 
-    /// Takes note of the description of an entry, if it is still there.
+    /// Stores the description of an entry, if it is still there.
     pub fn describe(&mut self, id: u64, description: Vec<u32>) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.id == id) {
             entry.description.get_or_insert(description);
         }
     }
 
-    /// The most conditions that an entry of this value has.
+    /// The maximum length of the entries with this value.
     pub fn longest(&self, value: Score) -> Result<Option<usize>, Question> {
         let mut longest = None;
         for entry in self.entries.iter().filter(|entry| entry.value == value) {
@@ -199,10 +199,10 @@ impl Top {
         Ok(longest)
     }
 
-    /// The rules, best first, each with the value that `value` gives it for its counts and number of conditions, if
-    /// that is higher: the search may have been stopped before it came to a shorter description.
+    /// The rules, best first, each with the value that `value` gives for its counts and length, if that is higher: the
+    /// search may have stopped before it found the shorter description.
     pub fn sorted(&self, value: impl Fn(&[u64], usize) -> Score) -> Result<Vec<(Score, Vec<u32>)>, Question> {
-        // Before anything is written down: most lists have many questions.
+        // Collected before any change: most lists have many questions.
         self.entries
             .iter()
             .try_for_each(|entry| entry.described().map(|_| ()))?;
@@ -225,8 +225,8 @@ impl Entry {
         }
     }
 
-    /// The same rows were found again. They are worth more where they have been found with fewer conditions, and these
-    /// count, or in another source.
+    /// The same rows were found again. Their value is higher if found with fewer conditions and length matters, or in
+    /// another source.
     fn improve(&mut self, offer: &Offer, as_found: bool) {
         let is_shorter = match (&offer.description, &self.description) {
             (Some(new), Some(known)) => as_found && name(new) < name(known),

@@ -1,7 +1,7 @@
-//! A record of what the search looked at, on request: which branches, in what order, and why each was left.
+//! A record of the branches that the search visited, on request: in what order, and why each was left.
 //!
-//! It promises to change nothing: a search that is traced visits the same branches. It is for tests that pin the pruning,
-//! and for anyone who wants to see the search work on a small table.
+//! Tracing changes nothing: a traced search visits the same branches. It serves tests that pin the pruning, and anyone who
+//! wants to watch the search on a small table.
 
 use super::branch::Branch;
 use crate::score::Score;
@@ -9,25 +9,25 @@ use crate::score::Score;
 /// Why a branch was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Its children were looked at.
+    /// Its children were valued.
     Expanded,
-    /// All of its rules were looked at: they may take one condition more and no further.
+    /// All of its rules were valued: its children have no candidates.
     Finished,
-    /// By its own rows, it holds nothing that is wanted.
+    /// By its own rows, it holds no wanted rule.
     Rows,
     /// The same, given the rows that all rules below all siblings cover.
     CommonCore,
     /// The same, given the rows that all rules below it cover.
     Core,
-    /// Without one of its conditions it has the same rows.
+    /// One of its conditions is redundant.
     NotMinimal,
     /// It may only tie, or alpha leaves it out: it waits until nothing else is left.
     Waits,
-    /// The goal has risen above its bound since.
+    /// The goal has since risen above its bound.
     Behind,
 }
 
-/// One branch that was looked at.
+/// One visited branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visit {
     pub source: usize,
@@ -36,7 +36,7 @@ pub struct Visit {
     pub fate: Fate,
 }
 
-/// The visits of one worker, if they are wanted.
+/// The visits of one worker, if requested.
 #[derive(Default)]
 pub struct Trace(pub Option<Vec<Visit>>);
 

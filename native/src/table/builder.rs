@@ -1,5 +1,5 @@
 //! Builds a table from batches of coded rows, in two passes: first the sizes of the segments, then the bits.
-//! It promises an error for batches that do not fit the plan, or differ between the passes.
+//! Batches that do not fit the plan, or differ between the passes, are an error.
 
 use super::layout::{Layout, Sides};
 use super::{Proposition, Table};
@@ -13,23 +13,23 @@ pub struct Batch<'a> {
     /// The level of the target; the lowest is 0.
     pub outcomes: &'a [u16],
     pub weights: Option<&'a [u64]>,
-    /// Not 0 for the rows that rules are compared with.
+    /// Not 0 for the reference rows.
     pub reference: Option<&'a [u8]>,
     pub columns: Vec<&'a [i32]>,
 }
 
-/// What a missing value (a negative code) means to a condition.
+/// The meaning of a missing value (a negative code) for a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// It does not hold.
     False,
     /// It may hold or not. The first pass over the batches has their columns.
     Unknown,
-    /// The same where the first pass lacks the columns: every row is taken to have a missing value.
+    /// The same, but the first pass lacks the columns: every row is assumed to have a missing value.
     UnknownAnywhere,
 }
 
-/// What a table is to be made of.
+/// The specification of a table.
 pub struct Plan {
     pub propositions: Vec<Proposition>,
     pub n_columns: usize,
@@ -37,11 +37,11 @@ pub struct Plan {
     pub n_levels: usize,
     pub weight_bits: usize,
     pub missing: Missing,
-    /// Where rules are compared with reference rows, and not with all others: what these rows satisfy.
+    /// If rules are compared with reference rows, the conditions that these satisfy.
     pub reference: Option<Proposition>,
 }
 
-/// Builds a table in two passes over the same batches: `size` for each of them, then `fill` for each of them.
+/// Builds a table in two passes over the same batches: `size` for each batch, then `fill` for each batch.
 pub struct Builder {
     kernel: Kernel,
     plan: Plan,
@@ -53,20 +53,20 @@ pub struct Builder {
 struct Filling {
     table: Table,
     layout: Layout,
-    /// The next free place of each (stratum, level, is a value missing, bit of the weight), and where its places end.
+    /// The next free place of each (stratum, level, is a value missing, bit of the weight), and the end of its places.
     next: Vec<u64>,
     end: Vec<u64>,
-    /// How far behind its place a row with missing values stands again.
+    /// The distance from the place of a row with missing values to its second copy.
     again: Vec<u64>,
     columns: Vec<Column>,
 }
 
-/// The propositions on one column. Codes from one edge on, up to the next, satisfy the same propositions: a run of codes.
+/// The propositions on one column. Codes from one edge up to the next satisfy the same propositions: a run of codes.
 struct Column {
     edges: Vec<i32>,
-    /// The run of each small code and of a missing one, from −1 on, so that it need not be looked for.
+    /// The run of each small code, from −1 (missing) on, for direct lookup.
     small: Vec<u32>,
-    /// Each proposition, and before which runs those that it holds for begin and end. Run 0 is that of missing values.
+    /// Each proposition, and the boundaries of the runs on which it holds. Run 0 is that of missing values.
     holding: Vec<(u32, usize, usize)>,
 }
 
@@ -105,15 +105,15 @@ impl Column {
     }
 }
 
-/// Some rows of a batch in the order in which they stand in the table.
+/// Some rows of a batch in the order of the table.
 struct Standing {
     rows: Vec<u32>,
-    /// For each kind of which there are such rows: where they are among `rows`, the place of the first of them, and how
-    /// many words behind they stand again.
+    /// For each kind that occurs: its range in `rows`, the place of its first row, and the distance in words to their
+    /// second copies.
     kinds: Vec<(Range<usize>, u64, Option<usize>)>,
 }
 
-/// So many rows are brought in order at a time: one column of them stays in the cache.
+/// The number of rows sorted at a time: one column of them stays in the cache.
 const IN_ORDER: usize = 1 << 16;
 
 impl Builder {
@@ -127,7 +127,7 @@ impl Builder {
         }
     }
 
-    /// How many columns a batch must have, in the first pass or in the second.
+    /// The number of columns that a batch must have, in the first or the second pass.
     pub fn n_columns(&self, fill: bool) -> usize {
         if fill || self.tells_missing() {
             self.plan.n_columns
@@ -136,8 +136,8 @@ impl Builder {
         }
     }
 
-    /// Must it be known of each row whether a value is missing? Not where rules are compared with reference rows: then
-    /// it does not matter why a row is not covered.
+    /// Must each row say whether a value is missing? Not with reference rows: then it does not matter why a row is not
+    /// covered.
     fn tells_missing(&self) -> bool {
         self.plan.missing == Missing::Unknown && self.plan.reference.is_none()
     }
@@ -146,7 +146,7 @@ impl Builder {
         self.plan.missing != Missing::False && self.plan.reference.is_none()
     }
 
-    /// For each row, does it stand in the table twice?
+    /// For each row, does it occur twice in the table?
     fn doubled(&self, batch: &Batch) -> Vec<bool> {
         if !self.tells_missing() {
             return vec![self.is_unknown(); batch.strata.len()];
@@ -200,7 +200,7 @@ impl Builder {
         Ok(())
     }
 
-    /// First pass: how many rows there are of each kind.
+    /// First pass: counts the rows of each kind.
     pub fn size(&mut self, batch: &Batch) -> Result<(), String> {
         let mut sizes = std::mem::take(&mut self.sizes);
         let doubled = self.doubled(batch);
@@ -230,7 +230,7 @@ impl Builder {
             let multiplier = 1 << (index % weight_bits);
             all_rows[cell] += size * multiplier;
             let first = segments.len();
-            // Rows that stand twice do so as many words behind.
+            // The second copies of rows are this many words behind.
             let mut push = |cell: usize, also: u32| {
                 let (words, mask) = places.take(size, !doubled);
                 segments.push(Segment {
@@ -326,7 +326,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Gives some rows their places.
+    /// Assigns places to some rows.
     fn stand(
         &self,
         batch: &Batch,
@@ -386,10 +386,10 @@ impl Builder {
     }
 }
 
-/// Sets the bits of the propositions on a column, a word at a time: first where each run of codes is, then, for each
-/// proposition, where any of its runs is.
+/// Sets the bits of the propositions on a column, a word at a time: first the rows of each run of codes, then, for each
+/// proposition, the rows of any of its runs.
 fn set_bits(table: &mut Table, column: &Column, code: impl Fn(u32) -> i32, standing: &Standing) {
-    // Before the run of this number; all of them after the last one.
+    // Before the run of this number; all runs after the last one.
     let mut before = vec![0; column.edges.len() + 2];
     for (rows, first, again) in &standing.kinds {
         let (mut rows, mut place) = (&standing.rows[rows.clone()], *first);

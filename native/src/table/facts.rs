@@ -1,12 +1,12 @@
-//! What is asked of a whole table: complements, fingerprints, rows that tell conditions apart, minimal rules. Its answers do
-//! not depend on the order of the rows, and those of parts of a table can be put together.
+//! Facts about a whole table: complements, fingerprints, rows that tell conditions apart, minimal rules. They do not depend
+//! on the order of the rows, and those of parts of a table can be combined.
 
 use crate::bits::bitset::{are_disjoint, size};
 use crate::table::Table;
 use std::collections::HashMap;
 
-/// For each proposition the one that holds on all other rows, if there is one on the same column: its counts are what
-/// is left of the rule's own.
+/// For each proposition its complement, which holds on all other rows, if there is one on the same column: its counts are
+/// the rule's own less those of the proposition.
 pub fn complements(table: &Table) -> Vec<Option<u32>> {
     let n_rows = size(&table.all);
     let sizes: Vec<u64> = (0..table.propositions.len())
@@ -18,7 +18,7 @@ pub fn complements(table: &Table) -> Vec<Option<u32>> {
     }
     let mut complements = vec![None; sizes.len()];
     for column in by_column.values() {
-        // Disjoint sets of rows that make up all rows between them: by size, then by their codes.
+        // Disjoint sets that together make up all rows: by size, then by their codes.
         let mut by_size: HashMap<u64, Vec<u32>> = HashMap::new();
         for &index in column {
             let same_size = by_size.entry(sizes[index as usize]).or_default();
@@ -27,7 +27,7 @@ pub fn complements(table: &Table) -> Vec<Option<u32>> {
         for &index in column {
             let this = &table.propositions[index as usize];
             let others = by_size.get(&(n_rows - sizes[index as usize]));
-            // A row whose value is missing possibly satisfies both, so the codes alone do not tell.
+            // A row with a missing value possibly satisfies both, so the codes alone do not decide.
             let is_disjoint = |other: u32| {
                 this.excludes(&table.propositions[other as usize])
                     && are_disjoint(table.proposition(index as usize), table.proposition(other as usize))
@@ -38,7 +38,8 @@ pub fn complements(table: &Table) -> Vec<Option<u32>> {
     complements
 }
 
-/// A hash of the rows of each proposition; with different salts, hashes of parts of a table add up to one of the whole.
+/// An order-independent 128-bit hash of the rows of each proposition; with different salts, the hashes of the parts add up
+/// to that of the table.
 pub fn fingerprints(table: &Table, salt: u64) -> Vec<u128> {
     let mix = |mut x: u64| {
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -61,7 +62,7 @@ pub fn fingerprints(table: &Table, salt: u64) -> Vec<u128> {
 /// See [`Rows::demand`].
 pub fn demand(table: &Table, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>> {
     let rows = table.extension(implied);
-    // The words that have rows too many, and these.
+    // The words with rows still to exclude, and these rows.
     let surplus = table.extension(chosen).into_iter().zip(rows);
     let surplus = surplus.map(|(chosen, rows)| chosen & !rows).enumerate();
     let mut surplus: Vec<(usize, u64)> = surplus.filter(|&(_, rows)| rows != 0).collect();
@@ -82,8 +83,8 @@ pub fn demand(table: &Table, chosen: &[u32], implied: &[u32]) -> Option<Vec<u64>
     Some(demand)
 }
 
-/// For each condition, the rows that it alone excludes: it matters beside the others, and beside a child's condition if that
-/// holds on one of these rows. See [`Rows::are_minimal`].
+/// For each condition, the rows that it alone excludes: it is redundant beside the others, and beside a child's condition,
+/// unless that holds on one of these rows. See [`Rows::are_minimal`].
 pub fn excluded_by_one(table: &Table, conditions: &[u32]) -> Vec<Vec<u64>> {
     let holds = |condition: &u32| table.proposition(*condition as usize);
     let (mut once, mut twice) = (vec![0; table.words], vec![0; table.words]);

@@ -1,20 +1,20 @@
-//! What the counts of a rule mean: which number stands for which stratum, level and side.
+//! The meaning of the counts of a rule: the position of each stratum, level and side.
 //!
-//! A *cell* is a stratum and a level of the target; the levels of a stratum stand side by side, lowest first (for a
-//! binary outcome: 0, it does not, then 1, it does). The counts of a rule begin with one number for each
-//! cell: the rows that it covers. What it is compared with are the rows on which it *fails*, see [`Sides`].
+//! A *cell* is a stratum and a level of the target; the levels of a stratum stand side by side, lowest first (for a binary
+//! outcome: 0, then 1). The counts of a rule begin with one number for each cell: the rows that it covers. The rule is
+//! compared with the rows on which it *fails*, see [`Sides`].
 
-/// Which rows a rule is compared with.
+/// The rows that a rule is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sides {
     /// All rows that it does not cover.
     Complement,
-    /// The rows on which it surely does not hold. A missing value may or may not satisfy a condition, so the rows on
-    /// which the rule *possibly* holds are counted too, in a second number for each cell; it fails on all others.
+    /// The rows on which it surely does not hold. A missing value may or may not satisfy a condition, so the rows on which
+    /// the rule *possibly* holds are counted too, in a second number for each cell; it fails on all others.
     Possible,
-    /// Always the same rows, which no rule covers; the rest is left out of the comparison. A rule must exclude these rows
-    /// by what it says of their own column. One row more, the *stand-in*, satisfies every condition that does not; it is
-    /// counted behind the cells, and a rule that it satisfies fails nowhere.
+    /// Fixed reference rows, which no rule covers; other rows are excluded from the comparison. A rule must exclude the
+    /// reference rows by its condition on their own column. One additional row, the *stand-in*, satisfies every condition
+    /// that does not; it is counted after the cells, and a rule that it satisfies fails on no row.
     Reference(Vec<u64>),
 }
 
@@ -37,8 +37,8 @@ impl Layout {
         }
     }
 
-    /// A binary outcome, and rules that are compared with all other rows: the numbers of rows without and
-    /// with the outcome, by stratum.
+    /// A binary outcome, and rules compared with all other rows: the numbers of rows without and with the outcome, by
+    /// stratum.
     pub fn plain(all: Vec<u64>) -> Layout {
         Layout::new(2, all, Sides::Complement)
     }
@@ -57,7 +57,7 @@ impl Layout {
         self.all.len() / self.n_levels
     }
 
-    /// How many numbers the counts of one rule are.
+    /// The number of counts of a rule.
     pub fn width(&self) -> usize {
         match self.sides {
             Sides::Complement => self.n_cells(),
@@ -83,7 +83,7 @@ impl Layout {
         }
     }
 
-    /// How many rows of the cell the rule fails on, if it fails at all.
+    /// The number of rows of the cell on which the rule fails, if it fails at all.
     #[inline]
     pub fn failing(&self, counts: &[u64], cell: usize) -> u64 {
         match &self.sides {

@@ -1,15 +1,15 @@
-//! The rows, packed by stratum and level of the target, and the propositions as sets of rows.
+//! Rows packed by stratum and level of the target, and propositions as sets of rows.
 //!
-//! Rows are laid out in segments, one for each cell (stratum and level): one pass over a set of rows counts it cell by cell.
-//! A segment is padded to whole words, but thin ones share words: a target of many levels in many strata takes no more
-//! than about twice the bits that it has rows. A row of weight w stands once in the segment of each power of two that w is
-//! made of, and counts that many times there: weighted tables need no other code.
+//! Rows are laid out in segments, one for each cell (stratum and level): one pass over a set of rows counts it cell by
+//! cell. A segment is padded to whole words, but thin segments share words: a target of many levels in many strata takes no
+//! more than about two bits per row. A row of weight w stands once in the segment of each power of two that adds up to w,
+//! and counts that many times there: weighted tables need no other code.
 //!
-//! Where missing values are unknown, a proposition has two sets of rows: those that satisfy it, and those that possibly
-//! do, which are the same and the ones where the value is missing. A row without any missing value is in both or in
-//! neither; it stands in the table once and counts for both. A row with missing values stands in it twice, once for
-//! each of the two sets. All that the search does with sets of rows (counting, comparing, packing, describing) it thus
-//! does with both at once, and tables without missing values cost nothing more.
+//! If missing values are unknown, a proposition has two sets of rows: those that satisfy it, and those that possibly do,
+//! which add the rows with a missing value. A row without any missing value is in both or in neither; it occurs once in the
+//! table and counts for both. A row with missing values occurs twice, once for each set. All operations on sets of rows
+//! (counting, comparing, packing, describing) thus handle both at once, and tables without missing values cost nothing
+//! more.
 
 pub mod builder;
 pub mod facts;
@@ -20,7 +20,7 @@ use crate::table::layout::Layout;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// So many words are intersected with one condition after the other.
+/// The number of words that are intersected with one condition after the other.
 const BLOCK: usize = 64;
 
 /// A condition on a column: it holds where the column's code lies in `low..=high`. A missing value is a
@@ -43,7 +43,7 @@ impl Proposition {
         self.excludes(other) || self.implies(other) || other.implies(self)
     }
 
-    /// Known from the codes alone: whatever satisfies this satisfies the other.
+    /// Known from the codes alone: every row that satisfies this satisfies the other.
     pub fn implies(&self, other: &Proposition) -> bool {
         self.column == other.column && other.low <= self.low && self.high <= other.high
     }
@@ -53,10 +53,10 @@ pub struct Table {
     pub kernel: Kernel,
     pub segments: Vec<Segment>,
     pub layout: Arc<Layout>,
-    /// Were missing values to be unknown? The layout does not tell where there are none.
+    /// Are missing values unknown? The layout does not tell if there are none.
     pub unknown: bool,
     pub propositions: Vec<Proposition>,
-    /// Words of one set of rows.
+    /// The number of words of one set of rows.
     pub words: usize,
     /// The set of all rows: ones everywhere but in the padding.
     pub all: Vec<u64>,
@@ -66,10 +66,10 @@ pub struct Table {
 /// Rows that move together when a table is projected.
 struct Run {
     from: Range<usize>,
-    /// Which rows, where they are in one word.
+    /// Which rows, if they are in one word.
     rows: u64,
     to: Range<usize>,
-    /// Are they in a word that is shared, and from which bit on?
+    /// Are they in a shared word, and from which bit on?
     is_shared: bool,
     shift: u32,
 }
@@ -84,10 +84,10 @@ impl Table {
         self.within(&self.all, conditions)
     }
 
-    /// Those of some rows that satisfy all of the conditions.
+    /// The subset of `rows` that satisfies all of the conditions.
     pub fn within(&self, rows: &[u64], conditions: &[u32]) -> Vec<u64> {
         let mut rows = rows.to_vec();
-        // Of many conditions, the first few leave nothing of most blocks.
+        // Of many conditions, the first few leave most blocks empty.
         for (block, rows) in rows.chunks_mut(BLOCK).enumerate() {
             for &condition in conditions {
                 let holds = &self.proposition(condition as usize)[block * BLOCK..];
@@ -109,8 +109,8 @@ impl Table {
         (self.kernel.count_each)(x, asked, &self.segments);
     }
 
-    /// The table of just the rows in `rows` and the given propositions; `layout` stays that of the whole. `complement_of`
-    /// says of which earlier one of them a proposition is the complement, if it is known: that takes less time.
+    /// The table restricted to `rows` and the given propositions; `layout` stays that of the whole. `complement_of` gives
+    /// the earlier proposition in the list of which one is the complement, if known: that takes less time.
     pub fn project(&self, rows: &[u64], propositions: &[u32], complement_of: impl Fn(usize) -> Option<usize>) -> Table {
         let (mut segments, mut places) = (Vec::new(), Places::default());
         let mut runs: Vec<Run> = Vec::new();
@@ -137,7 +137,7 @@ impl Table {
                 ..*segment
             });
             match runs.last_mut() {
-                // Of a word into a word: bits that follow each other go together.
+                // Copies a word into a word: adjacent bits move together.
                 Some(run) if is_one && run.from == here && run.to == words => run.rows |= from,
                 _ => runs.push(Run {
                     from: here,

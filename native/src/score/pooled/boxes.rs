@@ -1,18 +1,18 @@
-//! Bounds of one box at a time, where the rows that a rule covers and those that it fails on are counted apart.
-//! The proofs are beside the terms that they bound; random boxes are tested against all of their rules.
+//! Bounds of one box at a time, with covered and failing rows counted separately. The proofs stand beside the terms that
+//! they bound; tests compare random boxes with all of their rules.
 
 use super::{goal_range, range, share, Null, Pieces, Pooled, Reach, Stratum, KAPPA};
 use crate::score::Score;
 use crate::table::layout::Sides;
 
-/// The smallest and the largest that the numbers of a null can be in a box.
+/// The smallest and the largest values of a null in a box.
 #[derive(Clone, Copy)]
 struct Nulls {
     least: Null,
     most: Null,
 }
 
-/// What the counts of one stratum can be.
+/// The possible counts of one stratum.
 struct Cells<'a> {
     low: &'a [u64],
     high: &'a [u64],
@@ -24,7 +24,7 @@ struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// Do all rules of the box cover a row here and fail on one?
+    /// Do all rules of the box have a contrast here (cover a row and fail on one)?
     fn has_contrast(&self) -> bool {
         self.covered[0] > 0.0 && self.failing[0] > 0.0
     }
@@ -60,10 +60,10 @@ impl Pooled {
         }
     }
 
-    /// The smallest and the largest q of the box, where there is a contrast.
+    /// The smallest and the largest q of the box, if there is a contrast.
     ///
-    /// Each side has its share of q, which falls with its number of rows; and with both sides together as large as they
-    /// can be, q is smallest nearest to k = f.
+    /// Each side contributes to q a term that falls with its number of rows; for a fixed total of both sides, q is smallest
+    /// nearest to k = f.
     #[inline]
     fn shares(&self, stratum: &Stratum, cells: &Cells) -> [f64; 2] {
         let (covered, failing) = (cells.covered, cells.failing);
@@ -73,18 +73,18 @@ impl Pooled {
         [share(middle, most - middle), largest]
     }
 
-    /// The nulls of the box: the compared rows are those that must be covered, those on which every rule of the box
-    /// fails, and any of the others that can be either.
+    /// The nulls of the box: the compared rows are those that every rule covers, those on which every rule fails, and any
+    /// of the others that can be either.
     ///
-    /// Their mean is smallest with all others of the lowest values, as long as these are lower than the mean has become,
-    /// and largest with the highest. Their variance is at least
+    /// Their mean is smallest with all others of the lowest values, as long as these are lower than the mean so far, and
+    /// largest with the highest. Their variance is at least
     ///
     /// ```text
     /// ( Σ (y − μ₀)² over the rows that must be compared, of mean μ₀, + Σ d² over the others ) / their number
     /// ```
     ///
-    /// with d the distance of a value from the means that are possible; this is smallest with all others of the smallest
-    /// d, as long as d² is below what it has become. It is at most a quarter of the squared range.
+    /// with d the distance of a value from the possible means; this is smallest with all others of the smallest d, as long
+    /// as d² is below the result so far. It is at most a quarter of the squared range.
     fn nulls(&self, low: &[u64], high: &[u64], stratum: usize) -> Nulls {
         let n_levels = self.levels.len();
         let first = stratum * n_levels;
@@ -188,15 +188,15 @@ impl Pooled {
         }
     }
 
-    /// At least h where μ is known and the two sides are counted apart: the best of each,
+    /// At least h for a known μ and separately counted sides: the best of each,
     ///
     /// ```text
     /// h = (S + κμ − c)/m − (F + κμ + c)/m'
     /// ```
     ///
-    /// The first term is a mean of the covered rows and a few others. A row raises it if its value is higher than the
-    /// mean, so beyond those that must be covered the best are the highest values, as long as they are higher than the
-    /// mean has become. Likewise the lowest values for the second term.
+    /// The first term is a mean of the covered rows and a few others. A row raises it if its value is above the mean, so
+    /// beyond the rows that must be covered the best are the highest values, as long as they are above the mean so far.
+    /// Likewise the lowest values for the second term.
     #[inline]
     fn largest_of_sides(&self, mean: f64, cells: &Cells, low: &[u64], high: &[u64], c: f64) -> f64 {
         let prior = KAPPA * mean;
@@ -266,7 +266,7 @@ impl Pooled {
             reach.ratio += nulls.most.reach / 4.0;
         }
         if least_alone.is_infinite() {
-            return Score::MIN; // nothing to compare
+            return Score::MIN; // no comparison possible
         }
         least = least.max(least_alone);
         reach.least = reach.least.max(reach_alone);
@@ -276,7 +276,7 @@ impl Pooled {
         let largest_effect = self.largest_sum(nulls, low, high, 0.0);
         let slack = self.slack * (4.0 + least_margin(pieces.most));
         loop {
-            // Cheap and not far off: the largest effect with the smallest margin. It also bounds all pieces from V₀ on.
+            // Cheap and nearly tight: the largest effect with the smallest margin. It also bounds all pieces from V₀ on.
             let cheap = largest_effect - least_margin(pieces.start) + slack;
             pieces.note_cheap(cheap);
             if pieces.is_done {

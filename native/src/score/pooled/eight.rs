@@ -1,11 +1,11 @@
-//! Values and bounds of eight rules or boxes at once, where a rule is compared with all other rows.
+//! Values and bounds of eight rules or boxes at once, for rules compared with all other rows.
 
 use super::{own_variance, Curve, Pieces, Pooled, Reach, Stratum, KAPPA, PARTS};
 use crate::bits::cpu::{vectorised, Task, Vector};
 use crate::bits::lanes::{Lanes, LANES};
 use crate::score::Limits;
 
-/// The values of eight rules, by the same operations as one value.
+/// The values of eight rules, by the same operations as a single value.
 pub(super) struct Values<'a> {
     pub pooled: &'a Pooled,
     pub counts: &'a [Lanes],
@@ -102,7 +102,7 @@ impl Task for Values<'_> {
     }
 }
 
-/// A stratum, for a quick look.
+/// A stratum, for the quick test.
 pub(super) struct Rough {
     n: i32,
     /// w μ and w
@@ -127,17 +127,17 @@ impl Rough {
     }
 }
 
-/// Which of eight values, roughly computed and not too low, are at least the goal?
+/// Which of eight values, approximate but not too low, reach the goal?
 ///
-/// Each operation rounds by at most 2⁻²⁴ of its result. There are fewer than 16 of them in a stratum, one for each level
-/// and one for each stratum, so that all together are at most this many times Σ w q k, which no part of the effect exceeds,
-/// and times the margin. Twice as much is allowed for.
+/// Each operation rounds by at most 2⁻²⁴ of its result. There are fewer than 16 of them in a stratum, plus one for each
+/// level and one for each stratum. The total error is at most that number times 2⁻²⁴ times Σ w q k, which no part of the
+/// effect exceeds, and times the margin. Twice as much is allowed.
 pub(super) struct MayReach<'a> {
     pub strata: &'a [Rough],
     pub levels: &'a [f64],
     pub counts: &'a [Lanes],
     pub goal: f32,
-    /// That of rules of this length, at b = 1.
+    /// The margin of rules of this length, at b = 1.
     pub curve: Curve,
 }
 
@@ -196,29 +196,29 @@ struct Box8 {
     /// Their sums, with the pseudo-rows'.
     covered_sum: Numbers,
     rest_sum: Numbers,
-    /// May a rule of the box be without a contrast here?
+    /// May a rule of the box lack a contrast here?
     may_do_without: [bool; LANES],
     /// Where its stretches end.
     end: usize,
 }
 
-/// The rows of one level that a rule of each of eight boxes may cover or not.
+/// The rows of one level that a rule may or may not cover, for each of eight boxes.
 #[derive(Clone, Copy)]
 struct Stretch {
     level: f64,
     added: Numbers,
 }
 
-/// Bounds of eight boxes at once where rules are compared with all other rows, f = n − k and F = T − S. In each stratum, h is
-/// at its largest, exactly but for k being a whole number:
+/// Bounds of eight boxes at once for rules compared with all other rows: f = n − k and F = T − S. In each stratum, h is
+/// maximised exactly, except that k may be fractional:
 ///
 /// ```text
 /// h = (S + κμ − c)/m − (T − S + κμ + c)/m'
 /// ```
 ///
-/// For a given k the largest S is best. It is that of the rows that must be covered and then of those with the
-/// highest values: along a stretch of k in which rows of one value v are added, S = S₀ + v (m − m₀). With X and Y the
-/// numerators at its beginning, m₀' = M − m₀, A = X − v m₀ and B = Y − v m₀',
+/// For a given k the largest S is best: that of the rows that must be covered, then of those with the highest values. Along
+/// a stretch of k in which rows of one value v are added, S = S₀ + v (m − m₀). With X and Y the numerators at its
+/// beginning, m₀' = M − m₀, A = X − v m₀ and B = Y − v m₀',
 ///
 /// ```text
 /// h = A/m − B/(M − m),     h' = −A/m² − B/(M − m)²
@@ -228,32 +228,32 @@ struct Stretch {
 /// m = M√−A/(√−A + √B), where h = −(√−A + √B)²/M. In all other cases h is monotone or convex, and the maximum is at
 /// an end. A binary outcome has two stretches, a target of L levels has L.
 ///
-/// Without a contrast, for k = 0 and k = n, h is 0; the formula, which knows nothing of that, gives less.
+/// Without a contrast, for k = 0 and k = n, h is 0; the formula gives less.
 struct Bounds<'a> {
     pooled: &'a Pooled,
     limits: &'a [Limits<'a>],
     boxes: &'a mut [Box8],
-    /// Stratum by stratum, the levels of which a rule of some box may cover a row or not: of many levels, few have any.
+    /// For each stratum, the levels of which a rule of some box may or may not cover rows: usually few.
     stretches: &'a mut Vec<Stretch>,
     length: usize,
     /// γ
     scales: &'a Numbers,
-    /// Below this the goal is not reached, from that on it is; which of the two is all that matters.
+    /// Only whether a bound is below the first number or reaches the second one matters.
     short: f64,
     enough: f64,
 }
 
-/// What the margin of each box depends on.
+/// The quantities that determine the margin of each box.
 struct Margins {
     least: Numbers,
     most: Numbers,
     reach: [Reach; LANES],
-    /// Σ w n/(f + κ) with the fewest failing rows, where the sum of their target is the small difference of large sums.
+    /// Σ w n/(f + κ) with the fewest failing rows, whose target sum is a small difference of large sums.
     cancelled: Numbers,
 }
 
 impl Bounds<'_> {
-    /// Notes the boxes, and finds their smallest and largest V and their smallest b.
+    /// Loads the boxes, and finds their smallest and largest V and their smallest b.
     ///
     /// q = M/(m (M − m)) with M = n + 2κ is smallest for k nearest to n/2, and largest at an end; k is from 1 to n − 1 in a
     /// stratum with a contrast.
@@ -343,8 +343,8 @@ impl Bounds<'_> {
         }
     }
 
-    /// Σ w h over all strata, each at its largest; c = γρ w s² in each. `bends`: may h be largest inside a stretch? For a
-    /// binary outcome and c = 0 it is not, since no mean lies beyond its values.
+    /// Σ w h over all strata, each at its largest; c = γρ w s² in each. `bends`: may h be largest inside a stretch? Not for
+    /// a binary outcome and c = 0, since no mean lies beyond its values.
     #[inline(always)]
     fn largest_sum(&self, slope: &Numbers, bends: bool) -> Numbers {
         let (mut sum, mut start) = ([0.0; LANES], 0);
@@ -397,7 +397,7 @@ impl Bounds<'_> {
 impl Task for Bounds<'_> {
     type Answer = Numbers;
 
-    /// See [`Estimator::bound`] of [`Pooled`]; each box goes through its own pieces.
+    /// See [`Estimator::bound`] of [`Pooled`]; each box has its own pieces.
     #[inline(always)]
     fn run(mut self, _: impl Vector) -> Numbers {
         let Margins {
@@ -421,7 +421,8 @@ impl Task for Bounds<'_> {
         loop {
             let [mut constant, mut slope, mut cheap] = [[0.0; LANES]; 3];
             for (lane, piece) in pieces.iter_mut().enumerate() {
-                // Cheap and not far off: the largest effect with the smallest margin. It also bounds all pieces from V₀ on.
+                // Cheap and nearly tight: the largest effect with the smallest margin. It also bounds all pieces from V₀
+                // on.
                 cheap[lane] = effect[lane] - least_margin(lane, piece.start) + slack[lane];
                 piece.note_cheap(cheap[lane]);
             }
@@ -442,7 +443,7 @@ impl Task for Bounds<'_> {
     }
 }
 
-/// Room for eight boxes.
+/// Buffers for eight boxes.
 pub struct Boxes<'a> {
     pub(super) pooled: &'a Pooled,
     boxes: Vec<Box8>,
@@ -458,8 +459,8 @@ impl Boxes<'_> {
         }
     }
 
-    /// The bounds of up to eight boxes, each with a γ of its own. Only whether they are below the one number, or reach the
-    /// other, need be right.
+    /// The bounds of up to eight boxes, each with its own γ. Only whether they are below `short`, or reach `enough`, need
+    /// be right.
     pub fn bounds(&mut self, limits: &[Limits], length: usize, scales: &Numbers, [short, enough]: [f64; 2]) -> Numbers {
         vectorised(Bounds {
             pooled: self.pooled,

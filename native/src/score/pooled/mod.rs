@@ -1,24 +1,23 @@
-//! The pooled estimator: the adjusted effect less a margin for chance that does not grow with the number of strata.
+//! The pooled estimator: the adjusted effect less a margin that does not grow with the number of strata.
 //!
-//! Stratum z has n of the N rows. A rule covers k of them with sum S of the target, and fails on f of them with sum F.
-//! These k + f rows are *compared*; where a missing value leaves a rule open, or there are reference rows, others are not.
-//! Over the compared rows, the target has mean μ and variance s². Both sides get κ = 2 pseudo-rows at that mean: with
-//! m = k + κ, m' = f + κ, q = 1/m + 1/m' and w = n/N,
-//!
+//! Stratum z has n of the N rows. A rule covers k of them with target sum S, and fails on f of them with target sum F.
+//! These k + f rows are *compared*; rows where a missing value leaves a rule undecided, and rows outside the reference
+//! group, are not. Over the compared rows, the target has mean μ and variance s². Both sides get κ = 2 pseudo-rows at that
+//! mean: with m = k + κ, m' = f + κ, q = 1/m + 1/m' and w = n/N,
 //! ```text
 //! δ_z = (S + κμ)/m − (F + κμ)/m' = q (S − kμ)
 //! V   = Σ_z w² s² q
 //! r   = Σ_z w δ_z − γ ε
 //! ```
 //!
-//! Both sums are over the strata with a *contrast*: those in which the rule covers a row and fails on one. The others say
-//! nothing about the rule and count for nothing, neither for the effect nor for its margin; but w is the share of all
-//! rows, so that they dilute both. A rule without a contrast in any stratum where the target varies is *no rule*: nothing
-//! can be said of it, and its value is below all others ([`Score::MIN`]).
+//! Both sums are over the strata with a *contrast*: those in which the rule covers a row and fails on one. The others
+//! contribute neither to the effect nor to its margin; but w is the share of all rows, so they dilute both. A rule without
+//! a contrast in any stratum where the target varies is *no rule*: it has no estimate, and its value is below all others
+//! ([`Score::MIN`]).
 //!
-//! A rule may change how much a target of more than two levels varies, and not its mean. There, V is the larger of the above and
-//! of the variance that Σ w δ has if each side has the variance of its own rows, see [`own_variance`]. The bound does without
-//! the latter, which only lowers values.
+//! A rule may change the variance of a target of more than two levels without changing its mean. There, V is the larger of
+//! the above and of the variance of Σ w δ if each side has the variance of its own rows, see [`own_variance`]. The bound
+//! ignores the latter, which only lowers values.
 //!
 //! The margin ε is `β√V` for a given β. For a β by length, that of a rule of l conditions is Bernstein's
 //!
@@ -31,10 +30,10 @@
 //!
 //! # What the margin promises
 //!
-//! Suppose that a rule has no effect: within each stratum, given which rows are compared, every order of their values of
-//! the target is equally likely. The rule's k covered rows are then a sample of the k + f values without replacement,
-//! and E δ = 0. Which rows are compared may depend on the target; the rows left out play no part but in w, a constant. Which
-//! strata have a contrast depends on which rows are compared and covered, not on the order of their values.
+//! Suppose that a rule has no effect: within each stratum, given which rows are compared, every order of their target
+//! values is equally likely. The rule's k covered rows are then a sample without replacement of the k + f values, and E δ =
+//! 0. Which rows are compared may depend on the target; other rows only enter w, a constant. Which strata have a contrast
+//! depends on which rows are compared and covered, not on the order of their values.
 //!
 //! *V is at least the variance.* With n' = k + f ≥ 2, S has the variance s² k f/(n'−1), so
 //!
@@ -45,12 +44,12 @@
 //! and q k f = (n' + 2κ) k f/(m m') with m m' = k f + κn' + κ², so that this is k f (2κ + 1) ≤ (n' − 1)(κn' + κ²). For
 //! κ = 2 it follows from k f ≤ n'²/4: 5n'²/4 ≤ 2n'² + 2n' − 4 for every n' ≥ 2. A contrast has n' ≥ 2.
 //!
-//! *Bernstein's bound is a theorem for a binary outcome.* There δ_z = q (S − kμ), with S hypergeometric. A
-//! hypergeometric variable is distributed as a sum of independent indicators (Vatutin and Mikhailov 1982), so Σ w δ is a
-//! sum of independent centred terms w q (B_i − p_i), none above w q (y_max − y_min) ≤ b, with variances that add up to no
-//! more than V. Bernstein's inequality, P(Σ w δ ≥ ε) ≤ exp(−ε²/(2V + 2bε/3)), solved for the ε at which the right side is
-//! exp(−β²/2), is the formula above. Over rules whose exp(−β_l²/2) add up to no more than an error rate, the chance that
-//! any rule without effect has r > 0 is no more than that rate, whatever the search does.
+//! *Bernstein's bound is a theorem for a binary outcome.* There δ_z = q (S − kμ), with S hypergeometric. A hypergeometric
+//! variable is distributed as a sum of independent indicators (Vatutin and Mikhailov 1982), so Σ w δ is a sum of
+//! independent centred terms w q (B_i − p_i), none above w q (y_max − y_min) ≤ b, with variances that sum to at most V.
+//! Bernstein's inequality, P(Σ w δ ≥ ε) ≤ exp(−ε²/(2V + 2bε/3)), solved for the ε at which the right side is exp(−β²/2), is
+//! the formula above. If exp(−β_l²/2) sums over all rules to at most an error rate, the probability that any rule without
+//! effect has r > 0 is at most that rate, however the search proceeds.
 //!
 //! *For a target of more levels* Hoeffding's reduction (1963, theorem 4) replaces the sample by one with replacement: of
 //! the covered rows, or of the failing ones where these are fewer, for S − kμ is minus the same of the others. The
@@ -58,8 +57,8 @@
 //! min(k, f)² + κ min(k, f) ≤ κ max(k, f) + κ², and always less than twice as much, because q min(k, f) < 1 + 1. No term is
 //! above w q max(y_max − μ, μ − y_min) ≤ b.
 //!
-//! So in this case the bound is proven for less than twice V, while V itself is at least the variance. In simulations
-//! with V as it is (five kinds of targets, strata of 12 to 400 rows, up to 80 % of them left out) no rule without effect
+//! So in this case the bound is proven for less than twice V, while V itself is at least the variance. In simulations with
+//! V unchanged (five kinds of targets, strata of 12 to 400 rows, up to 80 % of them excluded) no rule without effect
 //! reached its margin more often than a third of exp(−β²/2).
 
 mod boxes;
@@ -85,8 +84,8 @@ fn share(covered: f64, failing: f64) -> f64 {
     1.0 / (covered + KAPPA) + 1.0 / (failing + KAPPA)
 }
 
-/// The variance of δ where each side has that of its own rows, from the rows, the sum and the sum of squares of each:
-/// δ = q (f S − k F)/(k + f), so that it is q² k f (f s₁² + k s₀²)/(k + f)². A single row has no variance.
+/// The variance of δ if each side has the variance of its own rows, from the count, sum and sum of squares of each: δ = q
+/// (f S − k F)/(k + f), so that it is q² k f (f s₁² + k s₀²)/(k + f)². A single row has no variance.
 #[inline(always)]
 fn own_variance(sides: [(f64, f64, f64); 2], share: f64) -> f64 {
     let [spread, other] = sides.map(|(n, sum, squares)| {
@@ -101,13 +100,13 @@ fn own_variance(sides: [(f64, f64, f64); 2], share: f64) -> f64 {
     share * share * k * f * (f * spread + k * other) / ((k + f) * (k + f))
 }
 
-/// No value is lower: a score has room for numbers up to 2¹¹, and rounding takes some of it.
+/// No value is lower: a score has room for numbers up to 2¹¹, less the rounding.
 const LOWEST: f64 = -2000.0;
 
-/// Several sums, so that no addition waits for the one before.
+/// Several accumulators, so that no addition waits for the previous one.
 const PARTS: usize = 4;
 
-/// What the pseudo-rows and the margin take from the rows of a stratum that are compared.
+/// What the pseudo-rows and the margin need to know of the compared rows of a stratum.
 #[derive(Clone, Copy)]
 struct Null {
     /// μ
@@ -121,10 +120,10 @@ struct Null {
 struct Stratum {
     n: f64,
     weight: f64,
-    /// T, the sum of the target, and that of its squares.
+    /// T, the sum of the target, and the sum of its squares.
     sum: f64,
     squares: f64,
-    /// Where all rows are compared.
+    /// The null if all rows are compared.
     null: Null,
 }
 
@@ -143,7 +142,7 @@ impl Stratum {
 }
 
 impl Null {
-    /// That of so many compared rows of each level, in a stratum of n of the table's rows.
+    /// The null of these numbers of compared rows by level, in a stratum with n of the table's rows.
     fn new(levels: &[f64], compared: impl Fn(usize) -> u64, n: f64, n_rows: f64) -> Null {
         let each = || {
             levels
@@ -158,7 +157,7 @@ impl Null {
         }
         let mean = if rows > 0.0 { sum / rows } else { 0.0 };
         let reach = n / n_rows * range(levels, &compared);
-        // Where nothing varies, rounding must not make it vary.
+        // Rounding must not give variance to a constant target.
         let squares: f64 = match reach > 0.0 {
             true => each().map(|(v, count)| (v - mean).powi(2) * count).sum(),
             false => 0.0,
@@ -184,16 +183,16 @@ pub struct Pooled {
     layout: Layout,
     levels: Vec<f64>,
     strata: Vec<Stratum>,
-    /// Empty where rows are too many for that, or rules are not compared with all other rows.
+    /// Empty if there are too many rows for that, or rules are not compared with all other rows.
     rough: Vec<Rough>,
     n_rows: f64,
     margin: Margin,
     scale: f64,
-    /// Covers the rounding of the operations of a bound, relative to the numbers in it.
+    /// Covers the rounding in a bound, relative to its terms.
     slack: f64,
 }
 
-/// A margin as a function of V that is concave, with what it needs to know besides V.
+/// The margin as a concave function of V, with its other parameters.
 struct Curve {
     beta: f64,
     /// β² b/6, or 0
@@ -252,7 +251,7 @@ impl Pooled {
         self.curve(length, first, scale).at(variance)
     }
 
-    /// γε at the beginning of a piece, and the slope of its chord.
+    /// γε at the start of a piece, and the slope of its chord.
     #[inline(always)]
     fn chord(&self, length: usize, reach: &Reach, scale: f64, [start, end]: [f64; 2]) -> [f64; 2] {
         let [first, last] = reach.ends(start, end);
@@ -262,7 +261,7 @@ impl Pooled {
         [from, if width > 0.0 { rise / width } else { 0.0 }]
     }
 
-    /// The number of rows of one stratum on one side, and the sum of their target, from the counts of its levels.
+    /// The number of rows of one stratum on one side, and their target sum, from the counts of its levels.
     #[inline]
     fn side(&self, counts: &[u64]) -> (f64, f64) {
         let (mut n, mut sums) = ([0; PARTS], [0.0; PARTS]);
@@ -283,7 +282,7 @@ impl Pooled {
         (n as i64 as f64, sum)
     }
 
-    /// The same for the rows that a rule with these counts fails on.
+    /// The same for the rows on which a rule with these counts fails.
     fn failing_side(&self, counts: &[u64], first: usize) -> (f64, f64) {
         let (mut n, mut sum) = (0, 0.0);
         for (level, value) in self.levels.iter().enumerate() {
@@ -301,12 +300,12 @@ impl Pooled {
         each.map(|(level, count)| level * level * count as i64 as f64).sum()
     }
 
-    /// Σ w δ and γε of a rule; nothing where there is nothing to compare, see the top of this file.
+    /// Σ w δ and γε of a rule; `None` if there is no comparison, see the top of this file.
     pub fn effect_and_margin(&self, counts: &[u64], length: usize, scale: f64) -> Option<(f64, f64)> {
         let n_levels = self.levels.len();
         let (mut effect, mut variance, mut reach) = (0.0, 0.0, 0.0f64);
         let mut own = 0.0f64;
-        // Always in the order of the strata, so that the sums do not depend on where the counts come from.
+        // Always in the order of the strata, so that the sums do not depend on where counts come from.
         for (index, stratum) in self.strata.iter().enumerate() {
             let first = index * n_levels;
             let (covered, covered_sum) = self.side(&counts[first..first + n_levels]);
@@ -343,7 +342,7 @@ impl Pooled {
         (reach > 0.0).then(|| (effect, self.curve(length, reach, scale).at(variance)))
     }
 
-    /// The score of a value or a bound; `Score::MIN`, which no rule has, for minus infinity.
+    /// The score of a value or a bound; `Score::MIN` for minus infinity.
     fn score(&self, number: f64) -> Score {
         match number {
             f64::NEG_INFINITY => Score::MIN,
@@ -352,8 +351,8 @@ impl Pooled {
     }
 }
 
-/// Below the one number a goal is not reached, from the other on it is: a unit and a rounding further on each side, for
-/// scores are cut off and large ones rounded.
+/// The range around a goal: below the first number the goal is not reached, from the second on it is. One unit and one
+/// rounding of slack on each side, since scores are truncated and large ones rounded.
 fn goal_range(goal: Score) -> [f64; 2] {
     match goal {
         Score::MIN => [f64::NEG_INFINITY, f64::INFINITY],
@@ -402,14 +401,13 @@ impl Estimator for Pooled {
     /// −γε(V₀) + ρV₀ + Σ_z w h_z,     h = δ − ρ w s² q
     /// ```
     ///
-    /// and the strata come apart. The pieces go from the smallest V of the box to the largest, each twice as far as the
-    /// one before, and the bound is the largest over the pieces. Several pieces at once are one longer piece, whose bound
-    /// is not as close, but may do. b, on which the margin depends too, is taken at its
-    /// smallest for such a V, see [`Reach`].
+    /// and the strata separate. The pieces go from the smallest V of the box to the largest, each twice as far as the one
+    /// before, and the bound is the largest over the pieces. Several pieces tried as one longer piece give a looser bound,
+    /// which may suffice. b, on which the margin also depends, is taken at its smallest for such a V, see [`Reach`].
     ///
-    /// A stratum in which a rule of the box may cover nothing, or everything, may have no contrast: h is then at least 0,
-    /// and V and b may do without it. But a rule has a contrast somewhere, so that V and b are at least the smallest
-    /// that one of the strata gives; where no stratum can give one, the box holds no rule.
+    /// A stratum in which a rule of the box may cover nothing, or everything, may lack a contrast: h is then at least 0,
+    /// and V and b may exclude it. But a rule has a contrast somewhere, so V and b are at least the smallest that a single
+    /// stratum gives; if no stratum can have a contrast, the box holds no rule.
     fn bound(&self, low: &[u64], high: &[u64], length: usize, goal: Score) -> Score {
         if self.layout.is_complement() {
             let limits = [Limits { low, high }];

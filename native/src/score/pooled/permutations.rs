@@ -1,22 +1,22 @@
-//! The same rows with other outcomes: what a rule is worth in eight tables at once, for a binary outcome.
+//! Permuted outcomes: the value of a rule in eight tables at once, for a binary outcome.
 //!
-//! All rows are of level 0 in the counts of a rule; those with the outcome are counted for each table.
+//! All rows have level 0 in the counts of a rule; rows with the outcome are counted for each table.
 
 use super::eight::{Boxes, Numbers};
 use super::{share, Pooled};
 use crate::bits::lanes::{Lanes, LANES};
 use crate::score::Limits;
 
-/// What a rule has in all tables.
+/// The terms of a rule that are the same in all tables.
 pub enum Known {
-    /// It is compared with all other rows.
+    /// The rule is compared with all other rows.
     Line(Line),
     /// For each stratum, the rows that it covers and fails on.
     Sides(Vec<Compared>, usize),
 }
 
-/// The effect is a constant, and for each outcome a slope of its stratum. The margin is always the same, for the outcomes
-/// are as many in all tables.
+/// The effect is a constant plus, for each outcome, the slope of its stratum. The margin is constant, since all tables have
+/// equally many outcomes.
 pub struct Line {
     pub constant: f64,
     pub slopes: Vec<f64>,
@@ -40,7 +40,7 @@ pub struct Compared {
 }
 
 impl Pooled {
-    /// What a rule has in all tables; nothing where there is nothing to compare.
+    /// The terms of a rule that are the same in all tables; `None` if there is no comparison.
     pub fn known(&self, counts: &[u64], length: usize) -> Option<Known> {
         if !self.layout.is_complement() {
             let possible = counts[self.layout.n_cells()..].iter().step_by(2);
@@ -80,12 +80,12 @@ impl Pooled {
         })
     }
 
-    /// No table has a larger ratio: that with the outcome in as many covered rows as can be.
+    /// No table has a larger ratio: the outcome is in as many covered rows as possible.
     pub fn largest_ratio(&self, known: &Known, counts: &[u64]) -> f64 {
         let Known::Line(line) = known else {
             return f64::INFINITY;
         };
-        // The constant and the rest cancel where few rows fail.
+        // The constant and the other terms cancel if few rows fail.
         let mut effect = line.constant + 4.0 * self.slack * (1.0 + line.constant.abs());
         let each = self.strata.iter().zip(counts.iter().step_by(2));
         for ((stratum, &covered), slope) in each.zip(&line.slopes) {
@@ -94,7 +94,7 @@ impl Pooled {
         effect / line.margin * (1.0 + 4.0 * self.slack)
     }
 
-    /// Σ w δ and ε of a rule with so many outcomes among its rows.
+    /// Σ w δ and ε of a rule with these numbers of outcomes among its rows.
     #[inline(always)]
     pub fn in_eight(&self, known: &Known, outcomes: &[Lanes]) -> (Numbers, Numbers) {
         let [mut effect, mut variance, mut reach] = [[0.0f64; LANES]; 3];
@@ -133,10 +133,11 @@ impl Pooled {
         (effect, std::array::from_fn(|lane| curve(lane).at(variance[lane])))
     }
 
-    /// For each stratum and number of covered rows with the outcome, the most that (w δ)²/V_z can be, V_z what the
-    /// stratum adds to V; nothing where rules are not compared with all other rows.
+    /// For each stratum and number of covered rows with the outcome, the maximum of (w δ)²/V_z, with V_z the stratum's term
+    /// of V; empty if rules are not compared with all other rows.
     ///
-    /// (w δ)²/V_z = q (S − kμ)²/s² rises with k while every covered row has the outcome, and falls with each that has not.
+    /// (w δ)²/V_z = q (S − kμ)²/s² rises with k while every covered row has the outcome, and falls with each covered row
+    /// without it.
     pub fn most_by_outcomes(&self) -> Vec<Vec<f64>> {
         if !self.layout.is_complement() {
             return Vec::new();
@@ -154,7 +155,7 @@ impl Pooled {
         each.collect()
     }
 
-    /// No rule of so many conditions or more that covers some of rows with so many outcomes has a larger ratio.
+    /// No rule of `length` or more conditions, covering rows among those with these outcomes, has a larger ratio.
     ///
     /// By Cauchy and Schwarz, Σ w δ ≤ √(Σ (w δ)²/V_z) √V, and the margin is at least β√V.
     #[inline(always)]
@@ -174,7 +175,7 @@ impl Pooled {
 }
 
 impl Boxes<'_> {
-    /// Can a rule of each of up to eight boxes have an effect of γ margins?
+    /// Can a rule in each of up to eight boxes have an effect of γ margins?
     pub fn can_reach(&mut self, limits: &[Limits], length: usize, scales: &Numbers) -> [bool; LANES] {
         if self.pooled.layout.is_complement() {
             let bounds = self.bounds(limits, length, scales, [0.0, 0.0]);

@@ -1,17 +1,17 @@
-//! The pieces of V over which a bound is taken, and what b is at least in each of them; see [`super::Pooled::bound`].
+//! The pieces of V over which a bound is taken, and the lower bound of b in each of them; see [`super::Pooled::bound`].
 
-/// What b is at least in a box. In a stratum with a contrast, w² s² q = w s²/(y_max − y_min) · w (y_max − y_min) q, which is
-/// no more than w s²/(y_max − y_min) · b. So with C the sum of the first factor over all strata, V ≤ C b.
+/// A lower bound of b in a box. In a stratum with a contrast, w² s² q = w s²/(y_max − y_min) · w (y_max − y_min) q, which
+/// is no more than w s²/(y_max − y_min) · b. So with C the sum of the first factor over all strata, V ≤ C b.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Reach {
-    /// What it is at least, whatever V is.
+    /// The lower bound for any V.
     pub(super) least: f64,
     /// C, rounded up.
     pub(super) ratio: f64,
 }
 
 impl Reach {
-    /// What it is at least, by V alone.
+    /// The lower bound for this V.
     #[inline(always)]
     pub(super) fn by_variance(&self, variance: f64) -> f64 {
         if self.ratio > 0.0 {
@@ -21,9 +21,9 @@ impl Reach {
         }
     }
 
-    /// What it is at least at the beginning of a piece, and what to take at its end. b may grow in proportion to V, for the
-    /// margin is still concave: the root of a quadratic function of V is, if that has real zeros, and it has. That pays
-    /// unless most of it would lie below what b is anyway.
+    /// The lower bound of b at the start of a piece, and the b to use at its end. b may grow in proportion to V, since the
+    /// margin is still concave: the root of a quadratic function of V is concave if that has real zeros, which it has. That
+    /// pays unless most of the growth lies below the lower bound anyway.
     #[inline(always)]
     pub(super) fn ends(&self, start: f64, end: f64) -> [f64; 2] {
         let [first, last] = [self.by_variance(start), self.by_variance(end)];
@@ -35,18 +35,18 @@ impl Reach {
     }
 }
 
-/// Goes through the pieces of V of one box, see [`Pooled::bound`]. As long as a bound need only be below the goal, several
+/// Iterates over the pieces of V of one box, see [`Pooled::bound`]. As long as a bound need only be below the goal, several
 /// pieces are tried as one.
 pub(super) struct Pieces {
     /// V₀
     pub(super) start: f64,
-    /// V₁ is so many times twice V₀, at first.
+    /// V₁ = V₀ · 2ⁿ: the number n of pieces tried as one.
     pub(super) n_doubled: u32,
     pub(super) most: f64,
-    /// The largest bound of the pieces before.
+    /// The largest bound of the previous pieces.
     pub(super) bound: f64,
     pub(super) is_done: bool,
-    /// Below this the goal is not reached, from that on it is; which of the two is all that matters.
+    /// Only whether a bound is below the first number or reaches the second one matters.
     pub(super) short: f64,
     pub(super) enough: f64,
 }
@@ -67,7 +67,7 @@ impl Pieces {
         let mut pieces = Pieces {
             start: least,
             n_doubled: 1,
-            // No number where rows elsewhere contradict themselves, and that has no end.
+            // NaN if remote rows are inconsistent, which would never end.
             most: most.max(0.0),
             bound: f64::NEG_INFINITY,
             // A box without a rule has no smallest V.
@@ -79,7 +79,7 @@ impl Pieces {
         pieces
     }
 
-    /// Takes note of a bound of all pieces from V₀ on.
+    /// Records a bound of all pieces from V₀ on.
     #[inline(always)]
     pub(super) fn note_cheap(&mut self, cheap: f64) {
         let is_enough = cheap <= self.bound;
@@ -97,7 +97,7 @@ impl Pieces {
             true => self.start * (1u64 << self.n_doubled) as f64,
             false => self.most / 1024.0,
         };
-        // A thousandth of the smallest number is 0, and would not get on.
+        // A thousandth of the smallest number is 0, which would make no progress.
         if (end < self.most) & (end > self.start) {
             end
         } else {
@@ -105,7 +105,7 @@ impl Pieces {
         }
     }
 
-    /// Takes note of the bound of the pieces from V₀ to V₁, given one of all from V₀ on.
+    /// Records the bound of the pieces from V₀ to V₁, given one of all from V₀ on.
     #[inline(always)]
     pub(super) fn note(&mut self, bound: f64, cheap: f64) {
         if self.is_done {
@@ -114,7 +114,7 @@ impl Pieces {
         let bound = bound.min(cheap);
         let is_one = (self.n_doubled <= 1) | (self.start == 0.0);
         if bound >= self.short && !is_one {
-            // As one they reach too far.
+            // As one piece they are too wide.
             let end = self.end();
             let n_left = (end / self.start).log2().ceil() as u32;
             self.n_doubled = (n_left.min(self.n_doubled) / 2).max(1);
