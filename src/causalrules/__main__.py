@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C ends it quietly from the first moment on, while it is still being loaded."""
+    """Run the command line. Ctrl-C ends it quietly, even while modules are still being imported."""
     try:
         from causalrules.cli import main as run
 

@@ -1,4 +1,4 @@
-"""discover() and evaluate(): from a table to its rules, one screen each."""
+"""discover() and evaluate(): from a table to its rules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from causalrules.result.evidence import Calibration
     from causalrules.trust.holdout import HeldOut
 
-# A column is pointed out from this difference on, with at least so many rows on each side.
+# Minimum difference, and minimum rows on each side, to report that a column nearly determines the outcome.
 _LEAK, _FEW = 0.95, 20
 
 
@@ -64,7 +64,7 @@ def discover(data: Any, question: Question) -> RuleSet:
     Raises
     ------
     InputError
-        If the data, the roles or an option cannot be used; the message names the value, the place and the fix.
+        If the data, the roles or an option cannot be used; the message says which value, where, and how to fix it.
 
     Examples
     --------
@@ -131,9 +131,9 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
 
 
 def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet | None:
-    """Measure rules in the table of a result, with its strata and its margin; None where only `evaluate` can.
+    """Measure rules in the table of a result, with its strata and its margin; None if that needs `evaluate`.
 
-    Models of the controls are not fitted again, so that it takes milliseconds.
+    Takes milliseconds: models of the controls are not refitted.
     """
     problem, question = rules.problem, rules.question
     if problem is None or not problem.is_single or not problem.is_local or question.reference is not None:
@@ -176,7 +176,7 @@ def _measured(
 
 
 def _result(data: Any, question: Question, climbed: Climbed) -> RuleSet:
-    """Put the rules that were found together with what is proven about them."""
+    """Combine the rules found with what is proven about them."""
     first, last = climbed.steps[0], climbed.steps[-1]
     problem = first.problem
     rules, nearest = climbed.listed
@@ -210,7 +210,7 @@ def _result(data: Any, question: Question, climbed: Climbed) -> RuleSet:
 
 
 def _leaks(rules: Sequence[RuleResult]) -> list[str]:
-    """Point out a column that nearly determines the outcome: it may be a consequence of it."""
+    """Report a column that nearly determines the outcome: it may be a consequence of the outcome."""
     for rule in rules:
         few = min(rule.n_covered, rule.n_failing) < _FEW
         columns = {condition.column for condition in rule.conditions}
@@ -304,10 +304,10 @@ def _hold_out(problem: Problem, question: Question) -> tuple[Problem, HeldOut | 
 
 
 def _answered(question: Question, problem: Problem) -> Question:
-    """Return the question as the result keeps it: roles by name, the rest in types that JSON has."""
+    """Return the question as stored with the result: roles by name, the rest in JSON types."""
     roles = problem.roles
     cuts: Any = question.cuts
-    if isinstance(cuts, Mapping):  # else it has been answered before
+    if isinstance(cuts, Mapping):  # else it is converted already
         cuts = tuple((column, tuple(map(str, points))) for column, points in sorted(cuts.items())) or None
     return question.answered(
         outcome=roles.outcome.text,

@@ -1,4 +1,4 @@
-"""Exceptions, by kind. Every message names the value, the place and the fix."""
+"""Exceptions, by kind. Every message says which value is wrong, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class CausalRulesError(Exception):
     """Base class of all exceptions raised by causalrules."""
 
     def __str__(self) -> str:
-        # KeyError, which some subclasses are too, would show its message in quotes.
+        # Some subclasses also derive from KeyError, which would show the message in quotes.
         return str(self.args[0]) if self.args else ""
 
 
 class InputError(CausalRulesError, ValueError):
-    """An argument cannot be used as it is.
+    """An argument is invalid.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class InputError(CausalRulesError, ValueError):
     parameter
         The parameter of `discover` that the message is about.
     value
-        The value of that parameter, as text, where the message does not show it.
+        The value of that parameter, as text, if the message does not show it.
     """
 
     def __init__(self, message: str, *, parameter: str | None = None, value: str | None = None) -> None:
@@ -47,11 +47,11 @@ class FileError(DataError, OSError):
 
 
 class NoSuchFileError(FileError, FileNotFoundError):
-    """There is no file of that name."""
+    """The file does not exist."""
 
 
 class RoleError(InputError):
-    """Target, outcome, actionable and control variables do not fit the table or each other."""
+    """The target, outcome, actionable or control variables do not match the table or each other."""
 
 
 class UnknownColumnError(RoleError, DataError, KeyError):
@@ -90,7 +90,7 @@ class GraphFileError(GraphError, FileError):
 
 
 class NoSuchGraphFileError(GraphFileError, NoSuchFileError):
-    """There is no graph file of that name."""
+    """The file of a causal graph does not exist."""
 
 
 class MissingPackageError(CausalRulesError, ImportError):
@@ -98,8 +98,8 @@ class MissingPackageError(CausalRulesError, ImportError):
 
 
 class CausalRulesWarning(UserWarning):
-    """The result stands, but something about the input deserves attention."""
+    """The result is valid, but the input has a problem that may matter."""
 
 
 class UnsavedWarning(CausalRulesWarning):
-    """The result stands, but a file that was asked for could not be written."""
+    """The result is valid, but a requested file could not be written."""

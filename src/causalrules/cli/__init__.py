@@ -1,4 +1,4 @@
-"""The command line: one file a command."""
+"""The command line: one module per command."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ for command in (discover, evaluate, check, suggest, demo, studio):
 
 
 def main() -> None:
-    """Run the command line, on terminals of any encoding; when it is told to end, it removes its temporary files."""
+    """Run the command line on terminals of any encoding; on SIGTERM or SIGHUP, remove temporary files and exit."""
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one of them
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
             signal.signal(number, _end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

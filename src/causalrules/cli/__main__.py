@@ -1,4 +1,4 @@
-"""`python -m causalrules.cli` is the command line too."""
+"""`python -m causalrules.cli` also runs the command line."""
 
 from causalrules.cli import main
 

@@ -107,7 +107,7 @@ def _columns(
 
 
 def _draw(graph: CausalGraph, admissibility: Admissibility, path: Path) -> None:
-    """Write a drawing and say so."""
+    """Write a drawing and print its path."""
     from causalrules.report.drawing import save
 
     save(graph, admissibility, path)

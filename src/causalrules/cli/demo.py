@@ -1,4 +1,4 @@
-"""causalrules demo: two questions with their answers, and how to ask them."""
+"""causalrules demo: two example searches, their results, and how to run them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDER = Path("cr-demo")
 
 @click.command()
 def demo() -> None:
-    """Find rules in two tables that come with the package, and write one of them with a report to cr-demo/."""
+    """Find rules in two example tables, and write one of the tables and its report to cr-demo/."""
     from causalrules import datasets
     from causalrules.exceptions import FileError
 

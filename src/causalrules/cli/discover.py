@@ -67,7 +67,7 @@ def discover(
 def trusted(
     rules: RuleSet, question: dict[str, Any], permutations: int | None, trust: bool, quiet: bool
 ) -> tuple[RuleSet, bool]:
-    """Return the rules with the evidence that was asked for, and whether the user interrupted."""
+    """Return the rules with the requested evidence, and whether the user interrupted."""
     interrupted = rules.stopped == "interrupted"
     if interrupted or not (trust or permutations is not None):
         return rules, interrupted
@@ -77,14 +77,14 @@ def trusted(
             return rules.trust(999 if permutations is None else permutations, **run), False
         return rules.significance(permutations or 0, **run), False
     except KeyboardInterrupt:
-        say("Interrupted", "the rules are found, but not how far they can be trusted", "red")
+        say("Interrupted", "the search is done, but the checks of its rules are not", "red")
         return rules, True
 
 
 def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, quiet: bool, explain: bool) -> bool:
-    """Print the rules or write them to files, and say what a reader of the bare rules would miss.
+    """Print the rules or write them to files, with the remarks that belong to the rules on standard error.
 
-    Rules that cannot be written are printed: nothing that was found is lost. Returns whether all was written.
+    Rules that cannot be written are printed instead. Returns whether every file was written.
     """
     from causalrules.report import terminal
     from causalrules.result import frames

@@ -1,4 +1,4 @@
-"""causalrules evaluate: measure rules that are named in advance."""
+"""causalrules evaluate: measure rules named in advance."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def evaluate(
     trust: bool,
     **question: Any,
 ) -> None:
-    """Measure rules that are named in advance in FILE, instead of searching for them.
+    """Measure rules named in advance in FILE, instead of searching for them.
 
     Exit codes: 0 done, 1 bad input or interrupted, 2 wrong usage.
     """

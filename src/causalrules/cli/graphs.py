@@ -1,4 +1,4 @@
-"""Options and output that the commands about causal graphs share."""
+"""Options and output shared by the commands on causal graphs."""
 
 from __future__ import annotations
 

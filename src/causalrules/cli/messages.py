@@ -1,4 +1,4 @@
-"""What the command line says on standard error: one line for each error or warning, never a traceback."""
+"""Messages on standard error: one line per error or warning, never a traceback."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Commands(click.RichGroup):
             except MemoryError:
                 say("Error", "there is not enough memory; search fewer columns or rows, or free some", "red")
             except OSError as error:
-                if error.errno == errno.EPIPE:  # click knows what to do
+                if error.errno == errno.EPIPE:  # handled by click
                     raise
                 say("Error", f"cannot write the output: {error.strerror or error}", "red")
                 _discard_output()
@@ -68,7 +68,7 @@ def in_options(error: CausalRulesError) -> str:
 
 def say(label: str, message: str, colour: str) -> None:
     """Print a labelled line on standard error."""
-    with contextlib.suppress(OSError):  # there is nowhere left to say it
+    with contextlib.suppress(OSError):  # standard error may be closed
         click.secho(f"{label}: {printable(message)}", fg=colour, err=True)
 
 
@@ -79,6 +79,6 @@ def _show_warning(unsaved: list[Warning | str], message: Warning | str, *_: Any,
 
 
 def _discard_output() -> None:
-    """Let what is left in the buffer of a full standard output go nowhere, instead of failing once more at the end."""
+    """Discard the buffer of standard output if it cannot be written, which would fail again at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

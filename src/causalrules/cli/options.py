@@ -1,4 +1,4 @@
-"""Options of commands, made from those of `Question`."""
+"""Options of commands, derived from the fields of `Question`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Text(click.ParamType):  # type: ignore[type-arg]
-    """A click type that reads the text of an option as its kind does."""
+    """A click type that parses the text of an option by its kind."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind, self.name = kind, kind.metavar
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read the text, or say what is expected."""
+        """Parse the text; an error says what is expected."""
         try:
             return self.kind.read(value) if isinstance(value, str) else value
         except ValueError as error:
@@ -37,7 +37,7 @@ def of_question(command: F) -> F:
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given, as `Question` takes them."""
+    """Return the given options as arguments of `Question`."""
     repeated = {name for name, known in options() if known.repeated}
     question = {name: list(value) if name in repeated else value for name, value in values.items()}
     if "cuts" in question:
@@ -47,7 +47,7 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
         question["cuts"] = cuts
     if question.get("control") == [OWN_CONTROLS] and question.get("graph") is not None:
         question["control"] = OWN_CONTROLS
-    # What is not named is at its default; None is an answer of its own where it is not the default.
+    # Omitted options keep their defaults; None is a value of its own where it is not the default.
     return {
         name: value
         for name, value in question.items()

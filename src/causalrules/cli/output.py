@@ -1,4 +1,4 @@
-"""Options of commands that print rules: what to compute, and where to write; paths are checked before the search."""
+"""Options of commands that print rules: evidence and output files; paths are checked before the search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def checked(ctx: click.Context, param: click.Parameter, given: str | None) -> Path | None:
-    """Reject a path that cannot be written before the search, not after it."""
+    """Reject a path that cannot be written, before the search."""
     if given is None:
         return None
     data, option = ctx.params["file"], param.opts[0]

@@ -1,4 +1,4 @@
-"""causalrules studio: ask, watch and take away, on a page in the browser."""
+"""causalrules studio: a page in the browser to ask, search and export."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def studio(file: str | None, port: int, no_browser: bool) -> None:
             f"the studio needs {error.name}, which is not installed: pip install 'causalrules[studio]'"
         ) from error
     server = Server(file, port)
-    # An exception may come while modules are imported, which another thread does too: Python 3.11 may then hang.
+    # Set a flag, do not raise: an exception while two threads import modules can make Python 3.11 hang.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: server.stop())
     with contextlib.closing(server):

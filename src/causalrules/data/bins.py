@@ -1,4 +1,4 @@
-"""Bins of a column by value, so that the rows of other tables fall into the same bins."""
+"""Bins of a column by value, which also apply to the rows of other tables."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Bins:
     n_bins
         Number of bins.
     uppers
-        Upper values, as they sort, of all bins but the last, which has no upper value.
+        Upper values (sortable) of all bins but the last, which has none.
     bin_of
-        Bin of each value whose order other tables need not share: text, booleans and ordered categories.
+        Bin of each value, for types whose order may differ in other tables: text, booleans and ordered categories.
     """
 
     column: str
@@ -55,8 +55,8 @@ class Bins:
     def codes(self, table: Table, unseen: bool = False) -> NDArray[np.int32]:
         """Return the bin of each row of a table, −1 if missing.
 
-        A number or date lies in the first bin whose upper value is not below it. Any other value must have been seen;
-        with `unseen`, each value that was not is a bin of its own, numbered from `n_bins`.
+        A number or date lies in the first bin whose upper value is not below it. Any other value must be a known one;
+        with `unseen`, each unknown value gets a bin of its own, numbered from `n_bins`.
         """
         if self.kind is Kind.NUMBER is table.kinds[self.column]:
             return table.binned(self.column, self.uppers)

@@ -15,7 +15,7 @@ from causalrules.exceptions import DataError
 from causalrules.text import counted, shorten
 
 Scalar: TypeAlias = "int | float | str | bool | dt.date | dt.datetime | dt.time | dt.timedelta"
-# The positions of each bin's last value among the distinct values of a column.
+# Position of each bin's last value among the distinct values of a column.
 Ends: TypeAlias = "NDArray[np.intp]"
 
 EPOCH = dt.datetime(1970, 1, 1)
@@ -25,7 +25,7 @@ _COUNTABLE_RANGE = 1 << 20
 
 
 class Kind(StrEnum):
-    """Type of the values of a column, which decides the conditions on it."""
+    """Type of the values of a column, which determines its conditions."""
 
     NUMBER = "number"
     ORDERED = "ordered"
@@ -107,7 +107,7 @@ class Column:
         return Column(self.data[rows], self.missing[rows], self.scalar, self.order, self.limits)
 
     def histogram(self, weights: NDArray[np.int64] | None = None) -> Histogram:
-        """Count the rows of each value, each row as often as its weight says."""
+        """Count the rows of each value, by weight."""
         present = self.data[~self.missing]
         if weights is None:
             distinct, counts = _distinct(present)
@@ -122,7 +122,7 @@ class Column:
     def binned(self, uppers: NDArray[Any]) -> NDArray[np.int32]:
         """Return the bin of each row, −1 if missing; `uppers` are the sortable uppers of all bins but the last."""
         if self.data.dtype == np.int32:
-            # Codes are few and dense: look each up once instead of once per row. −1 takes the last place.
+            # Codes are few and dense: look each up once instead of once per row. Code −1 indexes the last entry.
             highest = int(self.data.max(initial=-1))
             codes: NDArray[np.int32] = np.searchsorted(uppers, np.arange(highest + 2)).astype(np.int32)[self.data]
         else:
@@ -181,13 +181,13 @@ LIMITS: dict[str, tuple[int, int]] = {
 
 
 def less(numbers: NDArray[Any], centre: int | float) -> NDArray[np.float64]:
-    """Return numbers less a centre as floats; whole numbers are subtracted as such, as floats may be equal to others.
+    """Return numbers minus a centre as floats; integers are subtracted exactly, before they are rounded to floats.
 
     >>> less(np.array([2**53, 2**53 + 1]), 2**53).tolist()
     [0.0, 1.0]
     """
     if numbers.dtype.kind == "f" or isinstance(centre, float):
-        with np.errstate(over="ignore"):  # to inf, which is refused
+        with np.errstate(over="ignore"):  # inf is rejected later
             return np.asarray(numbers, np.float64) - float(centre)
     # Modulo 2⁶⁴, so that no difference overflows.
     apart = numbers.astype(np.uint64) - np.uint64(centre % 2**64)
@@ -195,7 +195,7 @@ def less(numbers: NDArray[Any], centre: int | float) -> NDArray[np.float64]:
 
 
 def python_value(value: Any) -> Any:
-    """Return a value of NumPy or pandas as Python's own; others as they are."""
+    """Convert a NumPy or pandas scalar to a Python one; return other values unchanged."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         if value.dtype.kind in "Mm":
             moment: Any = value
@@ -207,7 +207,7 @@ def python_value(value: Any) -> Any:
 
 
 def form(kind: Kind, values: Values) -> str:
-    """Name the type of the values; values of different forms cannot be compared. All numbers are one form."""
+    """Name the form of the values: only values of the same form can be compared. All numbers have one form."""
     if kind not in (Kind.DATE, Kind.TEXT) or not len(values):
         return kind
     first = values[0]
@@ -217,7 +217,7 @@ def form(kind: Kind, values: Values) -> str:
 
 
 def code_type(n_codes: int) -> np.dtype[Any]:
-    """Return the smallest integer type that holds so many codes and −1."""
+    """Return the smallest integer type for the codes −1 to n_codes − 1."""
     return np.dtype(np.int8 if n_codes < 2**7 else np.int16 if n_codes < 2**15 else np.int32)
 
 

@@ -25,7 +25,7 @@ _EXACT = 2**53
 
 @dataclass(frozen=True)
 class Outline:
-    """Facts about one partition, without its values."""
+    """Summary of one partition, without its values."""
 
     kinds: dict[str, Kind]
     forms: dict[str, str]
@@ -44,7 +44,7 @@ class _Summary:
     histograms: dict[str, Histogram]
 
 
-# Run on the workers. Dask finds these by name, so they are functions of the module.
+# Run on the workers. Dask looks these up by name, so they are module-level functions.
 
 
 def summarise(part: Any, number: int, target: str, weights: str | None) -> _Summary:
@@ -104,7 +104,7 @@ class RemoteSource:
 
     def column(self, name: str) -> Column:
         """Raise an error: columns are not gathered."""
-        raise DataError(f"column {name!r} is on the cluster; compute() the table to have it here")
+        raise DataError(f"column {name!r} is on the cluster; compute() the table to fetch it")
 
 
 def _common_kind(name: str, outlines: Sequence[Outline]) -> Kind:
@@ -195,7 +195,7 @@ class DistributedTable(Table):
 
 
 def gather(client: Any, futures: Sequence[Any]) -> list[Any]:
-    """Return the results of futures; errors other than ours are errors of the cluster."""
+    """Return the results of futures; foreign exceptions are reported as errors of the cluster."""
     try:
         results: list[Any] = client.gather(list(futures))
     except CausalRulesError:
@@ -246,7 +246,7 @@ def _combined(name: str, kind: Kind, parts: Sequence[Histogram]) -> Histogram:
 
 
 def read_dask(frame: Any, client: Any, target: str, weights: str | None) -> DistributedTable:
-    """Read a Dask DataFrame with the client given, the current one, or one of threads in this process."""
+    """Read a Dask DataFrame with the given client, the current one, or a threaded one in this process."""
     import distributed
 
     if not frame.npartitions:

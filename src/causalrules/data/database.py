@@ -1,4 +1,4 @@
-"""Tables behind DuckDB, which hands out one column or some rows at a time.
+"""Tables read through DuckDB, one column or some rows at a time.
 
 User text is never interpolated into SQL: paths and values are parameters, and columns are called c0, c1, …
 """
@@ -37,8 +37,8 @@ T = TypeVar("T")
 
 # Rows of a slice: whole row groups of the Parquet files that DuckDB writes.
 SLICE = 8 * 122_880
-# Columns are fetched together up to so many values, and at most so many: DuckDB takes time to plan a query for every
-# column that the table has, whether it is asked for or not.
+# Most values and columns to fetch together: the planning time of a query grows with all columns of the table, selected
+# or not.
 _AHEAD, _MOST_TOGETHER = 1 << 20, 10_000
 _MOST_CONDITIONS = 500
 
@@ -75,8 +75,8 @@ class Database:
                 "temp_directory": str(self.folder / "spill"),
             },
         )
-        # Written by threads of their own, as from DuckDB 2.0 on, files sometimes never end once they are interrupted.
-        with suppress(duckdb.Error):  # of an earlier version
+        # With asynchronous writes (DuckDB 2.0), an interrupted write may hang.
+        with suppress(duckdb.Error):  # earlier versions lack the setting
             self.connection.execute("SET async_threads = 0")
         if on_disk:
             self.connection.execute("ATTACH ? AS store", [str(self.folder / "store.duckdb")])
@@ -86,7 +86,7 @@ class Database:
         weakref.finalize(self, _close, self.connection, self._home)
 
     def run(self, work: Callable[[], T], watch: Callable[[], None] | None = None) -> T:
-        """Return what a call of DuckDB returns; Ctrl-C interrupts it."""
+        """Call DuckDB and return the result; Ctrl-C interrupts the call."""
         return interruptible(work, self.connection.interrupt, watch)
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> None:
@@ -178,7 +178,7 @@ class DuckDBSource:
             self.notes.append(f"column {name!r} is left out: it {self.unusable[name]}")
 
     def _check_exact(self, name: str, column: str, dtype: str) -> None:
-        """Fetch integers that fit into 64 bits as such; of other numbers, note it if floats do not hold them."""
+        """Fetch integers that fit into 64 bits exactly, other numbers as floats; note it where that rounds."""
         exact = f"TRY_CAST({column}::DOUBLE::VARCHAR AS {dtype}) IS NOT DISTINCT FROM {column}"
         if dtype.startswith("decimal"):
             self._note_if(f"NOT ({exact})", inexact_numbers(name))
@@ -190,14 +190,14 @@ class DuckDBSource:
                 self._fetch[name] = "number", f"{column}::BIGINT"
 
         self._questions.append((f"NOT ({fits})", decide))
-        # Beyond 64 bits somewhere, and a number that no float is.
+        # Not fetched as integers, and some number is not exact as a float.
         self._note_if(f"NOT ({exact})", inexact_numbers(name), unless=lambda: self._fetch[name][1].endswith("BIGINT"))
 
     def _note_if(self, condition: str, note: str, unless: Callable[[], bool] = lambda: False) -> None:
         self._questions.append((condition, lambda found: self.notes.append(note) if found and not unless() else None))
 
     def _ask(self) -> None:
-        """Ask whether any row satisfies each of the conditions, of many columns at once."""
+        """Query whether any row satisfies each of the conditions, for many columns at once."""
         for start in range(0, len(self._questions), _MOST_CONDITIONS):
             asked = self._questions[start : start + _MOST_CONDITIONS]
             conditions = ", ".join(f"coalesce(bool_or({condition}), false)" for condition, _ in asked)
@@ -239,13 +239,13 @@ class DuckDBSource:
             return self._column(form, fetched)
 
     def _fetch_around(self, name: str) -> None:
-        """Fetch a column of few rows together with those that are used after it."""
+        """Fetch a column of a small table together with the columns used after it."""
         import duckdb
 
         width = min(_MOST_TOGETHER, _AHEAD // max(1, self.n_rows))
         if width < 2:
             return
-        # Always the same groups, so that columns in any order fetch each at most once in a row.
+        # Fixed groups of neighbours, so that reading columns in order fetches each group once.
         start = self._place[name] // width * width
         names = self._sorted[start : start + width]
         select = ", ".join(f"{self._fetch[each][1]} AS e{place}" for place, each in enumerate(names))
@@ -403,7 +403,7 @@ def from_parquet(database: Database, paths: list[Path], names: list[str]) -> Duc
 
 
 def _type_name(dtype: Any) -> str:
-    """Return the name of a type of DuckDB, of decimal numbers with their digits."""
+    """Return the name of a DuckDB type, for decimals with precision and scale."""
     return str(dtype).lower() if dtype.id == "decimal" else str(dtype.id)
 
 

@@ -22,7 +22,7 @@ from causalrules.text import shorten
 
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 _HEAD = 1 << 20
-# The first bytes of text in other encodings; those of UTF-32 begin like those of UTF-16.
+# Byte order marks of other encodings; UTF-32 comes first because its mark begins like that of UTF-16.
 _MARKS = {
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
     "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
@@ -102,7 +102,7 @@ def _check_file(text: str, place: Path) -> None:
 
 
 def _culprit(places: list[Path], message: str) -> Path:
-    """Return the file that an error of DuckDB is about."""
+    """Return the file named in an error of DuckDB."""
     return next((place for place in places if str(place.resolve()) in message), places[0])
 
 
@@ -225,7 +225,7 @@ def _open(place: Path, compressed: bool) -> gzip.GzipFile | IO[bytes]:
 
 
 def _unquoted(place: Path, compressed: bool) -> Iterator[tuple[bytes, bool]]:
-    """Yield the parts of a text file between quotes, and whether each is outside of them."""
+    """Yield the parts of a text file between quotes, and whether each part is outside quotes."""
     outside, cut = True, b""
     with _open(place, compressed) as file:
         while piece := file.read(_HEAD):
@@ -253,7 +253,7 @@ def _ends_lines_differently(place: Path, compressed: bool) -> bool:
 
 
 def _end_lines_alike(place: Path, compressed: bool, path: Path) -> None:
-    """Copy a text file with one kind of line end; quoted fields stay as they are."""
+    """Copy a text file with one kind of line end; quoted fields are unchanged."""
     with path.open("wb") as copy:
         for part, outside in _unquoted(place, compressed):
             copy.write(part.replace(b"\r\n", b"\n") if outside else part)

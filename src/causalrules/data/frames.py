@@ -49,7 +49,7 @@ class _Frame:
         self.notes: list[str] = []
         self.n_rows = len(next(iter(columns.values()))) if columns else 0
         self._raw = columns
-        # Text is encoded once, because each time would visit every string again.
+        # Encoded text is cached, because encoding visits every string.
         self._encoded: dict[str, Column] = {}
         self._ordered: dict[str, tuple[Scalar, ...]] = {}
         for name, raw in columns.items():
@@ -224,7 +224,7 @@ def _category_codes(series: nw.Series[Any]) -> NDArray[np.int32]:
 
 
 def _ordered_labels(name: str, categories: Sequence[Any], notes: list[str]) -> tuple[Scalar, ...] | str:
-    """Return ordered categories as scalars of one type, else as text; or the reason why they cannot be used."""
+    """Return ordered categories as scalars of one type, else as text; or the reason they cannot be used."""
     plain = [python_value(category) for category in categories]
     types = {type(value) for value in plain}
     if types <= {int, float, Decimal} and len(types) + (Decimal in types) > 1:
@@ -247,12 +247,12 @@ def _ordered_labels(name: str, categories: Sequence[Any], notes: list[str]) -> t
 
 
 def _is_finite(value: Any) -> bool:
-    """Return whether this is no infinite number, and no integer beyond 64 bits."""
+    """Return whether this is a finite float, an integer within 64 bits, or not a number."""
     return math.isfinite(value) if isinstance(value, float) else not isinstance(value, int) or abs(value) < 2**63
 
 
 def _found(series: nw.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
-    """Return the position of each row's value among the distinct values, and these."""
+    """Return the position of each row's value among the distinct values, and the distinct values."""
     if series.implementation.is_pandas_like():  # an order of magnitude faster than a loop
         codes, found = series.to_native().factorize()
         return codes, list(found)
@@ -260,7 +260,7 @@ def _found(series: nw.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
 
 
 def _categories(name: str, series: nw.Series[Any], notes: list[str]) -> Column | str:
-    """Encode unordered categories: as they are if all are of one type, else as text; or say why not."""
+    """Encode unordered categories: unchanged if all are of one type, else as text; or return the reason for neither."""
     codes, found = _found(series)
     if any(_is_finer(value) for value in found):
         notes.append(finer_than_microseconds(name))
@@ -319,7 +319,7 @@ def _array_column(array: NDArray[Any], form: str = "datetime") -> Column:
 
 
 def _microseconds(array: NDArray[Any]) -> NDArray[np.int64]:
-    """Convert moments of any unit; those that 64 bits cannot hold, which NumPy would wrap round, are `TOO_FAR`."""
+    """Convert dates and times of any unit; those that overflow 64 bits, which NumPy would wrap, become `TOO_FAR`."""
     converted = array.astype(f"{array.dtype.kind}8[us]")
     microseconds: NDArray[np.int64] = converted.astype(np.int64)
     if np.datetime_data(array.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms"):
@@ -331,7 +331,7 @@ def _is_missing(value: Any) -> bool:
     if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, Decimal):
-        return value.is_nan()  # a signalling one cannot be compared
+        return value.is_nan()  # a signalling NaN cannot be compared
     return isinstance(value, (float, np.floating)) and value != value
 
 
@@ -367,7 +367,7 @@ def _time_microseconds(value: dt.time) -> int:
 
 
 def _from_objects(name: str, raw: Any, notes: list[str]) -> tuple[Kind, Column] | str:
-    """Encode Python objects by their types, or return the reason why they cannot be used."""
+    """Encode Python objects by their types, or return the reason they cannot be used."""
     values = [None if _is_missing(value) else python_value(value) for value in raw]
     if any(_is_finer(value) for value in raw if not isinstance(value, str)):
         notes.append(finer_than_microseconds(name))
@@ -386,7 +386,7 @@ def _from_objects(name: str, raw: Any, notes: list[str]) -> tuple[Kind, Column] 
     if len(types) > 1:
         notes.append(_mixes(name, types))
     try:
-        # By their text, because 1, True and 1.0 are equal in Python, and the first would label them all.
+        # Keyed by text, because 1, True and 1.0 are equal in Python and would share a label.
         return Kind.TEXT, _text((None if value is None else str(value) for value in values), len(values))
     except ValueError:
         return _MANY_DIGITS
@@ -424,7 +424,7 @@ def _dates(values: list[Any], missing: NDArray[np.bool_]) -> tuple[Kind, Column]
     integer: Callable[[Any], int]
     first = next(value for value in values if value is not None)
     if isinstance(first, dt.timedelta):
-        # Those that 64 bits cannot hold are `TOO_FAR`, and refused by name where the column is used.
+        # Values that overflow 64 bits become `TOO_FAR`, which is rejected where the column is used.
         form, integer = "duration", lambda value: min(max(value // MICROSECOND, -TOO_FAR - 1), TOO_FAR)
     elif isinstance(first, dt.time):
         form, integer = "time", _time_microseconds

@@ -9,10 +9,10 @@ from causalrules.text import counted, shorten
 
 # Common spellings of "missing": reported, never converted.
 _NA_TOKENS = ("?", "NA", "N/A", "n/a", "na", "null", "NULL", "nan", "NaN", "None", "-", ".", "missing", "#N/A")
-# "none" may well be a value among words: reported only in a column that is otherwise numeric.
+# "none" is a plausible value in a column of words: reported only in a column that is otherwise numeric.
 _NA_BESIDE_NUMBERS = (*_NA_TOKENS, "none")
 
-# Columns are looked at together up to so many values: every query takes time for each column of the table.
+# Most values to query together: the time of a query grows with all columns of the table.
 _TOGETHER = 1 << 20
 
 # Runs a query over the table `data` and returns its rows.
@@ -22,7 +22,7 @@ Ask = Callable[[str], list[tuple[Any, ...]]]
 def detect_all(ask: Ask, names: Sequence[str], n_rows: int, notes: list[str]) -> list[tuple[str, str]]:
     """Return the SQL types of the text columns c0, c1, …, with the expressions that cast them.
 
-    Remarks are appended to `notes`, which call the columns by their names.
+    Remarks are appended to `notes`, under the names of the columns.
     """
     width = max(1, _TOGETHER // max(1, n_rows))
     types: list[tuple[str, str]] = []
@@ -74,7 +74,7 @@ def _other_types() -> str:
     day = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
     clock = r"[0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?)?"
     zone = "(Z|[+-][0-9]{{2}}(:[0-9]{{2}})?)"
-    # The braces are those of a format.
+    # Braces are doubled for str.format.
     zoned = _cast("value", "timestamp with time zone").replace("{", "{{").replace("}", "}}")
     tokens, more_tokens = (", ".join(f"'{token}'" for token in each) for each in (_NA_TOKENS, _NA_BESIDE_NUMBERS))
     return (
@@ -100,7 +100,7 @@ _OTHER = _other_types()
 def _type(
     column: str, name: str, numeric: tuple[Any, ...] | None, other: tuple[Any, ...] | None, notes: list[str]
 ) -> tuple[str, str]:
-    """Return the type of a column by the counts of its values; none were counted where all are missing."""
+    """Return the type of a column by the counts of its values; counts are None if all values are missing."""
     if numeric is None:
         return "varchar", column
     n_values, numbers, integers, leading_zeros, _, nans, huge = numeric

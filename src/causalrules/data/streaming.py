@@ -1,6 +1,6 @@
 """Tables larger than memory: the rows stay in files, and DuckDB computes on them slice by slice.
 
-Values, quantiles and codes are those of the same table in memory.
+Values, quantiles and codes equal those of the same table in memory.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from causalrules.data.database import DuckDBSource, Slice
 from causalrules.data.table import Table
 from causalrules.exceptions import DataError
 
-# Columns with more distinct values in the first slice are sorted; grouping is faster for the others.
+# Columns with more distinct values than this in the first slice are sorted; grouping is faster for the others.
 _GROUPED = 100_000
 _MOST_TEXTS = 1_000_000
 _INTEGERS = {1: "TINYINT", 2: "SMALLINT", 4: "INTEGER"}
 
-# Distinct values, rising, and how often each occurs.
+# Distinct values in ascending order, and how often each occurs.
 _Counted = tuple[NDArray[Any], NDArray[np.int64]]
 
 
@@ -203,7 +203,7 @@ class StreamedTable(Table):
         return self._checked(name, *self._counted(*self._fetch(name)))
 
     def _fetch(self, name: str) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
-        """Return the values of a column and how often each occurs; None if they are those of the rows."""
+        """Return the distinct values of a column and how often each occurs; or the values of all rows, and None."""
         self.require(name)
         value = self._value(name)
         present = f"{self._condition} AND {value} IS NOT NULL"
@@ -288,14 +288,14 @@ class StreamedTable(Table):
         return Sql(f"(CASE WHEN {value} IS NULL THEN -1 ELSE {bins.text} END)::{dtype}", bins.parameters)
 
     def quantity(self, name: str, centre: int | float = 0) -> Sql:
-        """Return the expression for the number or date of each row as it sorts, less a centre; nan if missing."""
-        # Whole numbers are subtracted as such: as floats, large ones are equal to others.
+        """Return the expression for the sortable number or date of each row, minus a centre; nan if missing."""
+        # Integers are subtracted exactly: different large ones may be equal as floats.
         number = "HUGEINT" if isinstance(centre, int) else "DOUBLE"
         less = f"({self._value(name)})::{number} - ?::{number}" if centre else self._value(name)
         return Sql(f"coalesce(({less})::DOUBLE, 'nan'::DOUBLE)", (centre,) if centre else ())
 
     def quantities(self, name: str, centre: int | float = 0) -> NDArray[np.float64]:
-        """Return the number or date of each row as it sorts, less a centre; nan if missing."""
+        """Return the sortable number or date of each row, minus a centre; nan if missing."""
         return self._whole(self.quantity(name, centre), np.float64)
 
     def _labels(self, name: str) -> str:
@@ -380,7 +380,7 @@ def _canonical(data: Any) -> NDArray[Any]:
 
 
 def _bins(value: str, uppers: Sequence[Any], first: int = 0) -> Sql:
-    """Return the expression for the bin of a value by its upper; uppers rise, and each comparison halves the bins."""
+    """Return the expression for the bin of a value, by binary search among the ascending upper values."""
     if not uppers:
         return Sql(str(first))
     middle = len(uppers) // 2
@@ -396,7 +396,7 @@ def _select(expressions: Sequence[Sql]) -> tuple[str, list[Any]]:
 
 
 def _memory_mapped(folder: Path, array: NDArray[Any]) -> NDArray[Any]:
-    """Move an array that is rarely read from now on into a file."""
+    """Move an array that is rarely read after this into a file."""
     if array.strides == (0,):
         return array
     path = folder / f"{secrets.token_hex(8)}.npy"

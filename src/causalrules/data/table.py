@@ -1,4 +1,4 @@
-"""The table every input is read into: named columns of known kind, encoded one at a time."""
+"""The table that every input is read into: typed columns, encoded one at a time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Table:
     n_records
         Number of stored rows: the length of every array of codes.
     n_rows
-        Number of rows as counted: each stored row as often as its weight says.
+        Number of rows: the sum of the weights of the stored rows.
     n_dropped
         Number of rows dropped by `observed`, because the target is missing.
     storage
@@ -82,7 +82,7 @@ class Table:
         self.n_rows = self.n_records if weights is None else int(weights[1].sum())
 
     def kept(self) -> Table:
-        """Return the table with its columns kept once they are decoded, for many questions about the same rows."""
+        """Return the table with a cache of decoded columns, for several questions on the same rows."""
         return self if self._rows is not None or isinstance(self._source, _Kept) else Table(_Kept(self._source))
 
     @property
@@ -153,7 +153,7 @@ class Table:
         return self._column(name).binned(uppers)
 
     def quantities(self, name: str, centre: int | float = 0) -> NDArray[np.float64]:
-        """Return the number or date of each row as it sorts, less a centre; nan if missing."""
+        """Return the sortable number or date of each row, minus a centre; nan if missing."""
         column = self._column(name)
         numbers = less(column.data, centre)
         numbers[column.missing] = np.nan
@@ -200,5 +200,5 @@ class Table:
 
 
 def default_library() -> str:
-    """Return the dataframe library for results when the input came from none."""
+    """Return the dataframe library for results if the input is not a dataframe."""
     return next((name for name in ("pandas", "polars") if importlib.util.find_spec(name)), "dict")

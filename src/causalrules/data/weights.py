@@ -11,7 +11,7 @@ from causalrules.data.columns import Column, Kind, Scalar
 from causalrules.exceptions import DataError
 from causalrules.text import counted
 
-# Sums of weights up to this one are exact in 64-bit floats.
+# Sums of weights up to this number are exact in 64-bit floats.
 MOST_ROWS = 2**53
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from causalrules.datasets._frame import frame
 from causalrules.exceptions import OptionError, RoleError
 
-# The conditional probabilities beside the paper's causal graph Z → X1 → Y, Z → Y. Index: z, then x1.
+# The conditional probabilities of the paper's causal graph Z → X1 → Y, Z → Y. Index: z, then x1.
 _P_Z = (Fraction("0.1"), Fraction("0.9"))
 _P_X1 = (Fraction("0.5"), Fraction("0.8"))
 _P_Y = ((Fraction("0.4"), Fraction("0.5")), (Fraction("0.5"), Fraction("0.7")))

@@ -1,6 +1,6 @@
 """Effects with their standard errors and intervals, for a rule that was chosen before looking at the rows.
 
-Tables and sides are those of `estimators.sides`. A value that is undefined is nan.
+`estimators.sides` defines tables and sides. An undefined value is nan.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class SideMean(NamedTuple):
     Attributes
     ----------
     mean, variance, degrees
-        The mean, its variance, and the degrees of freedom of that.
+        The mean, its variance, and the degrees of freedom of the variance.
     rows
-        For a share, the rows of one sample that it is worth.
+        For a share, its effective sample size: the rows of one sample with the same variance.
     lean
-        For a mean, its third cumulant over its variance: above 0, large values are the rare ones.
+        For a mean, its third cumulant over its variance: above 0 if large values are rare.
     """
 
     mean: float
@@ -77,12 +77,12 @@ def side_share(side: Side, weight: Floats) -> SideMean:
     """Return p = Σ_z w_z p_z, the share of one side with the outcome, where every stratum has rows of it.
 
     s² within the strata (`_within`; p(1 − p) where a stratum has one row) is at most about p(1 − p), that of one
-    sample. One outcome more, with the variance of one sample, keeps s² from being 0 where the outcome always or never
-    happened and from resting on a handful of rows, of however many strata:
+    sample. One more outcome, with the variance of one sample, keeps s² above 0 where the outcome always or never
+    happened, and from depending on a handful of rows:
 
     s² ← p(1 − p) R, with R = (ν s² + 1)/(ν p(1 − p) + 1), and ν ← ν + 1/(p(1 − p))
 
-    The share is worth m/R rows. Its variance adds one row with and one without the outcome (Agresti & Caffo 2000):
+    The effective sample size is m/R. The variance adds one row with and one without the outcome (Agresti & Caffo 2000):
     p̃(1 − p̃)R/m, with p̃ = (mp + 1)/(m + 2).
 
     >>> found = side_share(Side.binary([5], [0]), np.array([1.0]))
@@ -150,8 +150,8 @@ def skewed(variance: float, lean: float, confidence: float, degrees: float = mat
 
     Where large values are rare, a sample without them has a mean that is too low and a variance that is too small: the
     estimates of both go together, by `lean`. The end is where (y − μ)² = t²V + 2a(y − μ): to second order that of
-    Johnson (1978) and Hall (1992), and Wilson's for an outcome that happens or not. The other end stays where it is:
-    shorter, as theirs is, it would fail in heavy tails, whose third moments are uncertain.
+    Johnson (1978) and Hall (1992), and Wilson's for a binary outcome. The other end is not shortened, as theirs is:
+    in heavy tails, whose third moments are uncertain, that would lose coverage.
 
     >>> [round(end, 3) for end in skewed(0.01, 0.0, 0.95)], [round(end, 3) for end in skewed(0.01, 0.1, 0.95)]
     ([0.196, 0.196], [0.196, 0.388])
@@ -216,8 +216,8 @@ def estimate(
 
     p − q − √((p − l_p)² + (u_q − q)² + t²B), p − q + √((u_p − p)² + (q − l_q)² + t²B)
 
-    For an outcome that happens or not they are Wilson's, of as many rows as the share is worth and with Student's t at
-    the degrees of freedom of each side. For means they are those of `skewed`, with the degrees of freedom of Welch and
+    For a binary outcome these are Wilson's, at the effective sample size of the share and with Student's t at the
+    degrees of freedom of each side. For means they are `skewed`'s, with the degrees of freedom of Welch and
     Satterthwaite.
 
     Parameters
@@ -227,7 +227,7 @@ def estimate(
     confidence
         Confidence of the interval.
     binary
-        Whether the outcome happens or not; otherwise it is a mean that counts.
+        Whether the outcome is binary; otherwise the effect is a difference of means.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def estimate(
     row = (0.0, 0.0) if binary else _one_row(left, right)
     p, q = (side_share(side, weight) if binary else side_mean(side, weight, row) for side in (left, right))
     effect = p.mean - q.mean
-    # Chance within the strata, at the average variance of a row of each side, is no difference between them.
+    # Subtract the chance variation within the strata, at the average variance of a row of each side.
     chance = [each.variance / np.sum(weight**2 / side.n) / side.n for each, side in ((p, left), (q, right))]
     between = _between(left.mean - right.mean - effect, chance[0] + chance[1], rows.n)
     error = math.sqrt(p.variance + q.variance + between)
@@ -265,11 +265,11 @@ def estimate(
 
 
 def effective_rows(covered: Side, failing: Side, everything: Side) -> float:
-    """Return how many rows of a balanced experiment would tell as much about the effect: 4/Σ_z w_z² (1/k_z + 1/f_z).
+    """Return the effective number of rows: of a balanced experiment with the same variance, 4/Σ_z w_z² (1/k_z + 1/f_z).
 
-    With w_z = n_z/N′ over the strata with both sides. It is the number of rows, half of them on each side and in one
-    stratum, that would give the effect the same variance if that of a row is the same everywhere: at most N′, and less
-    the fewer rows one side has where there are many. 0 if no stratum has both sides.
+    With w_z = n_z/N′ over the strata with both sides. Such an experiment has one stratum, with half of the rows on each
+    side, and a row has the same variance everywhere. At most N′, and less the fewer rows one side has in large strata;
+    0 if no stratum has both sides.
 
     Ten rows of a thousand are covered:
 
@@ -284,7 +284,7 @@ def effective_rows(covered: Side, failing: Side, everything: Side) -> float:
 
 
 class Grouped(NamedTuple):
-    """The standard error of an effect where rows belong together, its degrees of freedom, and the number of groups."""
+    """The standard error of an effect on grouped rows, its degrees of freedom, and the number of groups."""
 
     standard_error: float
     degrees: float
@@ -298,7 +298,7 @@ def grouped(
     sides: tuple[NDArray[np.bool_], NDArray[np.bool_]],
     group: NDArray[np.int64],
 ) -> Grouped:
-    """Return the standard error of the adjusted effect when rows of a group belong together.
+    """Return the standard error of the adjusted effect when the rows of a group are dependent.
 
     variance = G/(G − 1) Σ_g (Σ_{i ∈ g} φ_i)², with φ_i = w_z (y_i − ȳ_z)/k_z on the covered side of stratum z, and its
     negative on the other, k_z the rows of that side there, plus (τ_z − effect)/N′ on every compared row, for chance in
@@ -306,7 +306,7 @@ def grouped(
 
     The scores of a side are multiplied by √(g/(g − 1)), g its groups in the stratum. With one group, whose mean is ȳ_z,
     the mean of both sides takes its place. The degrees of freedom are (Σ_g l_g)²/Σ_g l_g² − 1, where l_g is the square
-    of what one group adds if all its scores are alike: few large groups are worth few.
+    of what one group adds if all its scores are equal: a few large groups leave few degrees of freedom.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ def grouped(
 
 
 def grouped_estimate(effect: float, found: Grouped, confidence: float = 0.95, *, binary: bool = True) -> Estimate:
-    """Return an effect with its interval where rows belong together: effect ± t · standard error."""
+    """Return an effect on grouped rows with its interval: effect ± t · standard error."""
     reach = student(confidence, found.degrees) * found.standard_error if found.n_groups else float("nan")
     farthest = 1.0 if binary else math.inf
     low, high = np.maximum(effect - reach, -farthest), np.minimum(effect + reach, farthest)
@@ -364,7 +364,7 @@ def _estimated(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, confidenc
 
 
 def standard_error(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
-    """Return the standard error of `effect`, that of `estimate`.
+    """Return the standard error of `effect`, from `estimate`.
 
     >>> round(standard_error(161, 9, 181, 540), 4)
     0.0242
@@ -407,7 +407,7 @@ def risk_ratio(
 
 
 def interval(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the two-sided interval of `effect`, that of `estimate`.
+    """Return the two-sided interval of `effect`, from `estimate`.
 
     It ignores the search: it is valid for a rule that was chosen before looking at the data.
 
@@ -429,12 +429,12 @@ def beta_of_confidence(confidence: float) -> float:
         raise OptionError(
             "give a number of at least 0 and below 1, such as 0.95", parameter="confidence", value=repr(confidence)
         )
-    # By the lower tail: half of 1 + confidence is 1 for levels next to 1.
+    # By the lower tail: (1 + confidence)/2 rounds to 1 for levels next to 1.
     return abs(NormalDist().inv_cdf((1 - confidence) / 2))
 
 
 def student(confidence: float, degrees: float) -> float:
-    """Return how many standard errors a two-sided interval reaches when its variance has so many degrees of freedom.
+    """Return how many standard errors a two-sided interval reaches when its variance has `degrees` of freedom.
 
     √(ν (exp(g z²) − 1)), with g = (ν − 5/6)/(ν − 2/3 + 1/(10ν))² and z = `beta_of_confidence` (Bailey 1980), is within
     1 % of Student's quantile from ν = 2 on; below, it is that of ν = 1.

@@ -1,6 +1,6 @@
-"""What a search maximises, and its parts: the formulas of the paper (§3.2) and of the pooled score, one function each.
+"""The objectives of the search and their parts: formulas of the paper (§3.2) and of the pooled score.
 
-Tables and sides are those of `estimators.sides`. A value that is undefined is nan.
+`estimators.sides` defines tables and sides. An undefined value is nan.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from causalrules.estimators.sides import Floats, Side, both, both_sides, compara
 from causalrules.exceptions import OptionError
 from causalrules.question import ESTIMATORS
 
-# Pseudo-rows at the mean of a stratum's compared rows that the pooled estimator adds to each side.
+# Pseudo-rows that the pooled estimator adds to each side, at the mean of the stratum's compared rows.
 KAPPA = 2.0
 
 
@@ -26,7 +26,7 @@ def _standardised(share: Floats, a: Floats, b: Floats, c: Floats, d: Floats) -> 
 
 
 def reliable_difference(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> Any:
-    """Return the Laplace-corrected difference less its confidence terms, for one stratum or for each.
+    """Return the Laplace-corrected difference minus its confidence terms, for one stratum or for each.
 
     λ_z = (a+1)/(a+b+2) − (c+1)/(c+d+2) − β/(2√(a+b+2)) − β/(2√(c+d+2))
 
@@ -203,7 +203,7 @@ def pooled_variance(covered: Side, failing: Side, everything: Side, kappa: float
     V = Σ_z w² s² (1/(k + κ) + 1/(f + κ)) over the strata with both sides, with s² the variance of the target over the
     k + f compared rows
 
-    The other strata add nothing to the estimate, and so nothing to its variance.
+    The other strata contribute neither to the estimate nor to its variance.
 
     >>> women, others = Side.binary(161, 9), Side.binary(181, 540)
     >>> round(pooled_variance(women, others, Side.binary(342, 549)) ** 0.5, 4)
@@ -236,10 +236,10 @@ def own_variance(covered: Side, failing: Side, everything: Side) -> float:
 
 
 def margin_variance(covered: Side, failing: Side, everything: Side, n_levels: int = 2) -> float:
-    """Return the variance that the margin of a target of so many levels rests on.
+    """Return the variance for the margin of a target with `n_levels` levels.
 
-    V for two levels, whose mean decides their variance; for more, the larger of V and `own_variance`: without an effect
-    on the mean, a rule can still have one on the spread.
+    V for two levels, whose mean determines their variance; for more, the larger of V and `own_variance`: a rule without
+    an effect on the mean can still affect the spread.
     """
     variance = pooled_variance(covered, failing, everything)
     return variance if n_levels == 2 else max(variance, own_variance(covered, failing, everything))
@@ -272,11 +272,11 @@ def pooled_margin(beta: float, variance: float, reach: float = 0.0) -> float:
 
 
 def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> float:
-    """Return the number that the search maximises under the name of an estimator, for an outcome that happens or not.
+    """Return the objective of an estimator, for a binary outcome.
 
-    "pooled" is `pooled_effect` minus `pooled_margin` with β√V (0 where no stratum has both sides and both outcomes: no
-    rule for the search), "reliable" is `reliable_effect`, "plugin" `plugin_effect`, "wracc" `wracc`, "association"
-    `association`.
+    "pooled" is `pooled_effect` minus `pooled_margin` with β√V (0 where no stratum has both sides and both outcomes: the
+    search ignores such rules), "reliable" is `reliable_effect`, "plugin" `plugin_effect`, "wracc" `wracc`,
+    "association" `association`.
 
     >>> round(objective("association", 161, 9, 181, 540), 5)
     0.69602

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def side_of(stratum: NDArray[Any], y: Floats, weights: ArrayLike, chosen: NDArray[np.bool_], n_strata: int) -> Side:
-    """Return the chosen rows of each stratum, each counted as often as its weight says, as a side.
+    """Return the chosen rows of each stratum, by weight, as a side.
 
     >>> rows = np.array([0, 0, 1]), np.array([1.0, 3.0, 5.0]), np.array([1, 2, 1])
     >>> side_of(*rows, np.array([True, True, False]), 2).mean.tolist()
@@ -30,7 +30,7 @@ def side_of(stratum: NDArray[Any], y: Floats, weights: ArrayLike, chosen: NDArra
     """
     where, weight, value = stratum[chosen], np.asarray(weights, np.float64)[chosen], y[chosen]
     n, total = (np.bincount(where, weight * power, n_strata).astype(np.float64) for power in (1.0, value))
-    # Distances from the mean, as the squares of large values lose the digits in which they differ.
+    # Distances from the mean: squares of large values would lose the digits in which they differ.
     apart = value - share_of(total, n)[where]
     squares = weight * apart * apart
     sums = (np.bincount(where, each, n_strata).astype(np.float64) for each in (squares, squares * apart))
@@ -38,7 +38,7 @@ def side_of(stratum: NDArray[Any], y: Floats, weights: ArrayLike, chosen: NDArra
 
 
 class Side(NamedTuple):
-    """Rows of each stratum: how many, the sum of their target, and how it spreads about its mean ȳ.
+    """Rows of each stratum: their number, the sum of their target, and its spread about its mean ȳ.
 
     scatter = Σ(y − ȳ)² and cubes = Σ(y − ȳ)³
     """
@@ -58,7 +58,7 @@ class Side(NamedTuple):
 
     @classmethod
     def of_levels(cls, counts: NDArray[Any], values: Floats) -> Side:
-        """Return rows as a side from how many of each stratum (first axis) have each of these values.
+        """Return rows as a side, from the number of rows with each of these values in each stratum (first axis).
 
         >>> Side.of_levels(np.array([[1, 0, 1]]), np.array([1.0, 2.0, 3.0])).scatter.tolist()
         [2.0]
@@ -95,7 +95,7 @@ def ratio_of(part: Any, whole: Any) -> float:
 
 
 def both_sides(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]:
-    """Tell which strata have both sides."""
+    """Return which strata have both sides."""
     return (a + b > 0) & (c + d > 0)
 
 
@@ -128,9 +128,9 @@ def standardised(values: Floats, covered: Side, failing: Side, everything: Side)
 
 
 def added(side: Side, place: NDArray[Any], n_places: int) -> Side:
-    """Add up the rows of strata that have the same place.
+    """Add up the rows of strata that have the same group number `place`.
 
-    With δ the mean of a stratum less the mean of all rows at its place, the scatter is Σ_z (S_z + n_z δ²) and the cubes
+    With δ the mean of a stratum minus the mean of its group, the scatter is Σ_z (S_z + n_z δ²) and the cubes
     are Σ_z (C_z + 3δ S_z + n_z δ³), from the scatter S_z and the cubes C_z of each.
 
     >>> four = added(Side.binary([1, 1], [0, 2]), np.array([0, 0]), 1)
@@ -145,7 +145,7 @@ def added(side: Side, place: NDArray[Any], n_places: int) -> Side:
 
 
 def both(covered: Side, failing: Side) -> Side:
-    """Return the rows that are compared, of both sides together."""
+    """Return the compared rows of both sides together."""
     n_strata = len(covered.n)
     sides = Side(*(np.concatenate(pair) for pair in zip(covered, failing, strict=True)))
     return added(sides, np.tile(np.arange(n_strata), 2), n_strata)

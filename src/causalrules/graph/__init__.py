@@ -1,1 +1,1 @@
-"""Causal graphs, and the effects that they allow to be estimated (paper §3.1)."""
+"""Causal graphs, and which effects they identify (paper §3.1)."""

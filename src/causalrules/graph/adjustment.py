@@ -1,9 +1,9 @@
-"""Controls for the rules on each set of columns (paper §3.1, without asking that they be the same for all rules).
+"""Controls for the rules on each set of columns (paper §3.1, but not necessarily the same for all rules).
 
-For a rule on the columns S, the derivation of Theorem 1 needs controls Z that are no effects of S and that d-separate S
-from the target in the graph without the edges out of S. Then for every value x of S together, P(y | do(x), z) is
+For a rule on the columns S, the derivation of Theorem 1 needs controls Z that are not effects of S and that d-separate
+S from the target in the graph without the edges out of S. Then for every joint value x of S, P(y | do(x), z) is
 P(y | x, z), and P(z | do(x)) is P(z): the adjusted effect of a rule is the effect of the policy that sets its columns.
-Columns of S may affect each other. Nothing asks that Z be the same for all S.
+Columns of S may affect each other. Z may differ between sets S.
 
 The separator of least cost is a minimum vertex cut between S and the target in the moral graph of their ancestors
 (van der Zander, Liśkiewicz & Textor 2019). Sets of variables are the bits of integers here.
@@ -37,11 +37,11 @@ from causalrules.graph.backdoor import (
 from causalrules.graph.graph import CausalGraph
 from causalrules.text import listed
 
-# More sets of columns than this take too long.
+# Maximum number of sets of columns; more take too long.
 MAX_SETS = 20_000
-# So many sets times edges of the graph take some ten seconds.
+# Maximum number of sets times edges of the graph: some ten seconds.
 _MOST_WORK = 1_500_000
-# With unknown edges, all subsets of so many variables are tried as controls; of more, only likely ones.
+# With unknown edges, all subsets of up to this many variables are tried as controls; of more, only likely ones.
 _ALL_SUBSETS = 10
 _MAX_SHOWN = 8
 # Moral graphs of variables with more parents than this on average are computed by matrices.
@@ -59,7 +59,7 @@ class Adjustment:
     columns
         The columns, sorted.
     control
-        What rules on exactly these columns are adjusted for; None if no set of observed variables will do.
+        What rules on exactly these columns are adjusted for; None if no set of observed variables is valid.
     reason
         Why there are no controls; empty if there are.
     """
@@ -71,12 +71,12 @@ class Adjustment:
 
 @dataclass(frozen=True)
 class Adjustments:
-    """For every set of actionable columns its own controls; true in a boolean context if at least one set has them.
+    """Controls for each set of actionable columns; true in a boolean context if at least one set has them.
 
     Parameters
     ----------
     max_length
-        The most columns in a set.
+        Maximum columns in a set.
     sets
         The sets, each with its controls, shorter sets first.
 
@@ -110,7 +110,7 @@ class Adjustments:
         return tuple(each for each in self.sets if each.control is None)
 
     def explained(self) -> list[str]:
-        """Return the reasons why sets of columns are left out, the most frequent first, with the sets."""
+        """Return the reasons for leaving out sets of columns, the most frequent first, with the sets."""
         counts = Counter(each.reason for each in self.left_out)
         lines = []
         for reason, count in counts.most_common():
@@ -169,8 +169,8 @@ def adjustments(
     """Return controls for every set of up to `max_length` actionable columns.
 
     Of all sets of controls that are valid for a set of columns, the one with the fewest combinations of values is
-    taken (the product of the numbers of values of its variables); of equally many, the one with fewer variables, and
-    then the one without the variable that comes last by name. Controls are never effects of the rule's columns.
+    taken (the product of the numbers of values of its variables); on a tie, the one with fewer variables, and then
+    the one without the variable that comes last by name. Controls are never effects of the rule's columns.
 
     Where the graph has unknown edges, controls are valid only if they are in every graph that it allows. All sets of
     controls are tried where there are at most ten variables to choose from, and otherwise those that are best in one
@@ -185,7 +185,7 @@ def adjustments(
     actionable
         The variables that rules may contain.
     max_length
-        The most columns of a rule; None for no limit.
+        Maximum columns of a rule; None for no limit.
     observed
         The variables that may be controls; by default all that are not latent.
     sizes
@@ -193,7 +193,7 @@ def adjustments(
     sets
         The sets of columns of interest; by default all.
     held_fixed
-        Variables that are adjusted for in any case; controls are those that are needed besides.
+        Variables that are always adjusted for; the controls are those needed in addition.
 
     Returns
     -------
@@ -235,7 +235,7 @@ def _n_sets(n_names: int, longest: int) -> int:
 
 
 def _every_set(names: Sequence[str], max_length: int | None) -> Sequence[tuple[str, ...]]:
-    """Return all sets of up to so many names, unless they are too many."""
+    """Return all sets of up to `max_length` names; raise an OptionError if there are too many."""
     longest = len(names) if max_length is None else min(max_length, len(names))
     n_sets = _n_sets(len(names), longest)
     if n_sets > MAX_SETS:
@@ -257,7 +257,7 @@ def _controls(control: Sequence[str]) -> str:
 
 
 class _Finder:
-    """Find controls in one graph, or in all that a graph with unknown edges allows."""
+    """Find controls in one graph, or in all completions of a graph with unknown edges."""
 
     def __init__(
         self,
@@ -272,13 +272,13 @@ class _Finder:
         self.place = {name: place for place, name in enumerate(graph.nodes)}
         self.candidates = sorted(candidates)
         self.given = sum(1 << self.place[name] for name in held_fixed)
-        # Fewest combinations of values, then fewest variables, then names: each outweighs all that follow.
+        # Lexicographic costs: combinations of values, then number of variables, then names.
         n = len(self.candidates)
         self.cost: dict[int, int] = {}
         for number, name in enumerate(self.candidates):
             combinations = round(math.log2(max(sizes.get(name, 2), 2)) * _UNIT)
             self.cost[self.place[name]] = ((combinations * (n + 1) + 1) << n) + (1 << number)
-        # Of too many graphs to enumerate, a few suggest controls, which are then tested by the marks of the edges.
+        # Where completions are too many to enumerate, a few suggest controls, which are then tested by the edge marks.
         graphs = completions(graph) if self.links.can_enumerate else _some_completions(graph)
         self.drawings = [_Drawing(one, self.place, target) for one in graphs]
 
@@ -300,7 +300,7 @@ class _Finder:
         return Adjustment(columns, None, self._obstacle(columns, cost))
 
     def _trials(self, x: int, cost: Mapping[int, int]) -> Iterable[int]:
-        """Return sets of controls to try, the best first; without unknown edges, only the best of all."""
+        """Return sets of controls to try, best first; without unknown edges, only the best."""
         if self.graph.unknown and self.links.can_enumerate and len(cost) <= _ALL_SUBSETS:
             bits = [1 << place for place in cost]
             sizes = range(len(bits) + 1)
@@ -322,7 +322,7 @@ class _Finder:
         return tuple(name for name in self.candidates if z >> self.place[name] & 1)
 
     def _obstacle(self, columns: tuple[str, ...], cost: Mapping[int, int]) -> str:
-        """Return why there are no controls: a path that stays open if all that may be controls are."""
+        """Return why there are no controls: a path that stays open even if every candidate is a control."""
         if self.graph.unknown:
             return "no observed set is valid in every graph that the unknown edges allow"
         links = self.links.certain
@@ -338,7 +338,7 @@ class _Finder:
 
 
 def _some_completions(graph: CausalGraph) -> Iterator[CausalGraph]:
-    """Yield the graphs in which all unknown edges are of one kind, as far as they are acyclic."""
+    """Yield the acyclic graphs in which all unknown edges are of the same kind."""
     backward = tuple((b, a) for a, b in graph.unknown)
     for directed, bidirected in (((), graph.unknown), (graph.unknown, ()), (backward, ())):
         with contextlib.suppress(GraphError):
@@ -348,7 +348,7 @@ def _some_completions(graph: CausalGraph) -> Iterator[CausalGraph]:
 
 
 class _Drawing:
-    """A graph without unknown edges; every bidirected edge has a node of its own, as an unobserved cause of both."""
+    """A graph without unknown edges; every bidirected edge gets a node, the unobserved cause of both ends."""
 
     def __init__(self, graph: CausalGraph, place: Mapping[str, int], target: str) -> None:
         n_nodes = len(graph.nodes)
@@ -366,7 +366,7 @@ class _Drawing:
                 self.children[parent] |= 1 << child
 
     def effects(self, x: int) -> int:
-        """Return the variables of x and all that they affect."""
+        """Return the variables of x and all their effects."""
         return _closure(x, self.children)
 
     def _moral(self, x: int, z: int) -> dict[int, int]:
@@ -383,7 +383,7 @@ class _Drawing:
         return neighbours
 
     def _large_moral(self, x: int, before: int) -> dict[int, int]:
-        """The same for many variables: those before the others are given."""
+        """`_moral` for many variables, with matrices; `before` are the variables of the ancestral graph."""
         nodes = list(_bits(before))
         families = self._families[nodes].copy()
         families[:, list(_bits(x))] = 0
@@ -393,14 +393,14 @@ class _Drawing:
 
     @functools.cached_property
     def _families(self) -> NDArray[np.float32]:
-        """For each node, 1 for its parents."""
+        """Adjacency matrix: for each node, 1 for its parents."""
         families = np.zeros((len(self.parents),) * 2, np.float32)
         for child, parents in enumerate(self.parents):
             families[child, list(_bits(parents))] = 1
         return families
 
     def separates(self, x: int, z: int) -> bool:
-        """Return whether z has no effect of x and d-separates x from the target without the edges out of x."""
+        """Return whether z contains no effect of x and d-separates x from the target without the edges out of x."""
         if z & self.effects(x):
             return False
         neighbours = self._moral(x, z)
@@ -408,7 +408,7 @@ class _Drawing:
         return not _closure(x, open_neighbours) >> self.target & 1
 
     def cheapest(self, x: int, cost: Mapping[int, int], given: int = 0) -> int | None:
-        """Return the set of least cost that with those given d-separates x from the target, or None if there is none.
+        """Return the set of least cost that, together with `given`, d-separates x from the target, or None.
 
         A minimum vertex cut, by augmenting flows along shortest paths (Edmonds & Karp 1972).
         """
@@ -418,7 +418,7 @@ class _Drawing:
         uncut = [neighbours.get(node, 0) & ~blocked for node in range(len(self.parents))]
         if _closure(x, uncut) >> self.target & 1:
             return None
-        # What is next to both must be in it.
+        # Common neighbours of both must be in the cut.
         needed = neighbours.get(self.target, 0) & ~x & ~(1 << self.target)
         needed &= functools.reduce(operator.or_, (neighbours[node] for node in _bits(x)), 0)
         if needed:
@@ -440,23 +440,23 @@ class _Drawing:
                 network.send(a, b, room)
 
 
-# A node where flow enters it (True), or where it leaves it (False).
+# The side of a node where flow enters (True) or leaves (False).
 _Side = tuple[int, bool]
 
 
 class _Network:
-    """Flow from node to node; through a node goes no more than its cost."""
+    """A flow network with node capacities: the flow through a node is at most its cost."""
 
     def __init__(self, neighbours: Mapping[int, int], cost: Mapping[int, int]) -> None:
         self.neighbours, self.cost = neighbours, cost
         self.unlimited = sum(cost.values()) + 1
         self.through: dict[int, int] = dict.fromkeys(neighbours, 0)
         self.flow: dict[tuple[int, int], int] = {}
-        # The nodes that flow comes from, for each node.
+        # For each node, the nodes with flow into it.
         self.sources: dict[int, int] = dict.fromkeys(neighbours, 0)
 
     def room(self, a: _Side, b: _Side) -> int:
-        """Return how much more can go from one side of a node to the other, or to a neighbour; or be taken back."""
+        """Return the residual capacity between the two sides of a node, or between neighbours."""
         (node, enters), (other, _) = a, b
         if node == other:
             used = self.through[node]
@@ -464,7 +464,7 @@ class _Network:
         return self.flow.get((other, node), 0) if enters else self.unlimited
 
     def send(self, a: _Side, b: _Side, amount: int) -> None:
-        """Send more, or take it back."""
+        """Add flow, or cancel flow in the opposite direction."""
         (node, enters), (other, _) = a, b
         if node == other:
             self.through[node] += amount if enters else -amount
@@ -475,9 +475,9 @@ class _Network:
         self.sources[sink] = self.sources[sink] | bit if self.flow[source, sink] else self.sources[sink] & ~bit
 
     def reachable(self, x: int, target: int) -> dict[_Side, _Side | None]:
-        """Return the sides that more flow from x can reach, each with the one before it, up to the target."""
+        """Return the sides reachable from x in the residual network, with their predecessors, up to the target."""
         reached: dict[_Side, _Side | None] = {(node, False): None for node in _bits(x)}
-        # The nodes that are reached where flow leaves them, and where it enters.
+        # The nodes whose leaving side is reached, and those whose entering side is.
         found = {False: x, True: 0}
         pending = deque(reached)
         while pending and not found[True] >> target & 1:
@@ -495,7 +495,7 @@ class _Network:
 
 
 def _bits(mask: int) -> Iterator[int]:
-    """Yield the places of the ones."""
+    """Yield the positions of the bits that are set."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -503,7 +503,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 
 def _closure(start: int, neighbours: Sequence[int]) -> int:
-    """Return all that can be reached from some nodes, and these."""
+    """Return these nodes and all nodes reachable from them."""
     found = pending = start
     while pending:
         low = pending & -pending

@@ -65,7 +65,7 @@ class Admissibility:
     missing_columns
         The columns of the data that are not in the graph.
     adjustments
-        Controls of its own for each rule, where these were asked for.
+        The controls of each rule, if control='auto'.
 
     Examples
     --------
@@ -177,7 +177,7 @@ class Admissibility:
 def admit_each(
     target: str, actionable: Sequence[str], found: Adjustments, missing_columns: Sequence[str] = ()
 ) -> Admissibility:
-    """Return what is admissible where each rule has its own controls: all rules that have some."""
+    """Return the result where each rule has its own controls: rules with valid controls are admissible."""
     return Admissibility(
         "admissible" if found else "violated",
         target,
@@ -213,13 +213,13 @@ def check(
     actionable
         The variables that rules may contain.
     control
-        The variables to adjust for; "auto" tells which sets of actionable variables have controls of their own.
+        The variables to adjust for; "auto" finds the controls of each set of actionable variables.
     latent
         Variables of the graph that are not observed.
     columns
         The columns of the data, if there is data. Only they are suggested as controls.
     max_length
-        The most actionable variables of a rule, for "auto".
+        Maximum actionable variables of a rule, for "auto".
 
     Returns
     -------
@@ -282,7 +282,7 @@ def check(
 
 
 def _reason(violation: Violation, role: Mapping[str, Role], harmless: bool) -> str:
-    """Describe a violation: the fact, and the bias that follows from it."""
+    """Describe a violation and the bias that follows from it."""
     a, b = (plain(name) for name in violation.edge)
     fact = f"{a} causes {b}"
     if violation.path[1] == "<->":
@@ -336,7 +336,7 @@ def _unknown_edges(links: GraphLinks, role: Mapping[str, Role]) -> Iterator[Unkn
 
 
 def _question(edge: Edge, required: str) -> str:
-    """Ask what an unknown edge is."""
+    """Ask how two variables joined by an unknown edge are connected."""
     return f"How are {plain(edge[0])} and {plain(edge[1])} connected? The input is admissible only if {required}."
 
 

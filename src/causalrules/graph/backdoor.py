@@ -1,7 +1,7 @@
 """The back-door criterion for the variables of one rule (paper §3.1), also in partially known graphs.
 
-Open paths are searched from the target outwards. Each edge has a mark at both ends (tail, head, or a circle where
-nothing is known), so latent common causes need no extra nodes and the search takes linear time.
+Open paths are searched from the target outwards. Each edge has a mark at both ends (tail, head, or circle for
+unknown), so latent common causes need no extra nodes and the search takes linear time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Identification:
     reason
         The reason in words.
     blocked_paths
-        For controls that identify the effect: a spurious path that would be open without one of them, for each.
+        For controls that identify the effect: for each of them, a spurious path that would be open without it.
 
     Examples
     --------
@@ -150,10 +150,10 @@ def identify_rule(
 
 
 def completions(graph: CausalGraph) -> Iterator[CausalGraph]:
-    """Yield every acyclic graph in which each unknown edge is a cause either way or a latent common cause.
+    """Yield every acyclic graph in which each unknown edge is a directed edge or a latent common cause.
 
-    A cause beside a latent common cause of the same two may be no cause (`a o-> b`). That matters only where the graph
-    is acyclic without it: more edges only open paths.
+    A directed edge parallel to a latent common cause may be absent (`a o-> b`). That matters only if the graph has a
+    cycle with it: more edges only open paths.
     """
     doubtful = _doubtful(graph)
     for arrows in itertools.product(("->", "<-", "<->"), repeat=len(graph.unknown)):
@@ -179,7 +179,7 @@ def completions(graph: CausalGraph) -> Iterator[CausalGraph]:
 
 
 def _doubtful(graph: CausalGraph) -> list[Edge]:
-    """Return the causes beside a latent common cause, where there are unknown edges."""
+    """Return the directed edges parallel to a latent common cause, if there are unknown edges."""
     both = {*graph.bidirected, *((b, a) for a, b in graph.bidirected)}
     return [edge for edge in graph.directed if edge in both] if graph.unknown else []
 
@@ -187,14 +187,14 @@ def _doubtful(graph: CausalGraph) -> list[Edge]:
 class GraphLinks:
     """Adjacency lists with edge marks.
 
-    In `certain` an unknown edge has a circle at both ends. In `possible` it is there three times, once for each kind
+    In `certain` an unknown edge has a circle at both ends. In `possible` it appears three times, once for each kind
     of edge that it may be.
     """
 
     def __init__(self, graph: CausalGraph) -> None:
         self.graph = graph
         self.size = len(graph.nodes) + len(graph.directed) + len(graph.bidirected) + len(graph.unknown)
-        # Test the number of edges first: a power of a large one would take forever.
+        # Test the number of edges first: a huge power would take forever.
         n_unknown, n_doubtful = len(graph.unknown), len(_doubtful(graph))
         self.can_enumerate = (
             n_unknown + n_doubtful < 20 and 3**n_unknown * 2**n_doubtful * self.size <= _MAX_ENUMERATION
@@ -255,7 +255,7 @@ def descendants(
 
 
 def path_to(came_from: Mapping[str, tuple[str, ...]], effect: str) -> tuple[str, ...]:
-    """Return the path to an effect found by `descendants`, names and arrows in turn."""
+    """Return the path to an effect found by `descendants`, alternating names and arrows."""
     path = [effect]
     while came_from[path[-1]]:
         name, arrow = came_from[path[-1]]
@@ -313,7 +313,7 @@ def _is_open(name: str, arriving: int, leaving: int, control: Collection[str], o
 
 
 def _back_door(links: GraphLinks, target: str, variables: tuple[str, ...], control: tuple[str, ...]) -> Identification:
-    """Apply the criterion with two bounds: violated whatever the unknown edges are, and possibly violated."""
+    """Apply the criterion with two bounds: violated in every completion, and violated in some completion."""
     x, z = set(variables), set(control)
     for marked, identified, verb in ((links.certain, False, "is"), (links.possible, None, "may be")):
         opened = ancestors(marked, z)
@@ -341,7 +341,7 @@ def _blocked_paths(
 
 
 def format_path(path: tuple[str, ...]) -> str:
-    """Join the names and arrows of a path; a very long one is abridged."""
+    """Join the names and arrows of a path; a very long path is abridged."""
     parts = [plain(part) if number % 2 == 0 else part for number, part in enumerate(path)]
     return " ".join(parts if len(parts) <= 25 else [*parts[:12], "…", *parts[-11:]])
 
@@ -352,7 +352,7 @@ def _blocked(control: tuple[str, ...]) -> str:
 
 
 def unique_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names in order without duplicates; a string is one name."""
+    """Return the names in order, without duplicates; a string counts as one name."""
     return (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
 
 

@@ -20,7 +20,7 @@ Role = Literal["target", "actionable", "control"]
 Criterion = Literal["a", "b", "c", "d", "e"]
 Key = tuple[str, ...]
 
-# Limit on the back-door tests and on the trials of remedies, in nodes and edges visited: a few seconds. Beyond it,
+# Limit on back-door tests and on trials of remedies, in nodes and edges visited: a few seconds. Beyond it,
 # violations count as harmful.
 MAX_WORK = 500_000
 
@@ -36,13 +36,13 @@ class Violation:
     edge
         The pair (cause, effect); for criterion e the last edge of the path.
     path
-        Names and arrows in turn.
+        Alternating names and arrows.
     reason
         What is wrong, in words.
     remedies
         Changes of roles that fix it, in words.
     harmless
-        Whether the effect of every rule that it concerns is identified nevertheless, by the back-door criterion.
+        Whether the effect of every rule concerned is identified nevertheless, by the back-door criterion.
     changes
         The same remedies as variables with their new roles; None for no role.
     """
@@ -57,12 +57,12 @@ class Violation:
 
     @property
     def key(self) -> Key:
-        """What identifies the violation when roles change: the control for criterion e, else the edge."""
+        """Key of the violation that does not change with the roles: the control for criterion e, else the edge."""
         return ("e", self.path[-1]) if self.criterion == "e" else self.path
 
 
 class Assessment(NamedTuple):
-    """The violations of all criteria, and what the back-door criterion says about them."""
+    """The violations of all criteria, and which are harmful by the back-door criterion."""
 
     violations: dict[Key, Violation]
     harmful: set[Key]  # includes those that were not tested
@@ -70,9 +70,9 @@ class Assessment(NamedTuple):
 
 
 def _violations(links: GraphLinks, role: Mapping[str, Role], target: str) -> Iterator[Violation]:
-    """Yield every violation that does not depend on what the unknown edges are.
+    """Yield every violation that does not depend on the unknown edges.
 
-    There are no others in all completions: with the other unknown edges completed as X → Y, Z → X, or as a latent
+    No other violation is in all completions: with the other unknown edges completed as X → Y, Z → X, or as a latent
     common cause away from X, no directed path leads back and no criterion is violated.
     """
     graph = links.graph

@@ -112,13 +112,12 @@ class CausalGraph:
             file; a graph of networkx, pgmpy or causal-learn, or FCI's list of edges; a list of pairs (cause, effect);
             a data frame with the columns `cause`, `effect` and, for other edges than ``->``, `edge`; a dict of lists
             of effects; or a CausalGraph. In DOT, GML and networkx the edge attribute `dir` is "both" for an
-            unobserved common cause and "none" for an edge of unknown direction. An edge ``a o-> b`` is read as the
-            most that it can be: a cause and an unobserved common cause; ``a o-o b`` as a cause one way or the other,
-            or none, and an unobserved common cause. A node is latent by dagitty's ``[latent]`` or
-            an attribute `latent=true` or `observed=no`. dagitty's roles (`exposure`, `outcome`, `adjusted`) are
-            ignored.
+            unobserved common cause and "none" for an edge of unknown direction. An edge ``a o-> b`` is read as
+            everything it can be: a cause and an unobserved common cause; ``a o-o b`` as an unobserved common cause
+            plus an edge of unknown direction. A node is latent by dagitty's ``[latent]`` or an attribute `latent=true`
+            or `observed=no`. dagitty's roles (`exposure`, `outcome`, `adjusted`) are ignored.
         latent
-            More variables that are not observed.
+            Additional unobserved variables.
 
         Returns
         -------
@@ -236,7 +235,7 @@ class CausalGraph:
         return graph
 
     def _simple_edges(self) -> Iterator[tuple[Edge, str]]:
-        """Yield every edge with its `dir`, none of them parallel: networkx's DiGraph and GML allow no such edges."""
+        """Yield every edge with its `dir`, without parallel edges, which networkx's DiGraph and GML do not allow."""
         taken = set(self.directed)
         yield from ((edge, "") for edge in self.directed)
         yield from (((b, a) if (a, b) in taken else (a, b), "both") for a, b in self.bidirected)
@@ -263,7 +262,7 @@ def _read(source: object) -> CausalGraph:
 
 
 def _require_acyclic(directed: Iterable[Edge]) -> None:
-    """Raise an error that shows a cycle, if there is one."""
+    """Raise an error that shows a cycle, if any."""
     sorter: TopologicalSorter[str] = TopologicalSorter()
     for cause, effect in directed:
         sorter.add(effect, cause)
@@ -316,9 +315,9 @@ def _from_adjacency(source: Mapping[Any, Any]) -> CausalGraph:
 def _build(nodes: Iterable[str], edges: Iterable[tuple[str, str, str]], latent: Iterable[str]) -> CausalGraph:
     """Build a graph from edges (a, arrow, b).
 
-    An edge a o-> b may be a cause, an unobserved common cause, or both. It is read as both: what holds then holds in
-    every case, since more edges only open paths. So an edge a o-o b is an unobserved common cause beside an edge of
-    unknown direction.
+    An edge a o-> b may be a cause, an unobserved common cause, or both. It is read as both: what is identified then is
+    identified in every case, since more edges only open paths. So an edge a o-o b becomes an unobserved common cause
+    plus an edge of unknown direction.
     """
     by_arrow: dict[str, list[Edge]] = {"->": [], "<->": [], "--": []}
     for a, arrow, b in edges:
@@ -333,7 +332,7 @@ def _build(nodes: Iterable[str], edges: Iterable[tuple[str, str, str]], latent: 
 
 
 def _from_path_or_text(source: str | os.PathLike[str]) -> CausalGraph:
-    """Read the file of this name if there is one, else the text itself."""
+    """Return the content of the file of this name if it exists, else the text itself."""
     name = os.fspath(source)
     if not isinstance(name, str):
         raise GraphError(f"the path {quoted(name)} is bytes; pass a string or a pathlib.Path")

@@ -1,6 +1,6 @@
 """Edges and latent variables of other libraries' objects: data frames, networkx, pgmpy and causal-learn.
 
-None of these libraries is imported: whoever passes an object has done so, and objects are known by what they offer.
+None of these libraries is imported: objects are recognised by their attributes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from causalrules.exceptions import GraphError
 from causalrules.graph.parsing import ARROWS, arrow_of, is_latent
 from causalrules.text import listed, quoted
 
-# How a column of a data frame of edges may be called.
+# Accepted column names in a data frame of edges.
 _CAUSE = ("cause", "from", "source")
 _EFFECT = ("effect", "to", "target")
 _KIND = ("edge", "arrow", "kind", "type")
@@ -32,7 +32,7 @@ class Drawn(NamedTuple):
 
 
 def drawn(source: object) -> Drawn | None:
-    """Return what an object of another library shows, or None if it is of another kind."""
+    """Return the parts of another library's graph, or None if the object is not a known kind of graph."""
     # Do not import networkx to recognise its graphs.
     networkx = sys.modules.get("networkx")
     if networkx is not None and isinstance(source, networkx.Graph):
@@ -54,7 +54,7 @@ def node_name(name: object, place: str) -> str:
 
 
 def from_networkx(source: Any, label: str | None = None) -> Drawn:
-    """Read a networkx graph, with the names in the attribute `label`; edges of an undirected one are unknown.
+    """Read a networkx graph, with the names in the attribute `label`; undirected edges are unknown.
 
     pgmpy's graphs are networkx graphs, with latent variables, undirected edges, and marks or types of edges.
     """
@@ -101,12 +101,12 @@ def _from_causal_learn(source: Any) -> Drawn:
 
 
 def is_causal_learn_edge(edge: object) -> bool:
-    """Return whether this is an edge of causal-learn, such as those that FCI returns beside its graph."""
+    """Return whether this is an edge of causal-learn; FCI returns a list of them with its graph."""
     return hasattr(edge, "get_endpoint1") and hasattr(edge, "get_node2")
 
 
 def causal_learn_edges(edges: Iterable[Any]) -> Iterator[tuple[str, str, str]]:
-    """Read edges of causal-learn; FCI's say where no unobserved common cause is possible."""
+    """Read edges of causal-learn; FCI's edges mark where an unobserved common cause is impossible."""
     for edge in edges:
         if not is_causal_learn_edge(edge):
             raise GraphError(f"a list of causal-learn's edges holds {quoted(edge)}, which is none")
@@ -123,7 +123,7 @@ def _causal_learn_edge(edge: Any, may_be_confounded: bool) -> tuple[str, str, st
 
 
 def _from_frame(source: Any) -> Drawn:
-    """Read a data frame with one row per edge: its cause, its effect and, if there is such a column, its arrow."""
+    """Read a data frame with one row per edge: its cause, its effect and, optionally, its arrow."""
     import narwhals as nw
 
     frame = nw.from_native(source, pass_through=True)

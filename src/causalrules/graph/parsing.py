@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from causalrules.exceptions import GraphError
 from causalrules.text import quoted
 
-# A short text such as `{a b …} -> {c d …}` can stand for more edges than fit into memory.
+# A short text such as `{a b …} -> {c d …}` can describe more edges than fit into memory.
 _MAX_EDGES = 1_000_000
 ARROWS = ("->", "<-", "<->", "--", "o->", "<-o", "o-o")
 _ARROW_OF_DIR = {"forward": "->", "back": "<-", "both": "<->", "none": "--"}

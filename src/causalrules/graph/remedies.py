@@ -28,7 +28,7 @@ _Changes = tuple[_Change, ...]
 
 
 class Remedy(NamedTuple):
-    """Changes of roles that fix a violation, and the same in words."""
+    """Changes of roles that fix a violation, with a description."""
 
     text: str
     changes: _Changes
@@ -51,7 +51,7 @@ class Remedies:
         return tuple(found) or (Remedy(f"{singles[-1][0].text(self.role)}, then check again", singles[-1]),)
 
     def _candidates(self, violation: Violation) -> list[_Change]:
-        """Return the changes that affect this violation; the last one always removes it."""
+        """Return the changes that affect this violation; the last always removes it."""
         a, b = violation.edge
         if violation.criterion == "e":
             return [_Change(b, None)]
@@ -64,7 +64,7 @@ class Remedies:
         return changes + [_Change(name, None) for name in reversed(actionable)]
 
     def _pairs(self, violation: Violation, singles: Iterable[_Changes]) -> list[_Changes]:
-        """Return pairs of a single change and one that fixes what it leaves or causes."""
+        """Return pairs of changes: one for the violation, one for what the first leaves or causes."""
         pairs: dict[_Changes, None] = {}
         for (first,) in singles:
             after = self._after((first,))
@@ -78,7 +78,7 @@ class Remedies:
         return list(pairs)
 
     def _effective(self, violation: Violation, trials: Iterable[_Changes]) -> list[Remedy]:
-        """Describe the changes that remove a violation and cause no other, then those that make it harmless."""
+        """Describe the changes that remove a violation without causing another, then those that make it harmless."""
         removing, mitigating = [], []
         before, key = self.assessment, violation.key
         for changes in trials:

@@ -26,7 +26,7 @@ from causalrules.graph.backdoor import (
 from causalrules.graph.graph import CausalGraph
 from causalrules.text import listed, plain
 
-# Limit on candidates times the size of the graph; beyond it, variables that are left out are not tested on their own.
+# Limit on candidates times the size of the graph; beyond it, excluded variables are not tested on their own.
 _MAX_WORK = 1_000_000
 
 
@@ -186,7 +186,7 @@ def suggest(graph: object, target: str, actionable_candidates: Iterable[str] | N
 
 
 def _possible_effects(links: GraphLinks, target: str) -> set[str]:
-    """Return all that the target affects in some completion; a superset if these are too many to enumerate."""
+    """Return all effects of the target in any completion; a superset if completions are too many to enumerate."""
     if links.can_enumerate:
         graphs = completions(links.graph)
         return {name for graph in graphs for name in descendants(GraphLinks(graph).certain, target)}
