@@ -56,7 +56,7 @@ fn lists(question: &[u32], n_propositions: usize) -> Result<Vec<&[u32]>, String>
 }
 
 /// Packed rows not used for this many questions make room for others.
-const FORGOTTEN: u64 = 64;
+const KEPT_FOR: u64 = 64;
 
 /// One part of the rows. It caches the rows of a few conditions, because many questions concern the same ones.
 pub struct Part {
@@ -128,7 +128,7 @@ impl Part {
         let n_rows = crate::bits::bitset::size(&self.table.extension(&[condition]));
         let room = |packed: &mut Packed| {
             let time = packed.time;
-            let is_recent = |kept: &Kept| kept.last_used + FORGOTTEN >= time;
+            let is_recent = |kept: &Kept| kept.last_used + KEPT_FOR >= time;
             packed.kept.retain(is_recent);
             let taken: u64 = packed.kept.iter().map(|kept| kept.n_rows).sum();
             taken + n_rows <= crate::bits::bitset::size(&self.table.all)

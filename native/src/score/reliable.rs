@@ -54,7 +54,7 @@ impl RunningMaximum {
     }
 
     /// The argument up to x at which the function is largest.
-    fn place(&self, x: u64) -> u64 {
+    fn argmax(&self, x: u64) -> u64 {
         let stretch = self.stretches.iter().rev().find(|(start, _)| *start <= x);
         stretch.map_or(0, |&(_, end)| end.min(x))
     }
@@ -153,7 +153,7 @@ impl Stratum {
                 break;
             }
             let maximum = RunningMaximum::new(counts.negative, |b| stratum.difference(terms, a, b));
-            let peak = stratum.difference(terms, a, maximum.place(counts.negative));
+            let peak = stratum.difference(terms, a, maximum.argmax(counts.negative));
             stratum.few_positive_peak = stratum.few_positive_peak.max(peak);
             stratum.few_positive.push(maximum);
         }
@@ -163,14 +163,14 @@ impl Stratum {
     /// The exact maximum of λ over all a' ≤ a, b' ≤ b.
     #[inline]
     fn tight(&self, terms: &Terms, high: Pair) -> f64 {
-        let best = self.difference(terms, self.no_negative.place(high.positive), 0);
+        let best = self.difference(terms, self.no_negative.argmax(high.positive), 0);
         if best >= self.few_positive_peak {
             return best;
         }
         let reachable = self.few_positive.iter().take(high.positive as usize + 1);
         let values = reachable
             .enumerate()
-            .map(|(a, maximum)| self.difference(terms, a as u64, maximum.place(high.negative)));
+            .map(|(a, maximum)| self.difference(terms, a as u64, maximum.argmax(high.negative)));
         values.fold(best, f64::max)
     }
 

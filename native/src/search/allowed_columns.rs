@@ -17,7 +17,7 @@ pub struct AllowedColumns {
 }
 
 /// With more sets than this, none is checked for remaining conditions.
-const LOOKED_AT: usize = 64;
+const MAX_CHECKED_SETS: usize = 64;
 /// Valuing this few rules costs less than the bounds that might save it.
 const FEW: usize = 256;
 
@@ -65,7 +65,7 @@ impl AllowedColumns {
     }
 
     /// Can a rule on these columns reach an allowed set with this condition and at most `others` more?
-    pub fn leads_on(&self, columns: Columns, proposition: u32, others: usize) -> bool {
+    pub fn can_lead(&self, columns: Columns, proposition: u32, others: usize) -> bool {
         let columns = columns | self.column[proposition as usize];
         self.lacks.get(&columns).is_some_and(|&lacking| lacking <= others)
     }
@@ -77,7 +77,7 @@ impl AllowedColumns {
     /// Can a rule on these columns reach an allowed set with at most `at_most` of these candidates? A rule that is already
     /// on an allowed set must add at least one.
     pub fn can_end(&self, columns: Columns, candidates: &[u32], at_most: usize) -> bool {
-        if self.sets.len() > LOOKED_AT {
+        if self.sets.len() > MAX_CHECKED_SETS {
             return true;
         }
         let left = self.columns(candidates);
@@ -94,7 +94,7 @@ impl AllowedColumns {
     /// Are there so few allowed rules that extend these columns, with a candidate on each further column, that bounds do
     /// not pay? Rules with several conditions on a column are not counted.
     pub fn are_few(&self, columns: Columns, candidates: &[u32]) -> bool {
-        if self.sets.len() > LOOKED_AT {
+        if self.sets.len() > MAX_CHECKED_SETS {
             return false;
         }
         let mut on: HashMap<Columns, usize> = HashMap::new();

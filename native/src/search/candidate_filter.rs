@@ -2,7 +2,7 @@
 //! the same rows.
 
 use super::allowed_columns::{AllowedColumns, Columns};
-use super::top::are_same;
+use super::top::cover_same_rows;
 use crate::rows::Rows;
 use std::collections::hash_map::Entry as Slot;
 use std::collections::HashMap;
@@ -26,11 +26,11 @@ pub fn candidate_conditions(rows: &dyn Rows, allowed: Option<&AllowedColumns>) -
             continue;
         }
         let column = allowed.map_or(0, |allowed| allowed.columns(&[proposition]));
-        if allowed.is_some_and(|allowed| !allowed.leads_on(0, proposition, usize::MAX)) {
+        if allowed.is_some_and(|allowed| !allowed.can_lead(0, proposition, usize::MAX)) {
             continue;
         }
         match seen.entry((fingerprints[proposition as usize], column)) {
-            Slot::Occupied(first) if are_same(rows, counts, &[*first.get()], &[proposition]) => {}
+            Slot::Occupied(first) if cover_same_rows(rows, counts, &[*first.get()], &[proposition]) => {}
             Slot::Occupied(_) => candidates.push(proposition),
             Slot::Vacant(place) => {
                 place.insert(proposition);

@@ -211,7 +211,7 @@ impl Step<'_> {
         for (slot, &condition) in candidates.iter().enumerate() {
             let counts = counts.of(slot);
             let left = total(counts);
-            let excludes = left < size || !source.is_no_use_alone(&self.conditions, condition);
+            let excludes = left < size || !source.is_useless_alone(&self.conditions, condition);
             if !excludes || layout.n_covered(counts) < source.min_rows {
                 continue;
             }
@@ -254,7 +254,7 @@ impl Step<'_> {
 
     fn offer_child(&mut self, condition: u32, counts: &[u64], size: u64) {
         let source = self.source;
-        if !source.is_on_offer(&self.conditions, condition) {
+        if !source.is_allowed_with(&self.conditions, condition) {
             return;
         }
         let value = source.value(counts, self.length());

@@ -68,7 +68,7 @@ impl<'a> Leaf<'a> {
 
     fn offer(&mut self, proposition: u32, value: Score, counts: &[u64]) {
         let (source, left) = (self.source, total(counts));
-        let excludes = left < self.size || !source.is_no_use_alone(&self.conditions, proposition);
+        let excludes = left < self.size || !source.is_useless_alone(&self.conditions, proposition);
         if excludes && source.is_rule_of(source.layout(), counts, value, left) {
             self.conditions.push(proposition);
             self.search.offer(source, value, counts, &self.conditions);

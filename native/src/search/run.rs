@@ -19,11 +19,11 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A shorter search is not worth starting threads for.
-const ALONE: Duration = Duration::from_millis(2);
+const SINGLE_THREADED: Duration = Duration::from_millis(2);
 /// The number of rules a worker expands depth-first before it checks for the best branch of all.
 const DIVE: usize = 200;
 /// The number of expansions between checks for waiting workers.
-const LOOK_AROUND: usize = 4;
+const CHECK_INTERVAL: usize = 4;
 
 /// A branch on a worker's stack, with the rows of its family's rule.
 pub struct Opened {
@@ -99,9 +99,9 @@ impl Search {
     pub fn step(&self, time: Duration, threads: usize) -> Status {
         let until = Instant::now() + time;
         self.lock().saved = None;
-        self.look_ahead(until);
+        self.run_beam(until);
         if self.nodes.load(Relaxed) == 0 {
-            self.run(until.min(Instant::now() + ALONE));
+            self.run(until.min(Instant::now() + SINGLE_THREADED));
         }
         if threads > 1 && !self.lock().frontier.is_empty() && Instant::now() < until {
             std::thread::scope(|scope| {
@@ -124,7 +124,7 @@ impl Search {
     }
 
     /// Continues the beam search; the exact search begins when it is finished.
-    fn look_ahead(&self, until: Instant) {
+    fn run_beam(&self, until: Instant) {
         while Instant::now() < until {
             let Some(mut beam) = self.lock().beam.clone() else {
                 return;
@@ -225,7 +225,7 @@ impl<'a> Worker<'a> {
             if Instant::now() >= self.until {
                 return;
             }
-            if step % LOOK_AROUND == 0 || expanded >= DIVE {
+            if step % CHECK_INTERVAL == 0 || expanded >= DIVE {
                 self.share(source, expanded >= DIVE);
             }
         }

@@ -149,7 +149,7 @@ impl Source {
             let is_needless = last.is_some_and(|last| this.is_needless_beside(last));
             let is_allowed = sets
                 .as_ref()
-                .is_none_or(|(allowed, columns)| allowed.leads_on(*columns, candidate, room));
+                .is_none_or(|(allowed, columns)| allowed.can_lead(*columns, candidate, room));
             !is_needless && is_allowed
         }
     }
@@ -164,7 +164,7 @@ impl Source {
 
     /// Is a condition useless if it excludes no row of the rule? Not if it leads to another set of columns, which may be
     /// allowed while that of the rule is not.
-    pub fn is_no_use_alone(&self, conditions: &[u32], proposition: u32) -> bool {
+    pub fn is_useless_alone(&self, conditions: &[u32], proposition: u32) -> bool {
         self.allowed
             .as_ref()
             .is_none_or(|allowed| allowed.is_on(proposition, allowed.columns(conditions)))
@@ -177,7 +177,7 @@ impl Source {
     }
 
     /// Is a rule with these conditions and one more allowed?
-    pub fn is_on_offer(&self, conditions: &[u32], proposition: u32) -> bool {
+    pub fn is_allowed_with(&self, conditions: &[u32], proposition: u32) -> bool {
         let allowed = self.allowed.as_ref();
         allowed.is_none_or(|allowed| allowed.has_with(allowed.columns(conditions), proposition))
     }

@@ -66,7 +66,7 @@ impl Offer {
     pub fn answer(&mut self, question: Question, rows: &dyn Rows, candidates: &[u32]) -> Option<(u64, Vec<u32>)> {
         match question {
             Question::Same(id, conditions) => {
-                let is_same = are_same(rows, &self.counts, &self.conditions, &conditions);
+                let is_same = cover_same_rows(rows, &self.counts, &self.conditions, &conditions);
                 self.same.push((id, is_same));
                 None
             }
@@ -80,7 +80,7 @@ impl Offer {
 }
 
 /// Do two rules with the same counts cover the same rows? Only if their conjunction covers as many.
-pub fn are_same(rows: &dyn Rows, counts: &[u64], one: &[u32], other: &[u32]) -> bool {
+pub fn cover_same_rows(rows: &dyn Rows, counts: &[u64], one: &[u32], other: &[u32]) -> bool {
     let both: Vec<u32> = one.iter().chain(other).copied().collect();
     rows.counts(&[both]) == counts
 }

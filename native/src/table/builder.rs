@@ -106,7 +106,7 @@ impl Column {
 }
 
 /// Some rows of a batch in the order of the table.
-struct Standing {
+struct OrderedRows {
     rows: Vec<u32>,
     /// For each kind that occurs: its range in `rows`, the place of its first row, and the distance in words to their
     /// second copies.
@@ -114,7 +114,7 @@ struct Standing {
 }
 
 /// The number of rows sorted at a time: one column of them stays in the cache.
-const IN_ORDER: usize = 1 << 16;
+const ROWS_AT_ONCE: usize = 1 << 16;
 
 impl Builder {
     pub fn new(kernel: Kernel, plan: Plan) -> Builder {
@@ -309,9 +309,9 @@ impl Builder {
         };
         let doubled = self.doubled(batch);
         let n_rows = batch.strata.len();
-        for start in (0..n_rows).step_by(IN_ORDER) {
-            let rows = start..n_rows.min(start + IN_ORDER);
-            let standing = self.stand(batch, rows, &doubled, &mut filling)?;
+        for start in (0..n_rows).step_by(ROWS_AT_ONCE) {
+            let rows = start..n_rows.min(start + ROWS_AT_ONCE);
+            let ordered = self.order_rows(batch, rows, &doubled, &mut filling)?;
             // Reference rows take a place and satisfy nothing.
             let left_out = batch.reference.filter(|_| self.plan.reference.is_some());
             for (codes, column) in batch.columns.iter().zip(&filling.columns) {
@@ -319,7 +319,7 @@ impl Builder {
                     Some(reference) if reference[row as usize] != 0 => -1,
                     _ => codes[row as usize],
                 };
-                set_bits(&mut filling.table, column, code, &standing);
+                set_bits(&mut filling.table, column, code, &ordered);
             }
         }
         self.filling = Some(filling);
@@ -327,13 +327,13 @@ impl Builder {
     }
 
     /// Assigns places to some rows.
-    fn stand(
+    fn order_rows(
         &self,
         batch: &Batch,
         rows: Range<usize>,
         doubled: &[bool],
         filling: &mut Filling,
-    ) -> Result<Standing, String> {
+    ) -> Result<OrderedRows, String> {
         let before = filling.next.clone();
         let mut places: Vec<(u32, u32)> = Vec::with_capacity(rows.len());
         for row in rows {
@@ -370,7 +370,7 @@ impl Builder {
             rows[at[kind as usize] as usize] = row;
             at[kind as usize] += 1;
         }
-        Ok(Standing { rows, kinds })
+        Ok(OrderedRows { rows, kinds })
     }
 
     pub fn finish(mut self) -> Result<Table, String> {
@@ -388,11 +388,11 @@ impl Builder {
 
 /// Sets the bits of the propositions on a column, a word at a time: first the rows of each run of codes, then, for each
 /// proposition, the rows of any of its runs.
-fn set_bits(table: &mut Table, column: &Column, code: impl Fn(u32) -> i32, standing: &Standing) {
+fn set_bits(table: &mut Table, column: &Column, code: impl Fn(u32) -> i32, ordered: &OrderedRows) {
     // Before the run of this number; all runs after the last one.
     let mut before = vec![0; column.edges.len() + 2];
-    for (rows, first, again) in &standing.kinds {
-        let (mut rows, mut place) = (&standing.rows[rows.clone()], *first);
+    for (rows, first, again) in &ordered.kinds {
+        let (mut rows, mut place) = (&ordered.rows[rows.clone()], *first);
         while !rows.is_empty() {
             let here;
             (here, rows) = rows.split_at(rows.len().min(64 - (place % 64) as usize));

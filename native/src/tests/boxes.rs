@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Random strata, and a box of counts of the covered and of the failing rows in each; strata with only some of the
-/// levels included.
+/// Random strata, and in each a box of counts of the covered and the failing rows; includes strata without some of the
+/// levels.
 struct RandomBox {
     layout: Layout,
     low: Vec<u64>,
@@ -33,7 +33,7 @@ impl RandomBox {
         let mut high: Vec<u64> = (0..n_cells).map(|c| part(random, coverable(c))).collect();
         let mut low: Vec<u64> = high.iter().map(|&n| part(random, n)).collect();
         if sides == 1 {
-            // What possibly holds is no less than what holds.
+            // Possibly satisfied counts are no less than satisfied ones.
             for cell in 0..n_cells {
                 let most = high[cell] + part(random, all[cell] - high[cell]);
                 high.push(most);
@@ -56,7 +56,7 @@ impl RandomBox {
         }
     }
 
-    /// Counts in the box that a rule can have, if there happen to be any.
+    /// Counts in the box that a rule can have, if the draw gives any.
     fn inside(&self, random: &mut Random) -> Option<Vec<u64>> {
         let extreme = random.below(4);
         let limits = self.low.iter().zip(&self.high);
@@ -73,7 +73,7 @@ impl RandomBox {
     }
 }
 
-/// Levels that rise from 0 to 1 with random steps.
+/// Levels that rise from 0 to 1 in random steps.
 fn random_levels(random: &mut Random, n_levels: usize) -> Vec<f64> {
     let steps: Vec<u64> = (1..n_levels).map(|_| 1 + random.below(9)).collect();
     let total: u64 = steps.iter().sum();
@@ -129,7 +129,7 @@ fn no_value_in_a_box_exceeds_its_bound() {
                     reach.low,
                     reach.high
                 );
-                // With a goal the bound may be another one, but not beyond it for that.
+                // With a goal the bound may differ, but stays on the same side of the goal.
                 let goal = bound.saturating_add([-1_000_000_000_000, 0, 1, 1_000_000_000_000][round % 4]);
                 let asked = estimator.bound(&reach.low, &reach.high, length, goal);
                 assert!(asked < goal || bound >= goal);
@@ -143,7 +143,8 @@ fn no_value_in_a_box_exceeds_its_bound() {
 fn strata_of_very_unequal_sizes_do_not_lower_a_bound_by_rounding() {
     let mut random = Random(5);
     for _ in 0..20_000 {
-        // What is certain of a large stratum without covered rows is taken from V, of which a small one is a tiny part.
+        // The certain part of a large stratum without covered rows is subtracted from V, of which a small stratum is a tiny
+        // part.
         let large = [1 + random.below(200_000), 1 + random.below(200_000)];
         let small = [1 + random.below(300), 1 + random.below(3)];
         let layout = Layout::plain([large, small].concat());
@@ -167,7 +168,7 @@ fn strata_of_very_unequal_sizes_do_not_lower_a_bound_by_rounding() {
 
 #[test]
 fn the_bound_over_all_subsets_is_reached() {
-    // With nothing that must stay, the bound of one stratum is the exact maximum: not only safe but tight.
+    // Without rows that must stay covered, the bound of one stratum is the exact maximum: not only safe but tight.
     let mut random = Random(3);
     for round in 0..2000 {
         let beta = [0.0, 1.0, 2.0, 2.58, 5.0][round % 5];
@@ -189,8 +190,8 @@ fn the_bound_over_all_subsets_is_reached() {
     }
 }
 
-/// How far the bound of the pooled score lies above the best value of random boxes of a binary outcome, on
-/// the mean: `all` draws the numbers of rows of each stratum, negatives first.
+/// The mean excess of the pooled bound over the best value, in random boxes of a binary outcome: `all` draws the numbers of
+/// rows of each stratum, negatives first.
 fn mean_excess(margin: &Margin, mut all: impl FnMut(&mut Random) -> Vec<u64>) -> f64 {
     let mut random = Random(13);
     let (mut excess, mut rounds) = (0.0, 0);
@@ -212,7 +213,7 @@ fn mean_excess(margin: &Margin, mut all: impl FnMut(&mut Random) -> Vec<u64>) ->
             if layout.n_covered(&counts) > 0 && layout.n_failing(&counts) > 0 {
                 best = best.max(estimator.value(&counts, 1));
             }
-            // The next counts of the box, like a number with a digit for each.
+            // The next counts of the box, like a number with one digit for each count.
             let Some(cell) = (0..low.len()).find(|&cell| counts[cell] < high[cell]) else {
                 break;
             };
@@ -229,7 +230,7 @@ fn mean_excess(margin: &Margin, mut all: impl FnMut(&mut Random) -> Vec<u64>) ->
 
 #[test]
 fn the_pooled_bound_is_close_to_the_best_value() {
-    // What the chords give away is little.
+    // The chords lose little.
     let two = |random: &mut Random| (0..4).map(|_| 3 + random.below(12)).collect();
     let mean = mean_excess(&Margin::Number(2.0), two);
     assert!(mean < 0.01, "{mean}");
@@ -237,7 +238,7 @@ fn the_pooled_bound_is_close_to_the_best_value() {
 
 #[test]
 fn the_pooled_bound_of_rare_outcomes_is_close_to_the_best_value() {
-    // Here b and V are in proportion, and much of the margin is b.
+    // Here b and V are proportional, and b makes up much of the margin.
     let rare = |random: &mut Random| vec![500 + random.below(500), 1 + random.below(5)];
     let mean = mean_excess(&Margin::ByLength(vec![3.0]), rare);
     assert!(mean < 0.001, "{mean}");
@@ -245,7 +246,7 @@ fn the_pooled_bound_of_rare_outcomes_is_close_to_the_best_value() {
 
 #[test]
 fn the_bound_of_the_paper_fails_where_ours_holds() {
-    // Proposition 3 takes b' = 0 for the best. A stratum without a positive row, β = 2:
+    // Proposition 3 assumes that b' = 0 is best. A stratum without a positive row, β = 2:
     let all = [200, 0];
     let estimator = create(0, 2.0, &Layout::plain(all.to_vec()));
     let value = |negative| to_number(estimator.value(&[negative, 0], 1));
@@ -255,7 +256,7 @@ fn the_bound_of_the_paper_fails_where_ours_holds() {
 }
 
 #[test]
-fn eight_values_of_a_target_of_many_levels_are_the_same_as_one() {
+fn eight_values_at_once_equal_single_values() {
     let mut random = Random(13);
     for n_levels in [2, 3, 4, 7, 12] {
         let cells = 3 * n_levels;
@@ -280,7 +281,7 @@ fn eight_values_of_a_target_of_many_levels_are_the_same_as_one() {
 }
 
 #[test]
-fn a_quick_look_at_eight_rules_misses_none() {
+fn the_quick_test_of_eight_rules_misses_none() {
     let mut random = Random(17);
     let mut n_seen = [0; 3];
     for round in 0..150 {
@@ -296,7 +297,7 @@ fn a_quick_look_at_eight_rules_misses_none() {
         let mut block: Vec<[u64; LANES]> = (all.iter())
             .map(|&most| std::array::from_fn(|_| random.below(most / share + 1)))
             .collect();
-        // In some strata rules cover all or nothing.
+        // In some strata rules cover all rows or none.
         let whole = all.chunks(n_levels).zip(block.chunks_mut(n_levels));
         for (stratum, (all, block)) in whole.enumerate().skip(1) {
             for (lane, choice) in (0..LANES).map(|lane| (lane, (stratum + lane) % 5)) {
@@ -305,7 +306,8 @@ fn a_quick_look_at_eight_rules_misses_none() {
                 }
             }
         }
-        // What it rounds, and leaves out of the reliable estimator's uncovered side of three quarters of the rows or more.
+        // The error of the quick test: rounding, and the reliable estimator's approximate radius of an uncovered side
+        // with at least three quarters of the rows.
         let strata = all.chunks(n_levels).map(|cells| cells.iter().sum::<u64>());
         let slack = 0.1 * beta / (strata.min().unwrap() as f64).sqrt() + 1e-3;
         let margins = [
@@ -331,13 +333,13 @@ fn a_quick_look_at_eight_rules_misses_none() {
             }
         }
     }
-    // It is of use: what is worth less is seen to be.
+    // It is useful: most lower values are recognised.
     assert!(n_seen[0] > 375 && n_seen[1] > 750 && n_seen[2] > 750, "{n_seen:?}");
 }
 
 #[test]
 fn few_failing_rows_of_a_huge_stratum_do_not_lower_a_bound_by_rounding() {
-    // Their sum is the small difference of two large ones, unless the levels are 0 and 1.
+    // Their sum is a small difference of two large ones, unless the levels are 0 and 1.
     let mut random = Random(29);
     for _ in 0..4_000 {
         let level = 0.5 + random.below(1 << 30) as f64 / (1u64 << 31) as f64;

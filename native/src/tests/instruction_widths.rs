@@ -1,4 +1,4 @@
-//! What narrower machines run, on this one: which instructions the present thread may use.
+//! Which instruction widths the current thread may use, to run the code of older machines on this one.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -27,13 +27,13 @@ fn has(width: usize) -> bool {
     width == PLAIN
 }
 
-/// Runs the same on this thread in each width that the machine has, plain first; it must not matter.
+/// Runs the same code on this thread in each width of this machine, plain first; the results must be equal.
 pub fn each<A: PartialEq + std::fmt::Debug>(mut run: impl FnMut() -> A) -> A {
     let (here, missing): (Vec<usize>, Vec<usize>) = (PLAIN..=AVX512).partition(|&w| has(w));
-    static SAID: Once = Once::new();
-    SAID.call_once(|| {
+    static REPORTED: Once = Once::new();
+    REPORTED.call_once(|| {
         for width in missing {
-            // Not by a macro, whose words cargo shows for failing tests only.
+            // Not by a macro: cargo shows its output for failing tests only.
             let said = writeln!(std::io::stderr(), "skipped: this machine has no {}", NAMES[width]);
             said.unwrap();
         }

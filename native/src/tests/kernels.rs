@@ -8,7 +8,7 @@ use crate::bits::lanes::{Counting, Lanes};
 fn kernels_of_every_width_agree() {
     let mut random = Random(1);
     for _ in 0..300 {
-        // Long enough for the vector units, or too short; as many questions as are answered together, or fewer.
+        // Long enough for the vector units or not; up to as many questions as are answered together.
         let most = [40, 300][random.below(2) as usize];
         let n = 1 + random.below(most) as usize;
         let x = random.words(n);

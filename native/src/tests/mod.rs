@@ -1,5 +1,5 @@
-//! Properties of the parts that the search rests on, over random inputs from a fixed seed. The search itself is
-//! checked against a brute force that shares no code with it, from Python.
+//! Property tests of the parts of the search, over random inputs from fixed seeds. Python tests compare whole searches with
+//! a brute force that shares no code with them.
 
 mod boxes;
 mod kernels;
@@ -23,7 +23,7 @@ use crate::table::{Proposition, Table};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A small generator of its own (splitmix64): std has none.
+/// A small random generator (splitmix64): std has none.
 struct Random(u64);
 
 impl Random {
@@ -40,7 +40,7 @@ impl Random {
     }
 
     fn words(&mut self, n: usize) -> Vec<u64> {
-        // Every third word empty, so that thin sets are among them.
+        // Every third word is empty, to include sparse sets.
         (0..n)
             .map(|_| {
                 if self.below(3) == 0 {
@@ -98,7 +98,7 @@ fn build_with(rows: &Sample, weighted: bool, parts: usize, missing: Missing) -> 
     build_from(rows, weighted, parts, missing, None)
 }
 
-/// What reference rows satisfy, where there are any.
+/// The conditions of the reference rows, if any.
 const REFERENCE: Proposition = Proposition {
     column: 0,
     low: 0,
@@ -162,7 +162,7 @@ fn counts_of(table: &Table, conditions: &[u32]) -> Vec<u64> {
     counts
 }
 
-/// An estimator of a binary outcome, by its number.
+/// An estimator of a binary outcome, by number.
 fn create(kind: u32, beta: f64, layout: &Layout) -> Box<dyn Estimator> {
     let settings = Settings {
         kind,

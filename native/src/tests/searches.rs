@@ -1,4 +1,4 @@
-//! Whole searches: threads, interruptions, rows in parts, and what is left out.
+//! Whole searches: threads, interruptions, remote rows, and what is left out.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn search(table: &Arc<Table>, threads: usize, steps_of: Duration) -> Vec<(i64, V
     search_rows(rows, 0, None, threads, steps_of)
 }
 
-/// A search of a single source.
+/// A search with a single source.
 pub(super) fn begin(rows: Arc<dyn Rows>, estimator: Arc<dyn Estimator>, options: Options) -> Search {
     let source = Source::new(rows, estimator, None, None, &options);
     Search::new(source, None, 1, options)
@@ -38,7 +38,7 @@ pub(super) fn search_rows(
 }
 
 #[test]
-fn threads_and_interruptions_do_not_change_the_answer() {
+fn threads_and_interruptions_do_not_change_the_result() {
     let mut random = Random(7);
     for round in 0..50 {
         let missing = [Missing::False, Missing::Unknown][round / 2 % 2];
@@ -53,7 +53,7 @@ fn threads_and_interruptions_do_not_change_the_answer() {
     }
 }
 
-/// Parts of a table that answer as if they were far away.
+/// Parts of a table that answer as remote rows do.
 struct Parts(Vec<Part>);
 
 impl Messenger for Parts {
@@ -67,7 +67,7 @@ impl Messenger for Parts {
 }
 
 #[test]
-fn rows_in_parts_give_the_same_answer() {
+fn rows_in_parts_give_the_same_result() {
     let mut random = Random(9);
     for round in 0..96 {
         let missing = [Missing::False, Missing::Unknown][round / 4 % 2];
@@ -104,13 +104,13 @@ fn rows_in_parts_give_the_same_answer() {
     }
 }
 
-/// Rows elsewhere that look at the search, which takes its lock, whenever they are asked.
-struct Curious {
+/// Remote rows that query the status of the search, which takes its lock, on each request.
+struct StatusOnAsk {
     parts: Parts,
     search: std::sync::OnceLock<std::sync::Weak<Search>>,
 }
 
-impl Messenger for Curious {
+impl Messenger for StatusOnAsk {
     fn ask(&self, question: &[u32], length: usize) -> Vec<u64> {
         if let Some(search) = self.search.get().and_then(std::sync::Weak::upgrade) {
             search.status();
@@ -120,12 +120,12 @@ impl Messenger for Curious {
 }
 
 #[test]
-fn the_lock_is_not_held_while_rows_are_asked_for() {
+fn the_lock_is_not_held_while_rows_are_queried() {
     let mut random = Random(13);
     for round in 0..60 {
         let table = Arc::new(build(&random_rows(&mut random, 60), false, 1));
         let parts = Parts(vec![Part::new(table.clone(), 0)]);
-        let curious = Arc::new(Curious {
+        let curious = Arc::new(StatusOnAsk {
             parts,
             search: std::sync::OnceLock::new(),
         });
@@ -147,7 +147,7 @@ fn the_lock_is_not_held_while_rows_are_asked_for() {
 }
 
 #[test]
-fn questions_that_make_no_sense_are_refused() {
+fn invalid_questions_are_rejected() {
     let table = Arc::new(build(&random_rows(&mut Random(10), 10), false, 1));
     for question in [&[][..], &[99], &[1, 5, 0], &[1, 1, 77], &[7, 0], &[2]] {
         let part = Part::new(table.clone(), 0);
@@ -156,7 +156,7 @@ fn questions_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn a_search_that_is_put_away_again_and_again_ends_the_same() {
+fn saving_and_resuming_does_not_change_the_result() {
     let mut random = Random(11);
     for round in 0..40 {
         let table = Arc::new(build(&random_rows(&mut random, 200), false, 1));
@@ -176,7 +176,7 @@ fn a_search_that_is_put_away_again_and_again_ends_the_same() {
             begin(rows.clone(), estimator, options)
         };
         let mut search = fresh();
-        // A little longer each time, so that it comes to an end on any machine, put away in many states.
+        // A little longer each time, so that it ends on any machine and is saved in many states.
         for attempt in 1.. {
             if search.step(Duration::from_micros(20 * attempt), 1).done {
                 break;
@@ -215,7 +215,7 @@ fn a_search_for_more_rules_can_be_restored_as_one_for_fewer() {
 }
 
 #[test]
-fn what_is_left_out_is_bounded_at_any_time() {
+fn the_reported_bound_holds_at_any_time() {
     let mut random = Random(8);
     for _ in 0..50 {
         let table = Arc::new(build(&random_rows(&mut random, 300), false, 1));

@@ -1,4 +1,4 @@
-//! Counting rows, and describing them.
+//! Counting and describing rows.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn a_projection_counts_like_the_whole() {
 }
 
 #[test]
-fn a_place_counts_like_the_table_however_long_it_is() {
+fn extensions_of_any_length_count_like_the_table() {
     // Short sets of rows are counted plainly, longer ones by complements, very long ones by blocks.
     let mut random = Random(12);
     for (n, missing) in [
@@ -56,11 +56,11 @@ fn a_place_counts_like_the_table_however_long_it_is() {
         // Without missing values the first two propositions are complements of each other.
         rows.columns[0].iter_mut().for_each(|code| *code = (*code).max(0));
         let table = Arc::new(build_with(&rows, false, 3, missing));
-        let place = Local::new(table.clone()).extension(&[6]);
+        let extension = Local::new(table.clone()).extension(&[6]);
         let candidates = vec![vec![1, 0, 2, 4], vec![0, 1], vec![5, 2, 1, 0]];
         let children = [3, 4, 2];
         let mut taken = Vec::new();
-        place.counts_of_children(&children, &candidates, &mut |index, found| {
+        extension.counts_of_children(&children, &candidates, &mut |index, found| {
             let rule = [6, children[index]];
             let mut expected = counts_of(&table, &rule);
             for &candidate in &candidates[index] {
@@ -71,7 +71,7 @@ fn a_place_counts_like_the_table_however_long_it_is() {
         });
         assert_eq!(taken, [0, 1, 2]);
         let mut plain = Vec::new();
-        place.counts(&[0, 1, 4], &mut plain);
+        extension.counts(&[0, 1, 4], &mut plain);
         let each = [vec![6], vec![6, 0], vec![6, 1], vec![6, 4]];
         let expected: Vec<u64> = each.iter().flat_map(|rule| counts_of(&table, rule)).collect();
         assert_eq!(expected, plain);
@@ -79,7 +79,7 @@ fn a_place_counts_like_the_table_however_long_it_is() {
 }
 
 #[test]
-fn descriptions_are_right_and_none_is_shorter() {
+fn descriptions_are_correct_and_shortest() {
     let mut random = Random(6);
     for _ in 0..300 {
         let n = 1 + random.below(60) as usize;
@@ -99,11 +99,11 @@ fn descriptions_are_right_and_none_is_shorter() {
 }
 
 #[test]
-fn eight_at_a_time_are_counted_and_valued_as_one_at_a_time() {
+fn counts_and_values_eight_at_a_time_equal_single_ones() {
     let mut random = Random(12);
     for round in 0..40 {
         let missing = [Missing::False, Missing::Unknown][round % 2];
-        // In one part or in several; with complements among the children and without.
+        // In one part or in several; with and without complements among the children.
         let n = [30, 400, 3000, 40_000][round % 4];
         let mut sample = random_rows(&mut random, n);
         if round % 3 != 0 {
@@ -122,9 +122,9 @@ fn eight_at_a_time_are_counted_and_valued_as_one_at_a_time() {
             assert_eq!(own, rows.counts(&[vec![1, order[child]]]));
             for (block, places) in blocks.chunks(width).zip(places.chunks(LANES)) {
                 let values = estimators.each_ref().map(|estimator| estimator.values(block, 2));
-                for (lane, [place, complement]) in places.iter().enumerate() {
+                for (lane, [index, complement]) in places.iter().enumerate() {
                     let counts: Vec<u64> = block.iter().map(|lanes| lanes[lane]).collect();
-                    let condition = order[place.unwrap() as usize];
+                    let condition = order[index.unwrap() as usize];
                     assert_eq!(counts, rows.counts(&[vec![1, order[child], condition]]));
                     if let Some(other) = complement {
                         let left: Vec<u64> = own.iter().zip(&counts).map(|(x, y)| x - y).collect();
@@ -143,7 +143,7 @@ fn eight_at_a_time_are_counted_and_valued_as_one_at_a_time() {
 }
 
 #[test]
-fn bits_are_set_as_row_by_row() {
+fn bits_equal_those_set_row_by_row() {
     let mut random = Random(21);
     for round in 0..300 {
         let n = random.below([3, 200, 1000][round % 3]) as usize;

@@ -1,10 +1,9 @@
-//! What the search looks at on three small tables, in order, and why each branch is left: the pruning cannot get weaker
-//! unnoticed.
+//! The branches visited on three small tables, in order, and why each is left: weaker pruning makes these tests fail.
 
 use super::*;
 use crate::search::{Fate, Visit};
 
-/// A table of one stratum; each string has a column's code, or the outcome, of each row.
+/// A table of one stratum; each string lists a column's codes, or the outcomes, by row.
 fn small(columns: &[&str], outcomes: &str) -> Arc<Table> {
     let codes = |text: &str| -> Vec<i32> { text.bytes().map(|byte| i32::from(byte) - 48).collect() };
     let columns: Vec<Vec<i32>> = columns.iter().map(|column| codes(column)).collect();
@@ -40,7 +39,7 @@ fn small(columns: &[&str], outcomes: &str) -> Arc<Table> {
     Arc::new(builder.finish().unwrap())
 }
 
-/// The visits as lines: conditions, bound, fate.
+/// The visits, one per line: conditions, bound, fate.
 fn traced(table: Arc<Table>, kind: u32, k: usize, max_length: Option<usize>) -> Vec<String> {
     let run = |is_traced: bool| {
         let options = Options {
@@ -75,8 +74,8 @@ fn traced(table: Arc<Table>, kind: u32, k: usize, max_length: Option<usize>) -> 
 }
 
 #[test]
-fn one_rule_that_stands_out_leaves_little_to_look_at() {
-    // The first column is the outcome, but for one row.
+fn one_strong_rule_prunes_most_branches() {
+    // The first column equals the outcome except in one row.
     let table = small(
         &[
             "000000111111000000111111",
@@ -98,8 +97,8 @@ fn one_rule_that_stands_out_leaves_little_to_look_at() {
 }
 
 #[test]
-fn conditions_that_hold_on_most_rows_are_forced() {
-    // The outcome is there where all four columns are 0, which is on most rows: one condition follows after the other.
+fn conditions_on_most_rows_are_forced() {
+    // The outcome is 1 where all four columns are 0, which is most rows: conditions are forced one after the other.
     let table = small(
         &[
             "111000000000000000000000000000",
@@ -155,7 +154,7 @@ fn rows_that_all_rules_of_a_branch_cover_lower_its_bound() {
 }
 
 #[test]
-fn a_trace_changes_nothing_and_knows_every_fate() {
+fn a_trace_records_every_fate() {
     let mut fates = Vec::new();
     for seed in 0..600 {
         let rows = random_rows(&mut Random(seed), 12 + seed as usize % 30);

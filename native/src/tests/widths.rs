@@ -1,4 +1,4 @@
-//! The same answers, bit by bit, with the vector instructions of every machine.
+//! The same results, bit by bit, with the vector instructions of every machine.
 
 use super::*;
 use crate::bits::cpu::widths;
@@ -66,7 +66,7 @@ fn searches_do_not_depend_on_the_width() {
         let found = widths::each(|| {
             let table = Arc::new(build_with(&sample, round % 5 == 0, 1, missing));
             let rows: Arc<Local> = Arc::new(Local::new(table));
-            // On this thread alone, the only one whose width is chosen.
+            // On this thread only: the width is set per thread.
             searches::search_rows(rows, kind, Some(3), 1, Duration::from_secs(600))
         });
         assert!(!found.is_empty());
@@ -74,7 +74,7 @@ fn searches_do_not_depend_on_the_width() {
 }
 
 #[test]
-fn shuffled_outcomes_do_not_depend_on_the_width() {
+fn permuted_outcomes_do_not_depend_on_the_width() {
     const N_OUTCOMES: usize = 19;
     let mut random = Random(33);
     for round in 0..12 {
@@ -82,7 +82,7 @@ fn shuffled_outcomes_do_not_depend_on_the_width() {
         let mut sample = random_rows(&mut random, n);
         sample.outcomes.fill(0);
         for _ in 0..N_OUTCOMES {
-            // A third of the rows of each stratum, others each time.
+            // A different third of the rows of each stratum each time.
             let mut keys: Vec<(u64, usize)> = (0..n).map(|row| (random.next(), row)).collect();
             keys.sort_unstable();
             let mut column = vec![0; n];
