@@ -1,4 +1,4 @@
-"""Faults around the command line: nothing that was found is lost, nothing hangs, and every message is one line."""
+"""Faults around the command line: no result is lost, nothing hangs, and every message is one line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def full(*_: object, **__: object) -> None:
 
 def test_rules_that_cannot_be_written_are_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     printed = run("--format", "json", "--quiet").stdout
-    # The module: the package has a command of that name.
+    # The module: the package has a command of the same name.
     monkeypatch.setattr(sys.modules["causalrules.cli.discover"], "replace_file", full)
     monkeypatch.setattr(cr.RuleSet, "to_html", full)
     result = run("--format", "json", "--quiet", "--output", tmp_path / "o", "--report", tmp_path / "r.html")
@@ -49,7 +49,7 @@ def test_a_checkpoint_that_cannot_be_written_costs_no_rules(tmp_path: Path, monk
     result = run("--checkpoint", tmp_path / "search.ckpt")
     assert result.exit_code == 1
     assert "class ≤ 2 ∧ sex = female" in result.stdout
-    assert result.stderr.count("the search goes on without it") == 1
+    assert result.stderr.count("the search continues without it") == 1
     with pytest.warns(cr.CausalRulesWarning, match="No space left"):
         assert len(cr.discover(TITANIC, "survived", checkpoint=tmp_path / "search.ckpt", max_length=1, k=2)) == 2
 
@@ -143,7 +143,7 @@ def test_a_signal_ends_a_query_and_leaves_nothing(tmp_path: Path, number: signal
 
 
 def test_ctrl_c_while_loading_is_one_line(tmp_path: Path) -> None:
-    """The command line takes a moment to load; an interrupt in it is no traceback either."""
+    """The command line takes a moment to load; an interrupt meanwhile gives no traceback."""
     (tmp_path / "rich_click.py").write_text("raise KeyboardInterrupt")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     done = subprocess.run(

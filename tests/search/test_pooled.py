@@ -1,4 +1,4 @@
-"""The core over coded rows, against the brute force: the pooled estimator, levels, unknown values, reference rows."""
+"""The core over coded rows, against brute force: the pooled estimator, levels, unknown values, reference rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_search_finds_what_the_brute_force_finds(coded: CodedTable, question
 
 
 def drawn(random: Random) -> tuple[CodedTable, dict[str, Any]]:
-    """A small table and a question to the pooled estimator, without hypothesis and so many times faster."""
+    """Draw a small table and a question for the pooled estimator, without hypothesis and much faster."""
     by_length = sorted(random.choice([0.0, 0.1, 1.0, 2.0, 5.0]) for _ in range(random.randint(1, 4)))
     question = {
         "estimator": "pooled",
@@ -153,8 +153,8 @@ def test_what_makes_no_sense_is_refused() -> None:
         return _native.PackedTable([0], [0], [0], 1, 1, [part], **more)
 
     refuse("level 2 of row 1 is not below 2", lambda: table([0, 2, 1]))
-    refuse("rising numbers", lambda: table([0, 1, 1], levels=[0.0, 1.0, 0.5]), ValueError)
-    refuse("rising numbers", lambda: table([0, 1, 1], levels=[0.0, 2.0]), ValueError)
+    refuse("increasing numbers", lambda: table([0, 1, 1], levels=[0.0, 1.0, 0.5]), ValueError)
+    refuse("increasing numbers", lambda: table([0, 1, 1], levels=[0.0, 2.0]), ValueError)
     refuse("missing is 'maybe'", lambda: table([0, 1, 1], missing="maybe"), ValueError)
     refuse("for all batches", lambda: table([0, 1, 1], reference=np.ones(3, np.uint8)), ValueError)
     three = table([0, 1, 2], levels=[0.0, 0.5, 1.0])
@@ -186,7 +186,7 @@ def test_answers_of_another_shape_are_refused(answers: list[Any]) -> None:
 
 
 def test_a_set_of_rows_counts_by_its_shortest_description() -> None:
-    # Columns 0 and 1 together say what column 2 says alone.
+    # Columns 0 and 1 together are equivalent to column 2.
     rng = np.random.default_rng(1)
     first, second = (rng.integers(0, 2, 200) for _ in range(2))
     both = first & second
@@ -204,7 +204,7 @@ def planted(columns: Sequence[Sequence[int]], target: Sequence[float], condition
     return oracle.Coded([0] * n, target, columns, conditions, [1] * n), [0.0, 1.0], 1
 
 
-# A margin that only rules of three conditions or more feel, and a floor, so that nothing is found by a look ahead.
+# A margin that affects only rules of three conditions or more, and a minimum value, so that no beam search runs.
 STEEP = {"estimator": "pooled", "beta": [0.0, 0.1, 0.1, 50.0], "k": 1, "floor": -100.0}
 
 
@@ -227,7 +227,7 @@ def test_no_condition_is_there_for_another_branch_alone() -> None:
 
 
 def test_unknown_values_are_left_out_of_the_comparison() -> None:
-    # Rows without the treatment's value all have the outcome: as untreated rows they would hide the effect.
+    # Rows with a missing treatment all have the outcome: as untreated rows they would hide the effect.
     treated = [1] * 10 + [0] * 10 + [-1] * 10
     outcome = [1.0] * 8 + [0.0] * 2 + [1.0] * 2 + [0.0] * 8 + [1.0] * 10
     question = {"estimator": "plugin", "beta": 0.0, "k": 1}

@@ -34,7 +34,7 @@ def cut_ends(counts: NDArray[np.int64], max_bins: int) -> Ends:
     splittable = [(-int(before[-1]), 0, n_values - 1)]
     while splittable and len(ends) < max_bins:
         rows, first, last = heapq.heappop(splittable)
-        # The first value with at least half of the rows up to it, or the one before it.
+        # The first value with at least half of the rows at or below it, or the value before it.
         middle = int(before[first]) * 2 - rows
         upper = int(np.searchsorted(before[first + 1 : last + 1], -(-middle // 2))) + first
         upper = min(upper, last - 1)
@@ -50,7 +50,7 @@ def cut_ends(counts: NDArray[np.int64], max_bins: int) -> Ends:
 def cut(
     column: str, histogram: Histogram, max_bins: int, cuts: Cuts | None, notes: list[str]
 ) -> tuple[Ends, list[Scalar]]:
-    """Return the ends of the bins, and the value shown for each in `x ≤ value`: the user's cut points as given."""
+    """Return the ends of the bins, and the value shown for each in `x ≤ value`: for cuts of the user, as given."""
     values = histogram.values
     if cuts is None or column not in cuts:
         ends = cut_ends(histogram.counts, max_bins)
@@ -75,7 +75,7 @@ def cut(
 
 
 def check_cuts(table: Table, cuts: Cuts, columns: Collection[str]) -> None:
-    """Raise an error unless the user's cut points increase and are for ordered columns among `columns`."""
+    """Raise an error unless the user's cut points increase and belong to ordered columns among `columns`."""
     for column, points in cuts.items():
         if column not in table.kinds:
             raise UnknownColumnError(unknown_column(column, table.names), parameter="cuts")
@@ -97,7 +97,7 @@ def check_cuts(table: Table, cuts: Cuts, columns: Collection[str]) -> None:
 
 
 def _rank(point: Scalar) -> Scalar:
-    """Return a point that can be compared with other points: a day as its first moment."""
+    """Return a point that can be compared with other points: a date as its midnight."""
     return dt.datetime.combine(point, dt.time()) if type(point) is dt.date else point
 
 

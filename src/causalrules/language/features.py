@@ -1,4 +1,4 @@
-"""The controls as numbers for a model: quantities as they are, categories as codes, missing values as nan."""
+"""The controls as numbers for a model: quantities unchanged, categories as codes, missing values as nan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Matrix = NDArray[np.float64]
 
-# Categories of one column that a model tells apart; the others, which are rarer, are one category together.
+# Maximum categories of one column; rarer ones are merged into one.
 MOST_CATEGORIES = 200
 
 
@@ -33,7 +33,7 @@ class Feature:
     bins
         Its values, one bin each; None for quantities.
     code
-        The number of each bin; None where it is the bin's place.
+        The code of each bin; None if it is the index of the bin.
     n_categories
         Number of categories; 0 for quantities and ordered categories, which have an order.
     """
@@ -44,13 +44,13 @@ class Feature:
     n_categories: int
 
     def values(self, table: Table) -> NDArray[np.float64]:
-        """Return the numbers of a table's rows; a category that was not seen is missing."""
+        """Return the numbers of a table's rows; an unknown category counts as missing."""
         if self.bins is None:
             return table.quantities(self.column)
         return self.numbers(self.bins.codes(table, unseen=True))
 
     def numbers(self, codes: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the numbers of bins, nan for those that are missing or were not seen."""
+        """Return the numbers of bins, nan for missing or unknown values."""
         assert self.bins is not None
         known = np.arange(self.bins.n_bins, dtype=np.float64) if self.code is None else self.code
         return np.append(known, np.nan)[np.where(codes < self.bins.n_bins, codes, -1)]
@@ -58,7 +58,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Features:
-    """The controls, sorted by name, and what to know about how they became numbers."""
+    """The controls, sorted by name, and notes on their conversion to numbers."""
 
     parts: tuple[Feature, ...]
     notes: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Features:
 
     @property
     def categorical(self) -> NDArray[np.bool_]:
-        """Which of them are categories without an order."""
+        """Whether each control has unordered categories."""
         return np.array([part.n_categories > 0 for part in self.parts])
 
     def matrix(self, table: Table) -> Matrix:
@@ -85,7 +85,7 @@ class Features:
         return np.column_stack([part.values(table) for part in self.parts])
 
     def batches(self, table: StreamedTable, *others: Sql) -> Iterator[tuple[Matrix, list[Any]]]:
-        """Return the matrix of rows in files slice by slice, and the values of other expressions."""
+        """Yield the matrix of rows in files slice by slice, with the values of other expressions."""
         expressions = [
             table.quantity(part.column)
             if part.bins is None
@@ -100,7 +100,7 @@ class Features:
             yield np.column_stack(columns), arrays[len(expressions) :]
 
     def indicators(self, matrix: Matrix) -> tuple[Matrix, tuple[str, ...]]:
-        """Return the matrix with a column of 0 and 1 in place of each category, and the names of its columns."""
+        """Return the matrix with a 0/1 column for each category, and the names of its columns."""
         columns, names = [], []
         for part, column in zip(self.parts, matrix.T, strict=True):
             if not part.n_categories:

@@ -1,9 +1,9 @@
-"""Strata in which the columns of other rules are held fixed: those of the controls, divided by these (docs/list.md).
+"""Strata of the controls, divided by the columns of other rules, which holds these fixed (docs/list.md).
 
-Where the combinations of their bins leave enough rows in each stratum, they divide the strata. Otherwise the strata are
-divided by what these columns predict of the target: a ridge regression on the indicators of their bins and of the rules
-on them, within the strata of the controls. It is linear in indicators, so that counts of the combinations are all it
-needs, wherever the rows are, and a row's quantile follows from its codes.
+If the combinations of their bins leave enough rows in each stratum, they divide the strata. Otherwise the strata are
+divided by quantiles of a prediction of the target: a ridge regression on the indicators of the bins and of the rules
+on these columns, within the strata of the controls. It is linear in indicators, so it needs only the counts of the
+combinations, wherever the rows are, and a row's quantile follows from its codes.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from causalrules.language.prognostic import quantiles, ranges
 from causalrules.language.strata import Strata, bin_names, distinct, join_keys, places
 from causalrules.text import listed
 
-# Combinations of bins are strata if they hold this many rows on average.
+# Minimum average rows for combinations of bins to be strata.
 ENOUGH = 25
-# Quantiles of the prediction.
+# Number of quantiles of the prediction.
 QUANTILES = 8
-# Predictions that differ by less, as a share of their range, are equal: another machine may add up in another order.
+# Predictions are rounded to these decimals of their range: another machine may sum in another order.
 _DECIMALS = 9
 
-# The conditions of a rule on these columns: the number of the column, the lowest and the highest code.
+# The conditions of a rule on these columns: index of the column, lowest and highest code.
 Conditions = Sequence[tuple[int, int, int]]
 
 
 class Cells(NamedTuple):
-    """The combinations of a stratum and the codes of some columns that occur, and how many rows have each.
+    """The observed combinations of stratum and codes of some columns, with the number of rows of each.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Cells(NamedTuple):
         weights: NDArray[Any] | None,
         n_levels: int,
     ) -> Cells:
-        """Count rows, given the stratum, the codes, the level of the target and the weight of each."""
+        """Count rows, given the stratum, codes, level of the target and weight of each."""
         key = stratum.astype(np.int64)
         for code in codes:
             key = join_keys(key, code, int(code.max(initial=0)) + 1)
@@ -100,22 +100,22 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Quantiles of what some columns predict; in the strata it stands where a control's bins do.
+    """Quantiles of a prediction from some columns; takes the place of a control's bins in `Strata`.
 
     Attributes
     ----------
     ends, bins
         The columns, with the ends of their bins and the bins by value.
     rules
-        Rules on these columns, whose indicators are in the prediction too.
+        Rules on these columns; the prediction includes their indicators.
     gains
-        What each bin of each column adds to the prediction, missing last.
+        Coefficient of each bin of each column, missing last.
     rule_gains
-        What each rule adds where it holds.
+        Coefficient of each rule.
     uppers
         Upper ends of all quantiles but the last.
     scale
-        The range of the predictions, to which they are rounded.
+        The range of the predictions, which sets how they are rounded.
     """
 
     ends: Mapping[str, Ends]
@@ -137,7 +137,7 @@ class Prediction:
         return tuple(self.ends)
 
     def codes(self, table: Table, unseen: bool = False) -> NDArray[np.int32]:
-        """Return the quantile of each row; a value that was not seen predicts as a missing one does."""
+        """Return the quantile of each row; unknown values count as missing."""
         return self.combined({bins.column: bins.codes(table, unseen=unseen) for bins in self.bins})
 
     def combined(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.int32]:
@@ -146,7 +146,7 @@ class Prediction:
         return np.searchsorted(self.uppers, predicted).astype(np.int32)
 
     def predict(self, codes: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Return the prediction for each row, less its mean in the stratum of the controls."""
+        """Return the prediction for each row, relative to the mean of its stratum of the controls."""
         total = np.zeros(len(codes[0]))
         for gain, code in zip(self.gains, codes, strict=True):
             known = np.where((code < 0) | (code >= len(gain) - 1), len(gain) - 1, code)
@@ -179,15 +179,15 @@ def hold_fixed(
     strata
         The strata of the controls.
     table
-        The table that they were formed on; None where strata need no labels, and no other rows are put into them.
+        The table that they were formed on; None if strata need no labels and are not applied to other rows.
     ends
         The columns to hold fixed, with the ends of their bins.
     cells
-        The combinations of the strata and these columns that occur, with the columns in the same order.
+        The observed combinations of the strata and these columns, with the columns in the same order.
     rules
         The rules on these columns.
     values
-        What each level of the target stands for.
+        The value of each level of the target.
     """
     bins = {} if table is None else {name: Bins.of(table, name, each) for name, each in ends.items()}
     if cells.n.sum() >= ENOUGH * len(cells.n):
@@ -219,7 +219,7 @@ def _divided(
     stratum: NDArray[np.int64],
     codes: Mapping[str, NDArray[Any]],
 ) -> Strata:
-    """Divide strata by further columns, given all combinations that occur."""
+    """Divide strata by further columns, given all observed combinations."""
     index, levels, labels = stratum, [], [dict(label) for label in strata.labels]
     for column, code in codes.items():
         keys = join_keys(index, code, len(ends[column]))
@@ -251,7 +251,7 @@ def _fitted(
 ) -> Prediction:
     """Regress the target on the indicators of bins and rules within the strata, with a penalty of two rows each.
 
-    With X the indicators, less their means in each stratum, and y the target, less its mean there:
+    With X the indicators and y the target, both centred in each stratum:
 
         g = (Xᵀ X + κ I)⁻¹ Xᵀ y
     """

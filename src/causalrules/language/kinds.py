@@ -1,6 +1,6 @@
-"""Kinds of outcomes. What depends on the kind asks the kind: its unit, its estimate, its words and its rounding.
+"""Kinds of outcomes. Each kind defines its unit, estimate, wording and rounding.
 
-Another kind is another object here, and a way to ask for it in `language.outcome`.
+To add a kind, add an object here and a way to select it in `language.outcome`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class OutcomeKind:
     Attributes
     ----------
     name
-        What JSON calls it, and the constant below.
+        Its name in JSON, and of the constant below.
     binary
-        Whether each row has the outcome or not, so that there are odds and propensities of it.
+        Whether the outcome is binary, so that odds and propensities are defined.
     unit
         The unit of a difference, empty for the target's own.
     farthest
-        No effect is beyond this, on either side of 0.
+        The largest possible effect, in absolute value.
     """
 
     name: str = "mean"
@@ -43,7 +43,7 @@ class OutcomeKind:
         return self.name.upper()
 
     def clip(self, effect: float) -> float:
-        """Bring an effect into the range of effects.
+        """Clip an effect to the range of effects.
 
         >>> BINARY.clip(-1.2), MEAN.clip(-1.2)
         (-1.0, -1.2)
@@ -53,16 +53,16 @@ class OutcomeKind:
     def estimate(
         self, sides: tuple[Side, Side, Side], confidence: float = 0.95, grouped: Grouped | None = None
     ) -> Estimate:
-        """Estimate the effect: its standard error and its interval; with `grouped`, for rows that belong together."""
+        """Return the effect with its standard error and interval; with `grouped`, for grouped rows."""
         if grouped is None:
             return intervals.estimate(*sides, confidence, binary=self.binary)
         effect = standardised(sides[0].mean - sides[1].mean, *sides)
         return intervals.grouped_estimate(effect, grouped, confidence, binary=self.binary)
 
-    # How numbers are written.
+    # Formats of numbers.
 
     def level(self, value: float) -> str:
-        """Write a level of the outcome.
+        """Format a level of the outcome.
 
         >>> BINARY.level(0.947), MEAN.level(1794.34)
         ('94.7 %', '1,794')
@@ -70,7 +70,7 @@ class OutcomeKind:
         return amount(value)
 
     def figure(self, value: float | None) -> str:
-        """Write a difference without its unit.
+        """Format a difference without its unit.
 
         >>> BINARY.figure(-0.054), MEAN.figure(0.054)
         ('−5.4', '0.054')
@@ -78,7 +78,7 @@ class OutcomeKind:
         return amount(value)
 
     def difference(self, value: float | None) -> str:
-        """Write a difference.
+        """Format a difference.
 
         >>> BINARY.difference(-0.054), MEAN.difference(0.054)
         ('−5.4 points', '0.054')
@@ -86,7 +86,7 @@ class OutcomeKind:
         return amount(value)
 
     def with_interval(self, effect: float | None, low: float | None, high: float | None) -> str:
-        """Write a difference with its interval.
+        """Format a difference with its interval.
 
         >>> BINARY.with_interval(0.054, -0.021, 0.13)
         '5.4 points (−2.1 to 13.0)'
@@ -98,7 +98,7 @@ class OutcomeKind:
         return f"{self.difference(effect)} ({self.figure(low)} to {self.figure(high)})"
 
     def precise(self, value: float) -> str:
-        """Write a difference with many digits, for tables in papers.
+        """Format a difference with many digits, for tables in papers.
 
         >>> BINARY.precise(0.05412), MEAN.precise(1794.34)
         ('0.0541', '1,794')
@@ -107,19 +107,19 @@ class OutcomeKind:
 
     @property
     def scale(self) -> float:
-        """By how much a level is multiplied on an axis."""
+        """Factor of levels on an axis."""
         return 1.0
 
     @property
     def in_units(self) -> str:
-        """The unit as it stands behind the name of a column."""
+        """The unit as a suffix of a column's name."""
         return f", {self.unit}" if self.unit else ""
 
     def largest(self, levels: list[float]) -> float:
-        """Return the end of the axis on which levels are drawn as bars."""
+        """Return the upper end of the axis of a bar chart of levels."""
         return max((abs(level) for level in levels if math.isfinite(level)), default=0.0)
 
-    # How it is said.
+    # Wording.
 
     def of(self, outcome: str) -> str:
         """Name what changes: the mean of earnings, the probability of survived = 1."""
@@ -134,7 +134,7 @@ class OutcomeKind:
         return outcome
 
     def differs(self, outcome: str) -> str:
-        """Say what a difference is, before "where the rule holds"."""
+        """Describe a difference, before "where the rule holds"."""
         return f"how much higher the {outcome} is"
 
     def differs_by(self, outcome: str, effect: float) -> str:
@@ -165,7 +165,7 @@ class OutcomeKind:
 
 
 class _Binary(OutcomeKind):
-    """An outcome that each row has or has not: effects are differences of probabilities, in points."""
+    """A binary outcome: effects are differences of probabilities, in points."""
 
     def level(self, value: float) -> str:
         return percent(value)

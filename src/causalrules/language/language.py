@@ -21,7 +21,7 @@ _MANY_VALUES = 1_000
 class Language:
     """All propositions, each true on an interval [low, high] of its column's codes.
 
-    `offered` are the sets of columns that rules may be on, each sorted by name; None for any.
+    `offered` are the sets of columns that a rule may use, each sorted by name; None for any.
     """
 
     propositions: tuple[Proposition, ...]
@@ -35,7 +35,7 @@ class Language:
 
     @property
     def offered_numbers(self) -> tuple[tuple[int, ...], ...] | None:
-        """The same by the numbers of the columns; a column without conditions is in no rule."""
+        """The sets in `offered`, by column index; sets with a column without conditions are left out."""
         if self.offered is None:
             return None
         number = {column: place for place, column in enumerate(self.columns)}
@@ -44,9 +44,9 @@ class Language:
     def only(
         self, columns: Collection[int], conditions: Collection[int] | None = None
     ) -> tuple[Language, NDArray[np.intp]]:
-        """Return the language of some columns, by their numbers, and the numbers of its conditions in this one.
+        """Return the language of some columns, by index, and the indices of its conditions in this language.
 
-        `conditions` are those wanted, if not all on these columns.
+        `conditions` selects some of the conditions; by default all on these columns.
         """
         chosen = sorted(columns)
         kept = np.flatnonzero(np.isin(self.column_index, chosen))
@@ -82,7 +82,7 @@ def build_language(
 ) -> Language:
     """Build the propositions: ≤ and ≥ at the cut points of ordered columns, = for each value of the others.
 
-    A column of 0 and 1, and one of numbers that are codes (`categorical`), counts as one without an order.
+    Columns of 0 and 1, and columns of codes (`categorical`), count as unordered.
     """
     notes: list[str] = []
     ends: dict[str, Ends] = {}

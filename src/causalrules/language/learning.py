@@ -1,10 +1,9 @@
-"""Cross-fitted predictions from the controls: no model predicts a row that it was trained on.
+"""Cross-fitted predictions from the controls: no model predicts its own training rows.
 
-The default model is a weighted mean of a smooth regression and of gradient-boosted trees, on the scale of log-odds for
-probabilities. The trees count as much as they help to predict rows that were not trained on. The regression is additive
-(linear splines, ridge penalty), with the products of those pairs of controls that stand out in its residuals. Trees
-alone approximate smooth functions in steps, and what they miss is left of the confounding; a regression alone misses
-steps and interactions of many controls.
+The default model is a weighted mean of a smooth regression and gradient-boosted trees, in log-odds for probabilities.
+The weight of the trees is chosen by out-of-fold predictions. The regression is additive (linear splines, ridge
+penalty), with products of pairs of controls that are significant in its residuals. Trees alone approximate smooth
+functions by steps, which leaves confounding; a regression alone misses steps and interactions of many controls.
 """
 
 from __future__ import annotations
@@ -23,29 +22,29 @@ from causalrules.language.features import Features, Matrix
 
 Vector = NDArray[np.float64]
 
-# Parts of the rows; each is predicted by the models of the others.
+# Number of folds; each is predicted by a model fitted to the others.
 FOLDS = 5
-# Weight of the trees in the mean where no rows are left to learn it from; the regression has the rest.
+# Weight of the trees if there are no out-of-fold rows to choose it by.
 _TREES = 1 / 4
-# Weights of the trees to choose from.
+# Candidate weights of the trees.
 _SHARES = tuple(step / 20 for step in range(21))
-# Penalty of the regression. A weaker one than predicts best: what it takes from the models of the target and of the
-# propensity alike is left as bias, and what it lets in by chance is not.
+# Penalty of the regression, weaker than the best for prediction: shrinkage of both the outcome and the propensity model
+# leaves bias, overfitting does not.
 _RIDGE = 10.0
-# Products of controls: the share of fits that take one by chance, how much smaller than other columns they are (the
-# penalty of their coefficients is the square of that), and how many there are at most.
+# Products of controls: error rate of adding one by chance, factor by which they are scaled down (which multiplies their
+# penalty by its square), and maximum number.
 _BY_CHANCE, _SMALLER, _MOST_PRODUCTS = 0.01, 2.0, 100
-# Trees, the step towards each, and the values of a number that they tell apart. Fewer trees of a larger step and fewer
-# values than scikit-learn has by default predict as well in half the time.
+# Number of trees, learning rate and bins of a number. Fewer trees with a larger learning rate and fewer bins than
+# scikit-learn's defaults predict as well in half the time.
 _ROUNDS, _STEP, _VALUES = 60, 0.15, 64
-# Leaves of a tree, and the rows from which on it has so many.
+# Leaves of a tree, and the minimum rows for them.
 _LEAVES = ((16, 10_000), (8, 1_000), (4, 0))
-# Rows whose products are summed at a time.
+# Rows per slice when products are summed.
 _SLICE = 20_000
-# Log-odds are cut off here.
+# Log-odds are clipped here.
 _FARTHEST = 10.0
-# From so many rows on, more than one thread is worth its while. For 50,000 two save a tenth of the time on an idle
-# machine, and take ten times as long on a busy one, where they wait for each other.
+# Minimum rows for more than one thread. With 50,000 rows, two threads save a tenth of the time on an idle machine and
+# take ten times as long on a busy one, where they wait for each other.
 _MANY = 100_000
 INSTALL = 'pip install "causalrules[ml]"'
 
@@ -67,7 +66,7 @@ class Learner:
     features
         The controls.
     binary
-        Whether probabilities are wanted, and not means.
+        Whether to predict probabilities instead of means.
     model
         A scikit-learn classifier or regressor; None for the default.
     seed
@@ -80,7 +79,7 @@ class Learner:
     seed: int = 0
 
     def fit(self, matrix: Matrix, y: Vector, weights: Vector) -> Predictor:
-        """Fit the model; a target that does not vary is predicted by its value."""
+        """Fit the model; a constant target is predicted by its value."""
         if not len(y) or y.min() == y.max():
             return _Constant(float(y[0]) if len(y) else 0.0)
         if self.model is None:
@@ -94,13 +93,13 @@ def is_available() -> bool:
 
 
 def require_models(what: str) -> None:
-    """Raise an error that says what to install, unless models can be fitted."""
+    """Raise an error that says what to install if models cannot be fitted."""
     if not is_available():
         raise MissingPackageError(f"{what} needs scikit-learn: {INSTALL}")
 
 
 def check_model(model: Any) -> None:
-    """Raise an error unless this can be fitted."""
+    """Raise an error unless the model has fit and predict."""
     if model is not None and not (hasattr(model, "fit") and hasattr(model, "predict") and not isinstance(model, type)):
         raise OptionError(
             "give an estimator of scikit-learn such as RandomForestClassifier()",
@@ -112,10 +111,10 @@ def check_model(model: Any) -> None:
 def fold_of(
     matrix: Matrix, seed: int = 0, groups: NDArray[Any] | None = None, n_folds: int = FOLDS
 ) -> NDArray[np.intp]:
-    """Deal the rows to folds by a hash of their controls, so that the order of the rows does not matter.
+    """Assign rows to folds by a hash of their controls, so that the order of the rows does not matter.
 
-    Rows that agree in all controls are dealt in turn, in the order in which they come. With `groups`, the codes of
-    rows that belong together, those stay together.
+    Rows with equal controls are assigned to the folds in turn, in the order of the table. With `groups`, the group
+    codes of the rows, the rows of a group share a fold.
     """
     content = matrix if groups is None else np.asarray(groups, np.float64)[:, None]
     key = row_hash(content, seed)
@@ -151,18 +150,18 @@ def cross_fit(
     watch: Callable[[int, int], None] | None = None,
     n_folds: int = FOLDS,
 ) -> list[Predictor]:
-    """Fit one model for each fold, on the rows of the others, in an order that depends on their values alone."""
+    """Fit one model for each fold, on the rows of the other folds, ordered by their values alone."""
     require_models("a model of the controls")
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    # Limits apply to the libraries that are loaded when they are set.
+    # Limits apply only to libraries that are already loaded.
     importlib.import_module("sklearn.ensemble")
     order = np.lexsort((weights, y, row_hash(matrix)))
     matrix, y, weights, fold = matrix[order], y[order], weights[order], fold[order]
 
     fitted = []
-    # Regressions never need threads. The folds come one after the other, for scikit-learn changes the filters of
-    # warnings while it fits.
+    # Regressions never need threads. Folds run one after the other, because scikit-learn changes the warning filters
+    # while it fits.
     with threadpool_limits({"openmp": n_threads if len(y) >= _MANY else 1, "blas": 1}):
         for place in range(n_folds):
             chosen = (fold != place) & (weights > 0)
@@ -181,7 +180,7 @@ def _weigh(
     weights: Vector,
     fold: NDArray[np.intp],
 ) -> None:
-    """Give the trees of all default models the weight that suits the rows on which each was not trained."""
+    """Set the weight of the trees in all default models, chosen by out-of-fold predictions."""
     tested = [(model, (fold == place) & (weights > 0)) for place, model in enumerate(models)]
     blends = [(model, rows) for model, rows in tested if isinstance(model, _Blend) and rows.any()]
     if not blends:
@@ -196,12 +195,12 @@ def _weigh(
 
 
 def best_share(steps: Vector, smooth: Vector, y: Vector, weights: Vector, binary: bool) -> float:
-    """Return the least weight of the trees that predicts as well as the best weight, up to a standard error.
+    """Return the smallest weight of the trees whose loss is within one standard error of the best.
 
     The loss of s = t steps + (1 − t) smooth is (y − s)², or log(1 + exp s) − y s for log-odds. Of t = 0, 0.05, …, 1 the
-    least is returned whose mean loss exceeds that of the best t by no more than the standard error of the difference
-    (one-standard-error rule; Breiman, Friedman, Olshen & Stone 1984). Where trees gain nothing that can be told from
-    chance, what they miss of a smooth function would be left as bias.
+    smallest is returned whose mean loss exceeds that of the best t by no more than the standard error of the difference
+    (one-standard-error rule; Breiman, Friedman, Olshen & Stone 1984). Where trees have no significant gain, their
+    approximation error for smooth functions would be left as bias.
 
     Examples
     --------
@@ -236,7 +235,7 @@ def predict(models: Sequence[Predictor], matrix: Matrix, fold: NDArray[np.intp])
 
 
 def _counted(weights: Vector) -> dict[str, Vector]:
-    """Return the weights as an argument of fit(), which takes much longer with them."""
+    """Return the weights as an argument of fit() unless all are 1: fit() takes much longer with weights."""
     return {"sample_weight": weights} if (weights != 1).any() else {}
 
 
@@ -250,7 +249,7 @@ class _Constant:
 
 @dataclass
 class _Given:
-    """The user's model, which sees categories as columns of 0 and 1 and missing numbers as nan."""
+    """The user's model, with categories as 0/1 columns and missing numbers as nan."""
 
     features: Features
     binary: bool
@@ -289,7 +288,7 @@ class _Given:
 
 @dataclass
 class _Blend:
-    """The weighted mean of gradient-boosted trees and of a smooth regression; `share` is the weight of the trees."""
+    """Weighted mean of gradient-boosted trees and a smooth regression; `share` is the weight of the trees."""
 
     features: Features
     binary: bool
@@ -320,7 +319,7 @@ class _Blend:
         return _expit(score) if self.binary else score
 
     def parts(self, matrix: Matrix) -> tuple[Vector, Vector]:
-        """Return what the trees and the regression predict: log-odds, or means."""
+        """Return the predictions of the trees and of the regression: log-odds, or means."""
         smooth = self._regression.scores(matrix)
         if not self.binary:
             return np.asarray(self._trees.predict(matrix)), smooth
@@ -330,7 +329,7 @@ class _Blend:
 
 @dataclass
 class _Regression:
-    """A ridge regression on splines of the controls, and on the products that its residuals call for."""
+    """A ridge regression on splines of the controls, and on products that are significant in its residuals."""
 
     features: Features
     binary: bool
@@ -363,7 +362,7 @@ class _Regression:
 class _Basis:
     """Linear splines with knots at the quartiles, indicators of categories and of missing values, standardised.
 
-    Products of pairs of columns are added where they are called for.
+    `add_products` appends products of pairs of columns.
     """
 
     def __init__(self, features: Features, matrix: Matrix) -> None:
@@ -387,10 +386,10 @@ class _Basis:
         return np.asarray((self._raw(matrix) - self._mean) / self._scale)
 
     def add_products(self, matrix: Matrix, residual: Vector, spread: Vector, weights: Vector) -> bool:
-        """Add the products of two columns whose covariance with the residuals is beyond chance; whether there are any.
+        """Add products of two columns with a significant covariance with the residuals; return whether any was added.
 
-        The chance counts all pairs (Bonferroni). `spread` is the variance of the residuals by the model: where a rare
-        outcome happens in none of the rows with both, their own squares say too little.
+        Significance allows for all pairs (Bonferroni). `spread` is the variance of the residuals by the model: their
+        own squares are too small where a rare outcome happens in none of the rows with both.
         """
         left, right = np.triu_indices(len(self._middle), 1)
         if not len(left):
@@ -427,7 +426,7 @@ class _Basis:
         return np.hstack([inside, bends, missing[:, self._holed], left * right])
 
     def _inside(self, matrix: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
-        """Return the controls without extreme values, medians in place of missing ones, and what is missing."""
+        """Return the controls with extreme values clipped and missing ones replaced by medians, and what is missing."""
         columns, _ = self._features.indicators(matrix)
         missing = np.isnan(columns)
         return np.clip(np.where(missing, self._middle, columns), self._low, self._high), missing

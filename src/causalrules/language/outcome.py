@@ -1,4 +1,4 @@
-"""What is wanted of the target: a binary outcome, or a high mean."""
+"""The desired outcome of the target: binary, or a high mean."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ _SEVERAL = re.compile(r"[<>=≤≥≠&]|\b(and|or)\b", re.IGNORECASE)
 _SIGNS = {">=": "≥", "<=": "≤", "!=": "≠", "==": "="}
 
 
-# The search is exact for so many values of the target; more are put into as many levels of about equal frequency.
+# Most distinct values of the target in an exact search; more are binned into this many levels of about equal frequency.
 MAX_LEVELS = 32
-# Extreme rows are pointed out if this share of the rows holds this share of the target's variance.
+# Extreme rows are reported if this share of the rows has this share of the target's variance.
 _FEW_ROWS, _MUCH_VARIANCE = 0.001, 0.1
 
-# Ranges of the target whose powers are floats with all their digits.
+# Ranges of the target whose powers neither underflow nor overflow.
 _LEAST_RANGE, _MOST_RANGE = 1e-50, 1e50
-# Values nearer than this, in units of the range, are one level.
+# Values that differ by less than this, in units of the range, are one level.
 _SAME_LEVEL = 2.0**-48
 _PERCENTAGE = re.compile(r"\s*[+-]?[0-9]+([.,][0-9]+)?\s*%\s*")
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What is wanted of the target, and the level of each of its values.
+    """The desired outcome, and the level of each value of the target.
 
     Attributes
     ----------
     column, text
         The target, and the outcome as text, such as "survived = 1" or "mean of earnings".
     level
-        The level of each distinct value of the target, from 0 on, rising with the value: 1 where an outcome happens.
+        The level of each distinct value of the target, from 0 on, in ascending order; a binary outcome has level 1.
     values
-        What each level stands for: its mean less the centre, or 0 and 1.
+        The value of each level: its mean minus the centre, or 0 and 1.
     kind
         The kind of the outcome.
     notes
-        What to know about the target.
+        Remarks on the target.
     centre
-        Where the mean of the target counts, its smallest value, which is subtracted before anything is squared or added
-        up. It is subtracted as the whole number that it may be: as floats, large ones are equal to others.
+        For a mean, the smallest value of the target, subtracted before values are squared or added. An integer is
+        subtracted exactly: different large ones may be equal as floats.
     """
 
     column: str
@@ -66,11 +66,11 @@ class Outcome:
 
     @property
     def asked(self) -> str | None:
-        """The outcome as it is asked for; None for the mean of a number."""
+        """The outcome in the form that options take; None for the mean of a number."""
         return self.text if self.kind.binary else None
 
     def centred(self, numbers: NDArray[Any]) -> NDArray[np.float64]:
-        """Return values of the target, as they sort, less the centre."""
+        """Return sortable values of the target, minus the centre."""
         return less(numbers, self.centre)
 
     @property
@@ -80,7 +80,7 @@ class Outcome:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every level stands for one value."""
+        """Whether every level is a single value."""
         return self.kind.binary or len(self.level) == len(self.values)
 
 
@@ -116,7 +116,7 @@ def _mean(target: str, histogram: Histogram, in_memory: bool) -> Outcome:
             f"the values of the target {target!r} are from {format_value(known[0])} to {format_value(known[-1])}, a "
             f"range that floats cannot square; {mend} it by a constant, so that it is between 1e-50 and 1e50"
         )
-    # Values that are equal for the search, which takes the range as its unit, are put into levels together.
+    # Values that are equal in units of the range, which the search uses, share a level.
     place = np.concatenate([[0], np.cumsum(np.diff(values) > _SAME_LEVEL * span)])
     ends = cut_ends(np.bincount(place, counts).astype(np.int64), MAX_LEVELS)
     level = np.searchsorted(ends, place)
@@ -190,7 +190,7 @@ def _which_outcome(kind: Kind, target: str, histogram: Histogram) -> str:
 
 
 def _satisfied(kind: Kind, target: str, outcome: Any, histogram: Histogram) -> tuple[NDArray[np.bool_], str, str]:
-    """Return which values satisfy the outcome, and its text. A value takes precedence over a condition."""
+    """Return which values satisfy the outcome, and its text. Values take precedence over conditions."""
     values = histogram.values
     match = _value_position(kind, outcome, histogram)
     if match is not None:

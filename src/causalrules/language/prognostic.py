@@ -1,7 +1,7 @@
 """Prognostic strata: quantiles of the predicted target, given the controls (Hansen 2008; docs/controls.md).
 
-Strata of ten controls hold one row each. The predicted target is one number that says what the controls say about the
-target, and it does not depend on the rule, so the search runs in its quantiles as in any other strata.
+Strata of ten controls hold about one row each. The predicted target sums up the controls in one number that does not
+depend on the rule, so the search runs in its quantiles as in any other strata.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from causalrules.text import counted
 if TYPE_CHECKING:
     from causalrules.question import Question
 
-# Exact strata are thick enough if they hold so many rows on average.
+# Minimum average rows in exact strata.
 THICK = 10
-# With fewer rows, models of the controls say too little.
+# Minimum rows to fit models of the controls.
 FEWEST_ROWS = 200
-# Models are fitted to at most so many rows, drawn by a hash of their controls, and applied to all.
+# Maximum rows to fit models to, drawn by a hash of their controls; models are applied to all rows.
 MOST_FITTED = 200_000
 
 Watcher = Callable[[int, int], None]
@@ -50,7 +50,7 @@ Watcher = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class ScoreBins:
-    """Bins of the predicted target; in the strata it stands where a control's bins do.
+    """Bins of the predicted target; takes the place of a control's bins in `Strata`.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class ScoreBins:
     seed
         Seed of the folds.
     groups
-        Column of the rows that belong together, which share a fold; None if each row is on its own.
+        Column of groups, whose rows share a fold; None if rows are independent.
     """
 
     features: Features
@@ -81,17 +81,17 @@ class ScoreBins:
         return (*self.features.columns, *([] if self.groups is None else [self.groups]))
 
     def codes(self, table: Table, unseen: bool = False) -> NDArray[np.int32]:
-        """Return the bin of each row; no value is missing, and none is unseen."""
+        """Return the bin of each row; every row has one."""
         return self.codes_of(self.features.matrix(table), group_codes(table, self.groups))
 
     def codes_of(self, matrix: Matrix, groups: NDArray[Any] | None = None) -> NDArray[np.int32]:
-        """Return the bins of rows of the controls, by the models that these rows did not train."""
+        """Return the bins of rows of the controls, by models that were not trained on these rows."""
         scores = predict(self.models, matrix, fold_of(matrix, self.seed, groups))
         return np.searchsorted(self.uppers, scores).astype(np.int32)
 
 
 def group_codes(table: Table, column: str | None) -> NDArray[np.int32] | None:
-    """Return the number of the group that each row belongs to; rows without one are groups of their own."""
+    """Return the group number of each row; each row without a group is a group of its own."""
     if column is None or column not in table.names:
         return None
     n_groups = len(table.histogram(column).values)
@@ -110,12 +110,12 @@ def adjusting(
     n_threads: int = 1,
     watch: Watcher | None = None,
 ) -> Strata:
-    """Return the strata that the question asks for: exact ones, prognostic ones, or whichever suit the table.
+    """Return the strata that the question asks for: exact, prognostic, or whichever suit the table.
 
-    Exact strata suit it if they hold at least 10 rows on average, or if there are fewer than 200 rows to fit models to.
-    They are also kept, thin as they are, where a control alone has categories with fewer rows than that: matched pairs,
-    patients of many doctors. No model learns what two rows have in common, and comparing just these two is right. Only
-    if most rows are alone in their strata nothing is left to compare. Neither the target nor the rules decide that.
+    Exact strata suit a table if they hold at least 10 rows on average, or if there are fewer than 200 rows to fit
+    models to. Thin ones are also kept if a control alone has categories of fewer rows than that, such as matched pairs
+    or patients of many doctors: no model learns such categories, and comparing just their rows is right, unless most
+    rows are alone in their strata. The choice depends neither on the target nor on the rules.
     """
     if not columns or question.adjust == "strata":
         return exact()
@@ -174,11 +174,10 @@ def prognostic(
     n_threads: int = 1,
     watch: Watcher | None = None,
 ) -> Strata:
-    """Form strata of quantiles of the predicted target, as many as one control would have bins.
+    """Form strata of quantiles of the predicted target, as many as the bins of a single control.
 
-    Models are fitted to all rows, or to about 200,000 of them, and applied to all. The same rows in another order have
-    the same strata, except that rows which agree in all controls are dealt to the folds in the order in which they
-    come, and for rows in files or on workers in that of their slice or partition.
+    Models are fitted to all rows, or to about 200,000 of them, and applied to all. The order of the rows matters only
+    for rows with equal controls, which are assigned to folds in the order of the table, or of their slice or partition.
     """
     groups = question.groups
     features = Features.of(table, columns, question.categorical)
@@ -208,7 +207,7 @@ class _Rows(NamedTuple):
 
 
 def _to_fit(table: Table, features: Features, outcome: Outcome, seed: int, groups: str | None) -> _Rows:
-    """Return the rows to fit models to, from wherever they are."""
+    """Return the rows to fit models to, from memory, files or workers."""
     share = MOST_FITTED / table.n_records
     if table.storage == "memory":
         return _read(table, features, targets(table, outcome), seed, groups).sampled(share, seed)
@@ -284,7 +283,7 @@ def score_strata(bins: ScoreBins, scores: Vector, outcome: Outcome) -> Strata:
 
 
 def targets(table: Table, outcome: Outcome) -> Vector:
-    """Return the target of each row: 1 where an outcome happens, or its value less its centre."""
+    """Return the target of each row: 1 if a binary outcome happens, or its value minus the centre."""
     positions = table.codes(outcome.column, np.arange(len(outcome.level), dtype=np.intp))
     if outcome.kind.binary:
         return outcome.level.astype(np.float64)[positions]
@@ -292,7 +291,7 @@ def targets(table: Table, outcome: Outcome) -> Vector:
 
 
 def quantiles(scores: Vector, weights: Vector, n_bins: int) -> Vector:
-    """Return the upper ends of all bins but the last, of about equally many rows each; ties are not broken."""
+    """Return the upper ends of all bins but the last, of about equal numbers of rows; equal scores share a bin."""
     values, place = np.unique(scores, return_inverse=True)
     before = np.cumsum(np.bincount(place, weights))
     wanted = before[-1] * np.arange(1, n_bins) / n_bins
@@ -301,12 +300,12 @@ def quantiles(scores: Vector, weights: Vector, n_bins: int) -> Vector:
 
 
 def _is_scattered(part: Feature, table: Table) -> bool:
-    """Whether a control has categories, and too few rows of each for a model to learn them."""
+    """Whether a control has categories with too few rows each for a model to learn."""
     return part.n_categories > 0 and part.bins is not None and table.n_rows < THICK * part.bins.n_bins
 
 
 def _repeats(table: Table) -> bool:
-    """Whether most rows are counted by weights of records that repeat."""
+    """Whether the weights stand for more than two rows per record on average."""
     return table.n_rows > 2 * table.n_records
 
 
@@ -315,7 +314,7 @@ def _name(outcome: Outcome) -> str:
 
 
 def ranges(ends: list[float], centre: float) -> list[str]:
-    """Write the ranges of predictions less a centre with as few digits as tell them apart."""
+    """Format the ranges of centred predictions with as few digits as distinguish them."""
     if len({centre + end for end in ends}) < len(set(ends)):
         return [f"{centre:.17g} + ({each})" for each in ranges(ends, 0.0)]
     ends = [centre + end for end in ends]

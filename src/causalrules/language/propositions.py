@@ -27,7 +27,7 @@ _DIGITS = decimal.Context(prec=40)
 
 
 def format_value(value: Scalar) -> str:
-    """Return a value in its shortest form: 30 for 30.0, a date without its midnight."""
+    """Return a value in its shortest form: 30 for 30.0, midnight as a date."""
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, float):
@@ -41,7 +41,7 @@ def format_value(value: Scalar) -> str:
 
 
 def shortened(value: Scalar, limit: Scalar) -> float | None:
-    """Return the number of fewest digits from `value` on before `limit`, or None if `value` is short.
+    """Return the shortest number in [value, limit), or None if `value` is short already.
 
     As no observed value lies between, a condition with this number selects the same rows.
 
@@ -90,9 +90,9 @@ class Proposition:
     categories
         All categories of a column of ordered categories, in their order.
     shown
-        Number printed instead of a value of many digits; it selects the same observed values.
+        Shorter number printed instead of `value`; it selects the same observed values.
     p_value
-        Whether the condition earns its place in its rule: small if it does. None if that was not tested.
+        Small if the rule needs the condition; None if not tested.
     """
 
     column: str
@@ -219,7 +219,7 @@ def _type_name(value: object) -> str:
 
 
 def positions(values: Sequence[Scalar], value: Scalar, column: str) -> tuple[int, int]:
-    """Return where `value` begins and ends among `values`, in ascending order."""
+    """Return the left and right insertion points of `value` in `values`, in ascending order."""
     if isinstance(values, Values) and values.order is not None:
         if value not in values.order:
             raise DataError(f"column {column!r} has no category {value!r}; its categories are {shorten(values.order)}")
@@ -269,7 +269,7 @@ def comparable(value: Any, values: Values, column: str) -> Scalar:
     value = python_value(value)
     if values.order is not None:
         for category in values.order:
-            # Categories of other types, such as intervals, are known by their text.
+            # Categories of other types, such as intervals, are stored as text.
             if category == value or format_value(category) == value or category == _text(value):
                 return category
         raise DataError(f"column {column!r} has no category {value!r}; its categories are {shorten(values.order)}")
@@ -280,7 +280,7 @@ def comparable(value: Any, values: Values, column: str) -> Scalar:
         if type(value) is bool and not isinstance(sample, bool):
             raise TypeError
         if isinstance(value, (numbers.Real, decimal.Decimal)):
-            # Numbers of other types, such as Decimal, as Python's own; it must be finite, also as a float.
+            # Convert other number types, such as Decimal; the number must be finite, also as a float.
             exact = float(value)
             value = value if isinstance(value, int) else exact
             if not math.isfinite(exact):

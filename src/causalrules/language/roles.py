@@ -14,9 +14,9 @@ from causalrules.language.outcome import Outcome, condition_on, resolve_outcome
 from causalrules.text import shorten
 
 _LONGEST_REASONS = 1000
-# Fewer weighted rows than this may be counts of cells.
+# Minimum rows to suspect sampling weights: fewer may be counts of cells.
 _FEWEST_WEIGHTED = 100
-# Fewer rows than this may be numbered by chance.
+# Minimum rows to recognise row numbers: fewer may be numbered by chance.
 _FEWEST_NUMBERED = 20
 
 
@@ -91,7 +91,7 @@ def resolve(
 
 
 def check_randomised(table: Table, roles: Roles, names: str | Sequence[str]) -> None:
-    """Reject columns that are declared randomised but are no columns to put conditions on."""
+    """Reject columns that are declared randomised but are not actionable."""
     for name in columns(table, names, "randomised"):
         if name == roles.target or name in roles.control:
             role = "the target" if name == roles.target else "a control"
@@ -133,7 +133,7 @@ def _check_column(table: Table, name: object, role: str) -> None:
 
 
 def columns(table: Table, names: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
-    """Return the names that an option gives, checked to be columns of the table."""
+    """Return the names in an option, checked to be columns of the table."""
     if names is None:
         return ()
     if not isinstance(names, Iterable):
@@ -165,7 +165,7 @@ def _check_disjoint(target: str, weights: str | None, actionable: Sequence[str],
 
 
 def _constant(table: Table, name: str, missing_counts: bool) -> str | None:
-    """Return the reason if all rows have the same value; `missing_counts`: missing is a value too."""
+    """Return the reason if all rows have the same value; with `missing_counts`, missing is a value."""
     histogram = table.histogram(name)
     if len(histogram.values) == 0:
         return "has no values: all are missing"
@@ -182,7 +182,7 @@ def _identifier(table: Table, name: str) -> str | None:
         return None
     if table.kinds[name] is Kind.TEXT:
         return f"its {n_values:,} values are all different (identifier)"
-    # Numbers that are all different are quantities unless they count the rows.
+    # Distinct numbers are quantities unless they number the rows.
     values = histogram.values.sortable
     counts_rows = n_values >= _FEWEST_NUMBERED and table.kinds[name] is Kind.NUMBER and values.dtype.kind in "iu"
     if counts_rows and not histogram.n_missing and int(values[-1]) - int(values[0]) == n_values - 1:
@@ -191,14 +191,14 @@ def _identifier(table: Table, name: str) -> str | None:
 
 
 def default_actionable(table: Table, taken: set[str | None], notes: list[str]) -> tuple[str, ...]:
-    """Return every column without another role that allows conditions; say in `notes` which are left out."""
+    """Return every column without another role that allows conditions; `notes` gets those left out."""
     others = sorted(name for name in table.names if name not in taken)
     table.read_ahead(others)
     return tuple(name for name in others if not _left_out(name, unusable(table, name), notes))
 
 
 def unusable(table: Table, name: str) -> str | None:
-    """Return why no conditions are put on a column unless it is named: it is constant, or identifies rows."""
+    """Return why a column is not actionable by default: it is constant, or identifies rows."""
     constant = _constant(table, name, missing_counts=not table.kinds[name].ordered)
     return f"it {constant}" if constant else _identifier(table, name)
 

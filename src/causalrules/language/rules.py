@@ -23,7 +23,7 @@ _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 
 
 class _Token(NamedTuple):
-    """A word, a sign or a joint of a rule, and where it begins."""
+    """A token of a rule (word, sign or "and") and its position."""
 
     kind: str
     text: str
@@ -31,7 +31,7 @@ class _Token(NamedTuple):
 
 
 def parse_rule(text: str, table: Table) -> tuple[Proposition, ...]:
-    """Read a rule; a RoleError points at what cannot be read.
+    """Parse a rule; a RoleError gives the position of the error.
 
     Parameters
     ----------
@@ -141,14 +141,14 @@ def _error(message: str, text: str, place: int) -> RoleError:
 
 
 def language_of(rules: Iterable[Sequence[Proposition]], table: Table) -> Language:
-    """Build the language of just these conditions."""
+    """Build the language that has only these conditions."""
     propositions = sorted({each for rule in rules for each in rule}, key=lambda each: each.text)
     columns = tuple(sorted({each.column for each in propositions}))
     ends = {column: _ends(table.histogram(column), propositions, column) for column in columns}
     low, high = [], []
     for each in propositions:
         satisfied = np.flatnonzero(each.holds(table.histogram(each.column).values))
-        # A condition that no value satisfies holds on no code.
+        # A condition that no value satisfies gets an empty interval of codes.
         codes = np.searchsorted(ends[each.column], satisfied) if len(satisfied) else np.array([1, 0])
         low.append(int(codes[0]))
         high.append(int(codes[-1]))

@@ -17,12 +17,12 @@ from causalrules.data.table import Table
 from causalrules.language.cuts import Cuts, cut
 from causalrules.language.propositions import format_value, shortened
 
-# What prognostic strata are strata of, for an outcome that happens or not and for a mean.
+# Names of the prognostic score, for a binary outcome and for a mean.
 SCORES = ("predicted probability", "predicted mean")
 
 
 class Coded(Protocol):
-    """Numbers the rows of a table by their value of one column, or of something that several columns say."""
+    """Assigns the rows of a table to bins, by one column or by a function of several columns."""
 
     @property
     def n_bins(self) -> int:
@@ -54,7 +54,7 @@ class Strata:
     notes
         Remarks on how the strata were formed.
     n_held
-        How many of the last columns are not controls but hold other rules' columns fixed (`language.held_fixed`).
+        How many of the last columns are not controls but columns of other rules, held fixed (`language.held_fixed`).
     """
 
     columns: tuple[str, ...]
@@ -62,7 +62,7 @@ class Strata:
     bins: Mapping[str, Coded]
     labels: tuple[Mapping[str, str], ...]
     notes: tuple[str, ...]
-    # Sorted keys of the combinations of the first 1, 2, … controls; see `join_keys`.
+    # Sorted keys of the combinations for each prefix of the controls; see `join_keys`.
     _levels: tuple[NDArray[np.int64], ...]
     n_held: int = 0
 
@@ -73,7 +73,7 @@ class Strata:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The columns of a table that decide the stratum of a row."""
+        """The columns of a table that determine the stratum of a row."""
         return tuple(name for column in self.columns for name in getattr(self.bins[column], "columns", (column,)))
 
     def noting(self, note: str) -> Strata:
@@ -88,7 +88,7 @@ class Strata:
 
     @property
     def held_fixed(self) -> tuple[str, ...]:
-        """The columns of a table that are held fixed, beside the controls."""
+        """The columns of a table that are held fixed, in addition to the controls."""
         held = self.columns[len(self.columns) - self.n_held :]
         return tuple(name for column in held for name in getattr(self.bins.get(column), "columns", (column,)))
 
@@ -97,7 +97,7 @@ class Strata:
     ) -> NDArray[np.int32]:
         """Return the stratum of each row, given the codes of the columns.
 
-        `begun` is the stratum of each row by the controls alone, where only the columns that are held fixed are left.
+        `begun` is the stratum of each row by the controls alone, if known: then only columns held fixed are combined.
         """
         index: NDArray[Any] = np.zeros(n_rows, np.int64)
         axes = list(zip(self.columns, self._levels, strict=True))
@@ -115,7 +115,7 @@ class Strata:
     def index_of(self, table: Table) -> NDArray[np.int64]:
         """Return the stratum of each row of another table.
 
-        Combinations that are not among the strata are numbered from `n_strata` on.
+        Unknown combinations are numbered from `n_strata` on.
         """
         index: NDArray[Any] = np.zeros(table.n_records, np.int64)
         combination: NDArray[Any] = np.zeros(table.n_records, np.int64)
@@ -134,19 +134,19 @@ class Strata:
 
 
 class Combining:
-    """The strata of rows by their first controls, kept while other sets of controls begin alike.
+    """Cache of strata by the first controls, reused for sets of controls with the same beginning.
 
-    `codes` gives the bin of each row, −1 if missing, from a column and the ends of its bins.
+    `codes` returns the bin of each row, −1 if missing, for a column and the ends of its bins.
     """
 
     def __init__(self, codes: Callable[[str, Ends], NDArray[np.int32]], n_rows: int) -> None:
         self._codes, self._n_rows = codes, n_rows
         self._known: dict[tuple[str, bytes], NDArray[np.int32]] = {}
-        # For the first 1, 2, … controls: which they are, the keys of their strata, and the stratum of each row.
+        # For each prefix of the controls: the last control, the keys of the strata, and the stratum of each row.
         self._path: list[tuple[tuple[str, bytes], NDArray[np.int64], NDArray[np.int64]]] = []
 
     def _follow(self, ends: Mapping[str, Ends]) -> None:
-        """Go on from what is known of the first controls to all of them."""
+        """Extend the cached prefix to all of these controls."""
         wanted = [(name, each.tobytes()) for name, each in ends.items()]
         alike = 0
         while alike < min(len(wanted), len(self._path)) and self._path[alike][0] == wanted[alike]:
@@ -163,7 +163,7 @@ class Combining:
             self._path.append((key, level, places(level, keys)))
 
     def levels(self, ends: Mapping[str, Ends]) -> list[NDArray[np.int64]]:
-        """Return the sorted keys of the strata of the first 1, 2, … controls."""
+        """Return the sorted keys of the strata for each prefix of the controls."""
         self._follow(ends)
         return [level for _, level, _ in self._path]
 
@@ -174,19 +174,19 @@ class Combining:
 
 
 def join_keys(parents: NDArray[np.int64], codes: NDArray[Any], n_bins: int) -> NDArray[np.int64]:
-    """Combine strata of the controls before with the codes of the next; missing comes last."""
+    """Combine strata of the preceding controls with the codes of the next; missing comes last."""
     return parents * (n_bins + 1) + np.where(codes < 0, n_bins, codes)
 
 
 def distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the sorted distinct keys; of small ones by counting, which is faster than sorting."""
+    """Return the sorted distinct keys; small ones are counted, which is faster than sorting."""
     if len(keys) and keys.max() < 4 * len(keys):
         return np.flatnonzero(np.bincount(keys))
     return np.unique(keys)
 
 
 def places(level: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the place of each key among the sorted distinct ones."""
+    """Return the index of each key among the sorted distinct keys."""
     if len(level) and level[-1] < 4 * len(keys):
         place = np.zeros(int(level[-1]) + 1, np.int64)
         place[level] = np.arange(len(level))
@@ -195,10 +195,10 @@ def places(level: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def default_bins(n_rows: int, n_controls: int) -> int:
-    """Return the number of bins of each of some ordered controls.
+    """Return the number of bins for each ordered control.
 
-    The cube root of the number of rows, so that what is left of confounding inside bins shrinks faster than a standard
-    error; fewer where several controls would leave less than 25 rows a stratum, but at least 4.
+    The cube root of the number of rows, so that confounding inside bins shrinks faster than a standard error; fewer if
+    several controls would leave less than 25 rows per stratum, but at least 4.
 
     >>> default_bins(1_000, 1), default_bins(16_000, 1), default_bins(16_000, 3), default_bins(1_000, 8)
     (10, 25, 8, 4)
@@ -208,7 +208,7 @@ def default_bins(n_rows: int, n_controls: int) -> int:
 
 
 def n_levels(table: Table, column: str, control_bins: int | None = None, max_bins: int = 8) -> int:
-    """Return how many values a column has as the only control, after binning; missing is one."""
+    """Return how many values a column has as the only control, after binning, including missing."""
     histogram = table.histogram(column)
     n_values = len(histogram.values)
     if table.kinds[column].ordered and n_values > max_bins:
@@ -227,7 +227,7 @@ def stratify(
 ) -> Strata:
     """Form the strata of the controls; ordered controls with many values are binned.
 
-    `combining` has the rows of the table, and what is known of them from other sets of controls.
+    `combining` caches the strata of the table's rows across sets of controls.
     """
     notes: list[str] = []
     columns = tuple(sorted(control))
@@ -261,7 +261,7 @@ def stratify(
 
 
 def _levels(table: Table, ends: Mapping[str, Ends]) -> list[NDArray[np.int64]]:
-    """Return the sorted keys of the strata of the first 1, 2, … controls."""
+    """Return the sorted keys of the strata for each prefix of the controls."""
     levels: list[NDArray[np.int64]] = []
     index: NDArray[Any] = np.zeros(1, np.int64)
     for column, codes in table.combinations(ends).items():

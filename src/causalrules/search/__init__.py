@@ -1,1 +1,1 @@
-"""The exact search (paper §4): packed rows, the compiled core, and the loop that drives it."""
+"""The exact search (paper §4): packed rows, the compiled core, and its driver loop."""

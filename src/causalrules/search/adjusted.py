@@ -1,6 +1,6 @@
 """Rows adjusted for a set of controls: the rule language, the strata and the coded rows.
 
-Permutations, splits and subsamples derive from it: other rows, the same language.
+Permutations, splits and subsamples derive from it, with other rows and the same language.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from causalrules.search.progress import count_bar, watching
 from causalrules.search.rows import Comparison, LocalRows, Rows, compared, local_rows
 from causalrules.search.run import threads
 
-# Models of fewer values of the controls are fitted in no time.
+# Minimum rows × controls to show progress while models are fitted.
 _LONG = 200_000
 
 
 @dataclass(frozen=True, eq=False)
 class Adjusted:
-    """Roles, and rows in the strata of a set of controls. Access to the arrays fetches rows that are elsewhere."""
+    """Roles, and rows in the strata of a set of controls. Access to the arrays fetches remote rows."""
 
     roles: Roles
     rows: Rows
     n_dropped: int
     library: str
     notes: tuple[str, ...]
-    # The rows of the table as they are, and those of a second table that were held out.
+    # The original controls of the rows, and those of held-out rows from a second table.
     controls: Controls | None = None
     second: Controls | None = None
-    # Columns of rules above this step of a ladder, beside the controls.
+    # Columns of the rules above this step of a ladder, held fixed in addition to the controls.
     held_fixed: tuple[str, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        # A pickle holds the coded rows, not the table that they were read from.
+        # A pickle holds the coded rows without their source table.
         return {**vars(self), "controls": None, "second": None}
 
     @property
@@ -67,7 +67,7 @@ class Adjusted:
 
     @property
     def strata_labels(self) -> list[Any]:
-        """What the strata stand for."""
+        """The labels of the strata."""
         return [dict(label) for label in self.strata.labels]
 
     @property
@@ -82,7 +82,7 @@ class Adjusted:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, each counted as often as its weight says."""
+        """Number of rows, by weight."""
         return self.rows.n_rows
 
     @property
@@ -92,7 +92,7 @@ class Adjusted:
 
     @property
     def outcome(self) -> NDArray[np.uint8]:
-        """Level of the target of each row: 1 where an outcome happened, else 0."""
+        """Level of the target of each row; 0 and 1 for a binary outcome."""
         return self.rows.local.outcome
 
     @property
@@ -107,7 +107,7 @@ class Adjusted:
 
     @property
     def group(self) -> NDArray[np.int64] | None:
-        """Number of the group of each row; None if each row stands for itself."""
+        """Group number of each row; None if rows are independent."""
         return self.rows.local.group if self.rows.is_local else None
 
     @property
@@ -116,7 +116,7 @@ class Adjusted:
         return self.rows.local.columns
 
     def sides(self, conditions: Iterable[int]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which rows satisfy all of the conditions, and on which they fail; the rest cannot be compared."""
+        """Return which rows satisfy all of the conditions, and which fail them; the rest is not compared."""
         rows = self.rows.local
         return compared(rows, rows.columns, rows.reference, conditions, len(rows.stratum))
 
@@ -128,29 +128,29 @@ class Adjusted:
 
     @property
     def searched(self) -> NDArray[np.int64]:
-        """How often each record of the table that the rows were read from counts among them."""
+        """How often each record of the source table counts among the rows."""
         weights, record = self.frequencies, self.rows.local.record
         if self.controls is None or record is None:
             return weights
         return np.bincount(record, weights, self.controls.table.n_records).astype(np.int64)
 
     def covered(self, numbers: Iterable[int]) -> NDArray[np.bool_]:
-        """Return which rows satisfy all of these conditions, given by their numbers in the language."""
+        """Return which rows satisfy all of these conditions, given by index in the language."""
         return self.sides(numbers)[0]
 
     def compared(
         self, numbers: Iterable[int], frequencies: NDArray[np.int64] | None = None, scored: bool = False
     ) -> tuple[Side, Side, Side]:
-        """Return the rows that a rule covers, those on which it fails and all, as `estimators` takes them.
+        """Return the rows that a rule covers, those on which it fails and all, as sides for `estimators`.
 
         Parameters
         ----------
         numbers
-            The conditions, by their numbers in the language.
+            The conditions, by index in the language.
         frequencies
             How often each row counts; by default its weight.
         scored
-            Whether to take the levels of the target that the search ranks by, and not its values.
+            Whether to use the levels of the target that the search ranks by, instead of its values.
         """
         rows = self.rows.local
         weights = self.frequencies if frequencies is None else frequencies
@@ -174,9 +174,9 @@ class Adjusted:
         return replace(self, rows=replace(self.rows.local, **{"stored": None, **changes}))
 
     def pack(self, others: Collection[int] | None = None, conditions: Collection[int] | None = None) -> Packed:
-        """Pack the rows into bits for the search: all columns, or those that its rules can be on and these others.
+        """Pack the rows into bits for the search: all columns, or those allowed in its rules and these others.
 
-        `conditions` are those wanted, if not all.
+        `conditions` selects some of the conditions; by default all.
         """
         rows, offered = self.rows, self.language.offered_numbers
         if others is not None and isinstance(rows, LocalRows) and offered is not None:
@@ -186,7 +186,7 @@ class Adjusted:
         return packed
 
     def _pack_only(self, columns: set[int], conditions: Collection[int] | None, rows: LocalRows) -> Packed:
-        """Pack some columns. Without the codes of the others, more rows are the same."""
+        """Pack some columns. Without the codes of the others, more rows are identical and can be merged."""
         comparison = rows.comparison
         if comparison.reference is not None:
             column, low, high = comparison.reference
@@ -213,7 +213,7 @@ def adjust(table: Table, roles: Roles, question: Question, language: Language | 
     question
         The options for cut points, strata and the comparison.
     language
-        The conditions, where they are given and not to be built.
+        The conditions, if given; by default they are built.
     """
     observed = table.observed(roles.target, question.weights)
     cuts: Cuts = dict(question.cuts or {})
@@ -238,7 +238,7 @@ def with_controls(
     question: Question,
     combining: Combining,
 ) -> Adjusted:
-    """Return the problem with other controls; `combining` keeps what is known of the rows for the next time."""
+    """Return the problem with other controls; `combining` caches the strata of its rows across calls."""
     observed = table.observed(problem.roles.target, question.weights)
     cuts: Cuts = dict(question.cuts or {})
     roles = replace(problem.roles, control=tuple(control))
@@ -267,9 +267,9 @@ def _group_notes(table: Table, question: Question) -> list[str]:
         return []
     known = table.histogram(question.groups)
     notes = [
-        f"rows belong together in {len(known.values):,} groups of {question.groups!r}; the margin of the conservative "
-        "effect takes rows for independent, so what it promises does not hold: significance(), which flips whole "
-        "groups, tells rules from chance"
+        f"rows belong together in {len(known.values):,} groups of {question.groups!r}, but the margin of the "
+        "conservative effect assumes independent rows, so its error rate does not hold: use significance(), which "
+        "flips whole groups"
     ]
     if known.n_missing:
         notes.append(f"{known.n_missing:,} rows without a value of {question.groups!r} are groups of their own")
@@ -277,7 +277,7 @@ def _group_notes(table: Table, question: Question) -> list[str]:
 
 
 def _stratify(table: Table, roles: Roles, cuts: Cuts, question: Question, combining: Combining | None = None) -> Strata:
-    """Form the strata that the question asks for, with a bar where models take a while to fit."""
+    """Form the strata that the question asks for, with a progress bar if models take long to fit."""
     options = question.control_bins, question.max_bins, cuts, question.categorical
     exact = partial(stratify, table, roles.control, *options, combining=combining)
     check_model(question.adjust_model)
@@ -293,7 +293,7 @@ def _controls(table: Table, roles: Roles, question: Question) -> Controls | None
 
 
 def controls_of(table: Table, outcome: Outcome, columns: tuple[str, ...], question: Question) -> Controls:
-    """Return the controls of a table's rows as they are."""
+    """Return the original controls of a table's rows."""
     return Controls(
         table,
         outcome,
@@ -306,7 +306,7 @@ def controls_of(table: Table, outcome: Outcome, columns: tuple[str, ...], questi
 
 
 def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, question: Question) -> Rows:
-    """Code the rows where they are."""
+    """Code the rows in memory, in files or on workers."""
     reference = reference_rows(table, question)
     comparison = Comparison(
         outcome.values,
@@ -325,8 +325,8 @@ def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, qu
             "not available for rows in files or on workers; read the table into memory", parameter="reference"
         )
     if not any(table.histogram(column).n_missing for column in language.columns):
-        # Elsewhere it must be known before the rows are packed; in memory, the core sees it as it packs them. A table
-        # that takes one count for each rule here and there can go on from the same checkpoint.
+        # Needed before remote rows are packed; the core itself detects it for rows in memory. Without missing values,
+        # both then take one count per rule and can resume from the same checkpoint.
         comparison = replace(comparison, missing="false")
     if table.storage == "files":
         from causalrules.search.streamed import stream_rows
@@ -338,7 +338,7 @@ def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, qu
 
 
 def _reference_codes(column: str, satisfied: NDArray[np.bool_], language: Language) -> tuple[int, int, int]:
-    """Return the column of the reference rows in the language, and the lowest and the highest of their codes."""
+    """Return the index of the column of the reference rows, and their lowest and highest code."""
     if column not in language.columns:
         raise RoleError(
             f"no condition is about {column!r}, so no rule can differ from the reference rows; make it actionable",

@@ -1,4 +1,4 @@
-"""The border to the compiled core: pointers to arrays, errors, and what a rule is worth in the core's terms."""
+"""The interface to the compiled core: pointers to arrays, errors and estimator options."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from causalrules.exceptions import CausalRulesError
 
 ESTIMATORS = {"reliable": 0, "plugin": 1, "wracc": 2, "association": 3, "pooled": 4}
 BINARY = (0.0, 1.0)
-"""The levels of an outcome that happens or not."""
+"""The levels of a binary outcome."""
 _MISSING = ("false", "unknown")
 
 
 def failure() -> CausalRulesError:
-    """Return the error that the last call of this thread noted."""
+    """Return the error of the last failed call in this thread."""
     return CausalRulesError(ffi.string(lib.cr_error()).decode("utf-8", "replace"))
 
 
 def as_array(values: ArrayLike, dtype: Any) -> NDArray[Any]:
-    """Return an array as the core reads it: of this type, in one piece."""
-    # What came over a network may lie anywhere in its message.
+    """Return an array as the core reads it: of this type, contiguous and aligned."""
+    # Arrays received over a network may be unaligned.
     return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def pointer(kind: str, array: NDArray[Any] | None) -> Any:
-    """Return a pointer to the numbers of an array; null for None."""
+    """Return a pointer to the data of an array; null for None."""
     return ffi.NULL if array is None else ffi.cast(kind, ffi.from_buffer(array))
 
 
 def checked_levels(levels: ArrayLike) -> NDArray[np.float64]:
-    """Return the values of levels, rising between 0 and 1."""
+    """Return the values of levels, checked to increase between 0 and 1."""
     values = as_array(levels, np.float64)
     if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all() or values[0] < 0 or values[-1] > 1:
-        raise ValueError("levels must be two or more rising numbers between 0 and 1")
+        raise ValueError("levels must be two or more increasing numbers between 0 and 1")
     return values
 
 
@@ -50,7 +50,7 @@ def is_unknown(missing: str) -> bool:
 def estimation_of(
     estimator: str, beta: float | ArrayLike, margin_scale: float, levels: NDArray[np.float64]
 ) -> tuple[Any, Any]:
-    """What a rule is worth, for the core, and what that points to."""
+    """Return the estimator options for the core, and the arrays to keep alive with them."""
     if estimator not in ESTIMATORS:
         raise ValueError(f"no estimator {estimator!r}; the estimators are {', '.join(map(repr, ESTIMATORS))}")
     betas = as_array(np.atleast_1d(np.asarray(beta, np.float64)), np.float64)

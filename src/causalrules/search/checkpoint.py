@@ -1,7 +1,7 @@
 """Save a search to a file and resume it.
 
-The file is a line of JSON that identifies the question and the rows, with the steps of a ladder that are done, then the
-numbers that the core saved of the search under way.
+The file is a line of JSON that identifies the question and the rows, with the finished steps of a ladder, then the
+saved state of the core for the current search.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 _FORMAT = "causalrules checkpoint"
 _LONGEST_HEADER = 10_000_000
-# The first save is early, so that a path that cannot be written is known soon.
+# The first save is early, to detect soon that a path cannot be written.
 _FIRST, _LATER = 1.0, 10.0
-# Saving takes no more than this share of the time: a large search is saved less often.
+# Maximum share of the time for saving: a large search is saved less often.
 _SHARE = 0.02
 
 
@@ -41,9 +41,9 @@ class Checkpoint:
     Attributes
     ----------
     finished
-        The steps of a ladder that are done, in terms of JSON; in the end all but the last.
+        The finished steps of a ladder, in JSON types; in the end all but the last.
     saved
-        How many of them there were in the file.
+        Number of finished steps in the file.
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: Problem, question: Question) -> None:
@@ -66,11 +66,11 @@ class Checkpoint:
             raise self.damaged(str(error)) from error
 
     def damaged(self, why: str) -> DataError:
-        """Return the error for a file that does not say what it should."""
+        """Return the error for a file with invalid content."""
         return DataError(f"checkpoint {str(self._path)!r}: {why}; delete it to start over")
 
     def save(self, search: Search, at_once: bool = False) -> None:
-        """Write the file atomically, if it is time for it; the search goes on if that fails."""
+        """Write the file atomically, if a save is due; if that fails, the search continues."""
         if not at_once and time.monotonic() < self._due:
             return
         begun = time.monotonic()
@@ -82,7 +82,7 @@ class Checkpoint:
             replace_file(self._path, json.dumps(header).encode("ascii") + b"\n" + numbers, "checkpoint")
         except FileError as error:
             if not self._warned:
-                warnings.warn(f"{error}; the search goes on without it", UnsavedWarning, stacklevel=2)
+                warnings.warn(f"{error}; the search continues without it", UnsavedWarning, stacklevel=2)
             self._warned = True
         now = time.monotonic()
         self._due = now + max(_LATER, (now - begun) / _SHARE)
@@ -98,7 +98,7 @@ class Checkpoint:
                 if header.get("version") != __version__:
                     raise DataError(
                         f"{place} was written by causalrules {str(header.get('version'))[:20]}, this is "
-                        f"{__version__}; go on with that version, or delete it to start over"
+                        f"{__version__}; resume with that version, or delete it to start over"
                     )
                 self._compare(place, header.get("of"))
                 numbers = file.read()
@@ -107,7 +107,7 @@ class Checkpoint:
         is_whole = len(numbers) % 8 == 0 and len(numbers) == header.get("bytes")
         steps = header.get("steps")
         if not is_whole or not isinstance(steps, list) or _sum_of(numbers, steps) != header.get("sha256"):
-            raise DataError(f"{place} is damaged or cut short; delete it to start over")
+            raise DataError(f"{place} is damaged or truncated; delete it to start over")
         self.finished = steps
         return np.frombuffer(numbers, "<u8").astype(np.uint64)
 

@@ -1,4 +1,4 @@
-"""The controls of a problem's rows as they are, read from the table when they are needed."""
+"""The original controls of a problem's rows, read from the table when needed."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Controls:
     Attributes
     ----------
     table, outcome
-        The rows whose target is present, and what is wanted of it.
+        The rows whose target is present, and the desired outcome.
     columns, categorical
         The controls, and the columns whose numbers are codes.
     model, seed
-        The user's model, if any, and the seed of the folds.
+        The user's model, or None, and the seed of the folds.
     groups
-        Column of the rows that belong together, if any.
+        Column of groups, if any.
     """
 
     table: Table
@@ -42,7 +42,7 @@ class Controls:
 
     @cached_property
     def features(self) -> Features:
-        """How the controls become numbers."""
+        """Conversion of the controls to numbers."""
         return Features.of(self.table, self.columns, self.categorical)
 
     @cached_property
@@ -63,7 +63,7 @@ class Controls:
 
     @cached_property
     def group(self) -> NDArray[np.int32] | None:
-        """The number of the group of each record, if rows belong together."""
+        """Group number of each record, if there are groups."""
         return group_codes(self.table, self.groups)
 
     @cached_property

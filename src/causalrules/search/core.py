@@ -1,4 +1,4 @@
-"""The compiled core, in Python's terms: arrays in, numbers out, every argument checked before it crosses over."""
+"""Python wrapper of the compiled core; every argument is checked before it is passed on."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from causalrules._core import ffi, lib
 from causalrules.search.border import BINARY, as_array, checked_levels, estimation_of, failure, is_unknown, pointer
 
-# Sets of columns are bits in the core.
+# The core stores sets of columns as bits.
 MOST_COLUMNS = 128
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows: their stratum, the level of their target, their weight, and the code of each column.
+    """Some rows: stratum, level of the target, weight, and the code of each column.
 
-    The lowest level is 0; an outcome that happens or not has 1 where it happens. A missing value has the code −1.
-    `reference` is 1 for the rows that rules are compared with, where these are not all rows that a rule does not cover.
+    Levels start at 0; a binary outcome has level 1 where it happens. A missing value has the code −1. `reference` is 1
+    for the rows that rules are compared with; None if these are all rows that a rule does not cover.
     """
 
     strata: NDArray[np.int32]
@@ -37,7 +37,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a search has come; `unexplored` is what no rule that was not looked at can exceed."""
+    """Progress of a search; `unexplored` bounds the value of all rules not visited yet."""
 
     done: bool
     n_rules: int
@@ -58,52 +58,52 @@ def _level_codes(outcomes: ArrayLike) -> NDArray[np.uint16]:
 
 
 class Search(Protocol):
-    """A search that goes on step by step."""
+    """A search that runs in steps."""
 
     @property
     def patience(self) -> float:
-        """How many seconds a step should take."""
+        """Target duration of a step, in seconds."""
 
     def step(self, seconds: float, threads: int) -> Status:
-        """Go on for about this long."""
+        """Search for about this long."""
 
     def rules(self) -> list[tuple[float, tuple[int, ...]]]:
         """The best rules so far, best first: value and conditions."""
 
     def save(self) -> NDArray[np.uint64]:
-        """What is needed to go on later, between steps."""
+        """Return the state needed to resume; call between steps."""
 
     def restore(self, numbers: NDArray[np.uint64]) -> None:
-        """Go back to what a search of the same rows with the same options has saved, before the first step."""
+        """Resume the saved search of the same rows with the same options; call before the first step."""
 
 
 class Packed(ABC):
-    """Packed rows, here or elsewhere: they can be counted and searched."""
+    """Packed rows, local or remote, that can be counted and searched."""
 
     n_strata: int
     levels: NDArray[np.float64]
     """The values of the target's levels, lowest first."""
     offered: Sequence[Sequence[int]] | None = None
-    """The sets of columns that rules may be on, by their numbers; None for any."""
+    """The sets of columns that a rule may use, by index; None for any."""
     numbers: NDArray[np.uint32] | None = None
-    """What the conditions are called outside, rising; None if they have the same numbers there."""
+    """Index of each condition in the caller's language, increasing; None if unchanged."""
 
     @property
     def n_cells(self) -> int:
-        """How many pairs of a stratum and a level there are."""
+        """Number of pairs of stratum and level."""
         return self.n_strata * len(self.levels)
 
     @property
     @abstractmethod
     def rows(self) -> Any:
-        """The rows as the core asks for them."""
+        """Handle of the rows for the core."""
 
     @abstractmethod
     def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows that satisfy all the conditions, and rows on which they fail.
+        """Count the rows that satisfy all conditions, and the rows that fail them.
 
-        Both have a line for each stratum and a column for each level, lowest first. Without conditions the two add up
-        to all rows.
+        Both have a row for each stratum and a column for each level, lowest first. Without conditions their sum is all
+        rows.
         """
 
     def search(self, **options: Any) -> Search:
@@ -111,36 +111,36 @@ class Packed(ABC):
         return NativeSearch(self, **options)
 
     def part(self, conditions: Sequence[int]) -> Packed:
-        """Return the rows in the strata in which a rule is measured: these, unless rules have strata of their own."""
+        """Return the table whose strata a rule is measured in: this one, unless rules have their own strata."""
         return self
 
     @property
     def n_sources(self) -> int:
-        """How many tables one search is over, which have the same rows and other strata."""
+        """Number of tables in one search, with the same rows and different strata."""
         return 1
 
     def source(self, number: int) -> Packed:
-        """Return one of these tables, in the order in which they are searched."""
+        """Return one of these tables, in search order."""
         return self
 
 
 class PackedTable(Packed):
-    """The rows as bits: one set of rows for each proposition, packed by stratum and level of the target.
+    """The rows as bitsets: one for each proposition, ordered by stratum and level of the target.
 
-    They are built in two passes over the batches; `sizes` are those of the first pass, if they are known without the
+    They are built in two passes over the batches; `sizes` replaces the first pass if the sizes are known without the
     columns.
 
     Parameters
     ----------
     levels
-        The values of the target's levels, rising, between 0 and 1.
+        The values of the target's levels, increasing, between 0 and 1.
     missing
-        What a missing value means to a condition: "false", it does not hold, or "unknown". Then a rule covers the rows
-        that surely satisfy it and fails on those that surely do not; the rest is left out of the comparison. Rows with
-        missing values take twice the memory (with `sizes`: all rows).
+        How a condition treats a missing value: "false" (it fails) or "unknown". Then a rule covers the rows that
+        certainly satisfy it and fails on those that certainly do not; the rest is left out of the comparison. Rows
+        with missing values take twice the memory (with `sizes`: all rows).
     reference
-        Compare rules with the reference rows of the batches, which no rule covers, and leave out all others: column,
-        lowest and highest code of these rows. A rule must have a condition that excludes these codes.
+        Column, lowest and highest code of the reference rows in the batches: rules are compared with these rows only
+        and cover none of them. A rule must have a condition that excludes these codes.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class PackedTable(Packed):
 
     @staticmethod
     def _arrays(batch: Batch, n_columns: int | None) -> tuple[int, tuple[Any, ...], Any]:
-        """The number of rows, pointers for the core (none to columns if there need be none), and what they point to."""
+        """Return the number of rows, pointers for the core (optionally without columns), and arrays to keep alive."""
         strata, outcomes = as_array(batch.strata, np.int32), _level_codes(batch.outcomes)
         weights = None if batch.weights is None else as_array(batch.weights, np.uint64)
         reference = None if batch.reference is None else as_array(batch.reference, np.uint8)
@@ -229,7 +229,7 @@ class PackedTable(Packed):
         return len(strata), pointers, (strata, outcomes, weights, reference, columns, each)
 
     def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows that satisfy all the conditions, and rows on which they fail, by stratum and level."""
+        """Count the rows that satisfy all conditions, and the rows that fail them, by stratum and level."""
         chosen = as_array(conditions, np.uint32)
         shape = self.n_strata, len(self.levels)
         covered, failing = np.zeros(shape, np.uint64), np.zeros(shape, np.uint64)
@@ -247,24 +247,24 @@ class PackedTable(Packed):
 
     @cached_property
     def rows(self) -> Any:
-        """The rows as the core asks for them."""
+        """Handle of the rows for the core."""
         return own(lib.cr_rows_new(self._handle), lib.cr_rows_free)
 
 
 def own(found: Any, free: Any) -> Any:
-    """Return what the core has made, to be freed with the last reference to it."""
+    """Return an object of the core that is freed with the last reference to it."""
     if not found:
         raise failure()
     return ffi.gc(found, free)
 
 
 def _column_sets(sets: Sequence[Sequence[int]] | None) -> NDArray[np.uint64]:
-    """Return sets of columns as bits, in two words each."""
+    """Return sets of columns as bitmasks of two words each."""
     masks = [] if sets is None else [sum(1 << column for column in set(each)) for each in sets]
     if masks and max(masks) >> MOST_COLUMNS:
         raise ValueError(f"sets of columns may name the first {MOST_COLUMNS} columns")
     if sets is not None and not masks:
-        raise ValueError("no set of columns is offered")
+        raise ValueError("there are no sets of columns")
     low = 2**64 - 1
     return np.array([(mask & low, mask >> 64) for mask in masks], np.uint64).reshape(-1, 2)
 
@@ -274,23 +274,23 @@ def _fail() -> Any:
 
 
 class NativeSearch:
-    """One search for the k best rules, a step at a time, over one packed table or several.
+    """One search for the k best rules, in steps, over one packed table or several.
 
-    Several tables are searched one after the other, and what is known by then is what the next has to exceed, so that
-    few need to be packed at a time. Rules with the same rows are one rule, wherever they were found: that with the
-    highest value, then the fewest conditions, then the first by name.
+    Several tables are searched one after the other, and the k-th best value so far is the floor of the next search, so
+    that few tables are packed at a time. Of rules with the same rows in any of them, one is kept: that with the highest
+    value, then the fewest conditions, then the first by name.
 
     Parameters
     ----------
     beta
         A number, or for "pooled" one for each number of conditions: `beta[l]` for a rule of l conditions, the last one
-        for all longer rules. They must not fall. A set of rows then counts by its shortest description.
+        for all longer rules. They must not decrease. A set of rows is then valued by its shortest description.
     margin_scale
-        The margin of "pooled" is multiplied by it.
+        Factor of the margin of "pooled".
     """
 
     patience: float = 0.1
-    """How many seconds a step should take."""
+    """Target duration of a step, in seconds."""
 
     def __init__(
         self,
@@ -310,7 +310,7 @@ class NativeSearch:
         options.k, options.alpha, options.max_length = k, alpha, max_length or 0
         options.min_rows, options.floor = min_rows, floor
         first, kept = self._source(0)
-        # Rules of several tables come with the numbers that their conditions have outside.
+        # With several tables, the core returns conditions by index in the caller's language.
         self._numbers = kept[0].numbers if packed.n_sources == 1 else None
         whole = ffi.NULL if packed.n_sources == 1 else packed.rows
         self._handle = own(
@@ -319,11 +319,11 @@ class NativeSearch:
         )
         del kept
         if isinstance(packed, PackedTable):
-            # Threads wait for each other at the end of a step, the longer the more rows there are.
+            # Threads wait for each other at the end of a step, longer for more rows.
             self.patience = min(max(self.patience, packed.n_records / 1e7), 2.0)
 
     def _source(self, number: int) -> tuple[Any, Any]:
-        """Return one of the tables, for the core, and what it points to."""
+        """Return one of the tables for the core, and the objects to keep alive with it."""
         table = self._packed.source(number)
         estimation, scored = estimation_of(*self._scored, table.levels)
         allowed, numbers = _column_sets(table.offered), table.numbers
@@ -334,11 +334,11 @@ class NativeSearch:
         return made, (table, estimation, scored, allowed, numbers)
 
     def _call(self, call: Callable[[], Any]) -> Any:
-        """Return what a call of the core does, which may take a while."""
+        """Make a call of the core that may take long."""
         return call()
 
     def step(self, seconds: float, threads: int) -> Status:
-        """Go on for about this long; other Python threads run meanwhile."""
+        """Search for about this long; other Python threads run meanwhile."""
         end = time.perf_counter() + seconds
         while True:
             left = max(0.0, end - time.perf_counter())
@@ -370,7 +370,7 @@ class NativeSearch:
         return _fail() if lib.cr_search_step(self._handle, seconds, threads, status) else status
 
     def save(self) -> NDArray[np.uint64]:
-        """What is needed to go on later, between steps."""
+        """Return the state needed to resume; call between steps."""
         return self._call(self._save)  # type: ignore[no-any-return]
 
     def _save(self) -> NDArray[np.uint64]:
@@ -384,7 +384,7 @@ class NativeSearch:
             numbers = np.zeros(length, np.uint64)
 
     def restore(self, numbers: NDArray[np.uint64]) -> None:
-        """Go back to what a search of the same rows with the same options has saved, before the first step."""
+        """Resume the saved search of the same rows with the same options; call before the first step."""
         saved = as_array(numbers, np.uint64)
         self._call(lambda: lib.cr_search_restore(self._handle, pointer("uint64_t *", saved), len(saved)) and _fail())
 
@@ -416,7 +416,7 @@ class NativeSearch:
 
 
 class Narrowed(Packed):
-    """Packed rows with some of the conditions of a language, which keep their numbers in it."""
+    """Packed rows with some of the conditions of a language, numbered as in that language."""
 
     def __init__(self, inside: Packed, numbers: NDArray[np.intp]) -> None:
         self._inside, self.numbers = inside, as_array(numbers, np.uint32)
@@ -425,9 +425,9 @@ class Narrowed(Packed):
 
     @property
     def rows(self) -> Any:
-        """The rows as the core asks for them."""
+        """Handle of the rows for the core."""
         return self._inside.rows
 
     def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows that satisfy all the conditions, and rows on which they fail, by stratum and level."""
+        """Count the rows that satisfy all conditions, and the rows that fail them, by stratum and level."""
         return self._inside.count([self._place[condition] for condition in conditions])

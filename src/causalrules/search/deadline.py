@@ -1,4 +1,4 @@
-"""One time limit for everything that a call does, however many searches that is."""
+"""One time limit for all searches of a call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from causalrules.options import Number
 
-# No search takes 0 as a limit; one that starts too late ends after its first step.
+# A search does not accept 0 as a limit; one that starts too late ends after its first step.
 _LEAST = 1e-6
 _LIMIT = Number(least=0, above=True, none="no limit")
 
@@ -25,7 +25,7 @@ class Deadline:
         return cls(_LIMIT("time_limit", limit), time.monotonic())
 
     def left(self, share: float = 1.0) -> float | None:
-        """Return a share of the seconds that are left."""
+        """Return a share of the remaining seconds."""
         if self.limit is None:
             return None
         return max(_LEAST, share * (self.limit - (time.monotonic() - self.begun)))

@@ -1,8 +1,8 @@
 """The ladder: a list in which each rule adds to those above it (docs/list.md).
 
-The first rule is the best of all. Then its columns are held fixed: the next rule is the best on the columns that are
-left, adjusted for the controls and for the columns above, and so on until nothing is above 0. Each step is a problem of
-its own, searched exactly for its best rule.
+The first rule is the best of all. Then its columns are held fixed: the next rule is the best on the remaining columns,
+adjusted for the controls and for the columns above, and so on until no rule is above 0. Each step is a problem of its
+own, searched exactly for its best rule.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class Step:
     Attributes
     ----------
     problem
-        The rows, with the columns of the rules above held fixed, and the conditions on those that are left.
+        The rows, with the columns of the rules above held fixed, and the conditions on the remaining columns.
     question
-        What was searched, with β for the rules of this step.
+        The question of this step, with its β.
     found
         The best rule, and what is proven about it.
     stands_out
-        Whether the rule is above 0, so that the ladder goes on.
+        Whether the rule is above 0, so that the ladder continues.
     margin_scale
-        What part of the margin is enough, by shuffled tables; 1 where they were not asked.
+        Factor of the margin that is enough, by shuffled tables; 1 if none were used.
     """
 
     problem: Problem
@@ -65,14 +65,14 @@ def climb(
     search: Callable[[Problem, Sequence[Rule]], Step],
     following: Callable[[Sequence[Rule]], Problem | None],
 ) -> list[Step]:
-    """Search step by step for up to k rules; the last step may be one in which nothing stands out.
+    """Search step by step for up to k rules; the last step may be one in which no rule stands out.
 
     Parameters
     ----------
     first
         The problem of the first step.
     k
-        The most rules.
+        Maximum number of rules.
     search
         Searches one step, given the rules above it.
     following
@@ -92,9 +92,9 @@ def climb(
 
 
 def held_columns(problem: Adjusted, above: Iterable[Rule]) -> list[str]:
-    """Return the columns of the rules above that are held fixed, by name: all but that of the reference rows.
+    """Return the columns of the rules above that are held fixed, by name: all but the column of the reference rows.
 
-    Rows of other arms are not compared at all, so that there is nothing to hold fixed.
+    That column needs no adjustment: rows of other arms are not compared at all.
     """
     reference = problem.comparison.reference
     arm = None if reference is None else problem.language.columns[reference[0]]
@@ -104,7 +104,7 @@ def held_columns(problem: Adjusted, above: Iterable[Rule]) -> list[str]:
 def hold(problem: Adjusted, above: Sequence[Rule], table: Table | None = None) -> Adjusted | None:
     """Return the problem of the next step: without the columns of the rules above, which are held fixed.
 
-    With reference rows, the arms that the rules above are about are left out.
+    With reference rows, the arms of the rules above are left out.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def hold(problem: Adjusted, above: Sequence[Rule], table: Table | None = None) -
     above
         The rules above.
     table
-        The observed rows; None where strata need no labels.
+        The observed rows; None if strata need no labels.
 
     Returns
     -------
@@ -152,9 +152,9 @@ def hold(problem: Adjusted, above: Sequence[Rule], table: Table | None = None) -
 
 
 def divide_like(problem: Adjusted, step: Adjusted) -> Adjusted:
-    """Return the problem with its strata divided as those of a step are, whichever combinations occur in its rows.
+    """Return the problem with its strata divided by the columns held fixed in a step, by combinations in its own rows.
 
-    It keeps its language. Strata are numbered anew, and have no labels.
+    It keeps its language. Strata are renumbered and have no labels.
     """
     strata, rows = step.strata, problem.rows.local
     if not strata.n_held:
@@ -170,7 +170,7 @@ def divide_like(problem: Adjusted, step: Adjusted) -> Adjusted:
 
 
 def _on(used: Sequence[int], problem: Adjusted, rule: Sequence[int]) -> Conditions:
-    """Return the conditions of a rule on the columns that are held fixed, by the places of these."""
+    """Return the conditions of a rule on the columns held fixed, by index among these columns."""
     language = problem.language
     return [
         (used.index(int(language.column_index[number])), int(language.low[number]), int(language.high[number]))
@@ -180,7 +180,7 @@ def _on(used: Sequence[int], problem: Adjusted, rule: Sequence[int]) -> Conditio
 
 
 def _other_arms(problem: Adjusted, above: Sequence[Sequence[int]]) -> list[int] | None:
-    """Return the conditions that hold for none of the arms that the rules above are about; None for all."""
+    """Return the conditions that hold for none of the arms in the rules above; None for all conditions."""
     if problem.comparison.reference is None:
         return None
     column, language = problem.comparison.reference[0], problem.language

@@ -1,6 +1,6 @@
-"""How conservative must a score be, so that chance alone does not get above 0? β from the number of rules.
+"""β from the number of rules, so that chance alone rarely gets a score above 0.
 
-With M_l rules of l conditions and an error rate δ, shared by lengths with δ_l that add up to δ,
+With M_l rules of l conditions and an error rate δ, divided among lengths into δ_l that add up to δ,
 
     β_l = √(2 ln(M_l / δ_l))
 
@@ -32,7 +32,7 @@ def count_rules(language: Language, longest: int) -> list[int]:
         ways[place] = n_conditions, cuts * (cuts - 1) // 2 if place in ordered else 0
 
     def combined(places: Iterable[int], none: int) -> list[int]:
-        """Count the rules with some conditions on each column, or, in so many ways, none."""
+        """Count the rules by length, with conditions on each column or, in `none` ways (0 or 1), without."""
         rules = [1] + [0] * longest
         for one, two in map(ways.__getitem__, places):
             shorter = [0, 0, *rules]
@@ -47,7 +47,7 @@ def count_rules(language: Language, longest: int) -> list[int]:
 
 
 def beta_of_rules(n_rules: int, error_rate: float) -> float:
-    """Return β for a number of rules that are compared with chance.
+    """Return β for a number of rules and an error rate.
 
     >>> round(beta_of_rules(1, 0.05), 3)
     2.448
@@ -68,5 +68,5 @@ def betas(language: Language, max_length: int | None, error_rate: float) -> tupl
 
 
 def _places(language: Language) -> list[tuple[int, Proposition]]:
-    """Return each proposition with the number of its column."""
+    """Return each proposition with the index of its column."""
     return list(zip(language.column_index.tolist(), language.propositions, strict=True))

@@ -8,12 +8,12 @@ from pathlib import Path
 from causalrules.exceptions import DataError
 from causalrules.language.language import Language
 
-# Not worth asking the system, which takes longer than to pack such tables: shuffled ones are packed by the thousand.
+# Below this size, querying the system takes longer than packing; shuffled tables are packed by the thousand.
 _LITTLE = 1_000_000
 
 
 def require_memory(n_rows: int, language: Language) -> None:
-    """Raise a DataError that says what to reduce if the bits of so many rows do not fit into memory."""
+    """Raise a DataError that says what to reduce if the packed rows do not fit into memory."""
     needed = n_rows * (len(language.propositions) + 1) // 8
     if needed <= _LITTLE:
         return
@@ -29,7 +29,7 @@ def require_memory(n_rows: int, language: Language) -> None:
 
 
 def available_memory() -> int | None:
-    """Return the bytes that can be used without swapping, or None if the system does not tell."""
+    """Return the bytes available without swapping, or None if unknown."""
     found = []
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
@@ -38,7 +38,7 @@ def available_memory() -> int | None:
         if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
             found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     try:
-        # A container may have less than the machine.
+        # A container may have a lower limit than the machine.
         folder = Path("/sys/fs/cgroup")
         most = (folder / "memory.max").read_text(encoding="ascii").strip()
         if most != "max":

@@ -1,4 +1,4 @@
-"""Merge identical rows into weighted ones where that makes the search faster, and hash rows."""
+"""Merge identical rows into weighted ones if that makes the search faster, and hash rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from causalrules.search.core import Batch
 
 _SAMPLE = 20_000
-# Largest share of distinct rows for which merging pays: a row of weight w is stored once for each one in w's binary
-# form, about twice on average.
+# Largest share of distinct rows for which merging pays: a row of weight w is stored once for each 1 bit of w, about
+# twice on average.
 _WORTH_MERGING = 0.25
 
 
@@ -45,7 +45,7 @@ def keys(batch: Batch, rows: slice | NDArray[np.int64] = slice(None)) -> NDArray
 
 
 def places(batch: Batch) -> int:
-    """Return the number of bits per condition that the packed rows need: one for each one in a weight's binary form."""
+    """Return the number of bits per condition in the packed rows: one for each 1 bit of a weight."""
     if batch.weights is None or not len(batch.weights):
         return len(batch.strata)
     bits = range(int(batch.weights.max()).bit_length())
@@ -53,7 +53,7 @@ def places(batch: Batch) -> int:
 
 
 def pays(batch: Batch, n_rows: int | None = None) -> bool:
-    """Estimate from a sample whether enough rows are identical for merging to pay.
+    """Estimate from a sample whether enough rows are identical for merging to be faster.
 
     The batch may be the first of `n_rows` rows.
     """
@@ -69,7 +69,7 @@ def pays(batch: Batch, n_rows: int | None = None) -> bool:
 
 
 def _counted(batch: Batch) -> Batch | None:
-    """Merge rows by counting each combination of codes, if that pays; None where there are too many of them."""
+    """Merge rows by counting each combination of codes, if that is faster; None if there are too many combinations."""
     n_rows, columns = len(batch.strata), _all_columns(batch)
     if n_rows <= _SAMPLE:
         return None
@@ -78,7 +78,7 @@ def _counted(batch: Batch) -> Batch | None:
         return None
     key: NDArray[np.int64] = np.zeros(n_rows, np.int64)
     for column, (low, high) in zip(columns, spans, strict=True):
-        # In place: this is much of the time of packing rows again and again.
+        # In place: this dominates the time of repeated packing.
         key *= high - low + 1
         key += column
         if low:
@@ -101,7 +101,7 @@ def _counted(batch: Batch) -> Batch | None:
 
 
 def merge(batch: Batch) -> Batch:
-    """Merge identical rows into weighted ones, if that pays."""
+    """Merge identical rows into weighted ones, if that is faster."""
     if (counted := _counted(batch)) is not None:
         return counted
     if not pays(batch):

@@ -1,8 +1,8 @@
-"""The rules nearest to standing out, where none does: those with the largest effect over margin.
+"""The rules nearest to standing out, if none does: those with the largest effect over margin.
 
-Where no rule is above its margin, the score prefers the broadest rules, which says nothing. The largest ratio of effect
-and margin is the factor γ at which the best of `effect − γ · margin` is 0, and is found by a few exact searches
-(Dinkelbach 1967).
+If no rule is above its margin, the score prefers the broadest rules, which is uninformative. The largest ratio of
+effect and margin is the factor γ at which the maximum of `effect − γ · margin` is 0, and is found by a few exact
+searches (Dinkelbach 1967).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from causalrules.search.core import Packed
 from causalrules.search.rows import Comparison
 from causalrules.search.run import Found
 
-# Ratios that differ by less are the same.
+# Ratios that differ by less are equal.
 CLOSE = 1e-9
 
-# A search with a question, a floor and a factor for its margins.
+# Runs a search, given a question, a floor and a factor of its margins.
 Run = Callable[[Question, float, float], Found]
-# The effect of a rule over its margin.
+# Returns the effect of a rule over its margin.
 Ratio = Callable[[Sequence[int]], float]
 
 
 def ratio_of(packed: Packed, comparison: Comparison, question: Question, conditions: Sequence[int]) -> float:
-    """Return the effect of a rule over its margin, for the levels that the search ranks by; without a margin, 0."""
+    """Return the effect of a rule over its margin, by the levels that the search ranks by; 0 without a margin."""
     packed = packed.part(conditions)
     counts = [comparison.true(each) for each in (*packed.count(conditions), np.add(*packed.count()))]
     values = comparison.values
@@ -48,14 +48,14 @@ def ratio_of(packed: Packed, comparison: Comparison, question: Question, conditi
 
 
 def best_ratio(ratio: Ratio, question: Question, run: Run, least: float = 0.0) -> float:
-    """Return the largest effect over margin of any rule, if it reaches `least`; else −inf."""
+    """Return the largest effect over margin of any rule; −inf if below `least`."""
     return _best(ratio, question, run, least)[0]
 
 
 def _best(
     ratio: Ratio, question: Question, run: Run, least: float
 ) -> tuple[float, list[tuple[float, tuple[int, ...]]]]:
-    """Return the largest effect over margin, and the rule that has it, if it reaches `least`."""
+    """Return the largest effect over margin and its rule; −inf and none if below `least`."""
     best, factor = -math.inf, least
     rule: list[tuple[float, tuple[int, ...]]] = []
     one = question.changed(k=1)
@@ -68,7 +68,7 @@ def _best(
 
 
 def nearest(ratio: Ratio, question: Question, found: Found, run: Run) -> Found:
-    """Return the rules nearest to standing out instead of those found, if none of these does."""
+    """Return the rules nearest to standing out, if none of those found does; else those found."""
     if not isinstance(question.beta, tuple) or not found.optimal or not found.rules or found.rules[0][0] > 0:
         return found
     best, first = _best(ratio, question, run, max(ratio(found.rules[0][1]), 0.0))
@@ -79,7 +79,7 @@ def nearest(ratio: Ratio, question: Question, found: Found, run: Run) -> Found:
         return found
     rules = list(again.rules)
     if first and first[0][1] not in {conditions for _, conditions in rules}:
-        # At this factor it has the value 0, which a rule without effect and margin has too.
+        # At this factor it ties at 0 with rules that have neither effect nor margin.
         rules = [*first, *rules][: max(len(rules), 1)]
     ratios = [ratio(conditions) for _, conditions in rules]
     order = sorted(range(len(ratios)), key=lambda place: (-ratios[place], place))

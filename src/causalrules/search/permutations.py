@@ -1,6 +1,6 @@
-"""The largest effect over margin in many tables at once that have the same rows and another outcome each.
+"""The largest effect over margin in many tables with the same rows and different outcomes, such as shuffled tables.
 
-Shuffled tables are such. One walk over the rules serves them all, see `native/src/permutations.rs`.
+One walk over the rules serves all tables, see `native/src/permutations.rs`.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from causalrules.search.border import estimation_of, failure, pointer
 from causalrules.search.core import Batch, PackedTable
 from causalrules.search.run import min_rows
 
-# No limit to the work of a walk.
+# No limit on the work of a walk.
 UNLIMITED = 2**64 - 1
 _GIVEN_UP = 2
 
 
 class TooMuchWorkError(Exception):
-    """A walk takes more work than it may."""
+    """A walk exceeds its limit on work."""
 
 
 class Permutations:
-    """The largest effect over margin in each of many tables that differ only in an outcome that happens or not.
+    """The largest effect over margin in each of many tables that differ only in a binary outcome.
 
-    The outcomes are the last `n_outcomes` propositions of `table`, whose rows are all of level 0; they happen equally
-    often in each stratum. Ratios below `least` do not matter. A walk of more than `most_work` is given up, in words of
-    64 rows, or counts, that are compared with those of eight tables.
+    The outcomes are the last `n_outcomes` propositions of `table`, whose rows all have level 0; their counts in each
+    stratum are equal. Ratios below `least` are ignored. A walk stops beyond `most_work`: the number of words of 64
+    rows, or of counts, that are each compared with eight tables.
     """
 
     MOST = 64
-    """How many tables there can be."""
+    """Maximum number of tables."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Permutations:
         self._handle, self._n_outcomes = ffi.gc(found, lib.cr_permutations_free), n_outcomes
 
     def step(self, seconds: float) -> bool:
-        """Go on for about this long; return whether all is done. A TooMuchWorkError if it takes more than it may."""
+        """Walk for about this long; return whether it is done. Raises TooMuchWorkError beyond the limit on work."""
         done = lib.cr_permutations_step(self._handle, seconds)
         if done < 0:
             raise failure()
@@ -65,7 +65,7 @@ class Permutations:
         return bool(done)
 
     def ratios(self) -> NDArray[np.float64]:
-        """Return the largest ratio in each table; −inf where none reaches `least`."""
+        """Return the largest ratio in each table; −inf if below `least`."""
         ratios = np.zeros(self._n_outcomes)
         if lib.cr_permutations_ratios(self._handle, pointer("double *", ratios), len(ratios)):
             raise failure()
@@ -73,11 +73,11 @@ class Permutations:
 
 
 def can_share(problems: Sequence[Adjusted], question: Question) -> bool:
-    """Return whether one walk can serve these tables.
+    """Return whether one walk can serve all of these tables.
 
-    They have the same rows and an outcome that happens or not, equally often in each stratum (where the signs of whole
-    groups are flipped it does not), and rules are pooled. Without a limit on the length a
-    search of its own finds rules that many conditions describe sooner.
+    They must have the same rows and a binary outcome with equal counts in each stratum (not so where the signs of whole
+    groups are flipped), and the estimator must be pooled. Without a limit on the length, a separate search finds rules
+    of many conditions sooner.
     """
     first = problems[0].rows.local
     return (
@@ -99,10 +99,10 @@ def begin_walk(
     least: float,
     most_work: int = UNLIMITED,
 ) -> Permutations:
-    """Begin the walk for tables with the rows of the problem and these outcomes, at most `Permutations.MOST`.
+    """Begin a walk for tables with the rows of the problem and these outcomes, at most `Permutations.MOST`.
 
-    Ratios below `least` do not matter. The margin is the question's; with β = 1 it is the standard error, and the ratio
-    the smallest β that is enough.
+    Ratios below `least` are ignored. The margin is that of the question; with β = 1 it is the standard error, and the
+    ratio is the smallest β at which no rule is above 0.
     """
     rows = problem.rows.local
     language, comparison, n_outcomes = rows.language, rows.comparison, len(outcomes)

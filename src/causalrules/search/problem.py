@@ -1,7 +1,7 @@
-"""A question ready to be searched: rows and conditions, adjusted for one set of controls or for several.
+"""A question prepared for the search: rows and conditions, adjusted for one set of controls or for several.
 
-Where rules have controls of their own, each set of columns belongs to one adjustment (`Language.offered`), so that a
-rule's conditions tell which.
+If rules have their own controls, each set of columns belongs to one adjustment (`Language.offered`), so that a rule's
+conditions determine its adjustment.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from causalrules.search.core import NativeSearch, Packed, Search
 from causalrules.search.remote import RemoteSearch, RemoteTable
 from causalrules.search.rows import Comparison, LocalRows
 
-# Packed tables are kept for the next time while they take no more bytes than this.
+# Maximum bytes of cached packed tables.
 _MOST_KEPT = 2**29
 
 
 class PackedParts(Packed):
-    """Several packed tables of the same rows; the conditions of a rule tell which it belongs to.
+    """Several packed tables of the same rows; the conditions of a rule determine its table.
 
     Parameters
     ----------
     pack
-        Packs the rows of a table by its number; None for all rows in one table.
+        Packs the table of a number; None packs all rows in one table.
     number
-        The number of the table that a rule belongs to.
+        Returns the number of a rule's table.
     order
-        The numbers of the tables, in the order in which they are searched.
+        The numbers of the tables, in search order.
     size
-        Bytes that a packed table takes at most.
+        Maximum bytes of a packed table.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class PackedParts(Packed):
 
     @cached_property
     def _whole(self) -> Packed:
-        """All columns of all rows, whatever their strata."""
+        """All rows with all columns, in one table."""
         return self._pack(None)
 
     @property
@@ -70,16 +70,16 @@ class PackedParts(Packed):
 
     @property
     def rows(self) -> Any:
-        """The rows as the core asks for them, whatever their strata."""
+        """Handle of all rows for the core, in one table."""
         return self._whole.rows
 
     @property
     def n_sources(self) -> int:
-        """How many tables there are."""
+        """Number of tables."""
         return len(self.order)
 
     def source(self, number: int) -> Packed:
-        """Return a table by its place in the order of the search."""
+        """Return a table by its position in search order."""
         return self.table(self.order[number])
 
     def table(self, number: int) -> Packed:
@@ -95,7 +95,7 @@ class PackedParts(Packed):
         return self.table(self.number(conditions))
 
     def count(self, conditions: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows that satisfy all the conditions, and rows on which they fail, whatever their strata."""
+        """Count the rows that satisfy all conditions, and the rows that fail them, in the table of all rows."""
         return self._whole.count(conditions)
 
     def search(self, **options: Any) -> Search:
@@ -116,7 +116,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What one search is about: the same rows and conditions, in the strata of each set of controls."""
+    """The rows and conditions of one search, in the strata of each set of controls."""
 
     adjustments: tuple[Adjusted, ...]
 
@@ -127,7 +127,7 @@ class Problem:
 
     @property
     def only(self) -> Adjusted:
-        """The one adjustment, where all rules have the same controls."""
+        """The only adjustment, if all rules have the same controls."""
         (adjusted,) = self.adjustments
         return adjusted
 
@@ -168,7 +168,7 @@ class Problem:
 
     @property
     def first(self) -> Adjusted:
-        """One of the adjustments: all have the same rows."""
+        """Any of the adjustments: all have the same rows."""
         return self.adjustments[0]
 
     def each(self, change: Callable[[Adjusted], Adjusted]) -> Problem:
@@ -177,7 +177,7 @@ class Problem:
 
     @property
     def roles(self) -> Roles:
-        """The roles; without controls where rules have their own."""
+        """The roles; without controls if rules have their own."""
         return self.only.roles if self.is_single else replace(self.first.roles, control=())
 
     @property
@@ -197,17 +197,17 @@ class Problem:
 
     @property
     def n_strata(self) -> int:
-        """The most strata of an adjustment."""
+        """Number of strata of the adjustment with the most."""
         return max(adjusted.n_strata for adjusted in self.adjustments)
 
     @property
     def library(self) -> str:
-        """The data frame library that the data came in."""
+        """The data frame library of the input."""
         return self.first.library
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about how the data was read."""
+        """Remarks on how the data was read."""
         return tuple(dict.fromkeys(note for adjusted in self.adjustments for note in adjusted.notes))
 
     @property
@@ -217,7 +217,7 @@ class Problem:
 
     @property
     def strata_labels(self) -> list[Any]:
-        """What the strata of each adjustment stand for, and the sets of columns that it is for."""
+        """The labels of the strata of each adjustment, and its sets of columns."""
         if self.is_single:
             return self.only.strata_labels
         return [(problem.language.offered, problem.strata_labels) for problem in self.adjustments]
@@ -229,13 +229,13 @@ class Problem:
             return self.only.digest()
         if not isinstance(first, LocalRows):
             return functools.reduce(merging.add_digests, (problem.digest() for problem in self.adjustments))
-        # The rows differ in their strata alone.
+        # Adjustments differ only in the strata of the rows.
         strata = [problem.stratum for problem in self.adjustments[1:]]
         batch = first.fetch()
         return merging.digest([replace(batch, columns=[*batch.columns, *strata])])
 
     def pack(self) -> Packed:
-        """Return the rows for the search; of several adjustments, each is packed when it is needed."""
+        """Return the rows for the search; several adjustments are packed on demand."""
         return self.only.pack() if self.is_single else self._packed
 
     @cached_property
@@ -244,7 +244,7 @@ class Problem:
         return PackedParts(
             self._pack,
             self.number,
-            # Those with the most sets of columns come first: a good floor saves the others work.
+            # Adjustments with the most sets of columns come first: a good floor saves work in the others.
             sorted(numbers, key=lambda number: -len(self.adjustments[number].language.offered or ())),
             size=self.n_rows * len(self.language.propositions) // 8,
         )
@@ -268,9 +268,9 @@ def own_controls(
     sets: Iterable[Iterable[str]] | None = None,
     held_fixed: Sequence[str] = (),
 ) -> Adjustments:
-    """Return the controls of each set of actionable columns: of the valid ones, those with the fewest strata.
+    """Return the controls of each set of actionable columns: the valid ones with the fewest strata.
 
-    `sets` are those of interest, if not all; columns that are `held_fixed` are adjusted for besides.
+    `sets` selects some of the sets; columns in `held_fixed` are adjusted for in addition.
     """
     from causalrules.graph.adjustment import adjustments
 
@@ -301,11 +301,11 @@ def prepare(
     Parameters
     ----------
     table, roles, question
-        The table, the roles of its columns, and what is asked.
+        The table, the roles of its columns, and the options.
     own
-        The controls of each set of columns, where rules have their own.
+        The controls of each set of columns, if rules have their own.
     language
-        The conditions, where they are given and not to be built.
+        The conditions, if given; by default they are built.
     """
     groups = {roles.control: ()} if own is None else own.groups
     if own is None or (len(groups) == 1 and not own.left_out):

@@ -24,7 +24,7 @@ _MOST_RULE = 60  # characters of the best rule
 def watching(
     progress: bool | Watcher | None, bar: Callable[[], AbstractContextManager[Watcher]]
 ) -> Iterator[Watcher | None]:
-    """Yield the function to call with progress: the caller's, that of a bar on the terminal, or None."""
+    """Yield the function to call with progress: the caller's, one that draws a bar, or None."""
     if callable(progress):
         yield progress
     elif progress is False or (progress is None and not sys.stderr.isatty() and not _in_notebook()):
@@ -40,7 +40,7 @@ def search_bar(
 ) -> Iterator[Callable[[Progress], None]]:
     """Show the progress of a search, with the best rule as `in_words` describes its conditions.
 
-    `placed` says which step of a list it is, and how long the steps before have taken.
+    `placed` is the step of the list, and the seconds of the steps before it.
     """
     bar = _Line(in_words) if _in_notebook() else _Bar(in_words)
     try:
@@ -51,7 +51,7 @@ def search_bar(
 
 @contextmanager
 def count_bar(label: str, times: int) -> Iterator[Callable[[int, int], None]]:
-    """Show how many of a number of repetitions are done."""
+    """Show how many repetitions are done."""
     from rich.console import Console
     from rich.progress import Progress as Display
 
@@ -67,7 +67,7 @@ def _in_notebook() -> bool:
 
 
 class _Line:
-    """The numbers on one line that is written again and again."""
+    """The numbers on one line, which is overwritten."""
 
     def __init__(self, in_words: Callable[[tuple[int, ...]], str]) -> None:
         self._in_words, self._width = in_words, 0
@@ -126,7 +126,7 @@ def numbers(progress: Progress, in_words: Callable[[tuple[int, ...]], str] = str
     if progress.best is None:
         return f"{elapsed} · no rule yet · {counted(progress.nodes, 'node')}"
     said = [elapsed, f"best {progress.best:.4f}"]
-    # What is shown must subtract as it is shown.
+    # Round the shown numbers so that they add up.
     gap = round(progress.upper_bound, 4) - round(progress.best, 4)
     if math.isinf(progress.upper_bound):
         said.append("no bound yet")
@@ -142,7 +142,7 @@ def numbers(progress: Progress, in_words: Callable[[tuple[int, ...]], str] = str
 
 
 def _bar() -> rich.progress.Progress:
-    # Imported late: most searches end before a bar is shown.
+    # Imported on demand: most searches end before a bar is shown.
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Display
@@ -151,7 +151,7 @@ def _bar() -> rich.progress.Progress:
         BarColumn(bar_width=20),
         TextColumn("{task.fields[numbers]}", markup=False),
         console=Console(stderr=True),
-        auto_refresh=False,  # the search refreshes it; a thread would compete with the search
+        auto_refresh=False,  # the search refreshes it; a refresh thread would compete with the search
         transient=True,
     )
     display.add_task("", total=None, numbers="")

@@ -1,4 +1,4 @@
-"""Packed rows that live elsewhere, in parts: what each part answers, and a search that asks."""
+"""Packed rows in remote parts: the answers of a part, and a search that queries all parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from causalrules.waiting import interruptible
 
 
 class Part:
-    """Packed rows that are one part of many; no two parts have the same salt."""
+    """Packed rows that are one of several parts, each with a different salt."""
 
     def __init__(self, table: PackedTable, salt: int) -> None:
         part = lib.cr_part_new(table._handle, salt)
@@ -27,7 +27,7 @@ class Part:
         self._handle = ffi.gc(part, lib.cr_part_free)
 
     def answer(self, question: NDArray[np.uint32], length: int) -> NDArray[np.uint64]:
-        """What these rows have to say."""
+        """Answer a counting query."""
         answer = np.zeros(length, np.uint64)
         asked = as_array(question, np.uint32)
         if lib.cr_part_answer(
@@ -42,9 +42,9 @@ _COUNTS, _REFERENCE = 1, 8
 
 
 class RemoteTable(Packed):
-    """Packed rows that live elsewhere: `ask` takes a question and the length of its answer, from any thread.
+    """Remote packed rows: `ask` takes a question and the length of its answer, from any thread.
 
-    `hurry` is called when the user wants the search to end. `levels`, `missing` and `reference` are those of the parts.
+    `hurry` is called when the user interrupts the search. `levels`, `missing` and `reference` must match the parts.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class RemoteTable(Packed):
         self._all: NDArray[np.int64] | None = None
         self._reference: NDArray[np.int64] | None = None
         self._ask = ask
-        # Kept here, because the core calls it as long as there is a search.
+        # Keep a reference: the core calls it during the search.
         self.callback = ffi.callback("int32_t(void *, const uint32_t *, size_t, uint64_t *, size_t)", self._answer)
 
     def _answer(self, context: Any, question: Any, n: int, answer: Any, length: int) -> int:
@@ -77,7 +77,7 @@ class RemoteTable(Packed):
             asked = np.frombuffer(ffi.buffer(question, 4 * n), np.uint32).copy()
             found = self._checked(self._ask(asked, length), length)
             ffi.memmove(answer, found, 8 * length)
-        except BaseException as error:  # nothing may be raised into the core
+        except BaseException as error:  # no exception may reach the core
             self.failure = error
             return -1
         return 0
@@ -96,7 +96,7 @@ class RemoteTable(Packed):
         return self._all
 
     def reference_rows(self) -> NDArray[np.int64] | None:
-        """The reference rows, by stratum and level, if rules are compared with these."""
+        """The reference rows, by stratum and level; None if there are none."""
         if self.sides != 2:
             return None
         if self._reference is not None:
@@ -106,9 +106,9 @@ class RemoteTable(Packed):
         return self._reference
 
     def _counted(self, conditions: Sequence[int]) -> NDArray[np.int64]:
-        """Rows that satisfy all the conditions, and, where missing values are unknown, those that possibly do.
+        """Count the rows that satisfy all conditions and, if missing values are unknown, the rows that may.
 
-        With reference rows, whether the conditions leave them in, as a number above 0.
+        With reference rows, the last number is above 0 if the conditions do not exclude them.
         """
         length = self.n_cells * (2 if self.sides == 1 else 1) + (self.sides == 2)
         question = np.array([_COUNTS, len(conditions), *conditions], np.uint32)
@@ -153,15 +153,15 @@ class RemoteTable(Packed):
 
 
 def _numbers(answer: Any) -> NDArray[np.uint64]:
-    """A list of numbers from a worker, which may have sent anything."""
+    """Return the answer of a worker, which is untrusted, as an array of numbers."""
     numbers = np.asarray(answer)
     if numbers.dtype != np.uint64 or numbers.ndim != 1:
-        raise CausalRulesError(f"an answer is no list of unsigned numbers, but {numbers.dtype} {numbers.shape}")
+        raise CausalRulesError(f"an answer must be a list of unsigned numbers, not {numbers.dtype} {numbers.shape}")
     return as_array(numbers, np.uint64)
 
 
 def put_together(question: NDArray[np.uint32], answers: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """The answer of all rows, from those of their parts."""
+    """Combine the answers of the parts."""
     parts = [_numbers(answer) for answer in answers]
     if not parts or not len(question):
         raise CausalRulesError("no part has answered" if len(question) else "an empty question")
@@ -175,16 +175,16 @@ def put_together(question: NDArray[np.uint32], answers: Iterable[NDArray[np.uint
 
 
 class RemoteSearch(NativeSearch):
-    """A search whose rows live elsewhere.
+    """A search of remote rows.
 
-    Its calls wait for answers in threads of their own, so that the caller's can be interrupted.
+    Its calls wait for answers in separate threads, so that the caller's thread can be interrupted.
     """
 
     patience = 2.0
 
     def __init__(self, packed: Packed, first: RemoteTable, **options: Any) -> None:
         self._calling, self._first = threading.Lock(), first
-        # Kept here, because the core asks them as long as there is a search.
+        # Keep references: the core queries them during the search.
         self._asked = [first]
         super().__init__(packed, **options)
 
@@ -196,10 +196,10 @@ class RemoteSearch(NativeSearch):
         return made, kept
 
     def _call(self, call: Callable[[], Any]) -> Any:
-        """Return what the call does, made in another thread; an interrupt is raised when it is over."""
+        """Make the call in another thread; an interrupt is raised after it has ended."""
 
         def alone() -> Any:
-            # One that the caller waits for no longer may still be under way.
+            # A call that was abandoned may still be running.
             with self._calling:
                 return call()
 
@@ -210,5 +210,5 @@ class RemoteSearch(NativeSearch):
             raise next((failure for failure in failures if failure is not None), error) from None
 
     def _step(self, seconds: float, threads: int) -> Any:
-        """Go on for about this long. The threads wait for answers, so they are those that the rows need."""
+        """Search for about this long, with as many threads as the rows need: they wait for answers."""
         return super()._step(seconds, self._first.threads)

@@ -1,4 +1,4 @@
-"""The coded rows of a problem: arrays in this process, or elsewhere and fetched on demand."""
+"""The coded rows of a problem: local arrays, or remote rows that are fetched on demand."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _BATCH = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """How the rows that a rule covers are compared with the others.
+    """How the rows covered by a rule are compared with the others.
 
     Attributes
     ----------
     values
-        What each level of the target stands for, rising: 0 and 1 for an outcome that happens or not.
+        The value of each level of the target, increasing: 0 and 1 for a binary outcome.
     missing
-        Whether a missing value is "unknown" to a condition, or "false".
+        Whether a condition treats a missing value as "unknown" or "false".
     decrease
         Whether rules are to decrease the target.
     reference
-        Where rules are compared with reference rows only: the column of the language, lowest and highest code of these
-        rows. A rule must have a condition that excludes these codes.
+        If rules are compared with reference rows only: the index of their column, and their lowest and highest code. A
+        rule must have a condition that excludes these codes.
     """
 
     values: NDArray[np.float64]
@@ -49,12 +49,12 @@ class Comparison:
 
     @property
     def scale(self) -> float:
-        """The range of the target: the core works in units of it."""
+        """The range of the target, the unit of values in the core."""
         return float(self.values[-1] - self.values[0])
 
     @property
     def levels(self) -> NDArray[np.float64]:
-        """The values for the core: rising from 0 to 1, and turned round where rules are to decrease the target."""
+        """The values for the core: increasing from 0 to 1, reversed if rules are to decrease the target."""
         turned = self.values[-1] - self.values[::-1] if self.decrease else self.values - self.values[0]
         return np.asarray(turned / self.scale)
 
@@ -63,14 +63,14 @@ class Comparison:
         return (len(self.values) - 1 - outcome).astype(outcome.dtype) if self.decrease else outcome
 
     def within(self, whole: Language, part: Language) -> Comparison:
-        """Return the comparison by the column numbers of a part of the language."""
+        """Return the comparison by the column indices of a part of the language."""
         if self.reference is None:
             return self
         column, low, high = self.reference
         return replace(self, reference=(part.columns.index(whole.columns[column]), low, high))
 
     def true(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return counts by the core's levels as counts by those of the target."""
+        """Convert counts by the core's levels to counts by the levels of the target."""
         return counts[:, ::-1] if self.decrease else counts
 
 
@@ -78,9 +78,9 @@ BINARY = Comparison(np.array([0.0, 1.0]), missing="false")
 
 
 class Measured(NamedTuple):
-    """The values of the target, less their centre, where a rule holds, where it fails, and of all rows.
+    """Sums of the centred target of the rows that a rule covers, of those on which it fails, and of all.
 
-    `least` and `most` are the ends of the values that are compared, in each stratum.
+    `least` and `most` are the smallest and the largest compared value in each stratum.
     """
 
     covered: Side
@@ -91,12 +91,12 @@ class Measured(NamedTuple):
 
     @property
     def spans(self) -> NDArray[np.float64]:
-        """Range of the values that are compared in each stratum; 0 without rows."""
+        """Range of the compared values in each stratum; 0 without rows."""
         return np.where(self.most >= self.least, self.most - self.least, 0.0)
 
 
 class Coded(Protocol):
-    """What the codes of rows refer to."""
+    """The language, strata and comparison that define the codes of rows."""
 
     @property
     def language(self) -> Language:
@@ -112,7 +112,7 @@ class Coded(Protocol):
 
 
 def excludes_reference(rows: Coded, conditions: Iterable[int]) -> bool:
-    """Return whether one of the conditions excludes the reference rows by what it says of their own column."""
+    """Return whether one of the conditions is on the column of the reference rows and excludes them."""
     language = rows.language
     assert rows.comparison.reference is not None
     column, low, high = rows.comparison.reference
@@ -125,7 +125,7 @@ def excludes_reference(rows: Coded, conditions: Iterable[int]) -> bool:
 def satisfied(
     language: Language, columns: Sequence[NDArray[Any]], conditions: Iterable[int], n_rows: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which rows satisfy all of the conditions, and which may, by the codes of the language's columns."""
+    """Return which rows satisfy all of the conditions, and which may, given missing values."""
     covered = np.ones(n_rows, np.bool_)
     possible = covered.copy()
     for condition in conditions:
@@ -139,7 +139,7 @@ def satisfied(
 def compared(
     rows: Coded, columns: Sequence[NDArray[Any]], reference: NDArray[np.uint8] | None, conditions: Iterable[int], n: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which of n rows satisfy all of the conditions, and on which they fail; the rest cannot be compared."""
+    """Return which of n rows satisfy all of the conditions, and which fail them; the rest is not compared."""
     conditions = list(conditions)
     covered, possible = satisfied(rows.language, columns, conditions, n)
     if reference is not None:
@@ -165,7 +165,7 @@ def measure(rows: Coded, batch: Batch, y: NDArray[np.float64], rules: Sequence[S
 
 
 def together(first: Sequence[Measured], second: Sequence[Measured]) -> list[Measured]:
-    """Add up what was measured on two batches."""
+    """Add the measurements of two batches."""
     return [
         Measured(
             both(here.covered, there.covered),
@@ -180,7 +180,7 @@ def together(first: Sequence[Measured], second: Sequence[Measured]) -> list[Meas
 
 @dataclass(frozen=True, eq=False)
 class Rows(ABC):
-    """Coded rows, with the language and the strata that the codes refer to."""
+    """Coded rows, with the language and the strata that define the codes."""
 
     language: Language
     strata: Strata
@@ -191,7 +191,7 @@ class Rows(ABC):
     @property
     @abstractmethod
     def n_rows(self) -> int:
-        """Number of rows, each counted as often as its weight says."""
+        """Number of rows, by weight."""
 
     @abstractmethod
     def fetch(self) -> Batch:
@@ -207,7 +207,7 @@ class Rows(ABC):
 
     @abstractmethod
     def measured(self, rules: Sequence[Sequence[int]]) -> list[Measured]:
-        """Measure rules by the values of the target; return nothing if its levels say them or are all that is known."""
+        """Measure rules by the values of the target; empty if its levels are exact or the values are unknown."""
 
     @abstractmethod
     def cells(self, columns: Sequence[int]) -> Cells:
@@ -215,7 +215,7 @@ class Rows(ABC):
 
     @abstractmethod
     def held(self, strata: Strata, language: Language) -> Rows:
-        """Return the rows with some of their columns held fixed: in strata divided by them, and a language without."""
+        """Return the rows in strata divided by some of their columns, and without these in the language."""
 
     @property
     @abstractmethod
@@ -232,7 +232,7 @@ class LocalRows(Rows):
     stratum
         Stratum of each row.
     outcome
-        Level of the target: 1 where an outcome happened, else 0.
+        Level of the target; 0 and 1 for a binary outcome.
     weights
         Weight of each row, or None if each counts once.
     columns
@@ -240,13 +240,13 @@ class LocalRows(Rows):
     reference
         1 for the rows to compare with; None for all that a rule does not cover.
     target
-        Value of the target less its centre, where its level does not say it.
+        Centred value of the target; None if its level is exact.
     record
-        Record of the table that each row is; None if they are in the table's order.
+        Record number in the table; None if rows are in the order of the table.
     group
-        Number of the group of each row; None if each row stands for itself.
+        Group number of each row; None if rows are independent.
     stored
-        Where these are merged rows of a table in files: its rows, which know the values of the target.
+        For merged rows of a table in files: the unmerged rows, which have the values of the target.
     """
 
     stratum: NDArray[np.int32]
@@ -262,17 +262,17 @@ class LocalRows(Rows):
     is_local = True
 
     def __getstate__(self) -> dict[str, Any]:
-        # A pickle holds no connection to files.
+        # A pickle cannot hold a connection to files.
         return {**vars(self), "stored": None}
 
     @property
     def y(self) -> NDArray[np.float64]:
-        """Value of the target, less its centre."""
+        """Centred value of the target."""
         return self.comparison.values[self.outcome] if self.target is None else self.target
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, each counted as often as its weight says."""
+        """Number of rows, by weight."""
         return len(self.stratum) if self.weights is None else int(self.weights.sum())
 
     @cached_property
@@ -281,10 +281,10 @@ class LocalRows(Rows):
         return np.lexsort((self.y, self.stratum))
 
     def measured(self, rules: Sequence[Sequence[int]]) -> list[Measured]:
-        """Measure rules by the values of the target; return nothing if its levels say them or are all that is known."""
+        """Measure rules by the values of the target; empty if its levels are exact or the values are unknown."""
         if self.target is None:
             return [] if self.stored is None else self.stored.measured(rules)
-        # In an order that is not the table's, so that sums do not depend on it.
+        # In a canonical order, so that sums do not depend on the order of the table.
         order = self._order
         used = {self.language.column_index[condition] for conditions in rules for condition in conditions}
         batch = Batch(
@@ -314,7 +314,7 @@ class LocalRows(Rows):
         return Cells.of(self.stratum, codes, self.outcome, self.weights, len(self.comparison.values))
 
     def held(self, strata: Strata, language: Language) -> LocalRows:
-        """Return the rows with some of their columns held fixed: in strata divided by them, and a language without."""
+        """Return the rows in strata divided by some of their columns, and without these in the language."""
         codes = dict(zip(self.language.columns, self.columns, strict=True))
         return replace(
             self,
@@ -333,7 +333,7 @@ class LocalRows(Rows):
 
 
 class RemoteRows(Rows):
-    """Rows that are not in this process."""
+    """Rows in files or on workers."""
 
     @cached_property
     def local(self) -> LocalRows:
@@ -366,7 +366,7 @@ def local_rows(
 ) -> LocalRows:
     """Code the rows of a table in memory.
 
-    `reference` is a column and which of its values the reference rows have; `groups` the column of their groups.
+    `reference` is a column and a mask of the values of the reference rows; `groups` is the column of groups.
     """
     columns = (table.codes(name, language.ends[name]) for name in language.columns)
     positions = table.codes(outcome.column, np.arange(len(outcome.level)))
@@ -390,7 +390,7 @@ def local_rows(
 
 
 def group_codes(table: Table, name: str) -> NDArray[np.int64]:
-    """Return the number of the group of each row; a row whose group is missing is a group of its own."""
+    """Return the group number of each row; a row with a missing group is a group of its own."""
     n_groups = len(table.histogram(name).values)
     codes = table.codes(name, np.arange(n_groups)).astype(np.int64)
     alone = np.flatnonzero(codes < 0)
@@ -399,11 +399,11 @@ def group_codes(table: Table, name: str) -> NDArray[np.int64]:
 
 
 def packed(batch: Batch, language: Language, n_strata: int, comparison: Comparison) -> PackedTable:
-    """Merge identical rows where that pays, and pack them into bits."""
+    """Merge identical rows if that is faster, and pack them into bits."""
     merged = merging.merge(replace(batch, outcomes=comparison.codes(batch.outcomes)))
     require_memory(merging.places(merged), language)
     if len(merged.strata) <= _BATCH:
-        # The core reads them twice; more rows than that are converted as they are read.
+        # The core reads batches twice; larger tables are converted on each read.
         merged = replace(
             merged,
             outcomes=merged.outcomes.astype(np.uint16),
@@ -424,7 +424,7 @@ def packed(batch: Batch, language: Language, n_strata: int, comparison: Comparis
 
 
 class _Parts(Sequence[Batch]):
-    """A batch in parts, so that the copies passed to the core stay small."""
+    """A batch in parts, which limits the size of copies for the core."""
 
     def __init__(self, whole: Batch) -> None:
         self._whole = whole

@@ -1,4 +1,4 @@
-"""The search (paper §4): step the core until it is done, the time is up or the user interrupts."""
+"""The search (paper §4): step the core until it is done, the time limit ends or the user interrupts."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from causalrules.search.checkpoint import Checkpoint
 
 _FIRST_STEP = 0.02
-# The core counts conditions in 32 bits; no table has as many.
+# The core counts conditions in 32 bits; no table has more.
 _LONGEST = 2**31
-# The core compares values to 2⁻³⁶; rounding may add half of that.
+# The core rounds values to multiples of 2⁻³⁶; a value may exceed a bound by half of that.
 _ROUNDING = 2.0**-37
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search has come: `best` is None before the first rule, `upper_bound` inf before the first bound.
+    """Progress of a search: `best` is None before the first rule, `upper_bound` is inf before the first bound.
 
-    For a function that watches the search: `conditions` are the numbers of the best rule's conditions, `found` the
-    values and conditions of the whole list so far, and `rules` the same in words, where the user's function watches.
-    `step` is the number of the rule that is searched for, in a list in which each rule adds.
+    For progress callbacks: `conditions` are the indices of the best rule's conditions, `found` the values and
+    conditions of the list so far, and `rules` the same as text, for callbacks of the user. `step` is the number of the
+    rule that is searched for, in a list in which each rule adds.
     """
 
     seconds: float
@@ -46,7 +46,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Found:
-    """The rules as values and condition numbers, best first, and what is proven about them."""
+    """The rules as values and condition indices, best first, and what is proven about them."""
 
     rules: tuple[tuple[float, tuple[int, ...]], ...]
     progress: Progress
@@ -67,7 +67,7 @@ def run(
     checkpoint: Checkpoint | None = None,
     least_rows: int | None = None,
 ) -> Found:
-    """Search until it is done, the time is up or the user interrupts, and return the best rules so far.
+    """Search until done, until the time limit, or until the user interrupts, and return the best rules so far.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ def run(
     floor
         Rules below this value are of no interest.
     margin_scale
-        The margin of the pooled estimator is multiplied by it.
+        Factor of the margin of the pooled estimator.
     scale
-        The range of the target, in whose units the core works.
+        The range of the target, the unit of values in the core.
     watch
         Called with the progress after every step.
     checkpoint
@@ -111,7 +111,7 @@ def run(
             left = math.inf if question.time_limit is None else question.time_limit - (time.perf_counter() - start)
             try:
                 status = search.step(max(0.0, min(step, left)), n_threads)
-            except DataError:  # remote rows do not answer: save what is known
+            except DataError:  # remote rows do not answer: save the search
                 if checkpoint is not None:
                     checkpoint.save(search, at_once=True)
                 raise
@@ -144,14 +144,14 @@ def run(
 
 
 def end(found: Found, rules: Iterable[RuleResult]) -> Progress:
-    """Return the last progress, whose upper bound no listed rule exceeds: the core compares rounded values."""
+    """Return the last progress, with the upper bound raised to the values of the rules: the core rounds values."""
     return replace(found.progress, upper_bound=max([found.progress.upper_bound, *(rule.value for rule in rules)]))
 
 
 def threads(n_jobs: int) -> int:
-    """Return the number of threads that `n_jobs` asks for: −1 is all cores, −2 all but one, as in scikit-learn.
+    """Return the number of threads for `n_jobs`: −1 is all cores, −2 all but one, as in scikit-learn.
 
-    No more than there are cores: threads without one only wait for the others.
+    At most the number of cores.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(n_jobs, cores) if n_jobs > 0 else max(1, cores + 1 + n_jobs)
@@ -175,7 +175,7 @@ def _progress(status: Status, seconds: float, scale: float) -> Progress:
     if unexplored is None:
         upper_bound, gap = best, 0.0
     else:
-        # The core knows no bound before its first expansion; no effect is above 1.
+        # The core has no bound before its first expansion; no effect is above 1.
         unexplored = min(unexplored, 1.0)
         upper_bound = max(best, min(unexplored + _ROUNDING, 1.0))
         gap = math.inf if status.kth is None else max(0.0, unexplored - status.kth)

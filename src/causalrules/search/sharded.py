@@ -36,14 +36,14 @@ from causalrules.search.core import Batch
 from causalrules.search.remote import Part, RemoteTable, put_together
 from causalrules.search.rows import Comparison, Measured, RemoteRows, measure, packed, runs, together
 
-# Threads of the search, each waiting for an answer: as many queries are sent together.
+# Threads of the search, which is the maximum number of queries per batch.
 _QUERIES = 32
-# Batches of queries under way at the same time.
+# Batches of queries in flight at the same time.
 _BATCHES = 2
-# Number of attempts to ask a query while the cluster loses workers, and seconds between them.
+# Maximum attempts at a query while the cluster loses workers, and seconds between them.
 _ATTEMPTS = 100
 _RETRY = 0.2
-# Seconds that a cluster may be without workers, and seconds between checks.
+# Maximum seconds without workers, and seconds between checks.
 _WITHOUT_WORKERS = 10.0
 _POLL = 0.5
 
@@ -82,7 +82,7 @@ class _Coding:
     language: Language
     strata: Strata
     comparison: Comparison
-    # What is subtracted from the target, where its level does not say its value.
+    # Subtracted from the target; None if its levels are exact.
     centre: int | float | None = None
 
     def batch(self, part: Any) -> Batch:
@@ -100,7 +100,7 @@ class _Coding:
 
 
 class Shard:
-    """The packed rows of one partition, on the worker that packed them."""
+    """The packed rows of one partition, kept on the worker that packed them."""
 
     def __init__(self, number: int, batch: Batch, coding: _Coding) -> None:
         self._part = Part(packed(batch, coding.language, coding.strata.n_strata, coding.comparison), number)
@@ -113,7 +113,7 @@ class Shard:
         raise TypeError("a shard cannot be moved; Dask rebuilds it elsewhere")
 
 
-# Run on the workers. Dask finds these by name, so they are functions of the module.
+# Run on the workers. Dask looks these up by name, so they are module-level functions.
 
 
 def _encode(part: Any, coding: _Coding) -> Batch:
@@ -151,7 +151,7 @@ async def _ask_worker(
     shards = [dask_worker.data[key] for key in places[dask_worker.address]]
     n_threads = min(len(shards), dask_worker.state.nthreads)
     loop = asyncio.get_running_loop()
-    # In threads, because a worker that does not answer its scheduler in time is considered dead.
+    # In threads, because the scheduler gives up workers that do not respond in time.
     calls = [loop.run_in_executor(None, _answers, shards[start::n_threads], queries) for start in range(n_threads)]
     return _total(await asyncio.gather(*calls), queries)
 
@@ -169,7 +169,7 @@ class ShardedRows(RemoteRows):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, each counted as often as its weight says."""
+        """Number of rows, by weight."""
         return self.table.n_rows
 
     def _map(self, function: Any, *arguments: Any, numbered: bool = False) -> list[Any]:
@@ -177,7 +177,7 @@ class ShardedRows(RemoteRows):
         return self.table.map(function, self.coding, *arguments, columns=used, numbered=numbered)
 
     def measured(self, rules: Sequence[Sequence[int]]) -> list[Measured]:
-        """Measure rules by the values of the target; return nothing if its levels say them."""
+        """Measure rules by the values of the target; empty if its levels are exact."""
         if self.coding.centre is None:
             return []
         return functools.reduce(together, self.table.gather(self._map(_measure, list(rules))))
@@ -187,7 +187,7 @@ class ShardedRows(RemoteRows):
         return Cells.merged(self.table.gather(self._map(_cells, list(columns))))
 
     def held(self, strata: Strata, language: Language) -> ShardedRows:
-        """Return the rows with some of their columns held fixed: in strata divided by them, and a language without."""
+        """Return the rows in strata divided by some of their columns, and without these in the language."""
         bins = dict(zip(self.language.columns, self.coding.bins, strict=True))
         comparison = self.comparison.within(self.language, language)
         coding = replace(
@@ -242,7 +242,7 @@ class Messenger:
         answer: Future[Any] = Future()
         self._waiting.put(((query, length), answer))
         while True:
-            # With a timeout: workers that are gone do not answer.
+            # With a timeout, because lost workers do not answer.
             try:
                 found: NDArray[np.uint64] = answer.result(_POLL)
                 return found
@@ -255,14 +255,14 @@ class Messenger:
         self._patience = 0.0
 
     def deliver(self, queries: Sequence[Query]) -> list[NDArray[np.uint64]]:
-        """Answer a batch of queries; if a worker dies, ask again where its shards are rebuilt."""
+        """Answer a batch of queries; if a worker dies, retry where its shards are rebuilt."""
         with self._converting_errors():
             return self._deliver(queries)
 
     def _deliver(self, queries: Sequence[Query]) -> list[NDArray[np.uint64]]:
         for _ in range(_ATTEMPTS):
             places = self._find_shards()
-            # Not as tasks, which take several times as long to schedule; there are thousands of batches.
+            # Not as tasks, which take several times longer to schedule; there are thousands of batches.
             found = self._client.run(_ask_worker, places, queries, workers=list(places), on_error="return")
             failed = [answer for answer in found.values() if isinstance(answer, BaseException)]
             if not failed:
@@ -316,7 +316,7 @@ class Messenger:
 
     @contextmanager
     def _converting_errors(self) -> Iterator[None]:
-        """Convert the errors that Dask raises when it is shut down."""
+        """Convert errors that Dask raises on shutdown."""
         try:
             yield
         except CausalRulesError:
@@ -327,7 +327,7 @@ class Messenger:
             raise _gone(f"does not answer: {type(error).__name__}: {error}") from error
 
     def _by_worker(self, where: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-        """Group the shards by worker; return nothing if one of them has just been lost."""
+        """Group the shards by worker; return an empty dict if one has just been lost."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         places: dict[str, list[str]] = {}
         for shard in self._shards:

@@ -1,4 +1,4 @@
-"""How many rows rules share."""
+"""Overlap of the rows of rules."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ class Coverage:
         )
 
     def within(self, one: int, other: int) -> bool:
-        """Return whether the other rule covers all rows of this one and more."""
+        """Return whether the other rule covers all rows of this one, and more."""
         return self._sizes[one] < self._sizes[other] and self._both(one, other) == self._sizes[one]

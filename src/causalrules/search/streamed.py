@@ -23,12 +23,12 @@ from causalrules.search.core import Batch, PackedTable
 from causalrules.search.memory import require_memory
 from causalrules.search.rows import Comparison, LocalRows, Measured, RemoteRows, Rows, measure, runs, together
 
-# So many rows tell whether many are identical: a row group of the Parquet files that DuckDB writes.
+# Rows to sample for identical ones: a row group of the Parquet files that DuckDB writes.
 _SAMPLED = 122_880
 
 
 def stream_rows(table: Table, language: Language, strata: Strata, outcome: Outcome, comparison: Comparison) -> Rows:
-    """Code the rows in their files, or as arrays if few of them are distinct."""
+    """Code the rows in files, or as arrays if few rows are distinct."""
     assert isinstance(table, StreamedTable)
     ends = runs(outcome.level)
     assigned = _assigned(table, strata)
@@ -49,7 +49,7 @@ def stream_rows(table: Table, language: Language, strata: Strata, outcome: Outco
 
 
 def _assigned(table: StreamedTable, strata: Strata) -> NDArray[np.int32] | None:
-    """Return the stratum of each row, where DuckDB cannot compute it: predictions are Python's."""
+    """Return the stratum of each row if it depends on predictions, which DuckDB cannot compute; else None."""
     scored = [bins for bins in strata.bins.values() if isinstance(bins, ScoreBins)]
     if not scored:
         return None
@@ -64,7 +64,7 @@ class StreamedRows(RemoteRows):
     Attributes
     ----------
     controls
-        The columns whose codes say the stratum, or what is left of it where it is assigned.
+        The columns whose codes determine the stratum, or its remaining part if it is assigned.
     kind
         Expressions for the codes of these columns and of the target.
     codes
@@ -72,9 +72,9 @@ class StreamedRows(RemoteRows):
     level
         The level of each code of the target.
     assigned
-        The stratum of each row by the controls, where their codes do not say it.
+        The stratum of each row by the controls, if it does not follow from their codes.
     target
-        Expression for the value of the target less its centre, where its level does not say it.
+        Expression for the centred value of the target; None if its level is exact.
     """
 
     table: StreamedTable
@@ -87,7 +87,7 @@ class StreamedRows(RemoteRows):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, each counted as often as its weight says."""
+        """Number of rows, by weight."""
         return self.table.n_rows
 
     def _batch(self, kind: Sequence[Any], weights: Any, codes: Sequence[Any], start: int = 0) -> Batch:
@@ -114,7 +114,7 @@ class StreamedRows(RemoteRows):
             start += len(arrays[n])
 
     def measured(self, rules: Sequence[Sequence[int]]) -> list[Measured]:
-        """Measure rules by the values of the target; return nothing if its levels say them."""
+        """Measure rules by the values of the target; empty if its levels are exact."""
         if self.target is None:
             return []
         parts = (measure(self, batch, np.asarray(y, np.float64), rules) for batch, (y,) in self._batches([self.target]))
@@ -151,7 +151,7 @@ class StreamedRows(RemoteRows):
         return Cells.merged(parts)
 
     def held(self, strata: Strata, language: Language) -> StreamedRows:
-        """Return the rows with some of their columns held fixed: in strata divided by them, and a language without."""
+        """Return the rows in strata divided by some of their columns, and without these in the language."""
         codes = dict(zip(self.language.columns, self.codes, strict=True))
         fixed = strata.held_fixed
         return replace(
@@ -194,7 +194,7 @@ class StreamedRows(RemoteRows):
         return self._batch(found[:n], np.zeros(len(found[0])), []), found[n:]
 
     def _counted(self, n_bits: int) -> tuple[Batch, list[NDArray[np.int64]]]:
-        """Count the same slice by slice, where the strata are not DuckDB's."""
+        """Count the same slice by slice, for strata that DuckDB cannot compute."""
         n_levels = len(self.comparison.values)
         counts = np.zeros((n_bits, self.strata.n_strata * n_levels), np.int64)
         start = 0

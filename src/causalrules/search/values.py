@@ -1,4 +1,4 @@
-"""The value of a rule and the bound over a box of counts as the core computes them, for anyone who wants to check."""
+"""The value of a rule and the bound over a box of counts, computed by the core, for tests."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def _cells(levels: NDArray[np.float64], *arrays: ArrayLike | None) -> list[NDArr
     cells = [None if array is None else np.atleast_2d(np.asarray(array)) for array in arrays]
     shapes = {array.shape for array in cells if array is not None}
     if len(shapes) != 1 or any(len(shape) != 2 or shape[1] != len(levels) for shape in shapes):
-        raise ValueError("every array needs a line for each stratum and a column for each level")
+        raise ValueError("every array needs a row for each stratum and a column for each level")
     if any(array is not None and array.size and array.min() < 0 for array in cells):
-        raise ValueError("no count is negative")
+        raise ValueError("counts must not be negative")
     return [None if array is None else as_array(array, np.uint64) for array in cells]
 
 
@@ -39,9 +39,9 @@ def cell_value(
     length: int = 1,
     margin_scale: float = 1.0,
 ) -> float:
-    """What the core takes a rule of `length` conditions to be worth.
+    """Return the value of a rule of `length` conditions.
 
-    The arrays have a line for each stratum and a column for each level; `failing` left out is all that is not covered.
+    The arrays have a row for each stratum and a column for each level; `failing` defaults to all rows not covered.
     """
     values = checked_levels(levels)
     estimation, kept = estimation_of(estimator, beta, margin_scale, values)
@@ -64,9 +64,9 @@ def cell_bound(
     length: int = 1,
     margin_scale: float = 1.0,
 ) -> float:
-    """What the core takes as an upper bound on the value of all rules of `length` or more conditions.
+    """Return the upper bound on the value of all rules of `length` or more conditions.
 
-    `covered` and `failing` are the least and the most rows on each side; see `cell_value`.
+    `covered` and `failing` are pairs of the minimum and the maximum counts of each side; see `cell_value`.
     """
     values = checked_levels(levels)
     estimation, kept = estimation_of(estimator, beta, margin_scale, values)
@@ -86,7 +86,7 @@ def _pairs(negative: ArrayLike, positive: ArrayLike) -> NDArray[Any]:
 
 
 def value(estimator: str, beta: float, n1: ArrayLike, n0: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
-    """What the core takes a rule of one condition with these counts to be worth."""
+    """Return the value of a rule of one condition with these counts."""
     return cell_value(estimator, beta, _pairs(n0, n1), _pairs(b, a))
 
 
@@ -98,5 +98,5 @@ def bound(
     low: tuple[ArrayLike, ArrayLike],
     high: tuple[ArrayLike, ArrayLike],
 ) -> float:
-    """What the core takes as an upper bound on the value of all counts between low and high."""
+    """Return the upper bound on the value over all counts between low and high."""
     return cell_bound(estimator, beta, _pairs(n0, n1), (_pairs(*low[::-1]), _pairs(*high[::-1])))
