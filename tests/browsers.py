@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of pages, without a network of its own, and axe."""
+"""A real Chromium for the tests of pages, without network access, and axe."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def launched() -> Iterator[Any]:
 
 
 def has(locator: Any, count: int) -> None:
-    """Wait until a page has this number of the elements, and fail if it never does."""
+    """Wait until a page has this number of elements; fail if it never does."""
     from playwright.sync_api import expect
 
     expect(locator).to_have_count(count)
 
 
 def violations(page: Any) -> list[str]:
-    """What axe finds wrong, with the first place of each; in the dark, of colours, as all else is as by day."""
+    """Return axe's violations, with the first element of each; in dark mode those of colours only."""
     page.evaluate((ROOT / "web/node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
     dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     found = page.evaluate(

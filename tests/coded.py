@@ -1,4 +1,4 @@
-"""Coded tables in the core: pack them, search them, and compare with the brute force."""
+"""Coded tables in the core: pack them, search them, compare with brute force."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def run(packed: _native.Packed, question: dict[str, Any], threads: int = 1) -> l
 
 
 def possible(question: dict[str, Any], levels: Sequence[float]) -> dict[str, Any]:
-    """The question, made one that the estimator can answer."""
+    """Return the question, changed so that the estimator can answer it."""
     estimator, beta = question["estimator"], question["beta"]
     if estimator in ("reliable", "wracc") and len(levels) > 2:
         estimator = "plugin"
@@ -96,7 +96,7 @@ def agree(found: Sequence[tuple[float, tuple[int, ...]]], expected: Sequence[ora
 
 
 def drawn_table(random: Random) -> CodedTable:
-    """A small table, without hypothesis and so many times faster."""
+    """Draw a small table, without hypothesis and much faster."""
     n = random.randint(2, random.choice([8, 16, 30]))
     n_levels, n_strata = random.choice([2, 2, 2, 3, 5]), random.choice([1, 1, 2, 3, 6])
     levels = [level / (n_levels - 1) for level in range(n_levels)]

@@ -1,16 +1,16 @@
-"""Compare answers that were computed on two machines: words and integers exactly, floating point as numbers."""
+"""Compare results computed on two machines: text and integers exactly, floats with a tolerance."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-# Vectors of another width add numbers up in another order, which changes their last digits.
+# Vectors of another width add numbers in another order, which changes the last digits.
 RELATIVE = 1e-9
 
 
 def differences(found: Any, kept: Any, place: str = "answer") -> list[str]:
-    """Where two nested values differ; floats may by a billionth of their size, all else may not.
+    """Return where two nested values differ; floats may differ by a billionth of their size.
 
     >>> differences({"n": 3, "effect": 0.1 + 0.2}, {"n": 3, "effect": 0.3})
     []

@@ -1,4 +1,4 @@
-"""Random ladders: tables and questions about them, and how discover() answers them compared with the brute force."""
+"""Random ladders: tables and questions, and comparison of discover() with brute force."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import causalrules as cr
 from oracle import Condition, Ladder
 
-# Draws one of some values: a random generator's choice, or hypothesis'.
+# Draws one of several values: random.choice, or hypothesis.
 Choose = Callable[[Sequence[Any]], Any]
 
 VALUES: dict[str, list[Any]] = {
@@ -24,7 +24,7 @@ VALUES: dict[str, list[Any]] = {
 def drawn_rows(
     random: Random, kinds: dict[str, str], control: dict[str, str], mean: str, n: int
 ) -> list[dict[str, Any]]:
-    """Rows in which some columns move the target, and others follow these or the controls."""
+    """Draw rows in which some columns affect the target, and others follow these or the controls."""
     names = list(kinds)
     values = {
         name: random.sample(VALUES[kind], random.randint(2, min(4, len(VALUES[kind])))) for name, kind in kinds.items()
@@ -62,7 +62,7 @@ def drawn_rows(
 
 
 def drawn(choose: Choose) -> Ladder:
-    """A table and a question; a table in which nothing can be asked is drawn again."""
+    """Draw a table and a question; tables without a valid question are drawn again."""
     mean = choose(["", "", "", "few", "many"])
     n_columns = choose([2, 3, 4, 4, 5])
     kinds = {f"x{place}": choose(["number", "text", "text", "boolean"]) for place in range(n_columns)}
@@ -115,7 +115,7 @@ def _can_be_asked(asked: Ladder) -> bool:
     columns = {name: {row[name] for row in rows} - {None} for name in ["y", *asked.actionable, *asked.control]}
     if not all(len(values) > 1 for values in columns.values()) or (asked.mean and columns["y"] <= {0, 1}):
         return False
-    # Texts that are all different are taken for names, not for conditions.
+    # Texts that are all different are taken for identifiers, not for conditions.
     texts = [name for name, kind in asked.actionable.items() if kind == "text"]
     known = [row for row in asked.rows if row["y"] is not None and row.get("times", 1)]
     return all(len(columns[name]) < sum(row[name] is not None for row in known) for name in texts)
@@ -162,12 +162,12 @@ def text(conditions: Sequence[Condition]) -> list[str]:
 
 
 def agree(found: cr.RuleSet, asked: Ladder) -> int:
-    """Compare a list with the brute force, step by step; return how many rules it has that stand out."""
+    """Compare a list with brute force, step by step; return the number of its rules that stand out."""
     steps = asked.climb([step.margin_scale for step in found.steps])
     assert [step.held_fixed for step in found.steps] == [step.held_fixed for step, _, _ in steps]
     listed = [(step, rule) for step, rule, stands_out in steps if stands_out and rule is not None]
     last = [(step, rule) for step, rule, stands_out in steps[-1:] if not stands_out and rule is not None]
-    # The first rule is listed whatever it is worth; below it is what comes nearest.
+    # The first rule is listed whatever its value; below it, the nearest one.
     expected = listed or last
     nearest = last[0] if last and listed else None
     assert len(found) == len(expected)
@@ -209,7 +209,7 @@ def agree(found: cr.RuleSet, asked: Ladder) -> int:
 
 
 class Checked(NamedTuple):
-    """How many rules stand out, and in how many steps columns were held fixed by strata and by predictions."""
+    """The number of rules that stand out, and of steps with columns held fixed by strata and by predictions."""
 
     listed: int
     by_strata: int
@@ -217,7 +217,7 @@ class Checked(NamedTuple):
 
 
 def check(choose: Choose) -> Checked:
-    """Compare one ladder with the brute force."""
+    """Compare one ladder with brute force."""
     asked = drawn(choose)
     found = discover(asked)
     listed = agree(found, asked)

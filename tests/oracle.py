@@ -1,7 +1,7 @@
-"""The brute force that everything is checked against.
+"""Brute-force reference implementation for all searches.
 
-Plain Python on lists of dicts, written from the paper and the documented decisions, sharing no code with the
-package: it must stay free of any import of it. A missing value is None or nan.
+Plain Python on lists of dicts, written from the paper and the documented decisions. It must not import the package. A
+missing value is None or nan.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 Row = Mapping[str, Any]
 Extension = frozenset[int]
 
-# Two ways to add up the same numbers differ by rounding; effects closer than this are the same effect.
+# Sums of the same numbers in different order differ by rounding; effects closer than this are equal.
 TIED = 1e-11
 
 
@@ -74,7 +74,7 @@ def association(a: Sequence[int], b: Sequence[int], n1: Sequence[int], n0: Seque
 
 
 def wracc(a: Sequence[int], b: Sequence[int], n1: Sequence[int], n0: Sequence[int]) -> float:
-    """p(σ) · (p(y | σ) − p(y)), without controls; of a rule that covers nothing, 0."""
+    """p(σ) · (p(y | σ) − p(y)), without controls; 0 for a rule that covers nothing."""
     total = sum(n1) + sum(n0)
     n_rule = sum(a) + sum(b)
     return n_rule / total * (sum(a) / n_rule - sum(n1) / total) if n_rule else 0.0
@@ -90,11 +90,11 @@ def objective(
     return {"plugin": plugin, "wracc": wracc, "association": association}[estimator](a, b, n1, n0)
 
 
-# --- the same for any target, where the rows that a rule fails on need not be all that it does not cover
+# --- the same for any target, where a rule need not fail on all rows that it does not cover
 
 
 class Sides(NamedTuple):
-    """The target's values in one stratum: of all rows, of the covered ones and of those on which the rule fails."""
+    """The target's values in one stratum: of all rows, of the covered rows and of those on which the rule fails."""
 
     all: Sequence[float]
     covered: Sequence[float]
@@ -114,13 +114,13 @@ def pooled(
 ) -> float:
     """Σ w δ − γ ε; with a list of betas Bernstein's margin, at the beta of the rule's length.
 
-    A stratum weighs what all its rows weigh; all else in it is of the rows that are compared. Their mean pulls both
-    sides together: δ is the difference of the sides' means times q k f/(k + f). A stratum in which the rule covers no
-    row, or fails on none, counts for nothing. Where the target varies in no other stratum there is nothing to compare:
-    minus infinity, which is no rule.
+    A stratum's weight is that of all its rows; the rest uses its compared rows only. Their mean shrinks both sides: δ
+    is the difference of the sides' means times q k f/(k + f). A stratum in which the rule covers no row, or fails on
+    none, contributes nothing. If the target varies in no other stratum there is no comparison: minus infinity, which
+    is no rule.
 
-    Where the target has more than two levels, a rule may change how much it varies instead of its mean: the variance is
-    the larger of what follows from all compared rows and of what follows from each side's own.
+    If the target has more than two levels, a rule may change its variance instead of its mean: the variance is the
+    larger of the estimates from all compared rows and from each side separately.
     """
     n_rows = sum(len(stratum.all) for stratum in strata)
     effect = variance = own_variance = largest_step = 0.0
@@ -167,7 +167,7 @@ def score(
     margin_scale: float = 1.0,
     n_levels: int = 2,
 ) -> float:
-    """What a rule of so many conditions is worth."""
+    """Return the value of a rule of this length."""
     if estimator == "pooled":
         return pooled(strata, beta, length, margin_scale, n_levels)
     n_rows = sum(len(stratum.all) for stratum in strata)
@@ -195,7 +195,7 @@ def score(
 
 
 def bins(values: Sequence[Any], max_bins: int) -> list[list[Any]]:
-    """Split observed values into bins of distinct values, literally as documented."""
+    """Split observed values into bins of distinct values, as documented."""
     distinct = sorted(set(values))
     result = [distinct]
 
@@ -222,7 +222,7 @@ def value_text(value: Any) -> str:
 
 
 def propositions(rows: Mapping[int, Row], actionable: Mapping[str, str], max_bins: int) -> list[Proposition]:
-    """Every condition of the language; `actionable` gives each column's kind: number, text or boolean."""
+    """Return every condition of the language; `actionable` gives each column's kind: number, text or boolean."""
     found = []
     for column, kind in actionable.items():
         present = {i: row[column] for i, row in rows.items() if not is_missing(row[column])}
@@ -251,8 +251,8 @@ def language(
 ) -> dict[Extension, tuple[str, ...]]:
     """Map each set of rows that a rule can cover to its shortest, then alphabetically first, description.
 
-    One more condition at a time: the shortest description of a set, less any one condition, is a shortest
-    description of the larger set, and adding the same condition to two lists keeps their alphabetical order.
+    Adds one condition at a time: the shortest description of a set, less any one condition, is a shortest description
+    of the larger set, and adding the same condition to two lists keeps their alphabetical order.
     """
     best: dict[Extension, tuple[str, ...]] = {everything: ()}
     frontier = dict(best)
@@ -274,13 +274,13 @@ def language(
     return best
 
 
-# --- strata and the answer
+# --- strata and the result
 
 
 def strata(
     rows: Mapping[int, Row], control: Mapping[str, str], max_bins: int, control_bins: int = 4
 ) -> dict[int, tuple[Any, ...]]:
-    """Each row's combination of control values; a number with many values is taken in so many bins."""
+    """Return each row's combination of control values; a number with many values is cut into `n_bins` bins."""
     labels: dict[int, list[Any]] = {i: [] for i in rows}
     for column, kind in control.items():
         values = [row[column] for row in rows.values() if not is_missing(row[column])]
@@ -307,7 +307,7 @@ def top_k(
     estimator: str = "reliable",
     max_bins: int = 8,
 ) -> list[Rule]:
-    """The best k rules in their order; the row ids of a rule are positions in `rows`."""
+    """Return the best k rules in order; the row ids of a rule are positions in `rows`."""
     observed = {i: row for i, row in enumerate(rows) if not is_missing(row[target])}
     positive = {i for i, row in observed.items() if outcome(row[target])}
     label = strata(observed, control or {}, max_bins)
@@ -333,7 +333,7 @@ def top_k(
 def _ordered(
     rules: Sequence[tuple[Extension, float, tuple[str, ...]]],
 ) -> list[tuple[Extension, float, tuple[str, ...]]]:
-    """Higher value first; among tied values fewer conditions, then the alphabet."""
+    """Sort by value, highest first; ties by fewer conditions, then alphabetically."""
     groups: list[list[tuple[Extension, float, tuple[str, ...]]]] = []
     for rule in sorted(rules, key=lambda rule: -rule[1]):
         if groups and groups[-1][-1][1] - rule[1] <= TIED:
@@ -343,14 +343,14 @@ def _ordered(
     return [rule for group in groups for rule in sorted(group, key=lambda rule: (len(rule[2]), rule[2]))]
 
 
-# --- the same over coded rows, where a missing value may be unknown and rules may be compared with reference rows
+# --- the same over coded rows, with unknown missing values and reference rows
 
 
 class Coded(NamedTuple):
     """Rows as codes: the stratum and target of each, the codes of each column (−1 where missing), and conditions.
 
-    A condition is a column with its lowest and highest code. `reference` are the rows to compare with, if given, and
-    `codes` their column, lowest and highest code: a rule without a condition that excludes these fails nowhere.
+    A condition is a column with its lowest and highest code. `reference` are the reference rows, if given, and `codes`
+    their column, lowest and highest code: a rule without a condition that excludes these fails on no row.
     """
 
     strata: Sequence[int]
@@ -367,7 +367,7 @@ class Coded(NamedTuple):
         return frozenset(i for i, weight in enumerate(self.weights) if weight)
 
     def sets(self, condition: tuple[int, int, int]) -> tuple[Extension, Extension]:
-        """The rows that satisfy a condition, and those that possibly do."""
+        """Return the rows that satisfy a condition, and those that possibly do."""
         column, low, high = condition
         codes = self.columns[column]
         rows = [i for i in self.everything if self.reference is None or i not in self.reference]
@@ -379,11 +379,11 @@ class Coded(NamedTuple):
         return holds, holds | frozenset(i for i in rows if self.unknown and codes[i] < 0)
 
     def values(self, rows: Extension, stratum: int) -> list[float]:
-        """The target of some rows of a stratum, each as often as its weight says."""
+        """Return the target of some rows of a stratum, repeated by weight."""
         return [self.target[i] for i in sorted(rows) if self.strata[i] == stratum for _ in range(self.weights[i])]
 
     def sides(self, covered: Extension, failing: Extension, n_strata: int) -> list[Sides]:
-        """The target in each stratum: of all rows, of the covered ones and of those on which a rule fails."""
+        """Return the target in each stratum: of all rows, of the covered rows and of those on which a rule fails."""
         found = [Sides([], [], []) for _ in range(n_strata)]
         for i, (stratum, value, weight) in enumerate(zip(self.strata, self.target, self.weights, strict=True)):
             for values, rows in zip(found[stratum], (None, covered, failing), strict=True):
@@ -412,7 +412,7 @@ def coded_rules(
     margin_scale: float = 1.0,
     n_levels: int = 2,
 ) -> list[CodedRule]:
-    """Every rule with its shortest, then first, description; none covers nothing, fails nowhere or compares nothing."""
+    """Return every rule with its shortest, then first, description; with a contrast somewhere."""
     everything = table.everything
     sets = [table.sets(condition) for condition in table.conditions]
     best: dict[tuple[Extension, Extension], tuple[int, ...]] = {(everything, everything): ()}
@@ -443,7 +443,7 @@ def coded_rules(
 
 
 def coded_top_k(table: Coded, rules: Sequence[CodedRule], *, k: int, min_rows: int = 0) -> list[CodedRule]:
-    """The best k of the rules in their order."""
+    """Return the best k of the rules in order."""
     kept = [rule for rule in rules if table.size(rule.covered) >= min_rows]
     groups: list[list[CodedRule]] = []
     for rule in sorted(kept, key=lambda rule: -rule.value):
@@ -456,7 +456,7 @@ def coded_top_k(table: Coded, rules: Sequence[CodedRule], *, k: int, min_rows: i
 
 
 class Asked(NamedTuple):
-    """A question about a table, coded: a column for each condition, in the order of the alphabet."""
+    """A question about a table, coded: a column for each condition, in alphabetical order."""
 
     table: Coded
     n_strata: int
@@ -476,9 +476,9 @@ def asked(
     reference: Callable[[Row], bool] | None = None,
     naming: str = "",
 ) -> Asked:
-    """The rows with a target as codes: 1 where a condition holds, 0 where it fails, −1 where its column is missing.
+    """Return the rows with a target as codes: 1 where a condition holds, 0 where it fails, −1 where it is missing.
 
-    `naming` is the one condition that excludes the reference rows.
+    `naming` is the only condition that excludes the reference rows.
     """
     observed = {i: row for i, row in enumerate(rows) if target(row) is not None}
     ids = list(observed)
@@ -488,7 +488,7 @@ def asked(
     for column, kind in actionable.items():
         for condition in propositions(observed, {column: kind}, max_bins):
             if len(condition.rows) == len(ids):
-                continue  # a column of one value has no role
+                continue  # constant columns have no role
             texts.append(condition.text)
             columns.append([-1 if is_missing(observed[i][column]) else int(i in condition.rows) for i in ids])
     order = sorted(range(len(texts)), key=lambda place: texts[place])
@@ -508,10 +508,10 @@ def asked(
 
 # --- the ladder: each rule adds to those above it, whose columns are held fixed
 
-# Rows of a stratum, on average, below which columns are held fixed by quantiles of what they predict; how many
-# quantiles; the penalty of that prediction; and the most levels of a numeric target.
+# The average number of rows per stratum below which columns are held fixed by quantiles of their prediction; the number
+# of quantiles; the penalty of that prediction; and the maximum number of levels of a numeric target.
 ENOUGH, QUANTILES, PENALTY, MOST_LEVELS = 25, 8, 2, 32
-# Ratios of effect and margin that are closer are the same.
+# Ratios of effect to margin closer than this are equal.
 NEAR = 1e-7
 
 
@@ -525,7 +525,7 @@ class Condition(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step: the columns held fixed, the stratum of each row, β, the conditions that are left, and every rule."""
+    """One step: the columns held fixed, the stratum of each row, β, the remaining conditions, and every rule."""
 
     held_fixed: tuple[str, ...]
     n_strata: int
@@ -542,7 +542,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Ladder:
-    """What is asked of a ladder; `actionable` and `control` give each column's kind: number, text or boolean."""
+    """The question of a ladder; `actionable` and `control` give each column's kind: number, text or boolean."""
 
     rows: Sequence[Row]
     target: str
@@ -563,20 +563,20 @@ class Ladder:
 
     @cached_property
     def observed(self) -> list[Row]:
-        """The rows with a target, each as often as its weight says."""
+        """Return the rows with a target, repeated by weight."""
         times = [1 if self.weights is None else row[self.weights] for row in self.rows]
         rows = [row for row, n in zip(self.rows, times, strict=True) for _ in range(n)]
         return [row for row in rows if not is_missing(row[self.target])]
 
     @cached_property
     def of_controls(self) -> list[Any]:
-        """The stratum of each row by the controls alone."""
+        """Return the stratum of each row by the controls alone."""
         rows = dict(enumerate(self.observed))
         return list(strata(rows, self.control, self.max_bins, self.control_bins).values())
 
     @cached_property
     def levels(self) -> list[float]:
-        """The target of each row, as the search knows it: many values are means of levels."""
+        """Return the target of each row as the search sees it: many values become means of levels."""
         y = [float(row[self.target]) for row in self.observed]
         if not self.mean or len(set(y)) <= MOST_LEVELS:
             return y
@@ -588,7 +588,7 @@ class Ladder:
 
     @cached_property
     def bins_of(self) -> dict[str, list[list[Any]]]:
-        """The bins of each actionable column; each value is one where there is no order."""
+        """Return the bins of each actionable column; without an order, each value is a bin."""
         found = {}
         for column, kind in self.actionable.items():
             values = [row[column] for row in self.observed if not is_missing(row[column])]
@@ -612,11 +612,11 @@ class Ladder:
         return sorted(found)
 
     def step(self, above: Sequence[Sequence[Condition]]) -> Step | None:
-        """The step below these rules; None if no condition is left."""
+        """Return the step below these rules; None if no condition is left."""
         rows, arm = self.observed, None if self.reference is None else self.reference[0]
         fixed = sorted({each.column for rule in above for each in rule} - {arm})
         conditions = [each for each in self.every_condition if each.column not in fixed]
-        for rule in above:  # rules about an arm of its own are compared with the same reference rows
+        for rule in above:  # rules about other arms have the same reference rows
             own = [each for each in rule if each.column == arm]
             low, high = max((each.low for each in own), default=0), min((each.high for each in own), default=-1)
             conditions = [each for each in conditions if each.column != arm or each.high < low or each.low > high]
@@ -651,7 +651,7 @@ class Ladder:
     def scored(
         self, table: Coded, n_strata: int, beta: float | Sequence[float], margin_scale: float = 1.0
     ) -> list[CodedRule]:
-        """Every rule that covers enough rows, best first."""
+        """Return every rule that covers enough rows, best first."""
         rules = coded_rules(
             table,
             estimator="pooled",
@@ -666,13 +666,13 @@ class Ladder:
         return coded_top_k(table, rules, k=len(rules), min_rows=least)
 
     def betas(self, conditions: Sequence[Condition], offered: Collection[frozenset[str]] | None = None) -> list[float]:
-        """β for rules of 0, 1, 2, … conditions, by the number of rules of each length on the columns offered."""
+        """Return β for rules of 0, 1, 2, … conditions, by the number of rules of each length on the columns offered."""
         ways = []
         columns = list(dict.fromkeys(each.column for each in conditions))
         for column in columns:
             own = [each for each in conditions if each.column == column]
             cuts = 0 if " = " in own[0].text else len(own) // 2
-            # None, one condition, or an interval, which is two.
+            # None, one condition, or an interval, which counts as two.
             ways.append([1, len(own), cuts * (cuts - 1) // 2] if cuts else [1, len(own)])
         longest = sum(len(each) - 1 for each in ways)
         limit = longest if self.max_length is None else min(self.max_length, longest)
@@ -689,7 +689,7 @@ class Ladder:
         return found
 
     def _strata(self, fixed: Sequence[str], above: Sequence[Sequence[Condition]]) -> tuple[Callable[[Row], Any], bool]:
-        """How rows are told apart by the columns that are held fixed, and whether by what these predict."""
+        """Return the stratum function for the columns held fixed, and whether it uses their prediction."""
         parts = {name: self.bins_of[name] for name in fixed}
 
         def cell(row: Row) -> tuple[int, ...]:
@@ -702,7 +702,7 @@ class Ladder:
         rules = [rule for rule in rules if rule]
 
         def indicators(row: Row) -> list[float]:
-            """One for each bin of each column, for a missing value, and for where each rule holds or does not."""
+            """Return one indicator for each bin of each column, for a missing value, and for each rule."""
             found = []
             for name in fixed:
                 code = _bin(row[name], parts[name])
@@ -726,10 +726,10 @@ class Ladder:
         return lambda row: sum(upper < round(predict(row) / span, 9) for upper in uppers), True
 
     def climb(self, margin_scales: Sequence[float] = ()) -> list[tuple[Step, CodedRule | None, bool]]:
-        """Each step with the best rule, and whether it stands out.
+        """Return each step with the best rule, and whether it stands out.
 
-        Where nothing is above 0 and β is by length, it is the rule with the largest effect for its margin, and stands
-        out if that is above the margin scale of the step (from shuffled tables; 1 if none are given).
+        If nothing is above 0 and β is by length, it is the rule with the largest ratio of effect to margin, which
+        stands out if that exceeds the margin scale of the step (from permuted tables; 1 if none are given).
         """
         found: list[tuple[Step, CodedRule | None, bool]] = []
         above: list[tuple[Condition, ...]] = []
@@ -738,7 +738,7 @@ class Ladder:
             if step is None:
                 break
             rule = step.rules[0] if step.rules else None
-            stands_out = rule is not None and rule.value > TIED  # at 0, either way is right
+            stands_out = rule is not None and rule.value > TIED  # at 0, either is correct
             if rule is not None and not stands_out and self.beta is None:
                 rule, ratio = self.nearest(step)
                 stands_out = ratio > (margin_scales[len(found)] if len(found) < len(margin_scales) else 1.0)
@@ -749,9 +749,9 @@ class Ladder:
         return found
 
     def nearest(self, step: Step) -> tuple[CodedRule, float]:
-        """The rule with the largest effect for its margin, and the ratio of both; if it is below 0, the largest effect.
+        """Return the rule with the largest ratio of effect to margin, and the ratio; if negative, the largest effect.
 
-        Of equal ratios the one with the larger margin, then the shorter rule, then the first in the alphabet.
+        Of equal ratios the one with the larger margin, then the shorter rule, then the first alphabetically.
         """
         value = {rule.conditions: rule.value for rule in step.rules}
         effects = self.scored(step.table, step.n_strata, step.beta, margin_scale=0.0)
@@ -767,16 +767,16 @@ class Ladder:
         return next(rule for rule in step.rules if rule.conditions == chosen), ratio[chosen]
 
     def effect(self, step: Step, rule: CodedRule, strata: Sequence[Any]) -> float:
-        """The difference of means in strata with both sides, each as often as it has rows; nan without any."""
+        """Return the difference of means in strata with both sides, weighted by their rows; nan without any."""
         y = [float(row[self.target]) for row in self.observed]
         return adjusted(y, rule.covered, step.table.everything - rule.possible, strata)
 
     def alone(self, step: Step, rule: CodedRule) -> float:
-        """The effect adjusted for the controls only."""
+        """Return the effect adjusted for the controls only."""
         return self.effect(step, rule, self.of_controls)
 
     def rungs(self, rules: Sequence[CodedRule]) -> list[tuple[float, int]]:
-        """The adjusted level and the rows where all rules fail, only the first holds, only the first two, and so on."""
+        """Return adjusted level and rows where all rules fail, only the first holds, only the first two, and so on."""
         y, label = [float(row[self.target]) for row in self.observed], self.of_controls
         found = []
         for place in range(len(rules) + 1):
@@ -795,7 +795,7 @@ class Ladder:
 
 
 def adjusted(y: Sequence[float], covered: Extension, failing: Extension, strata: Sequence[Any]) -> float:
-    """The difference of means in strata with both sides, each as often as it has rows; nan without any."""
+    """Return the difference of means in strata with both sides, weighted by their rows; nan without any."""
     total = weight = 0.0
     for stratum in dict.fromkeys(strata):
         inside = [i for i, each in enumerate(strata) if each == stratum]
@@ -807,7 +807,7 @@ def adjusted(y: Sequence[float], covered: Extension, failing: Extension, strata:
 
 
 def ridge(x: Sequence[Sequence[float]], y: Sequence[float], strata: Sequence[Any]) -> list[float]:
-    """The g that minimises Σ (y − x g)² + PENALTY Σ g², with y and x less their means in each stratum."""
+    """Return the g that minimises Σ (y − x g)² + PENALTY Σ g², with y and x less their stratum means."""
     centred: list[tuple[list[float], float]] = []
     for stratum in dict.fromkeys(strata):
         inside = [i for i, each in enumerate(strata) if each == stratum]
@@ -818,7 +818,7 @@ def ridge(x: Sequence[Sequence[float]], y: Sequence[float], strata: Sequence[Any
     lines = [[sum(each[i] * each[j] for each, _ in centred) + PENALTY * (i == j) for j in range(n)] for i in range(n)]
     for i, line in enumerate(lines):
         line.append(sum(each[i] * value for each, value in centred))
-    for i in range(n):  # Gauss
+    for i in range(n):  # Gaussian elimination
         for j in range(n):
             if j != i:
                 factor = lines[j][i] / lines[i][i]
@@ -827,7 +827,7 @@ def ridge(x: Sequence[Sequence[float]], y: Sequence[float], strata: Sequence[Any
 
 
 def _bin(value: Any, parts: Sequence[Sequence[Any]]) -> int:
-    """The bin of a value: a number that was not seen is in the first whose upper end is not below it."""
+    """Return the bin of a value: an unseen number is in the first bin whose upper end is not below it."""
     if is_missing(value):
         return -1
     if isinstance(value, (int, float)):

@@ -1,14 +1,14 @@
-"""Run the examples of a page of documentation, and write what they print and draw below them.
+"""Run the examples of a page of documentation, and write their output and figures below them.
 
     python tests/pages.py README.md docs/trust.md examples/titanic.py
 
-Python blocks of one page share their names. What a block prints stands in a text block below it; a part of it is
-enough. A line of comment below an expression is its value. A picture `![…](….svg)` below a block is the figure it
-draws, with a digest of the numbers in it. A console block holds commands of causalrules with their output. A block
-below `<!-- not run: REASON -->` is only compiled.
+Python blocks of a page share their names. The output of a block stands in a text block below it; part of it is
+enough. A comment line below an expression is its value. A picture `![…](….svg)` below a block is the figure it draws,
+with a digest of its numbers. A console block holds causalrules commands with their output. A block below `<!-- not
+run: REASON -->` is only compiled.
 
-A script in examples/ becomes a page in docs/examples/: its docstring is the beginning, and comments that begin with
-`# %%` are the text between its blocks.
+A script in examples/ becomes a page in docs/examples/: its docstring comes first, and comments that begin with `# %%`
+are the text between its blocks.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _CELL = re.compile(r"^# %%(.*(?:\n#.*)*)", re.MULTILINE)
-# What is done with a figure: its file's name as the page has it, and the figure.
+# Called with each figure: its file name as on the page, and the figure.
 Draw = Callable[[str, Any], None]
 
 
 def same_on_any_machine(printed: str) -> str:
-    """Leave out how long things took, and spaces at the ends of lines."""
+    """Remove times, and spaces at the ends of lines."""
     timed = re.sub(r"[\d,]+ nodes? in [\d.,]+ (?:s|ms)", "… nodes in … s", printed)
     return "\n".join(line.rstrip() for line in timed.strip().splitlines())
 
 
 def refreshed(page: str, draw: Draw = lambda name, figure: None, names: dict[str, Any] | None = None) -> str:
-    """Return the page with what its examples print today; leave their names in `names`."""
+    """Return the page with the current output of its examples; leave their names in `names`."""
     names = {} if names is None else names
     names["__name__"] = "page"
     with _as_for_a_reader():
@@ -115,7 +115,7 @@ def _as_for_a_reader() -> Iterator[None]:
 
 
 def digest(figure: Any) -> str:
-    """Return a digest of the numbers and words that a figure shows, whatever it looks like."""
+    """Return a digest of the numbers and words in a figure, independent of its style."""
     shown = [
         [
             getattr(ax, "plotted", None) or [line.get_xydata().tolist() for line in ax.get_lines()],
@@ -127,7 +127,7 @@ def digest(figure: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Write nested values with as many digits as any machine gives."""
+    """Format nested values with digits that are the same on every machine."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key}: {_plain(each)}' for key, each in value.items())}}}"
     if hasattr(value, "tolist"):
@@ -138,7 +138,7 @@ def _plain(value: Any) -> str:
 
 
 def save(path: Path, figure: Any) -> None:
-    """Write a figure, unless the one that is there shows the same."""
+    """Write a figure, unless the existing file shows the same."""
     import matplotlib
 
     if not is_current(path, figure):
@@ -148,12 +148,12 @@ def save(path: Path, figure: Any) -> None:
 
 
 def is_current(path: Path, figure: Any) -> bool:
-    """Whether a picture shows what the figure does."""
+    """Return whether a picture shows what the figure does."""
     return path.is_file() and digest(figure) in path.read_text(encoding="utf-8")
 
 
 def page_of(script: Path) -> str:
-    """Return the page of a script, without what its blocks print."""
+    """Return the page of a script, without the output of its blocks."""
     source = script.read_text(encoding="utf-8")
     document = ast.parse(source).body[0]
     title, _, beginning = (ast.get_docstring(ast.parse(source)) or "").partition("\n")
@@ -170,12 +170,12 @@ def page_of(script: Path) -> str:
 
 
 def page_path(script: Path) -> Path:
-    """Return where the page of a script is."""
+    """Return the path of a script's page."""
     return ROOT / "docs" / "examples" / f"{script.stem}.md"
 
 
 def main(paths: list[Path]) -> None:
-    """Write what the examples of pages print today."""
+    """Write the current output of the examples into pages."""
     for given in paths:
         path, is_script = given.resolve(), given.suffix == ".py"
         text = page_of(path) if is_script else path.read_text(encoding="utf-8")

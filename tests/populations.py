@@ -1,4 +1,4 @@
-"""The benchmarks of trust, whose populations have effects that are known."""
+"""The benchmarks of trust, whose populations have known effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results to test with: one from the Titanic, and random ones with hostile names and values."""
+"""Test results: one from the Titanic, and random ones with hostile names and values."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def rule_set(*rules: RuleResult, **changes: Any) -> RuleSet:
 
 
 def ended(rules: RuleSet, **changes: Any) -> RuleSet:
-    """Change a result, and how its search ended."""
+    """Change a result, including how its search ended."""
     own = {item.name for item in dataclasses.fields(Searched)} & changes.keys()
     origin = dataclasses.replace(rules.origin, **{name: changes.pop(name) for name in own})
     return dataclasses.replace(rules, origin=changes.pop("origin", origin), **changes)
@@ -89,7 +89,7 @@ VERDICTS = [
     Admissibility("admissible", "y", ("x",), (), True),
 ]
 COUNT = st.integers(0, 50)
-# a few letters of each sort: drawing from all of Unicode costs hypothesis seconds of preparation
+# a few letters of each kind: preparing all of Unicode takes hypothesis seconds
 TEXT = st.text(st.sampled_from("abB1 _-\"'\\<>&;{}%$∧≤≥=é日本ا\u0301\t\n\r\0\x1b\u202e\u2028👩"), max_size=12)
 VALUE = (
     st.integers(-(2**60), 2**60)
@@ -142,6 +142,6 @@ def rule_sets(draw: st.DrawFn) -> RuleSet:
 
 
 def rows_of(rules: RuleSet) -> Adjusted:
-    """The rows that were searched, of rules with the same controls."""
+    """Return the searched rows, of rules with the same controls."""
     assert rules.problem is not None
     return rules.problem.only

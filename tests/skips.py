@@ -1,4 +1,4 @@
-"""What was not tested, and what would: one line for each reason."""
+"""Summarise skipped tests, and what would run them: one line for each reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 
 def lines(reasons: Iterable[str]) -> list[str]:
-    """How many tests were skipped for each reason, the most frequent first.
+    """Return the number of skipped tests by reason, the most frequent first.
 
     >>> lines(["Skipped: no axe: npm ci in web/", "Skipped: could not import 'a.b': No module named 'a'"] * 2)
     ['2 skipped: no axe: npm ci in web/', "2 skipped: no module 'a': pip install a"]

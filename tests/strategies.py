@@ -1,4 +1,4 @@
-"""Small random tables and questions about them, for hypothesis."""
+"""Hypothesis strategies for small random tables and questions."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 from oracle import Coded
 
 TARGET = "y"
-# Set by `dev.py fuzz`: more examples of everything.
+# Set by `dev.py fuzz` for more examples.
 LONG = bool(os.environ.get("CAUSALRULES_FUZZ"))
-# The paper's estimator and comparison, for tests of what it finds.
+# The paper's estimator and comparison, for tests of its results.
 RELIABLE: dict[str, Any] = {
     "estimator": "reliable",
     "beta": 2.0,
     "missing": "false",
     "control_bins": 4,
 }
-# The paper's comparison and list alone: what `oracle.top_k` takes for granted.
+# The paper's comparison and plain list, which `oracle.top_k` assumes.
 FALSE: dict[str, Any] = {"missing": "false", "control_bins": 4}
 
 
 def examples(few: int, many: int) -> int:
-    """Return how many examples to try: few among the tests, many in `dev.py fuzz`."""
+    """Return the number of examples: `few` in the tests, `many` in `dev.py fuzz`."""
     return many if LONG else few
 
 
@@ -35,8 +35,8 @@ def examples(few: int, many: int) -> int:
 class SmallTable:
     """Rows with the target "y" (0, 1 or missing), and the kind of each actionable and control column.
 
-    Both outcomes happen, and the boolean "x0" and the controls take two values or more where the target is
-    known. Any other actionable column may be constant, empty or all different, as suits actionable=None.
+    Both outcomes occur, and the boolean "x0" and the controls take at least two values where the target is known. Any
+    other actionable column may be constant, empty or all different, as actionable=None allows.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -49,7 +49,7 @@ class SmallTable:
 
 
 VALUES = {
-    # Few values, so that ties are common; 0.5 and −1 so that numbers are not only small integers.
+    # Few values, so that ties are common; 0.5 and −1 to include more than small integers.
     "number": st.sampled_from([-1, 0, 0.5, 1, 2, 3, 10]),
     "text": st.sampled_from(["a", "b", "c", "A", "b c"]),
     "boolean": st.booleans(),
@@ -88,7 +88,7 @@ def small_tables(draw: st.DrawFn, max_rows: int = 40, max_actionable: int = 4) -
 
 
 def questions() -> st.SearchStrategy[dict[str, Any]]:
-    """Draw the options that the oracle and discover() share."""
+    """Draw options that the oracle and discover() share."""
     return st.fixed_dictionaries(
         {
             "k": st.integers(1, 10),
@@ -102,7 +102,7 @@ def questions() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def noise(seed: int, n: int = 120, n_columns: int = 4, confounded: bool = True) -> dict[str, Any]:
-    """Nothing but the control influences the outcome."""
+    """Draw a table in which only the control influences the outcome."""
     rng = np.random.default_rng([99, seed + 1])
     z = rng.integers(0, 2, n)
     columns: dict[str, Any] = {f"x{i}": rng.random(n) + 0.5 * z * confounded for i in range(n_columns)}
@@ -113,11 +113,11 @@ def noise(seed: int, n: int = 120, n_columns: int = 4, confounded: bool = True) 
 def coded_tables(draw: st.DrawFn, max_rows: int = 30) -> tuple[Coded, list[float], int]:
     """Draw coded rows with the values of the target's levels and the number of strata.
 
-    Missing values are unknown or false, there may be reference rows and weights, and levels that no row has.
+    Missing values are unknown or false; there may be reference rows, weights, and levels without rows.
     """
     n = draw(st.integers(2, max_rows))
     n_levels = draw(st.sampled_from([2, 2, 2, 3, 5, 40]))
-    # Round steps, so that ties between rules are ties of their rows and not of rounding.
+    # Round steps, so that ties come from equal rows and not from rounding.
     steps = draw(st.lists(st.integers(1, 4), min_size=n_levels - 1, max_size=n_levels - 1))
     levels = [sum(steps[:i]) / sum(steps) for i in range(n_levels)]
     n_strata = draw(st.integers(1, 6))
@@ -162,7 +162,7 @@ def coded_questions() -> st.SearchStrategy[dict[str, Any]]:
             "max_length": st.none() | st.integers(1, 4),
             "min_rows": st.sampled_from([0, 0, 2, 5]),
             "margin_scale": st.sampled_from([1.0, 1.0, 0.5, 2.0]),
-            # With a floor the search does without its quick look for good rules, which hides what it leaves out.
+            # With a minimum value the search skips the beam search, which would hide wrongly pruned rules.
             "floor": st.sampled_from([-math.inf, -100.0, -100.0, 0.0123]),
         }
     )

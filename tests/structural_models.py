@@ -19,7 +19,7 @@ class Model:
     tables: dict[str, dict[tuple[int, ...], np.ndarray]]
 
     def probability(self, values: Values, without: frozenset[str] = frozenset()) -> float:
-        """The product of the mechanisms, those of `without` left out (the truncated factorisation)."""
+        """Return the product of the mechanisms except those in `without` (the truncated factorisation)."""
         factors = (
             self.tables[name][tuple(values[cause] for cause in causes)][values[name]]
             for name, causes in self.causes.items()
@@ -65,7 +65,7 @@ def policy(
 
 
 def after_intervention(model: Model, rule: Rule, variables: tuple[str, ...], control: tuple[str, ...]) -> float:
-    """p(y | do(Q_σ)): the model with the mechanisms of the rule's variables replaced by the policy."""
+    """Return p(y | do(Q_σ)): the model with the mechanisms of the rule's variables replaced by the policy."""
     assigned = policy(model, rule, variables, control)
     return sum(
         model.probability(world, without=frozenset(variables))
@@ -76,7 +76,7 @@ def after_intervention(model: Model, rule: Rule, variables: tuple[str, ...], con
 
 
 def adjusted(model: Model, rule: Rule, control: tuple[str, ...]) -> float:
-    """E[p(y | σ, Z)], from the observed joint distribution alone."""
+    """Return E[p(y | σ, Z)], from the observed joint distribution alone."""
     strata: dict[tuple[int, ...], np.ndarray] = {}
     for world in model.worlds():
         counts = strata.setdefault(picked(world, control), np.zeros(3))

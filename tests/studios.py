@@ -1,4 +1,4 @@
-"""A studio that is served to a real browser, or to bare requests, and what may not go wrong meanwhile."""
+"""A studio served to a real browser or to plain requests, and checks that nothing fails meanwhile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE = 600.0
 
 
 def titanic(folder: Path) -> Path:
-    """A copy of a table that a workspace may be saved beside."""
+    """Copy a table next to which a workspace may be saved."""
     return Path(shutil.copy(Path(datasets.__file__).with_name("titanic.csv"), folder / "titanic.csv"))
 
 
@@ -36,7 +36,7 @@ def kidney_stones(folder: Path) -> Path:
 
 
 def renewals(folder: Path) -> Path:
-    """A table with three rules that add to each other."""
+    """Write a table with three rules that add to each other."""
     path = folder / "renewals.csv"
     columns = datasets.renewals(library="dict")
     rows = zip(*columns.values(), strict=True)
@@ -45,7 +45,7 @@ def renewals(folder: Path) -> Path:
 
 
 def slow_table(folder: Path) -> Path:
-    """A table of noise, whose search takes minutes."""
+    """Write a table of noise whose search takes minutes."""
     draw = np.random.default_rng(0)
     columns = draw.normal(size=(3000, 40)).round(3)
     target = draw.integers(0, 2, (3000, 1))
@@ -56,7 +56,7 @@ def slow_table(folder: Path) -> Path:
 
 
 def until(condition: Callable[[], Any]) -> Any:
-    """Wait for something to be true, and return it."""
+    """Wait until the condition is true, and return its value."""
     end = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < end, "it took too long"
@@ -65,13 +65,13 @@ def until(condition: Callable[[], Any]) -> Any:
 
 
 def state(studio: Studio) -> dict[str, Any]:
-    """All sections of the view."""
+    """Return all sections of the view."""
     found: dict[str, Any] = json.loads(studio.sections.since(0)[1])
     return found
 
 
 def idle(studio: Studio) -> dict[str, Any]:
-    """All sections of the view once nothing is left to do."""
+    """Return all sections of the view once all jobs are finished."""
     until(lambda: not studio.busy)
     return state(studio)
 
@@ -92,7 +92,7 @@ def served(path: Path | None, folder: Path) -> Iterator[Server]:
 
 
 def request(server: Server, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
-    """Send a bare request, with the headers that are given and no others of note."""
+    """Send a request with the given headers only."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     sent = {"Host": f"127.0.0.1:{server.port}", **{name.replace("_", "-"): value for name, value in headers.items()}}
     content = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -104,7 +104,7 @@ def request(server: Server, method: str, path: str, body: Any = None, **headers:
 
 
 class Browser:
-    """Pages on studios; at the end, nothing may have gone wrong in any of them."""
+    """Pages on studios; at the end, none of them may have had an error."""
 
     def __init__(self, chromium: Any) -> None:
         self._chromium = chromium
@@ -113,13 +113,13 @@ class Browser:
 
     @contextmanager
     def on(self, path: Path | None, folder: Path) -> Iterator[Server]:
-        """Serve a studio; its pages are closed before it ends, as they would complain that it is gone."""
+        """Serve a studio; its pages are closed first, since they would report a lost connection."""
         with served(path, folder) as server:
             yield server
             self.close()
 
     def open(self, server: Server, **options: Any) -> Any:
-        """Open a studio's page, and note whatever is not as it should be."""
+        """Open a studio's page, and record all errors."""
         context = self._chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True, **options)
         self._contexts.append(context)
         page = context.new_page()

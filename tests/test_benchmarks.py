@@ -1,4 +1,4 @@
-"""That the benchmarks compute what they claim; how long it takes is not for tests."""
+"""The benchmarks compute what they claim; their times are not tested."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ HOLDS = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0]], bool)
 def test_agreement_looks_at_values_and_rows() -> None:
     ours = [(0.3, [0]), (0.2, [1]), (0.1, [3])]
     assert peers.agreement(ours, ours, HOLDS) == "yes"
-    assert peers.agreement(ours, [(0.3, [0]), (0.3, [2]), (0.2, [1])], HOLDS) == "yes"  # 0 and 2 hold for the same rows
+    assert peers.agreement(ours, [(0.3, [0]), (0.3, [2]), (0.2, [1])], HOLDS) == "yes"  # 0 and 2 hold on the same rows
     assert peers.agreement(ours, [(0.3, [0]), (0.25, [1])], HOLDS) == "no: 0.200000000 and 0.250000000 at place 2"
     assert peers.agreement(ours, [(0.3, [1])], HOLDS) == "no: different rows at place 1"
-    assert peers.agreement(ours[:2], [(0.3, [0]), (0.2, [3])], HOLDS) == "yes"  # equals at the last place
+    assert peers.agreement(ours[:2], [(0.3, [0]), (0.2, [3])], HOLDS) == "yes"  # a tie at the last place
     assert peers.agreement(ours, [], HOLDS).startswith("no")
 
 
@@ -128,7 +128,7 @@ def allocate(megabytes: int) -> int:
 
 
 def test_peak_memory_is_that_of_the_new_process() -> None:
-    ballast = np.ones(300_000_000, np.uint8)  # of this process, and not to be counted
+    ballast = np.ones(300_000_000, np.uint8)  # of this process, not to be counted
     small, small_peak = fresh(allocate, 1)
     large, large_peak = fresh(allocate, 200)
     if small_peak is None or large_peak is None:
@@ -249,7 +249,7 @@ def test_what_causes_nothing_adds_nothing_to_the_chance(truth: ladder.Truth, con
     columns = truth.draw(np.random.default_rng(0), 1_000, confounded)
     chance = ladder.BASE + truth.adds(columns) + np.zeros(1_000)
     assert chance.min() >= 0.1
-    assert chance.max() <= 0.9  # a control adds or takes a tenth
+    assert chance.max() <= 0.9  # a control adds or subtracts a tenth
     assert (columns[ladder.PROXY] == columns["x0"]).mean() == pytest.approx(0.825, abs=0.04)
     assert ("z" in columns) == confounded
     for place in range(ladder.COLUMNS):

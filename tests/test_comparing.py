@@ -1,4 +1,4 @@
-"""The comparison of kept answers lets last digits differ, and nothing else."""
+"""The comparison of golden results tolerates differences in the last digits only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def leaves(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place of a nested value that holds no further ones: what holds it, and its key or number there."""
+    """Yield every leaf of a nested value: its container, and its key or index there."""
     if isinstance(value, (dict, list)):
         for key, each in [*value.items()] if isinstance(value, dict) else [*enumerate(value)]:
             if isinstance(each, (dict, list)):
@@ -27,7 +27,7 @@ def leaves(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def changed(value: Any) -> Any:
-    """Something that a comparison must not take for the value."""
+    """Return a value that a comparison must distinguish from the given one."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

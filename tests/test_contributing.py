@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md is true: its map names every module, in the order of the layers, and its excerpts are in the code."""
+"""CONTRIBUTING.md is correct: its map names every module, in the order of the layers; its excerpts are in the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from test_imports import LAYERS, MODULES, PACKAGE, layer
 ROOT = PACKAGE.parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 TABLE = PAGE.split("### The package", 1)[1].split("### Everything else", 1)[0]
-# A group is a bold line of the table; it stands for one layer.
+# A group is a bold line of the table, one for each layer.
 GROUPS = [re.findall(r"`([\w/]+\.py)`", group) for group in TABLE.split("\n| **")[1:]]
 
 

@@ -1,4 +1,4 @@
-"""The shipped data, against published figures, and the paper's population against its own samples."""
+"""The shipped data against published figures, and the paper's population against its own samples."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_no_rule_of_the_population_beats_the_best() -> None:
 
 @given(CONDITIONS)
 def test_effects_follow_from_the_model_by_arithmetic(rule: dict[str, int]) -> None:
-    """With m coins in a rule on x1, not-σ is a mixture: x1 misses, or x1 holds and the coins miss."""
+    """With m coins in a rule on x1, not-σ is a mixture: x1 fails, or x1 holds and the coins fail."""
     coins = 0.5 ** len(set(rule) - {"x1"})
     expected = 0.0
     if "x1" in rule:

@@ -1,4 +1,4 @@
-"""From a table to its rules: the paper's numbers, and equality with brute force on random tables."""
+"""From a table to its rules: the paper's numbers, and comparison with brute force on random tables."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_simpson_in_berkeley() -> None:
 
 
 def answers(rules: cr.RuleSet, table: Any) -> list[tuple[frozenset[int], float, int, str]]:
-    """What the oracle gives, from what discover gave."""
+    """Return the result in the oracle's format."""
     return [
         (
             frozenset(np.flatnonzero(rule.covers(table)).tolist()),
@@ -88,7 +88,7 @@ def test_equal_to_brute_force(small: SmallTable, question: dict[str, Any]) -> No
 
 
 def all_questions() -> st.SearchStrategy[dict[str, Any]]:
-    """Draw the options of today beside those that `questions` draws."""
+    """Draw the newer options beside those of `questions`."""
     more = {
         "estimator": st.sampled_from(["pooled", "pooled", "pooled", "plugin", "association"]),
         "beta": st.none() | st.none() | st.sampled_from([0.0, 0.5, 2.0]),
@@ -102,7 +102,7 @@ def all_questions() -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def all_tables(draw: st.DrawFn) -> tuple[SmallTable, bool]:
-    """Draw a table, and whether its target is a number whose mean counts."""
+    """Draw a table, and whether its target is a numeric mean."""
     small = draw(small_tables(max_rows=30))
     if not draw(st.booleans()):
         return small, False
@@ -117,7 +117,7 @@ def all_tables(draw: st.DrawFn) -> tuple[SmallTable, bool]:
 def brute_force(
     small: SmallTable, question: dict[str, Any], beta: Any, reference: bool, margin_scale: float = 1.0
 ) -> tuple[oracle.Asked, list[oracle.CodedRule]]:
-    """Every rule with its value; `reference` is whether rules are compared with the rows where x0 is false."""
+    """Return every rule with its value; `reference`: are rules compared with the rows where x0 is false?"""
     sign = -1 if question["direction"] == "decrease" else 1
     asked = oracle.asked(
         small.rows,
@@ -158,7 +158,7 @@ def test_every_way_to_compare_is_equal_to_brute_force(
     expected = oracle.coded_top_k(asked.table, rules, k=question["k"], min_rows=least)
     assert found.optimal
     if isinstance(beta, tuple) and expected and expected[0].value <= 0:
-        # No rule stands out: those with the most effect for their margin come first, at whatever value.
+        # No rule stands out: the rules with the largest ratio of effect to margin come first, at any value.
         values = {rule.conditions: rule.value for rule in rules}
         number = {text: place for place, text in enumerate(asked.conditions)}
         conditions = [tuple(sorted(number[c.text] for c in rule.conditions)) for rule in found]
@@ -227,10 +227,10 @@ def test_a_count_table_answers_like_the_expanded_one(
 
 
 def counter_example() -> dict[str, list[Any]]:
-    """Where the bound of the paper's Proposition 3 prunes the best rule.
+    """Return a table on which the bound of the paper's Proposition 3 prunes the best rule.
 
     Stratum 1 has no positive row. In stratum 2 the rules A and B each cover all positives and one half of the
-    negatives each, so that A ∧ B is perfect; C covers the same rows and two negatives more.
+    negatives, so that A ∧ B is perfect; C covers the same rows and two negatives more.
     """
     rows: list[dict[str, Any]] = []
     rows += [{"z": 1, "y": 0, "a": i < 86, "b": i < 86, "c": i < 86} for i in range(200)]
@@ -318,7 +318,7 @@ def test_alpha_gives_up_no_more_than_it_says(alpha: float) -> None:
 
 
 def test_alpha_does_not_touch_ties() -> None:
-    # Both rules have the same value; the first in the alphabet wins, at any alpha.
+    # Both rules have the same value; the first alphabetically wins, at any alpha.
     table = {"x0": list("baaa"), "x1": list("bbaa"), "x2": list("aaba"), "y": [0, 1, 1, 0]}
     options = RELIABLE | {"estimator": "plugin", "beta": 0.0}
     for alpha in (1.0, 0.95):
@@ -361,7 +361,7 @@ def test_numpy_numbers_are_as_good_as_pythons() -> None:
         n_jobs=np.int32(1),  # type: ignore[arg-type]
         time_limit=np.int64(60),  # type: ignore[arg-type]
     )
-    # alike in writing too: checkpoints know their question by it
+    # also in JSON: checkpoints identify their question by it
     assert repr(numpys) == repr(plain)
     rules = cr.discover(
         cr.datasets.titanic(),
@@ -449,7 +449,7 @@ def test_numbers_of_any_type_and_size_are_options(option: dict[str, Any], plain:
 
 
 def test_a_tie_is_won_by_the_first_rule_also_where_branches_look_alike() -> None:
-    # Two rules of the same counts in one branch: which of them is known must not hide the other.
+    # Two rules of the same counts in one branch: either may be known, which must not hide the other.
     columns = {"a": "101111", "b": "111110", "d": "101001", "e": "110101", "f": "111011"}
     table = {name: ["t" if bit == "1" else None for bit in bits] for name, bits in columns.items()}
     rules = cr.discover({**table, "y": [1, 0, 0, 0, 0, 0]}, "y", 1, k=5, max_length=3, **RELIABLE)
@@ -459,7 +459,7 @@ def test_a_tie_is_won_by_the_first_rule_also_where_branches_look_alike() -> None
 
 @st.composite
 def tables_full_of_ties(draw: st.DrawFn) -> SmallTable:
-    """Few rows, and columns that hold on most of them: many rules have the same counts on other rows."""
+    """Draw few rows, and columns that hold on most of them: many rules have the same counts on different rows."""
     n = draw(st.integers(4, 11))
     bits = st.lists(st.sampled_from(["t", "t", None]), min_size=n, max_size=n)
     columns: dict[str, list[Any]] = {f"x{i}": draw(bits) for i in range(draw(st.integers(3, 7)))}
@@ -494,6 +494,6 @@ def test_rules_are_measured_with_the_strata_and_the_margin_of_a_result() -> None
     expected = cr.evaluate(table, texts, "survived", **asked, beta=found.question.beta)
     assert [rule.measured.counts for rule in measured] == [rule.measured.counts for rule in expected]
     assert [rule.reliable_effect for rule in measured] == [rule.reliable_effect for rule in expected]
-    # Where some rows were held out, or no row is here, only evaluate() can.
+    # With held-out rows, or without rows, only evaluate() works.
     assert evaluate_like(cr.discover(table, "survived", holdout=0.5), table, texts) is None
     assert evaluate_like(cr.RuleSet.from_json(found.to_json()), table, texts) is None

@@ -1,4 +1,4 @@
-"""Public docstrings are numpydoc's: the parameters and what is returned have their sections."""
+"""Public docstrings follow numpydoc: parameters and return values have their sections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import causalrules as cr
 
 CLASSES = (cr.RuleSet, cr.RuleResult, cr.CausalGraph, cr.CausalRules)
-# What need not have the sections, and why.
+# Exemptions, with the reason.
 EXCEPTIONS = {
     "InadmissibleError": "is raised by discover(), not made by users",
     "RuleResult.from_counts": "for tests and JSON: its arguments are those of the formulas in estimators/scores.py",
@@ -36,7 +36,7 @@ EXCEPTIONS = {
 
 
 def callables() -> Iterator[tuple[str, Any]]:
-    """The public functions and classes, and the public methods that the package itself defines."""
+    """Yield the public functions and classes, and the public methods that the package itself defines."""
     for name in cr.__all__:
         found = getattr(cr, name)
         if inspect.isfunction(found) or inspect.isclass(found):
@@ -57,7 +57,7 @@ def sections(docstring: str | None) -> set[str]:
 
 
 def documented(found: Any) -> set[str]:
-    """The sections of a docstring. The parameters of a dataclass are its attributes."""
+    """Return the sections of a docstring. The parameters of a dataclass are its attributes."""
     has = sections(found.__doc__)
     return has | {"Parameters"} if inspect.isclass(found) and "Attributes" in has else has
 
@@ -66,7 +66,7 @@ def missing(found: Callable[..., Any]) -> list[str]:
     if not found.__doc__:
         return ["docstring"]
     if inspect.isclass(found) and issubclass(found, Exception) and "__init__" not in vars(found):
-        return []  # as made as its base
+        return []  # same constructor as its base
     signature, has = inspect.signature(found), documented(found)
     lacks = []
     if set(signature.parameters) - {"self", "cls"} and "Parameters" not in has:

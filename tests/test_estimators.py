@@ -1,4 +1,4 @@
-"""The formulas, against the oracle's own and against what they must mean."""
+"""The formulas, against the oracle's and against their definitions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def covers_some_not_all(tables: Tables) -> bool:
 @given(TABLES.filter(covers_some_not_all), BETA, st.sampled_from(ESTIMATORS))
 def test_objectives_equal_the_oracles(tables: Tables, beta: float, estimator: str) -> None:
     expected = oracle.objective(estimator, *as_oracle(tables), beta)
-    expected = 0.0 if expected == -math.inf else expected  # nothing to compare
+    expected = 0.0 if expected == -math.inf else expected  # no comparison possible
     assert scores.objective(estimator, *counts(tables), beta) == pytest.approx(expected, abs=1e-12)
 
 
@@ -146,7 +146,7 @@ def test_no_interval_is_without_width_and_each_holds_its_effect(tables: Tables) 
 @pytest.mark.parametrize("change", [0.0, 0.05, 0.15, 0.3])
 @pytest.mark.parametrize("n_strata", [1, 20, 100])
 def test_intervals_cover_and_are_no_wider_than_they_need_be(base: float, change: float, n_strata: int) -> None:
-    """2,000 rows, three in ten covered. (benchmarks/coverage.py has the whole grid.)"""
+    """2,000 rows, 30 % covered. (benchmarks/coverage.py has the whole grid.)"""
     random = np.random.default_rng([n_strata, round(100 * base), round(100 * change)])
     k = np.maximum(1, random.binomial(2000 // n_strata, 0.3, n_strata))
     f = 2000 // n_strata - k
@@ -181,7 +181,7 @@ VALUES = st.lists(st.floats(-5, 5), min_size=1, max_size=12)
 
 
 def exact_sums(values: list[float]) -> tuple[float, float, float, float]:
-    """Rows, sum, scatter and cubes of a list, as fractions."""
+    """Return rows, sum, squared deviations and cubes of a list, as fractions."""
     numbers = [Fraction(value) for value in values]
     mean = sum(numbers, Fraction(0)) / max(len(numbers), 1)
     powers = (sum(((number - mean) ** power for number in numbers), Fraction(0)) for power in (2, 3))
@@ -267,7 +267,7 @@ def test_intervals_of_means_cover_in_long_tails(tail: str, n_strata: int) -> Non
 
 
 def test_intervals_cover_the_population_where_effects_differ() -> None:
-    """Effects of −0.5 and 0.7 in strata whose sizes are chance: given their sizes, the interval would be too short."""
+    """Effects of −0.5 and 0.7 in strata of random size: conditional on the sizes, the interval would be too short."""
     random = np.random.default_rng(2)
     low, change = np.array([0.7, 0.2]), np.array([-0.5, 0.7])
     hits, times = 0, 600
@@ -287,7 +287,7 @@ def test_students_quantiles(degrees: float, quantile: float) -> None:
 
 @pytest.mark.parametrize("p", [0.02, 0.5, 0.98])
 def test_the_interval_of_small_sides_near_certainty_is_cautious(p: float) -> None:
-    # 12 rows with the rule, where the outcome may never or always happen; 60 without, q = 0.5
+    # 12 rows with the rule, where the outcome may occur never or always; 60 without, q = 0.5
     random = np.random.default_rng(11)
     a, c = random.binomial(12, p, 3000), random.binomial(60, 0.5, 3000)
     spans = [intervals.interval(x, 12 - x, y, 60 - y) for x, y in zip(a, c, strict=True)]

@@ -1,4 +1,4 @@
-"""The examples run, their pages show what they print, and what they say in words is what the numbers are."""
+"""The examples run, their pages show their output, and their text agrees with the numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_page_of_a_script_shows_it_and_what_it_prints_today(script):
         today = refreshed(page_of(script), compare, names)
     except SystemExit as missing:
         pytest.skip(str(missing))
-    # To accept what it prints and draws today: python tests/pages.py examples/NAME.py
+    # To accept the current output: python tests/pages.py examples/NAME.py
     assert same_on_any_machine(today) == same_on_any_machine(page.read_text(encoding="utf-8"))
     assert not stale
     FACTS[script.stem](names)

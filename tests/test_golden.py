@@ -1,8 +1,8 @@
 """Results that must not change unless a commit says so: the JSON of a small set of searches, kept in tests/golden.
 
-Every option is named, so that a change of defaults does not touch them. Sentences, versions and timings are left out
-of the comparison; rules, counts and words are compared exactly, floats as numbers. To accept a change on purpose:
-`python tests/test_golden.py`, and say in the commit why.
+Every option is named, so that a change of defaults does not affect them. Sentences, versions and timings are excluded
+from the comparison; rules, counts and words are compared exactly, floats with a tolerance. To accept a change on
+purpose: `python tests/test_golden.py`, and say in the commit why.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ CASES: dict[str, Callable[[], cr.RuleSet]] = {
 
 
 def comparable(value: Any) -> Any:
-    """The result without what may differ between two versions that agree."""
+    """Return the result without the parts that may differ between versions."""
     if isinstance(value, dict):
         return {key: comparable(item) for key, item in value.items() if key not in SENTENCES | RUN}
     if isinstance(value, list):
@@ -101,7 +101,7 @@ def test_the_answer_is_the_one_that_is_kept(case: str) -> None:
 
 
 def only_known(found: Any, kept: Any) -> Any:
-    """Leave out fields that were added since."""
+    """Drop fields that were added since."""
     if isinstance(found, dict) and isinstance(kept, dict):
         return {key: only_known(value, kept[key]) for key, value in found.items() if key in kept}
     if isinstance(found, list) and isinstance(kept, list) and len(found) == len(kept):

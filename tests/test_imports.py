@@ -1,6 +1,6 @@
-"""Imports point one way: a module imports from its own layer's folder or from layers below, and never in a circle.
+"""Imports point one way: from a module to its own layer or to layers below, and never in a circle.
 
-Imports inside functions count, those for type checkers do not.
+Imports inside functions count, imports for type checkers do not.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[1] / "src"
 PACKAGE = SRC / "causalrules"
-# From top to bottom; a module belongs to the first name that it begins with. Results know neither trust nor report;
-# `rules` offers as methods of RuleSet what these do with a result.
+# From top to bottom; a module belongs to the first matching prefix. Results know neither trust nor report; `rules`
+# offers these as methods of RuleSet.
 LAYERS = [
     ("__main__", "cli", "sklearn"),
     ("studio",),
@@ -46,7 +46,7 @@ MODULES = modules()
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The modules of the package that a module imports, at the top or inside functions."""
+    """Return the modules of the package that a module imports, at the top or inside functions."""
     waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while waiting:
         node = waiting.pop()
@@ -61,7 +61,7 @@ def imports(path: Path) -> Iterator[str]:
 
 @cache
 def graph() -> dict[str, set[str]]:
-    """What each module imports, read when a test asks for it."""
+    """Return the imports of each module, read when first needed."""
     return {
         name: {other for other in imports(path) if other != name} & MODULES.keys() for name, path in MODULES.items()
     }

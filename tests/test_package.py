@@ -1,4 +1,4 @@
-"""The package as a whole: its names, its version, and what importing it costs."""
+"""The package as a whole: its names, its version, and the cost of importing it."""
 
 from __future__ import annotations
 

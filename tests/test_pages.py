@@ -1,4 +1,4 @@
-"""What the pages show is what happens, and what they point to is there."""
+"""Pages show the actual output of their examples, and their links work."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pages import is_current, refreshed, same_on_any_machine, save
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
-GALLERY = ROOT / "docs" / "examples"  # written from scripts, and run by test_examples.py
-# Written when the site is built: from the definitions of the command line, and from pages of the root.
+GALLERY = ROOT / "docs" / "examples"  # generated from scripts, run by test_examples.py
+# Generated when the site is built: from the command-line definitions, and from pages of the root.
 GENERATED = {"reference/cli.md"}
 FROM_ROOT = {"start.md", "contributing.md", "changes.md"}
 
@@ -28,7 +28,7 @@ def has_examples(page: Path) -> bool:
     return page.parent != GALLERY and ("```python\n" in text or "```console\n" in text)
 
 
-@pytest.mark.filterwarnings("ignore:::distributed")  # Dask's own threads and sockets warn when they are taken down
+@pytest.mark.filterwarnings("ignore:::distributed")  # Dask's threads and sockets warn when they are closed
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("page", [page for page in (ROOT / "README.md", *DOCS) if has_examples(page)], ids=name)
@@ -36,7 +36,7 @@ def test_the_examples_of_a_page_print_and_draw_what_is_shown_below_them(page):
     text = page.read_text(encoding="utf-8")
     pytest.importorskip("matplotlib")
     stale = []
-    # To accept what they print and draw today: python tests/pages.py PAGE
+    # To accept the current output: python tests/pages.py PAGE
     today = refreshed(text, lambda name, figure: None if is_current(page.parent / name, figure) else stale.append(name))
     assert same_on_any_machine(today) == same_on_any_machine(text)
     assert not stale

@@ -1,4 +1,4 @@
-"""The reproduction of the paper at small size: its formulas, its search, its bookkeeping, and its page."""
+"""The reproduction of the paper at small size: its formulas, search, files and page."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_the_papers_bound_loses_the_best_rule_and_ours_does_not() -> None:
 @settings(max_examples=150, deadline=None)
 def test_the_plain_search_finds_the_best_rule(seed: int, n_columns: int, n_rows: int, beta: float) -> None:
     random = np.random.default_rng(seed)
-    # Cuts of a column give nested propositions, which is where one set of rows has several descriptions.
+    # Cuts of a column give nested propositions, so that one set of rows has several descriptions.
     columns = random.integers(0, 4, (n_columns, n_rows))
     holds = np.array([column <= cut for column in columns for cut in (0, 1, 2)])
     stratum, outcome = np.unique(random.integers(0, 3, n_rows), return_inverse=True)[1], random.random(n_rows) < 0.5
@@ -293,7 +293,7 @@ def test_titanic_gives_the_papers_table(tmp_path: Path) -> None:
 
 @cache
 def of_the_paper() -> list[tuple[Any, Any]]:
-    """The checks of what is kept, but for the last, which is slow."""
+    """Return the checks of the stored results, except the last, which is slow."""
     return [(one, one(Run(folder=FULL))) for one in checks.CHECKS[:-1]]
 
 

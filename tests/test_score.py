@@ -1,4 +1,4 @@
-"""The default score: noise stays below 0, β counts the rules there are, and every reported number can be recomputed."""
+"""The default score: noise stays below 0, β counts the rules, and every reported number can be recomputed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMPARISONS: dict[str, dict[str, Any]] = {
 
 
 def table(kind: str, comparison: str, seed: int = 0) -> dict[str, NDArray[Any]]:
-    """A table with an effect large enough to be above 0, in both directions."""
+    """Draw a table with an effect large enough to be above 0, in both directions."""
     rng = np.random.default_rng(seed)
     z = rng.integers(0, 3, N)
     x = np.round(rng.normal(size=N) + 0.3 * z, 2)
@@ -91,9 +91,9 @@ def test_discover_says_of_noise_that_nothing_stands_out(name: str) -> None:
         assert ratios == sorted(ratios, reverse=True)
         assert [rule.stands_out for rule in rules] == [rule.ratio > rule.margin_scale for rule in rules]
         n_out += rules[0].stands_out
-        # Only outcomes that are compared with all other rows are shuffled at once.
+        # Only outcomes compared with all other rows are permuted together.
         assert (rules[0].margin_scale < 1) == ("reference" not in name)
-    assert n_out <= 4  # one in twenty is what the error rate allows
+    assert n_out <= 4  # the error rate allows one in twenty
 
 
 def shuffled(rules: cr.RuleSet) -> CalibratedMargin | None:
@@ -225,12 +225,12 @@ def test_betas_share_the_error_rate_and_never_fall(name: str, max_length: int | 
     made = language(LANGUAGES[name])
     found = betas(made, max_length, error_rate)
     assert all(one <= next_one for one, next_one in itertools.pairwise(found))
-    # A rule longer than the list has the last β; the language has none.
+    # A rule longer than the list has the last β.
     n_rules = count_rules(made, 12)
     assert not any(n_rules[len(found) :]) or max_length is not None
     spent = sum(n * math.exp(-(beta**2) / 2) for n, beta in zip(n_rules[1:], found[1:], strict=False))
     assert spent <= error_rate * (1 + 1e-9)
-    # Not much of it is given away where β need not be raised.
+    # If β need not be raised, little of the error rate is wasted.
     first = error_rate / min(max_length, len(found) - 1) if max_length is not None else error_rate / 2
     assert n_rules[1] * math.exp(-(found[1] ** 2) / 2) == pytest.approx(first)
 
@@ -265,7 +265,7 @@ def test_the_value_is_what_the_core_reports(kind: str, comparison: str) -> None:
 
 
 def _stratum(data: Any, rule: Any, comparison: str, stratum: Any = None, y: Any = None) -> tuple[Any, Any, Any]:
-    """The target of the covered rows of a stratum, of those that they are compared with, and of all."""
+    """Return the target of a stratum's covered rows, of the rows they are compared with, and of all rows."""
     y = data["y"] if y is None else y
     inside = np.ones(len(y), np.bool_) if stratum is None else data["z"] == stratum
     holds = covered(data, rule.conditions)
@@ -295,7 +295,7 @@ def bernstein(beta: float, strata: Any) -> float:
 
 
 def error_of_means(strata: list[tuple[Any, Any, int]], effect: float) -> float:
-    """The standard error of a difference of means, each side with one row more that has the variance of both."""
+    """Return the standard error of a difference of means, each side with one extra row of the pooled variance."""
     n_rows = sum(n for *_, n in strata)
     weights = [n / n_rows for *_, n in strata]
     sides: list[list[Any]] = [[a for a, _, _ in strata], [b for _, b, _ in strata]]
@@ -320,7 +320,7 @@ def error_of_means(strata: list[tuple[Any, Any, int]], effect: float) -> float:
 def test_the_numbers_of_a_rule_can_be_recomputed(kind: str, comparison: str) -> None:
     data = table(kind, comparison)
     rules = discover(data, **options(kind, comparison), k=3, stepwise=False)
-    # What the search ranks by: the mean of the values in each level.
+    # The ranking value: the mean of the level means.
     level = rows_of(rules).outcome
     means = np.array([data["y"][level == each].mean() for each in range(level.max() + 1)])
     for rule in rules:
@@ -347,7 +347,7 @@ def test_the_numbers_of_a_rule_can_be_recomputed(kind: str, comparison: str) -> 
 
 @pytest.mark.parametrize("kind", ["binary", "levels"])
 def test_a_stratum_without_variation_adds_nothing_to_the_margin(kind: str) -> None:
-    """The rule covers one row of it, so that its share of b would be the largest if its range were not 0."""
+    """The rule covers one row of it, so its share of b would be the largest if its range were not 0."""
     rng = np.random.default_rng(0)
     z = np.repeat(["a", "c"], 300)
     x = np.where(z == "a", rng.integers(0, 2, 600), 0) + (np.arange(600) == 599)
@@ -375,7 +375,7 @@ def test_a_rule_that_is_named_has_the_effect_with_which_it_was_discovered(kind: 
     assert again.conditions == rule.conditions
     for number in ("effect", "standard_error", "n_covered", "n_undecided", "p_do_rule", "p_do_not_rule", "overlap"):
         assert getattr(again, number) == pytest.approx(getattr(rule, number), rel=1e-12), number
-    # One rule that is named needs less of a margin than one that is searched for.
+    # A named rule needs a smaller margin than a searched one.
     assert again.criterion.margin(again.measured) < rule.criterion.margin(rule.measured)
 
 
@@ -394,7 +394,7 @@ def test_more_rules_than_there_are() -> None:
     assert len(rules) == 2
 
 
-# --- where rows are left out, all that counts is of those that are compared
+# --- with excluded rows, only the compared rows count
 
 
 def false_alarms(draw: Any, n_tables: int, **asked: Any) -> int:
@@ -431,7 +431,7 @@ def test_with_a_reference_every_rule_names_its_column() -> None:
     rules = discover(data, **asked, k=30, max_length=2, stepwise=False)
     assert len(rules) == 30
     ladder = discover(data, **asked, max_length=2)
-    assert len(ladder) == 2  # one for each arm
+    assert len(ladder) == 2  # one rule for each arm
     for rule in (*rules, *ladder):
         assert any(c.column == "arm" and c.value != "placebo" for c in rule.conditions)
     for rule in ("x >= 0", "arm = placebo", "arm = placebo and x >= 0"):

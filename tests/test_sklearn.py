@@ -1,4 +1,4 @@
-"""CausalRules finds what discover() finds, and is an estimator of scikit-learn."""
+"""CausalRules finds what discover() finds, and is a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_fit_finds_the_rules_of_discover() -> None:
     assert model.get_feature_names_out().tolist() == [str(rule) for rule in rules]
 
 
-# The checks fit labels such as 0, 1 and 2, or 1 and 2, of which the outcome has to be named: 1 is in all of them.
-# No check is expected to fail.
+# The checks fit labels such as 0, 1 and 2, or 1 and 2, of which the outcome must be named: 1 is in all of them. No
+# check is expected to fail.
 @parametrize_with_checks(
     [
         cr.CausalRules(outcome=1, max_length=2, n_jobs=1),
@@ -87,7 +87,7 @@ def test_an_unknown_parameter_is_an_error() -> None:
         cr.CausalRules().set_params(bta=1)
     with pytest.raises(OptionError, match="no parameter 'xyz'; the parameters are actionable, adjust, allow_"):
         cr.CausalRules().set_params(xyz=1)
-    # A value is checked by fit(), as is usual in scikit-learn.
+    # fit() checks the value, as is usual in scikit-learn.
     with pytest.raises(OptionError, match="k = 0: give a whole number"):
         cr.CausalRules(k=0).fit(X, Y)
 
@@ -231,7 +231,7 @@ def test_the_columns_are_those_of_fit() -> None:
             method(some.iloc[:, ::-1])
     with pytest.warns(CausalRulesWarning, match="X does not have valid feature names, but CausalRules was fitted with"):
         assert model.transform(some.to_numpy()).tolist() == expected
-    # Only texts are names for scikit-learn; rules call the columns by their text.
+    # Only strings are feature names for scikit-learn; rules use the text of any name.
     numbered = some.set_axis([0, 1, 2], axis=1)
     again = model.fit(numbered, Y, control="1")
     assert not hasattr(again, "feature_names_in_")
@@ -275,7 +275,7 @@ def test_the_score_on_the_rows_of_fit_is_the_reliable_effect(table: SmallTable, 
 
 
 def test_the_score_keeps_the_strata_and_the_outcome_of_fit() -> None:
-    # other rows, with another spread of the numeric control and without any row of the outcome
+    # other rows, with another range of the numeric control and without any row of the outcome
     rng = np.random.default_rng(0)
     columns = {"x": rng.integers(0, 3, 400), "age": rng.integers(0, 90, 400)}
     y = np.where(columns["x"] + rng.random(400) * 3 > 2.5, "yes", "no")
@@ -295,13 +295,13 @@ def test_the_score_keeps_the_strata_and_the_outcome_of_fit() -> None:
     assert model.score(part, np.full(young.sum(), "no")) < 0
     with pytest.raises(DataError, match="rows and y has 400"):
         model.score(part, y)
-    # The outcome is that of fit(), also where the parameter was changed since.
+    # The outcome is that of fit(), even if the parameter was changed since.
     score = model.score(part, y[young])
     assert model.set_params(outcome="no").score(part, y[young]) == score
 
 
 def numbers(seed: int = 0, n: int = 300) -> tuple[dict[str, Any], NDArray[np.float64]]:
-    """x raises the target by 3, and z by 1 for each of its values."""
+    """Draw a table: x raises the target by 3, z by 1 for each of its values."""
     rng = np.random.default_rng(seed)
     columns: dict[str, Any] = {"x": rng.integers(0, 2, n), "w": rng.random(n), "z": rng.integers(0, 3, n)}
     return columns, 3 * columns["x"] + columns["z"] + rng.normal(size=n)
@@ -316,7 +316,7 @@ def test_a_numeric_target_is_scored_by_its_mean_in_its_units() -> None:
     assert np.array_equal(model.transform(columns)[:, 0], columns["x"] == 1)
     assert model.predict_effect(columns)[columns["x"] == 1] == pytest.approx(best.effect)
     others, target = numbers(1)
-    # by hand: κ = 2 rows of the stratum's mean on each side, and a margin of two standard errors
+    # by hand: κ = 2 pseudo-rows with the stratum's mean on each side, and a margin of two standard errors
     effect = variance = 0.0
     for z in range(3):
         rows = others["z"] == z

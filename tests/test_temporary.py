@@ -1,4 +1,4 @@
-"""Nothing temporary outlives its process, however that ends, and nothing of a running process is removed."""
+"""Temporary files never outlive their process, however it ends; those of running processes are kept."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_a_kill_left_is_removed_and_nothing_else(tmp_path: Path, monkeypatc
         assert (alive / "rows").read_text() == "secret"
         assert other.is_dir()
         replace_file(target, "[]")
-        assert len([*target.parent.iterdir()]) == 2  # the target, and the file of the process that is alive
+        assert len([*target.parent.iterdir()]) == 2  # the target, and the file of the running process
     finally:
         for process in (killed, running):
             process.kill()

@@ -1,4 +1,4 @@
-"""Numbers that survive their units: the answer for y is that for y + c, 10⁶ y and y/10⁶, wherever the rows are."""
+"""Invariance to units: the result for y equals that for y + c, 10⁶ y and y/10⁶, for every data source."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def client() -> Iterator[Any]:
 
 
 class Table(NamedTuple):
-    """Two columns to act on, a control, and a numeric target."""
+    """Two actionable columns, a control, and a numeric target."""
 
     x: list[int]
     w: list[int]
@@ -64,7 +64,7 @@ class Table(NamedTuple):
 
 @st.composite
 def tables(draw: st.DrawFn) -> Table:
-    """40 or 120 rows, of few values or more than there are levels; multiples of 2⁻¹⁰, so that y + c is exact."""
+    """Draw 40 or 120 rows with few or many distinct values; multiples of 2⁻¹⁰, so that y + c is exact."""
     seed, n, few = draw(st.integers(0, 2**32)), draw(st.sampled_from([40, 120])), draw(st.booleans())
     rng = np.random.default_rng(seed)
     x, w, z = (rng.integers(0, size, n) for size in (3, 2, 3))
@@ -78,7 +78,7 @@ def found(source: Any, **options: Any) -> cr.RuleSet:
 
 
 def numbers(rules: cr.RuleSet, scale: float = 1.0) -> list[list[Any]]:
-    """What is said of each rule, in units of `scale`."""
+    """Return the numbers of each rule, in units of `scale`."""
     said = []
     for rule in rules:
         own = (rule.effect, rule.marginal_effect, rule.standard_error, *rule.interval)
@@ -97,7 +97,7 @@ def same(one: list[list[Any]], other: list[list[Any]], tolerance: float = 1e-9) 
 
 
 def stored(storage: str, columns: dict[str, Any], tmp_path: Path, client: Any) -> tuple[Any, dict[str, Any]]:
-    """The table where it is asked for, and the options for that."""
+    """Return the table in a storage, and the options for it."""
     if storage == "memory":
         return columns, {}
     if storage == "workers":
@@ -137,7 +137,7 @@ def test_the_answer_does_not_depend_on_the_unit(
 
 
 def by_hand(x: Sequence[int], z: Sequence[Any], y: Sequence[int | float]) -> tuple[float, float]:
-    """The adjusted difference and its textbook standard error, exactly, as fractions."""
+    """Return the adjusted difference and its textbook standard error, exactly, as fractions."""
     rows = [(int(one), stratum, Fraction(value)) for one, stratum, value in zip(x, z, y, strict=True)]
     effect = variance = Fraction(0)
     for stratum in set(z):
@@ -160,7 +160,7 @@ def test_effect_and_standard_error_are_those_of_exact_arithmetic(shift: float) -
     rule = cr.evaluate({"x": x, "z": z.astype(str), "y": y}, "x = 1", "y", control="z")[0]
     effect, error = by_hand(x.tolist(), z.tolist(), y.tolist())
     assert rule.effect == pytest.approx(effect, rel=1e-9)
-    # One row more on each side, and chance in the size of the strata: about 1 in 100 more.
+    # One extra row on each side, and random strata sizes: about 1 in 100 more.
     assert error * 0.99 <= rule.standard_error <= error * 1.03
     assert rule.p_do_rule - rule.p_do_not_rule == pytest.approx(effect, abs=1e-3)
     assert rule.p_do_rule == pytest.approx(shift + 2.0, abs=0.5)
@@ -198,7 +198,7 @@ def test_ranges_that_floats_cannot_square_are_refused_with_what_to_do(factor: fl
 
 
 def test_strata_far_apart_do_not_cost_each_other_digits() -> None:
-    """The centre is one for all strata; sums of squares about it would lose what differs within one of them."""
+    """One centre for all strata would lose the digits in which values of a stratum differ."""
     rng = np.random.default_rng(1)
     z, x = np.repeat([0, 1], 200), np.tile([0, 1], 200)
     y = rng.normal(size=400)

@@ -1,4 +1,4 @@
-"""Build the wheel and the source distribution, and try each in an empty environment outside the repository.
+"""Build the wheel and the source distribution, and test each in an empty environment outside the repository.
 
 python3 dev.py wheel
 """
@@ -34,7 +34,7 @@ assert "max_length" in cr.discover.__doc__ and "{options}" not in cr.discover.__
 
 
 def run(*command: object, cwd: Path = ROOT) -> str:
-    """Run a command and return what it prints; end with its output if it fails."""
+    """Run a command and return its output; exit with the output if it fails."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run([str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -43,7 +43,7 @@ def run(*command: object, cwd: Path = ROOT) -> str:
 
 
 def pythons() -> list[Path]:
-    """Return the supported versions of Python that this machine has."""
+    """Return the supported Python versions on this machine."""
     found = [Path(sys.executable)]
     installed = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     for version in VERSIONS[1:]:
@@ -59,7 +59,7 @@ def pythons() -> list[Path]:
 
 
 def check_contents(wheel: Path, source: Path) -> None:
-    """Check what the distributions hold, and how large they are."""
+    """Check the contents and sizes of the distributions."""
     inside = zipfile.ZipFile(wheel).namelist()
     assert any(name.endswith(".so") or name.endswith(".pyd") or name.endswith(".dylib") for name in inside), inside
     assert {"causalrules/py.typed", "causalrules/datasets/titanic.csv", *PAGES} <= set(inside), sorted(inside)
@@ -75,7 +75,7 @@ def check_contents(wheel: Path, source: Path) -> None:
 
 
 def smoke(python: Path, distribution: Path) -> str:
-    """Install a distribution into an empty environment, use it outside the repository, and say what it took."""
+    """Install a distribution into an empty environment, use it outside the repository, and return a summary."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -92,7 +92,7 @@ def smoke(python: Path, distribution: Path) -> str:
 
 
 def resolved(wheel: Path) -> str:
-    """Let pip resolve the wheel with the extra `all` into an empty environment, and say to what."""
+    """Let pip resolve the wheel with the extra `all` in an empty environment; return the resolution."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         run(sys.executable, "-m", "venv", home / "venv")
@@ -105,7 +105,7 @@ def resolved(wheel: Path) -> str:
 
 
 def main() -> None:
-    """Build both, check them, and try them."""
+    """Build both, check them, and test them."""
     with tempfile.TemporaryDirectory() as folder:
         dist = Path(folder)
         run(sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--out", dist)

@@ -1,4 +1,4 @@
-"""The command line gives what discover() gives, and says in one line what is wrong with its input."""
+"""The command line gives the result of discover(), and reports bad input in one line."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def run(*arguments: object) -> Result:
 
 
 def bare(rules: cr.RuleSet) -> tuple[Any, ...]:
-    """What a search found, without how long it took."""
+    """Return what a search found, without its time."""
     return rules.rules, rules.question, rules.optimal, rules.n_rows, rules.n_strata, rules.notes
 
 
-# The same answer as in Python
+# Same result as in Python
 
 
 @given(
@@ -112,7 +112,7 @@ def test_no_limit_on_the_length(text):
     assert options["max_length"] is None
 
 
-# What is written, and where
+# Output
 
 
 def question(*more: object) -> list[object]:
@@ -201,7 +201,7 @@ def test_output_is_checked_before_the_search(tmp_path, monkeypatch):
     assert data.read_text() == "a,y\n1,0\n2,1\n"
 
 
-# What goes wrong
+# Errors
 
 
 def bad(words: str, *fragments: str, text: str | bytes = "a,b,t,y\n1,2,u,0\n2,3,v,1\n3,4,u,1\n4,1,v,0\n") -> Any:
@@ -403,7 +403,7 @@ def test_hostile_names_reach_no_terminal(tmp_path):
         result = run("discover", data, "--target", "y", *words)
         assert "\x07" not in result.stderr
         assert "\x1b" not in result.stderr
-        if "csv" not in words:  # there the name is data
+        if "csv" not in words:  # CSV keeps the name as data
             assert "\x1b" not in result.stdout
 
 
@@ -439,7 +439,7 @@ def test_interrupted_before_the_search(monkeypatch):
 
 @pytest.fixture
 def endless(tmp_path):
-    """Noise in many columns: without a limit on the length, no search ends on it in a test's time."""
+    """Write noise in many columns: without a length limit, no search finishes on it during a test."""
     draw = random.Random(1)
     names = [f"x{column}" for column in range(30)]
     rows = [",".join([*(f"{draw.random():.6f}" for _ in names), str(draw.randint(0, 1))]) for _ in range(1500)]
@@ -458,7 +458,7 @@ def test_ctrl_c_prints_the_best_so_far_and_progress_is_on_a_terminal_only(endles
     process = subprocess.Popen(endless, stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     terminal = b""
-    while terminal.count(b" gap ") < 3:  # the bar has come and moved: the search is under way
+    while terminal.count(b" gap ") < 3:  # the progress bar moves: the search is running
         terminal += os.read(ours, 4096)
     process.send_signal(signal.SIGINT)
     output = process.communicate()[0].decode()

@@ -1,4 +1,4 @@
-"""Bins by value: rows of another table fall where the same values of the first table do."""
+"""Bins by value: equal values of another table fall into the same bins."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""Unusual but valid tables give results that can be saved; impossible values are refused by name before the search."""
+"""Unusual but valid tables give results that can be saved; impossible values are rejected by name before the search."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_ordered_categories_of_any_type_can_be_saved(categories: Any, text: str)
     rules = cr.discover(frame, "y", k=10, estimator="plugin", max_length=1)
     (number,) = [number for number, rule in enumerate(rules) if str(rule) == f"x ≥ {text}"]
     again = reread(rules)
-    # What was saved still covers the rows that it covered, here and as Python.
+    # The saved result still covers the same rows, in memory and as Python.
     expected = frame["x"].cat.codes == len(categories) - 1
     assert (np.asarray(again[number].covers(frame)) == expected).all()
     namespace: dict[str, Any] = {}
@@ -227,7 +227,7 @@ def test_a_name_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
 def test_wide_files_take_as_many_queries_as_narrow_ones(
     tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A query plans for every column of the table, so a query for each column takes quadratic time."""
+    """A query plans for every column of the table, so one query for each column takes quadratic time."""
     asked: list[str] = []
     run = database.Database.run
 
@@ -286,7 +286,7 @@ ENDLESS = "SELECT sum(a.range + b.range) AS y FROM range(10000000000) a, range(1
 def test_ctrl_c_interrupts_a_query(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("x,y\n1,0\n2,1\n")
-    # Pressed when it is looked after the query for the first time.
+    # Interrupt at the first check after the query.
     monkeypatch.setattr(database, "_limits", lambda *_: _thread.interrupt_main)
     with pytest.raises(KeyboardInterrupt):
         read(path, query=ENDLESS)

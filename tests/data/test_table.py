@@ -24,7 +24,7 @@ def optional(values):
     return st.lists(st.one_of(st.none(), values), min_size=N_ROWS, max_size=N_ROWS)
 
 
-# Text that a CSV file cannot tell from a number, a date or a missing value is tested in test_files.
+# Text that a CSV file cannot distinguish from a number, a date or a missing value is tested in test_files.
 words = st.text(st.characters(exclude_categories=("Cs", "Cc", "Nd")), min_size=1, max_size=4).map("w".__add__)
 column_values = st.one_of(
     optional(st.integers(-(2**63), 2**63 - 1)),
@@ -35,7 +35,7 @@ column_values = st.one_of(
     optional(st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1))),
 ).filter(lambda values: any(value is not None for value in values))
 names = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=5).map("x".__add__)
-# Names that differ in case alone are one name to DuckDB, which renames the second in a relation.
+# Names that differ only in case are one name to DuckDB, which renames the second in a relation.
 tables = st.dictionaries(names, column_values, min_size=1, max_size=4).filter(
     lambda columns: len({name.lower() for name in columns}) == len(columns)
 )

@@ -1,4 +1,4 @@
-"""Hostile tables, options, graphs and command lines, and what every answer to them must be."""
+"""Hostile tables, options, graphs and command lines, and the requirements on every result."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from hypothesis import strategies as st
 
 import causalrules as cr
 
-# Seconds of computing, whatever else the machine does: longer than any answer to these small inputs takes.
+# CPU seconds, so independent of the load: more than any result on these small inputs takes.
 HANGS = 20
 
 
 class HangError(BaseException):
-    """Something takes longer than it may."""
+    """A call exceeds its time limit."""
 
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Raise a HangError if what runs inside takes too long."""
+    """Raise a HangError if the block takes too long."""
 
     def ring(*_: object) -> None:
         raise HangError(f"no answer after {HANGS} s of computing")
@@ -46,7 +46,7 @@ def watched() -> Iterator[None]:
 
 
 def attempt(ask: Callable[[], Any]) -> Any:
-    """Return the answer, or None where it was refused in the package's own words; nothing else may happen."""
+    """Return the result, or None if it was rejected with an error of the package; nothing else may happen."""
     try:
         with watched(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -61,7 +61,7 @@ def attempt(ask: Callable[[], Any]) -> Any:
 
 
 def save(rules: cr.RuleSet) -> None:
-    """Write a result in every form; what is read back is what was written."""
+    """Write a result in every form; reading it back gives the same."""
     str(rules), repr(rules), rules.to_frame(), rules.to_markdown(), rules.to_latex()
     text = rules.to_json()
     back = cr.RuleSet.from_json(text)
@@ -73,7 +73,7 @@ def save(rules: cr.RuleSet) -> None:
         for dialect in ("duckdb", "postgres", "sqlite"):
             try:
                 rule.to_sql(dialect)
-            except cr.OptionError:  # names and values that a database cannot have
+            except cr.OptionError:  # names and values that no database accepts
                 event("no SQL")
 
 
@@ -156,7 +156,7 @@ def columns(draw: st.DrawFn, n: int) -> Any:
 
 
 def _made(make: Callable[[], Any]) -> Any:
-    """Return what a library makes, or give the example up if it cannot: that is no fault of the package."""
+    """Return what a library makes, or reject the example if it fails: not the package's fault."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -171,7 +171,7 @@ def _made(make: Callable[[], Any]) -> Any:
 
 @st.composite
 def tables(draw: st.DrawFn) -> Any:
-    """Draw a table of hostile columns, most often with a target that can be used."""
+    """Draw a table of hostile columns, most often with a usable target."""
     n = draw(st.integers(1, 12))
     names = draw(st.lists(TEXTS, min_size=1, max_size=3, unique=True))
     table = {name: draw(columns(n)) for name in names}
@@ -244,7 +244,7 @@ OTHERS = [
 
 @st.composite
 def options(draw: st.DrawFn, names: list[str]) -> dict[str, Any]:
-    """Draw some options, most of them sensible, with a time limit that ends the search soon."""
+    """Draw some options, most of them valid, with a short time limit."""
     chosen: dict[str, Any] = {}
     for name in draw(st.lists(st.sampled_from([*SENSIBLE, *OTHERS]), max_size=4, unique=True)):
         some = st.sampled_from([*names, "y"])

@@ -1,6 +1,6 @@
-"""Run the fuzz tests for some minutes, each class in turn, each time with a new seed: `dev.py fuzz --minutes 20`.
+"""Run the fuzz tests for some minutes, each class in turn with a new seed: `dev.py fuzz --minutes 20`.
 
-A failure prints the seed, the command that repeats it and the smallest case that Hypothesis found. A crash or a hang of
+A failure prints the seed, the command that repeats it and the smallest case that Hypothesis found. A crash or hang of
 the whole process is a failure too.
 """
 
@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# By class: the tests that look for its failures.
+# By class of failure: the tests that look for it.
 CLASSES = {
     "tables and options": ["tests/fuzz/test_inputs.py", "-k", "table"],
     "one option": ["tests/fuzz/test_inputs.py", "-k", "option and not table"],
@@ -46,7 +46,7 @@ _LONGEST = 900
 
 
 def once(words: list[str], seed: int) -> tuple[str, Counter[str], str]:
-    """Run the tests of one class; return what happened, how many examples there were, and what pytest printed."""
+    """Run the tests of one class; return the outcome, the number of examples, and pytest's output."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}"]
     command += ["--hypothesis-show-statistics", *words]
     try:

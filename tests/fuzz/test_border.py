@@ -1,4 +1,4 @@
-"""The border to the compiled core: arrays of any shape, type and content are refused or counted, never a crash."""
+"""The border to the compiled core: arrays of any shape, type and content are rejected or counted, never a crash."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZES = st.integers(-3, 8) | st.sampled_from([2**31, 2**32, 2**62, -(2**31)])
 
 @st.composite
 def arrays(draw: st.DrawFn, n: int, least: int = -2, most: int = 4) -> Any:
-    """Draw an array that is nearly always of n small numbers."""
+    """Draw an array, usually of n small numbers."""
     if draw(st.integers(0, 5)):
         return np.array(draw(st.lists(st.integers(least, most), min_size=n, max_size=n)), np.int32)
     values = draw(st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(-3, 5), min_size=0, max_size=2 * n))
@@ -124,7 +124,7 @@ def test_any_answers_of_workers(data: st.DataObject) -> None:
 
 @settings(max_examples=examples(20, 100), suppress_health_check=QUIET)
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), min_size=1, max_size=30), st.integers(0, 2))
-@example([4320, 0, 20823, 648, 2], 1)  # a bound that had no end
+@example([4320, 0, 20823, 648, 2], 1)  # a bound whose computation did not end
 def test_remote_rows_that_say_anything(said: list[int], kind: int) -> None:
     def answer(question: Any, length: int) -> Any:
         numbers = np.resize(np.array(said, np.uint64), length)

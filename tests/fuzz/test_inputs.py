@@ -1,4 +1,4 @@
-"""Whatever the table, the options, the graph and the command line: an answer that can be saved, or a refusal."""
+"""Any table, options, graph and command line give a result that can be saved, or a rejection."""
 
 from __future__ import annotations
 

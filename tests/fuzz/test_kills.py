@@ -1,4 +1,4 @@
-"""A search that is killed or interrupted at any moment goes on to the same answer, bit by bit."""
+"""A search killed or interrupted at any moment resumes to the same result, bit by bit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from strategies import LONG, examples
 
-# Every column but the first has its causes among those before it: dozens of sets of controls.
+# Every column but the first has its causes among those before it: dozens of control sets.
 GRAPH = [[f"x{i}", f"x{i + step}"] for i in range(9) for step in (1, 3) if i + step < 9]
 GRAPH += [["z", f"x{i}"] for i in range(0, 9, 2)] + [[cause, y] for cause in ("x0", "x1", "x4", "z") for y in "ym"]
 QUESTIONS: dict[str, dict[str, Any]] = {
@@ -31,7 +31,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "own controls, numeric target": {"target": "m", "control": "auto", "graph": GRAPH, "adjust": "strata"},
     "missing means false": {"target": "y", "missing": "false"},
 }
-# Among the tests a search takes part of a second, in `dev.py fuzz` several.
+# In the tests a search takes part of a second, in `dev.py fuzz` several.
 MAX_LENGTH = 3 if LONG else 2
 SCRIPT = """
 import json, sys, time
@@ -66,17 +66,17 @@ def start(kind: str, path: Path | str) -> subprocess.Popen[str]:
 
 @cache
 def expected(kind: str) -> tuple[str, float]:
-    """Return the answer of a search that nobody stops, and how long it takes."""
+    """Return the result of an undisturbed search, and its time."""
     answer, said = start(kind, "").communicate()
     assert answer, said
     return answer, float(said.split()[-1])
 
 
 def survives(kind: str, kills: list[tuple[float, str]], once_saved: bool = False) -> list[bool]:
-    """Kill a search at these shares of its time, and compare what it answers in the end; each time, is it saved?
+    """Kill a search at these shares of its time, and compare the results; return for each kill whether it was saved.
 
-    The time is that of a search nobody disturbed. On a machine that is busier now, kills come early in the search;
-    `once_saved` has them wait until there is something to go on from.
+    The time is that of an undisturbed search. On a machine that is busier now, kills come early; `once_saved` delays
+    them until there is a checkpoint to resume from.
     """
     answer, seconds = expected(kind)
     saved = []
@@ -86,7 +86,7 @@ def survives(kind: str, kills: list[tuple[float, str]], once_saved: bool = False
             process = start(kind, path)
             assert process.stderr is not None
             while "searching" not in (said := process.stderr.readline()):
-                assert said, "it ended before it began"
+                assert said, "it ended before it started"
             try:
                 process.wait(share * seconds)
             except subprocess.TimeoutExpired:

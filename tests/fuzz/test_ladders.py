@@ -1,7 +1,7 @@
-"""Whole lists in which each rule adds to those above it, against the brute force, over all options.
+"""Whole lists of rules that add to each other, against brute force, over all options.
 
-Without hypothesis, and so many times faster: `python tests/fuzz/test_ladders.py SECONDS [SEED]` goes on with new seeds,
-says how many ladders there were, and prints the seed of each that differs.
+Without hypothesis, and much faster: `python tests/fuzz/test_ladders.py SECONDS [SEED]` tries new seeds, reports the
+number of ladders, and prints the seed of each that differs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def test_ladders_agree_with_brute_force(part: int, request: pytest.FixtureReques
     n, first = (15, 0) if seed is None else (500, Random(str(seed)).randrange(2**40))
     for place in range(n * part, n * (part + 1)):
         check(Random(first + place).choice)
-    print(f"{n} problems")  # which dev.py fuzz counts
+    print(f"{n} problems")  # counted by dev.py fuzz
 
 
 def main() -> None:

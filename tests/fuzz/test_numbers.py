@@ -1,4 +1,4 @@
-"""Every number of a result, computed again by pandas and by SQL in DuckDB, SQLite and PostgreSQL."""
+"""Every number of a result, recomputed by pandas and by SQL in DuckDB, SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
 
 class Postgres:
-    """A server of its own, for one test run."""
+    """A temporary PostgreSQL server for one test run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.binaries = folder, BINARIES[-1].parent
@@ -77,7 +77,7 @@ def literal(value: Any) -> str:
 
 
 def statements(small: SmallTable, rules: cr.RuleSet, dialect: str, boolean: str) -> tuple[list[str], list[str]]:
-    """Return the statements that make the table, and one that counts the rows of each rule."""
+    """Return the statements that make the table, and for each rule one that counts its rows."""
     kinds = {**small.actionable, **small.control, TARGET: "number"}
     types = {**TYPES, "boolean": boolean}
     columns = ", ".join(f'"{name}" {types[kinds[name]]}' for name in small.rows[0])
@@ -90,7 +90,7 @@ def statements(small: SmallTable, rules: cr.RuleSet, dialect: str, boolean: str)
 
 
 def again(small: SmallTable, rule: cr.RuleResult, unknown: bool) -> dict[str, float]:
-    """Compute the numbers of a rule from its conditions, with pandas alone."""
+    """Recompute the numbers of a rule from its conditions, with pandas alone."""
     frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in small.columns().items()})
     frame = frame[frame[TARGET].notna()]
     covered = pd.Series(True, frame.index)

@@ -1,4 +1,4 @@
-"""Saved results and checkpoints that were changed: read as what they are, or refused; never a wrong answer."""
+"""Modified results and checkpoints are read correctly or rejected; never a wrong result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def written() -> str:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the way to every part of a JSON value."""
+    """Return the path to every part of a JSON value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(place for key, item in inner for place in places(item, (*path, key)))]
 
@@ -78,7 +78,7 @@ def test_changed_checkpoints(tmp_path: Path, data: st.DataObject) -> None:
         place = data.draw(st.integers(0, len(content) - 1))
         content[place] ^= data.draw(st.integers(1, 255))
     if data.draw(st.booleans()):
-        # As somebody would who knows the format: numbers that make no sense, with the right sum.
+        # Tampering that knows the format: invalid numbers with a valid checksum.
         _, numbers = bytes(content).split(b"\n", 1)
         original = path.read_bytes().split(b"\n", 1)[0]
         known = json.loads(original)

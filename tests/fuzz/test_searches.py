@@ -1,7 +1,7 @@
-"""Whole searches against the brute force, over all combinations of what the core can be asked.
+"""Whole searches against brute force, over all combinations of the core's options.
 
-Without hypothesis, and so many times faster: `python tests/fuzz/test_searches.py SECONDS [SEED]` goes on with new
-seeds, says how many problems there were, and prints the seed of each that differs.
+Without hypothesis, and much faster: `python tests/fuzz/test_searches.py SECONDS [SEED]` tries new seeds, reports the
+number of problems, and prints the seed of each that differs.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def drawn_question(random: Random) -> dict[str, Any]:
         "max_length": random.choice([None, None, 1, 2, 3, 4]),
         "min_rows": random.choice([0, 0, 0, 2, 5]),
         "margin_scale": random.choice([1.0, 1.0, 0.5, 2.0]),
-        # With a floor the search does without its quick look for good rules, which hides what it leaves out.
+        # With a minimum value the search skips the beam search, which would hide wrongly pruned rules.
         "floor": random.choice([-float("inf"), -100.0, -100.0, 0.0123]),
     }
 
 
 def every_rule(coded: CodedTable, question: dict[str, Any]) -> list[oracle.CodedRule]:
-    """Every rule that the question allows, best first."""
+    """Return every rule that the question allows, best first."""
     table, levels, n_strata = coded
     about_rules = {name: question[name] for name in ("estimator", "beta", "max_length", "margin_scale")}
     rules = oracle.coded_rules(table, n_strata=n_strata, n_levels=len(levels), **about_rules)
@@ -51,7 +51,7 @@ def every_rule(coded: CodedTable, question: dict[str, Any]) -> list[oracle.Coded
 
 
 def rules_on(coded: CodedTable, question: dict[str, Any], sets: list[frozenset[int]]) -> list[oracle.CodedRule]:
-    """Every rule on exactly one of these sets of columns, best first; rows count by their first description."""
+    """Return every rule on exactly one of these sets of columns, best first; rows count by their first description."""
     table, _, n_strata = coded
     everything = table.everything
     sides = [table.sets(condition) for condition in table.conditions]
@@ -80,7 +80,7 @@ def rules_on(coded: CodedTable, question: dict[str, Any], sets: list[frozenset[i
 def several(
     random: Random, coded: CodedTable, question: dict[str, Any], offered: list[frozenset[int]], is_remote: bool
 ) -> tuple[core.Packed, list[oracle.CodedRule]]:
-    """The rows in other strata for some of the sets of columns, to be searched together; and every rule."""
+    """Return the rows in other strata for some of the sets of columns, to be searched together; and every rule."""
     table, levels, n_strata = coded
     tables: list[core.Packed] = []
     best: dict[Any, oracle.CodedRule] = {}
@@ -101,7 +101,7 @@ def several(
                 is_better = known is None or rule.value > known.value
             if is_better:
                 best[rows] = rule
-        # Conditions on other columns are not there, or of no use.
+        # Conditions on other columns are absent, or useless.
         used = frozenset.union(*sets)
         numbers = [i for i, each in enumerate(table.conditions) if each[0] in used]
         if random.random() < 0.5 and numbers:
@@ -121,7 +121,7 @@ def packed_rows(coded: CodedTable, random: Random, is_remote: bool) -> core.Pack
 
 
 def searched(random: Random, packed: core.Packed, question: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """The last status and the rules; the search may be saved and gone on with, in steps of any length."""
+    """Return the last status and the rules; the search may be saved and resumed, in steps of any length."""
     search, threads = packed.search(**question), random.choice([1, 1, 1, 2, 8])
     is_saved, seconds = random.random() < 0.15, random.choice([10.0, 10.0, 0.0, 1e-5, 1e-4])
     for attempt in range(1, 2000):
@@ -163,7 +163,7 @@ def check(seed: int) -> None:
     if alpha < 1 and status.unexplored is not None and status.unexplored > kth:
         values = [value for value, _ in found]
         missed = [rule.value for rule in rules if rule.conditions not in {conditions for _, conditions in found}]
-        # Compared with the k-th value, or with the floor where there are fewer rules.
+        # Compared with the k-th value, or with the minimum value if there are fewer rules.
         kth = max(kth, question["floor"]) if len(found) < question["k"] else kth
         assert values == sorted(values, reverse=True)
         assert max(missed, default=-9.0) <= max(status.unexplored, kth) + TIED
@@ -173,7 +173,7 @@ def check(seed: int) -> None:
 
 
 def test_a_branch_that_alpha_leaves_out_may_become_a_tie() -> None:
-    # At first a branch is too near to the best rule so far; then a rule is found that is worth as much as its bound.
+    # At first alpha leaves a branch out; then a rule is found whose value equals the branch's bound.
     table = oracle.Coded(
         strata=[0] * 11,
         target=[0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 1],
@@ -197,7 +197,7 @@ def test_searches_agree_with_brute_force(part: int, request: pytest.FixtureReque
     n, first = (60, 0) if seed is None else (2000, Random(str(seed)).randrange(2**40))
     for place in range(n * part, n * (part + 1)):
         check(first + place)
-    print(f"{n} problems")  # which dev.py fuzz counts
+    print(f"{n} problems")  # counted by dev.py fuzz
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Every set of columns with its own controls, against brute force and exact joint distributions."""
+"""Controls for every set of columns, against brute force and exact joint distributions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = ("a", "b", "c", "d", "e", "f")
 
 @st.composite
 def graphs(draw: st.DrawFn, unknown: bool = False, max_nodes: int = 7) -> CausalGraph:
-    """Graphs of up to seven variables in any order, some of them latent, with edges between all kinds."""
+    """Draw graphs of up to seven variables in any order, some of them latent, with all kinds of edges."""
     order = draw(st.permutations((*NAMES[: draw(st.integers(1, max_nodes - 1))], "y")))
     kinds = ["", "", "->", "->", "<->"] + ["--"] * unknown
     edges: dict[str, list[tuple[str, str]]] = {kind: [] for kind in kinds}
@@ -41,7 +41,7 @@ def graphs(draw: st.DrawFn, unknown: bool = False, max_nodes: int = 7) -> Causal
 
 
 def explicit(graph: CausalGraph) -> nx.DiGraph:
-    """The graph with a node for each unobserved common cause."""
+    """Return the graph with a node for each unobserved common cause."""
     found = nx.DiGraph(graph.directed)
     found.add_nodes_from(graph.nodes)
     for number, pair in enumerate(graph.bidirected):
@@ -50,7 +50,7 @@ def explicit(graph: CausalGraph) -> nx.DiGraph:
 
 
 def is_valid(graph: nx.DiGraph, columns: set[str], control: set[str]) -> bool:
-    """The condition of Theorem 1, by networkx."""
+    """Return whether the condition of Theorem 1 holds, by networkx."""
     if any(nx.descendants(graph, name) & control for name in columns):
         return False
     without = graph.copy()
@@ -59,7 +59,7 @@ def is_valid(graph: nx.DiGraph, columns: set[str], control: set[str]) -> bool:
 
 
 def allowed_graphs(graph: CausalGraph) -> list[nx.DiGraph]:
-    """Every graph that unknown edges allow."""
+    """Return every graph that the unknown edges allow."""
     found = []
     for kinds in itertools.product(("->", "<-", "<->"), repeat=len(graph.unknown)):
         directed, bidirected = list(graph.directed), list(graph.bidirected)
@@ -70,7 +70,7 @@ def allowed_graphs(graph: CausalGraph) -> list[nx.DiGraph]:
     return found
 
 
-# What each edge may be.
+# The possible readings of each edge.
 MAY_BE: dict[str, list[tuple[str, ...]]] = {
     "->": [("->",)],
     "<->": [("<->",)],
@@ -82,7 +82,7 @@ MAY_BE: dict[str, list[tuple[str, ...]]] = {
 
 @st.composite
 def drawings(draw: st.DrawFn) -> list[tuple[str, str, str]]:
-    """Edges of every kind between up to five variables, three at most that may be one thing or another."""
+    """Draw edges of every kind between up to five variables, at most three of them ambiguous."""
     order = draw(st.permutations((*NAMES[: draw(st.integers(1, 4))], "y")))
     kinds = ["", "", "->", "->", "<->", "--", "o->", "o-o", "o-o"]
     edges = [(a, draw(st.sampled_from(kinds)), b) for a, b in itertools.combinations(order, 2)]
@@ -154,7 +154,7 @@ def test_controls_are_the_best_of_all_valid_sets_and_none_only_if_there_is_none(
 
 @st.composite
 def orders(draw: st.DrawFn) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """Causes of each variable, in causal order, and the variables that are latent."""
+    """Draw the causes of each variable, in causal order, and the latent variables."""
     names = draw(st.permutations(("a", "b", "c", "d", "e", "y")))[draw(st.integers(0, 2)) :]
     names = names if "y" in names else [*names, "y"]
     causes = {name: tuple(cause for cause in names[:place] if draw(st.booleans())) for place, name in enumerate(names)}
@@ -203,7 +203,7 @@ def test_a_set_without_controls_says_which_path_stays_open() -> None:
     ]
     assert found.sets[0].reason == "no observed set blocks smoking <- stress -> cancer"
     assert found.explained() == ["no observed set blocks smoking <- stress -> cancer: smoking; smoking and tar"]
-    # Blocking x <- z -> y by z opens the path through the unobserved causes of z.
+    # Conditioning on z blocks x <- z -> y but opens the path through the unobserved causes of z.
     found = adjustments("z -> {x y}; x <-> z; z <-> y", "y", ["x"])
     assert found.sets[0].reason == "whatever blocks the other paths opens x <-> z <-> y"
 
@@ -268,7 +268,7 @@ def test_check_tells_what_own_controls_would_do() -> None:
     assert "adjusted for smoking: tar" in found.summary()
     assert Admissibility.from_dict(json.loads(json.dumps(found.to_dict()))) == found
     assert not check("a <-> y", target="y", actionable=["a"], control="auto")
-    # A control that is not a cause of the column can be enough.
+    # A control that does not cause the column can suffice.
     left_out = suggest("u -> {a z}; z -> y; a -> {b y}", "y", ["a"]).left_out
     assert [each.identified_with for each in left_out] == [("u",)]
     left_out = suggest(CausalGraph.read("u -> {a z}; z -> y; a -> {b y}", latent="u"), "y", ["a"]).left_out

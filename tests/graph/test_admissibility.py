@@ -1,4 +1,4 @@
-"""Admissibility against the definition written out anew, networkx's d-separation, and brute force."""
+"""Admissibility against an independent definition, networkx's d-separation, and brute force."""
 
 import itertools
 import json
@@ -60,7 +60,7 @@ def judge(graph: CausalGraph, role: Roles) -> Admissibility:
 
 
 def broken_edges(graph: CausalGraph, role: Roles) -> set[tuple[str, frozenset[str]]]:
-    """Definition 1 and criterion e, word by word, for a graph without unknown edges."""
+    """Return the edges that break Definition 1 and criterion e, for a graph without unknown edges."""
     (target,) = of(role, "t")
     x, z, hidden = set(of(role, "x")), set(of(role, "z")), set(of(role, "-") + of(role, "h"))
     found = set()
@@ -92,7 +92,7 @@ def with_explicit_latents(graph: CausalGraph) -> nx.DiGraph:
 
 
 def back_door(graph: CausalGraph, target: str, variables: set[str], control: set[str]) -> bool:
-    """Pearl's back-door criterion with networkx as the judge."""
+    """Pearl's back-door criterion, by networkx."""
     explicit = with_explicit_latents(graph)
     if any(nx.descendants(explicit, name) & control for name in variables):
         return False
@@ -136,7 +136,7 @@ def test_every_edge_that_breaks_a_criterion_is_reported_under_its_letter(
 
 @st.composite
 def admissible(draw: st.DrawFn) -> tuple[CausalGraph, Roles]:
-    """A random graph, with the edges taken out that Definition 1 and criterion e forbid for its roles."""
+    """Draw a random graph without the edges that Definition 1 and criterion e forbid for its roles."""
     graph, role = draw(graphs_with_roles(most=7, arrows=("", "->", "->", "<->", "both")))
     (target,) = of(role, "t")
 
@@ -227,7 +227,7 @@ def test_every_remedy_mends_its_violation_and_brings_up_no_other(case: tuple[Cau
 
 
 def is_open(path: tuple[str, ...], graph: CausalGraph, control: set[str]) -> bool:
-    """Whether a path of names and arrows is in the graph, leaves its start backwards and is not blocked."""
+    """Return whether a path of names and arrows is in the graph, leaves its start backwards and is not blocked."""
     names, arrows = path[::2], path[1::2]
     explicit = nx.DiGraph(graph.directed)
     explicit.add_nodes_from(graph.nodes)
@@ -295,7 +295,7 @@ def test_with_too_many_readings_to_try_nothing_certain_is_claimed_wrongly(
 ) -> None:
     graph, role = case
     (target,), variables, control = of(role, "t"), of(role, "x"), set(of(role, "z"))
-    # Far-away unknown edges make the readings too many to try without changing any answer.
+    # Distant unknown edges make the readings too many to try without changing any result.
     far = [(f"far {number}", f"far {number + 1}") for number in range(0, 40, 2)]
     large = CausalGraph(
         (*graph.nodes, *itertools.chain(*far)),
@@ -329,7 +329,7 @@ def test_an_unknown_edge_may_be_a_latent_common_cause(far: int) -> None:
 
 
 def admissible_assignments(graph: CausalGraph, target: str, names: list[str]) -> dict[frozenset[str], list[set[str]]]:
-    """Every admissible choice of actionable variables with every choice of controls, by trying all."""
+    """Return every admissible set of actionable variables with every set of controls, by exhaustive trial."""
     found: dict[frozenset[str], list[set[str]]] = {}
     for letters in itertools.product("xz-", repeat=len(names)):
         role = dict(zip(names, letters, strict=True)) | {target: "t"} | dict.fromkeys(graph.latent, "h")
@@ -391,7 +391,7 @@ def test_smoking_and_tar_cannot_both_be_actionable() -> None:
     assert violation.reason == ("smoking causes tar: with both actionable, the effect of tar is confounded by smoking.")
     assert violation.remedies[0] == "make smoking a control"
     assert check(graph, target="cancer", actionable=["tar"], control=["smoking"])
-    # Leaving tar out is enough in practice: a mediator without a role breaks (d), and does no harm.
+    # Leaving tar out suffices in practice: a mediator without a role breaks (d), but is harmless.
     left_out = check(graph, target="cancer", actionable=["smoking"])
     assert (letters(left_out), left_out.violations[0].harmless, left_out.identified) == (["d"], True, True)
 

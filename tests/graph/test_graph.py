@@ -76,7 +76,7 @@ def test_comments_end_with_their_line() -> None:
     graph = CausalGraph.read("a -> b  # c -> d\n  # e -> f\n\tc -> d // b -> c\n#\n")
     assert set(graph.directed) == {("a", "b"), ("c", "d")}
     with pytest.raises(GraphError, match="line 1, column 7: unexpected '#'"):
-        CausalGraph.read("a -> b#1")  # part of a name, which needs quotes
+        CausalGraph.read("a -> b#1")  # # is part of a name, which needs quotes
 
 
 def test_the_attributes_of_a_group_do_not_reach_the_edges_inside_it() -> None:

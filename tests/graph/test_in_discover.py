@@ -1,4 +1,4 @@
-"""The graph in discover(), in what a result shows, on the command line and as a drawing."""
+"""The graph in discover(), in the display of a result, on the command line and as a drawing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROLES: dict[str, Any] = {"target": "y", "actionable": ["a", "b", "c"], "control"
 
 @st.composite
 def graphs(draw: st.DrawFn, names: tuple[str, ...] = (*COLUMNS, "u", "v")) -> CausalGraph:
-    """Graphs that are often admissible: for these roles most edges lead to the target or from the control."""
+    """Draw graphs that are often admissible for these roles: most edges lead to the target or from the control."""
     order = draw(st.permutations(names))
     place = {name: number for number, name in enumerate(order)}
     good = [(x, "y") for x in ("a", "b", "c", "z")] + [("z", x) for x in ("a", "b", "c")]
@@ -134,11 +134,11 @@ def test_searching_on_keeps_what_the_graph_says() -> None:
             assert rule.identification.identified == ("b" not in rule.text)
 
 
-# --- what is shown
+# --- display
 
 
 def shown(rules: cr.RuleSet) -> dict[str, str]:
-    """Every way to look at a result, on one line."""
+    """Return every display of a result, on one line each."""
     ways = {
         "text": str(rules),
         "notebook": rules._repr_html_(),
@@ -342,7 +342,7 @@ def test_discover_with_a_graph_on_the_command_line(data: Path) -> None:
 def test_bad_input_to_check_is_one_line(words: str, message: str, monkeypatch: Any, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     result = run("check", "--graph", "{a z} -> y", "--target", "y", "--actionable", "a", *words.split())
-    # A file name of the wrong kind is wrong usage; the rest is what the file or the graph says.
+    # A file name of the wrong kind is a usage error; the rest are errors in the file or the graph.
     assert (result.exit_code, result.stdout) == (2 if "must end in" in message else 1, "")
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1
@@ -362,7 +362,7 @@ def test_hostile_names_of_variables_reach_no_terminal() -> None:
 
 
 def marked(ax: Any) -> list[str]:
-    """The letters that mark edges."""
+    """Return the letters that mark edges."""
     return sorted(text.get_text() for text in ax.texts if text.get_zorder() == 4)
 
 

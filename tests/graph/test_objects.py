@@ -59,7 +59,7 @@ def test_a_bif_file_is_read_for_its_edges(tmp_path: Path) -> None:
     assert CausalGraph.read(tmp_path / "asia.bif") == CausalGraph.read(BIF) == wanted
     with pytest.raises(GraphError, match=r"line 14: probability\(.*: 'tub' is no variable of the network"):
         CausalGraph.read(BIF.replace('"lung cancer", asia', "tub"))
-    # A long file takes no time.
+    # A long file is read quickly.
     many = "network n {\n}\n" + "".join(f"variable x{i} {{\n}}\n" for i in range(20_000))
     assert len(CausalGraph.read(many + "probability ( x1 | x0 ) {\n" + " " * 100_000 + "}").nodes) == 20_000
 
@@ -93,7 +93,7 @@ def test_pgmpys_own_graphs() -> None:
 
 
 def learned(*edges: tuple[str, str, str, str], pag: bool = False, latent: str = "") -> Any:
-    """Something that offers what causal-learn's graphs do."""
+    """Return an object with the interface of causal-learn's graphs."""
 
     def node(name: str) -> Any:
         kind = SimpleNamespace(name="LATENT" if name == latent else "MEASURED")
@@ -120,7 +120,7 @@ def test_causal_learns_graphs_are_known_by_what_they_offer() -> None:
     assert CausalGraph.read(SimpleNamespace(G=pc)) == CausalGraph.read(pc)
     fci = learned(("a", "b", "TAIL", "ARROW"), ("c", "w", "TAIL", "ARROW"), ("b", "c", "CIRCLE", "ARROW"), pag=True)
     assert CausalGraph.read(fci) == CausalGraph.read(" a o-> b o-> c o-> w")
-    # FCI's edges say which causes have no unobserved cause in common with their effects.
+    # FCI's edges say which causes share no unobserved cause with their effects.
     edges = fci.get_graph_edges()
     assert set(CausalGraph.read(edges).bidirected) == {("c", "w"), ("b", "c")}
     with pytest.raises(GraphError, match="edge 'a' -> 'b': an edge with the marks 'STAR' and '>' is not supported"):

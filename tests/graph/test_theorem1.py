@@ -1,4 +1,4 @@
-"""Theorem 1 by exact enumeration of discrete structural models, and the condition that Definition 1 lacks."""
+"""Theorem 1 by exact enumeration of discrete structural models, and the condition missing from Definition 1."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from structural_models import Model, Values, adjusted, after_intervention, compl
 
 @st.composite
 def models(draw: st.DrawFn) -> tuple[Model, tuple[str, ...], tuple[str, ...]]:
-    """A random model on a random admissible graph, its actionable variables and its controls.
+    """Draw a random model on a random admissible graph, its actionable variables and its controls.
 
     Latent and other variables without a role (u) may affect each other, the controls and the target, and be
     affected by the target; what the target affects affects no control.

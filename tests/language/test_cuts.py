@@ -12,7 +12,7 @@ from causalrules.language.language import build_language
 
 
 def literal_cut_ends(counts, max_bins):
-    """The splitting procedure, word by word."""
+    """Implement the documented splitting procedure literally."""
     bins = [(0, len(counts) - 1)] if counts else []
     while len(bins) < max_bins:
         candidates = [(first, last) for first, last in bins if last > first]
@@ -81,7 +81,7 @@ def test_cuts_that_separate_nothing_are_said():
 def test_wrong_cuts_are_named(cuts, message):
     days = [dt.date(2020, 1, 1), dt.date(2020, 1, 2), dt.date(2020, 1, 3)]
     table = read({"age": [10, 20, 30], "sex": ["f", "m", "m"], "day": days})
-    # an unknown column, and a value that its column cannot have, are the same mistakes wherever they are named
+    # an unknown column, and a value of the wrong type, give the same errors wherever they are named
     with pytest.raises(RoleError if "agee" in cuts or "compared" in message else OptionError, match=message):
         check_cuts(table, cuts, ("age", "sex", "day"))
 

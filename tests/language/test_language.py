@@ -71,13 +71,13 @@ def test_a_printed_cut_selects_the_same_rows_as_the_exact_one(numbers, max_bins)
 @pytest.mark.parametrize(
     ("numbers", "texts"),
     [
-        # short numbers stay as they are, also where fewer digits would do
+        # short numbers stay as they are, even if fewer digits would do
         ([7.75, 7.925, 8.05], ["≤ 7.75", "≤ 7.925", "≥ 7.925", "≥ 8.05"]),
         ([0.12031028026700519, 0.31], ["≤ 0.1204", "≥ 0.31"]),
         ([0.12, 0.12031028026700519], ["≤ 0.12", "≥ 0.1203"]),
         ([0.12031028026700519, 0.12031029, 5], ["≤ 0.120310281", "≤ 0.1204", "≥ 0.12031029", "≥ 5"]),
         ([-0.12031028026700519, 1.0], ["≤ -0.1203", "≥ 1"]),
-        # a whole number has no digits to spare
+        # a whole number keeps all digits
         ([123456.789123, 123999.5, 1234567.0], ["≤ 123457", "≤ 123999.5", "≥ 123999.5", "≥ 1234567"]),
     ],
 )

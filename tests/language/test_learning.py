@@ -1,4 +1,4 @@
-"""The default model of the controls: it learns products, and takes what tables hold."""
+"""The default model of the controls: it learns products, and accepts all kinds of columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N = 1500
 
 
 def learnt(data: dict[str, Any], y: Vector, binary: bool, weights: Vector | None = None) -> tuple[Vector, Matrix]:
-    """What the default model predicts, cross-fitted, and the matrix of the rows."""
+    """Return the cross-fitted predictions of the default model, and the matrix of the rows."""
     table = read(data)
     features = Features.of(table, list(data))
     matrix = features.matrix(table)
@@ -153,7 +153,7 @@ def test_a_row_that_counts_twice_pulls_as_two() -> None:
 
 
 def test_threads_are_limited_from_the_first_model_on() -> None:
-    # In a process of its own: the limits are set before scikit-learn, whose threads they are about, was needed.
+    # In a new process: the limits are set before scikit-learn is loaded, whose threads they limit.
     code = """
 import numpy as np
 from threadpoolctl import threadpool_info

@@ -1,4 +1,4 @@
-"""Prognostic strata: no row is scored by a model that it trained, the order of rows does not matter, auto is stated."""
+"""Prognostic strata: no row is scored by a model trained on it, row order does not matter, auto is reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES = [f"z{number}" for number in range(CONTROLS)]
 
 
 class Recorder:
-    """A model that remembers the rows it was fitted to, and predicts the first control."""
+    """A model that records the rows it was fitted to, and predicts the first control."""
 
     def __init__(self, seen: list[Any] | None = None) -> None:
         self.seen = seen
@@ -56,7 +56,7 @@ def table(seed: int = 0, n: int = N) -> dict[str, Any]:
 
 
 def quick() -> Any:
-    """A model that is fitted in no time, with the trees' dependence on the order of sums."""
+    """Return a model that fits quickly, and depends on the order of sums as trees do."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(max_iter=5)
@@ -116,7 +116,7 @@ def test_auto_says_what_it_chose_and_keeps_thick_strata() -> None:
 
 
 def test_auto_keeps_strata_of_a_control_that_no_model_can_learn() -> None:
-    # Two rows of each doctor, whose habits and patients differ: prognostic strata take the habit for an effect.
+    # Two rows of each doctor, whose habits and patients differ: prognostic strata mistake the habit for an effect.
     rng = np.random.default_rng(8)
     doctor = np.repeat(np.arange(300), 2)
     level = 2 * rng.normal(size=300)[doctor]
@@ -129,7 +129,7 @@ def test_auto_keeps_strata_of_a_control_that_no_model_can_learn() -> None:
     assert "control 'doctor' has 300 values, too few rows of each for a model to learn: the strata are kept" in note
     learnt = cr.discover(data, "y", control="doctor", k=1, adjust="prognostic", adjust_model=quick())
     assert learnt[0].effect > 0.3
-    # With a number beside it every row is alone: then models, with a warning.
+    # With a numeric control every row is alone in its stratum: then models, with a warning.
     alone = cr.discover(data | {"z": rng.normal(size=600)}, "y", control=["doctor", "z"], k=1, adjust_model=quick())
     assert alone[0].measured.is_prognostic
     assert any("control 'doctor' has 300 values" in note and "group its values" in note for note in alone.notes)

@@ -20,14 +20,14 @@ from rulesets import ended
 from strategies import TARGET, SmallTable, examples, small_tables
 
 PASSENGERS = cr.datasets.titanic(library="dict")
-# Values that differ by less are equal but for rounding.
+# Values that differ by less are equal up to rounding.
 TIED = 1e-10
 
 
 def expected_front(rules: Sequence[oracle.CodedRule], size: Any, least: int) -> list[tuple[int, float]]:
-    """Rows and value of each rule that no other beats in one without losing in the other, and that is above 0.
+    """Return the rows and value of each rule above 0 that no other dominates in both.
 
-    Where no rule is above 0, the front is the best rule alone, which is compared elsewhere.
+    If no rule is above 0, the front is the best rule alone, which is compared elsewhere.
     """
     pairs = [(size(rule.covered), rule.value) for rule in rules if size(rule.covered) >= least]
     best: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""Results: their numbers, their words, and their way through JSON, with untrusted names and values."""
+"""Results: their numbers, their text, and their round trip through JSON, with untrusted names and values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> Non
     assert rule.coverage == pytest.approx(rule.n_covered / rows)
     total: float = sum(stratum.weight * stratum.reliable_difference for stratum in strata)
     if estimator == "pooled":
-        # one margin for the whole rule, which no stratum has a part of
+        # the margin belongs to the whole rule, not to strata
         spread = scores.pooled_variance(*rule.measured.sides)
         pooled = float(scores.pooled_difference(*rule.measured.sides[:2]) @ rule.measured.sides[2].n) / rows
         total = pooled - scores.pooled_margin(2.0, spread)
@@ -106,7 +106,7 @@ def test_covers_exactly_the_rows_that_satisfy_every_condition(table: SmallTable,
             value, sign = data.draw(VALUES[kind]), data.draw(st.sampled_from(["<=", ">="]))
         else:
             value, sign = data.draw(VALUES[kind]), "="
-        # an empty column has no kind, so that nothing can be asked of it
+        # an empty column has no kind, so no condition on it is valid
         if any(row[column] is not None for row in table.rows) and data.draw(st.booleans()):
             conditions.append(Proposition(column, sign, value))
     rule = RuleResult.from_counts(conditions, 1, 1, 1, 1, [{}], 2.0, "reliable")
@@ -243,7 +243,7 @@ OURS |= {"fill", "stroke", "stroke-width", "d", "points"}
 
 
 class Tags(HTMLParser):
-    """The tags and the text of a page."""
+    """Collects the tags and the text of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -428,7 +428,7 @@ def test_bytes_that_are_not_text_are_an_error(tmp_path: Path) -> None:
 
 
 def places(payload: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a JSON document."""
+    """Return every path in a JSON document."""
     items = payload.items() if isinstance(payload, dict) else enumerate(payload) if isinstance(payload, list) else ()
     return [place for key, value in items for place in [(*path, key), *places(value, (*path, key))]]
 

@@ -1,4 +1,4 @@
-"""Rules in other languages select the rows of covers(), whatever the names and values are."""
+"""Rules in other languages select the rows of covers(), for any names and values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
     [0.1, 1 / 3, 2**63 * 1.0, 1e16, 5e-324, -0.0, 1e300, 0.1 + 0.2, 9007199254740993.0, 7.925]
 )
 COLUMNS: dict[str, tuple[st.SearchStrategy[Any], str, str]] = {
-    # the kind of a column: its values, and its types in DuckDB and SQLite
+    # each kind of column: its values, and its types in DuckDB and SQLite
     "integer": (st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), "BIGINT", "INTEGER"),
     "float": (FLOATS | st.sampled_from([math.nan, 1.5, 2.5]), "DOUBLE", "REAL"),
     "text": (TEXTS, "VARCHAR", "TEXT COLLATE NOCASE"),
@@ -48,7 +48,7 @@ COLUMNS: dict[str, tuple[st.SearchStrategy[Any], str, str]] = {
     "datetime": (st.datetimes(), "TIMESTAMP", "TEXT"),
     "time": (st.times(), "TIME", "TEXT"),
 }
-# as many microseconds as fit into 64 bits
+# the microseconds that fit into 64 bits
 DURATIONS = st.timedeltas(dt.timedelta(days=-106_000_000), dt.timedelta(days=106_000_000))
 DUCKDB = duckdb.connect()  # a new one for each example would take most of the time
 ORDERED = {"integer", "float", "date", "datetime", "time"}
@@ -56,7 +56,7 @@ ORDERED = {"integer", "float", "date", "datetime", "time"}
 
 @st.composite
 def tables_and_rules(draw: st.DrawFn) -> tuple[dict[str, list[Any]], dict[str, str], list[list[Proposition]]]:
-    """A table with missing values, and rules whose values occur in it."""
+    """Draw a table with missing values, and rules whose values occur in it."""
     names = draw(st.lists(NAMES, min_size=1, max_size=3, unique_by=str.casefold))
     kinds = {name: draw(st.sampled_from(sorted(COLUMNS))) for name in names}
     n_rows = draw(st.integers(1, 8))
@@ -81,7 +81,7 @@ def tables_and_rules(draw: st.DrawFn) -> tuple[dict[str, list[Any]], dict[str, s
 
 
 def covered(columns: dict[str, list[Any]], kinds: dict[str, str], rules: list[list[Proposition]]) -> list[int]:
-    """The rows that covers() selects, by at least one of the rules."""
+    """Return the rows that covers() selects, by at least one of the rules."""
     types: dict[str, Any] = {"integer": "Int64", "float": "float64", "boolean": "boolean"}
     frame = pd.DataFrame(
         {
@@ -100,7 +100,7 @@ def covered(columns: dict[str, list[Any]], kinds: dict[str, str], rules: list[li
 
 
 def selected(dialect: str, columns: dict[str, list[Any]], kinds: dict[str, str], clause: str) -> list[int]:
-    """The rows that a real database selects."""
+    """Return the rows that a real database selects."""
     connection: Any = DUCKDB if dialect == "duckdb" else sqlite3.connect(":memory:")
     mark = '"' if dialect == "duckdb" else "`"
     names = [mark + name.replace(mark, mark * 2) + mark for name in columns]
@@ -185,7 +185,7 @@ def test_nanoseconds_belong_to_their_microsecond_everywhere(nanoseconds: list[in
     DUCKDB.execute("CREATE OR REPLACE TABLE data (place INTEGER, t TIMESTAMP_NS)")
     lite = sqlite3.connect(":memory:")
     lite.execute("CREATE TABLE data (place INTEGER, t TEXT)")
-    # As few digits as there may be, and all nine.
+    # With the fewest digits, and with all nine.
     for place, text in enumerate(np.datetime_as_string(times)):
         DUCKDB.execute("INSERT INTO data VALUES (?, ?::TIMESTAMP_NS)", [place, str(text)])
         few = text.replace("T", " ").rstrip("0").removesuffix(".")
@@ -234,7 +234,7 @@ def test_a_rule_that_nan_would_satisfy_in_the_database_does_not_select_it() -> N
         assert "Infinity" not in export.where([[Proposition("x", ">=", 1.5), Proposition("x", "<=", 2.5)]], dialect)
 
 
-# where "b" and "B" differ, though columns in SQLite are declared to ignore the case of letters
+# where "b" and "B" differ, though columns in SQLite are declared case-insensitive
 @pytest.mark.parametrize("order", [("S", "M", "L", "XL"), (30, 4, 100, 7), ("b", "a", "c", "B"), ("B", "a", "c", "b")])
 def test_ordered_categories_keep_their_order(order: tuple[Any, ...]) -> None:
     values = [order[0], order[2], order[1], None, order[3], order[0], order[2]]
@@ -243,7 +243,7 @@ def test_ordered_categories_keep_their_order(order: tuple[Any, ...]) -> None:
     rule = next(rule for rule in rules if str(rule) == f"size ≥ {order[1]}")
     expected = np.flatnonzero(rule.covers({"size": size})).tolist()
     assert expected == [1, 2, 4, 6]
-    # and where the column is plain values, without an order or with another
+    # and if the column holds plain values, without an order or with another
     assert np.flatnonzero(rule.covers({"size": values})).tolist() == expected
     kind = "text" if isinstance(order[0], str) else "integer"
     for dialect in ("duckdb", "sqlite"):
@@ -257,7 +257,7 @@ def test_ordered_categories_keep_their_order(order: tuple[Any, ...]) -> None:
 def test_postgres_reads_backslashes_alike_under_both_settings() -> None:
     clause = export.where([[Proposition("x", "=", "\\' OR 1=1 --")]], "postgres")
     assert clause == "\"x\" = E'\\\\'' OR 1=1 --'"
-    # text that PostgreSQL cannot hold is in no row of it
+    # no row contains text that PostgreSQL cannot hold
     assert export.where([[Proposition("x", "=", "a\0b")]], "postgres") == "FALSE"
     assert export.where([[Proposition("x", "=", "\ud800")]], "postgres") == "FALSE"
 
@@ -374,7 +374,7 @@ def test_every_field_of_the_json_is_documented() -> None:
         *(each["versions"] for each in others),
         *(rule["identification"] for rule in payload["rules"]),
     ):
-        inner.clear()  # documented where they are made
+        inner.clear()  # documented elsewhere
     for rule in (rule for each in (payload, *others) for rule in each["rules"]):
         for stratum in rule["strata"]:
             stratum["labels"].clear()

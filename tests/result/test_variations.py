@@ -1,4 +1,4 @@
-"""The rules near one of a list, measured as that one is."""
+"""Variations of a rule in a list, measured in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search that was stopped or killed goes on from its checkpoint and ends with the same answer."""
+"""A stopped or killed search resumes from its checkpoint and ends with the same result."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class StopError(Exception):
 def test_a_stopped_search_goes_on_to_the_same_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: SmallTable, question: dict[str, Any], steps: int
 ) -> None:
-    # Steps without time expand one node or none, and each is written down.
+    # Steps of no time expand at most one node, and each is saved.
     monkeypatch.setattr(search, "_FIRST_STEP", 0.0)
     monkeypatch.setattr(_native.NativeSearch, "patience", 1e-6)
     monkeypatch.setattr(checkpoint, "_FIRST", 0.0)
@@ -80,7 +80,7 @@ def test_a_stopped_search_goes_on_to_the_same_answer(
     except StopError:
         assert path.exists()
     assert answer(find(checkpoint=path)) == answer(expected)
-    # What is kept at the end is the answer.
+    # The final checkpoint is the result.
     again = find(checkpoint=path)
     assert answer(again) == answer(expected)
     assert [progress.nodes for progress in again.history] == [again.nodes]
@@ -90,7 +90,7 @@ def test_a_search_that_ran_out_of_time_goes_on(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "search.ckpt"
     clock = [0.0]
     with monkeypatch.context() as hurried:
-        # The first step expands one node or none; then an hour has passed.
+        # The first step expands at most one node; then an hour has passed.
         hurried.setattr(search, "_FIRST_STEP", 0.0)
         hurried.setattr(search, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
 
@@ -136,7 +136,7 @@ def test_a_killed_search_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     rules = cr.discover(noise(), "y", max_length=3, checkpoint=path)
     expected = cr.discover(noise(), "y", max_length=3)
     assert answer(rules) == answer(expected)
-    # It did go on: what was searched before was not searched again.
+    # It did resume: the earlier search was not repeated.
     first = rules.history[0]
     assert first.nodes >= int(killed.stdout) > 2
     assert math.isfinite(first.upper_bound)
@@ -180,7 +180,7 @@ def test_other_rows_are_refused_and_another_order_is_not(small_checkpoint: Path)
     turned = {name: values[::-1] for name, values in columns().items()}
     assert answer(cr.discover(turned, "y", k=2, checkpoint=small_checkpoint)) == answer(before)
     other = columns()
-    # Every column has the values it had, in other combinations.
+    # Every column has the same values, in other combinations.
     other["z"] = other["z"][::-1]
     with pytest.raises(DataError, match="other rows"):
         cr.discover(other, "y", k=2, checkpoint=small_checkpoint)
@@ -190,7 +190,7 @@ def damaged(content: bytes) -> dict[str, tuple[bytes, str]]:
     header, numbers = content.split(b"\n", 1)
     changed = bytearray(numbers)
     changed[len(changed) // 2] ^= 1
-    # With a checksum that fits.
+    # With a valid checksum.
     odd = {"bytes": len(numbers) - 3, "sha256": hashlib.sha256(numbers[:-3]).hexdigest()}
     uneven = json.dumps({**json.loads(header), **odd}).encode() + b"\n" + numbers[:-3]
     other_version = json.dumps({**json.loads(header), "version": "99"}).encode()
@@ -222,7 +222,7 @@ def test_damaged_files_are_refused(small_checkpoint: Path) -> None:
 
 @cache
 def packed() -> Any:
-    """The rows of the table, ready to be searched."""
+    """Return the rows of the table, ready to be searched."""
     problem = rows_of(cr.discover(columns(), "y", k=2))
     return problem.pack()
 

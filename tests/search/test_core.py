@@ -1,4 +1,4 @@
-"""The core from Python: its values are the formulas', its bounds hold, and what does not fit is refused."""
+"""The core from Python: its values equal the formulas', its bounds hold, and invalid input is rejected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ESTIMATORS = sorted(border.ESTIMATORS)
 
 @st.composite
 def boxes(draw: st.DrawFn) -> list[tuple[int, int, int, int, int, int]]:
-    """For each stratum: all positives, those covered at most and at least; the same for negatives."""
+    """Draw for each stratum: all positives, the most and fewest covered; the same for negatives."""
 
     def side() -> tuple[int, int, int]:
         n = draw(st.integers(0, 60))

@@ -1,4 +1,4 @@
-"""Time limits: one for all that a call does, and what is said when it ends has to be true."""
+"""Time limits: one for the whole call, and the result at its end is valid."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rules() -> RuleSet:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A clock that stands still unless it is set."""
+    """Return a clock that stands still unless it is set."""
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
@@ -45,7 +45,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 @pytest.fixture
 def ends_after(monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace) -> Callable[[int], None]:
-    """Let the time end during the search after so many."""
+    """Let the time end during the search after `searches` others."""
     run, lock, left = search.run, threading.Lock(), [0]
 
     def limited(table: Any, options: Any, n_rows: int, **how: Any) -> Any:
@@ -73,7 +73,7 @@ def test_a_deadline_is_shared(clock: SimpleNamespace) -> None:
     assert (ends.left(), ends.left(0.5), ends.passed) == (6, 3, False)
     clock.now += 6
     assert ends.passed
-    assert 0 < (ends.left() or 0) < 1e-3  # no search takes 0 for a limit
+    assert 0 < (ends.left() or 0) < 1e-3  # 0 is no valid limit
     with pytest.raises(OptionError, match="time_limit = -1"):
         Deadline.after(-1)
 
@@ -89,7 +89,7 @@ def test_p_values_count_what_was_begun(rules: RuleSet, ends_after: Callable[[int
     for mine, other in zip(cut, full, strict=True):
         assert mine.p_value is not None
         assert other.p_value is not None
-        # (1 + count)/(1 + 7) of those that ended; the one that did not counts as as good.
+        # (1 + count)/(1 + 7) over the searches that ended; the unfinished one counts as good.
         assert mine.p_value == pytest.approx((8 * other.p_value + 1) / 9)
     said = " ".join(str(cut).split())
     assert "8 of at most 50 permutations" in said
@@ -113,7 +113,7 @@ def test_some_of_the_arrangements_are_a_sample_of_them(ends_after: Callable[[int
         assert cut[0].evidence.significance is not None
         exceedances.append(cut[0].evidence.significance.exceedances)
         assert cut[0].p_value == pytest.approx((1 + exceedances[-1]) / (1 + 6))
-    # In the order in which they are made, the same five would be tried every time.
+    # In enumeration order, the same five would be tried every time.
     assert len(set(exceedances)) > 1
 
 
@@ -146,7 +146,7 @@ def test_splits_that_were_searched_are_measured(rules: RuleSet, ends_after: Call
         honest = rule.evidence.honest  # type: ignore[union-attr]
         assert honest is not None
         assert (honest.splits, honest.n_rows) == (2, sum(part.sum() for part in parts[:2]))
-        assert honest.overlap > 0.5  # of these rows, not of all
+        assert honest.overlap > 0.5  # of the held-out rows, not of all
     assert cut.evidence is not None
     assert cut.evidence.honest is not None
     assert (cut.evidence.honest.splits, cut.evidence.honest.asked) == (2, 4)
@@ -158,7 +158,7 @@ def test_a_cut_calibration_keeps_its_promise(
 ) -> None:
     problem = rows_of(cr.discover(noise(4), "y", control="z", k=1, max_length=2))
     options = Question("y", beta=2.0, max_length=2, n_jobs=1, estimator="reliable")
-    # Of ten, the sixth smallest at 50 %; if one counts as the largest, that is the sixth of the nine others.
+    # Of ten, the sixth smallest at 50 %; if one counts as the largest, the sixth of the nine others.
     sixth = calibrate(Problem((problem,)), options, confidence=0.6, permutations=9)
     done = 0
     shuffling = resample.shuffling
@@ -225,9 +225,9 @@ def test_reading_calibrating_and_searching_share_the_time(
     assert limits == [(20, False), 30]
     limits.clear()
     cr.discover(noise(0), "y", **asked, progress=lambda _: None)
-    assert limits == [(None, False), None]  # a function for searches is not called with permutations
+    assert limits == [(None, False), None]  # a progress function for searches gets no permutations
     limits.clear()
-    # Each step of a ladder has what is left.
+    # Each step of a ladder gets the remaining time.
     columns = noise(0, n=400)
     columns["y"] = columns["y"] | (np.array(columns["x0"]) > 0.9)
     ladder = cr.discover(columns, "y", **asked | {"stepwise": None}, max_length=1, time_limit=60, progress=False)
@@ -243,7 +243,7 @@ def test_trust_in_no_time_says_what_is_not_known(k: int) -> None:
     for rule in rules.trust(time_limit=1e-9):
         assert rule.evidence is not None
         assert rule.evidence.sensitivity is not None
-        # Then it is the margin that the verdict rests on.
+        # Then the verdict rests on the margin.
         assert (rule.p_value, rule.evidence.honest, rule.evidence.stability) == (None, None, None)
         assert rule.verdict.basis == "margin"
         assert rule.verdict.evidence == ("supported" if rule.value > 0 else "not supported")

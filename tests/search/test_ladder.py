@@ -1,4 +1,4 @@
-"""Lists in which each rule adds to those above it: against the brute force, wherever the rows are, stopped or not."""
+"""Lists in which each rule adds to those above it, against brute force: any data source, stopped or not."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_each_rule_is_the_best_that_adds_to_those_above(data: st.DataObject) -> 
 
 
 def asked_of(seed: int, **options: Any) -> Ladder:
-    """A random question in which more than one rule stands out, as a rule."""
+    """Draw a random question, usually with more than one rule that stands out."""
     found = ladders.drawn(Random(seed).choice)
     return replace(found, **{"k": 4, "beta": 0.3, "max_length": 2, **options})
 
 
 def answer(rules: cr.RuleSet) -> dict[str, Any]:
-    """The JSON without what depends on time, on the source's name and on the kind of table."""
+    """Return the JSON without time, source name and kind of table."""
     found: dict[str, Any] = json.loads(rules.to_json())
     for name in ("run", "library", "notes"):
         found.pop(name, None)
@@ -56,11 +56,11 @@ def answer(rules: cr.RuleSet) -> dict[str, Any]:
     return found
 
 
-# --- a table that is worked out by hand
+# --- a table worked out by hand
 
 
 def planted(n: int = 2000, seed: int = 0) -> dict[str, Any]:
-    """Two causes, a proxy of the first that follows it in 80 % of the rows, and two columns of noise."""
+    """Draw two causes, a proxy equal to the first in 80 % of the rows, and two columns of noise."""
     rng = np.random.default_rng([7, seed])
     first, second = (rng.integers(0, 4, n) for _ in range(2))
     proxy = np.where(rng.random(n) < 0.8, first, rng.integers(0, 4, n))
@@ -76,7 +76,7 @@ def test_two_causes_are_two_rules_and_their_proxy_is_none() -> None:
     assert [rule.held_fixed for rule in rules] == [(), ("first",)]
     assert [step.held_fixed for step in rules.steps] == [(), ("first",), ("first", "second")]
     assert all(rule.stands_out and rule.alone is not None for rule in rules)
-    # What does not stand out is not in the list.
+    # Rules that do not stand out are not in the list.
     assert rules.nearest is not None
     assert not rules.nearest.stands_out
     assert rules.nearest.held_fixed == ("first", "second")
@@ -96,7 +96,7 @@ def test_on_noise_the_list_has_one_candidate_and_no_findings() -> None:
 
 
 def test_the_staircase_is_that_of_the_levels_by_hand() -> None:
-    # In each stratum: 20 rows of each combination of a and b, of which so many have the outcome.
+    # In each stratum: 20 rows of each combination of a and b, with these numbers of outcomes.
     happen = {("p", 0, 0): 2, ("p", 1, 0): 10, ("p", 0, 1): 6, ("p", 1, 1): 16}
     happen |= {("q", 0, 0): 4, ("q", 1, 0): 12, ("q", 0, 1): 8, ("q", 1, 1): 18}
     rows = [
@@ -114,7 +114,7 @@ def test_the_staircase_is_that_of_the_levels_by_hand() -> None:
     first = weights["p"] * 10 / 20 + weights["q"] * 12 / 40
     assert [rung.level for rung in rules.rungs] == pytest.approx([levels[0], first, levels[1]])
     assert [rung.n_rows for rung in rules.rungs] == [60, 60, 60]
-    # 20 or 40 rows in each of the eight combinations: strata of their own.
+    # 20 or 40 rows in each of the eight combinations: a stratum for each.
     assert [(step.strata, step.predicted) for step in rules.steps[:2]] == [(2, False), (4, False)]
     inside = [(16 - 10) / 20, (6 - 2) / 20, (18 - 12) / 40, (8 - 4) / 40]
     assert rules[1].effect == pytest.approx(
@@ -133,7 +133,7 @@ def test_columns_are_strata_while_these_hold_25_rows_on_average(n_rows: int, n_s
     assert len(rows) == 3 * n_rows
     rules = cr.discover({name: [row[name] for row in rows] for name in rows[0]}, "y", beta=0.0, max_length=1, n_jobs=1)
     assert rules.steps[1].held_fixed == ("a",)
-    # Where a is q or missing the outcome is as frequent, so that both are predicted alike.
+    # If a is q or missing the outcome is equally frequent, so both are predicted alike.
     assert (rules.steps[1].strata, rules.steps[1].predicted) == (n_strata, n_strata == 2)
 
 
@@ -145,13 +145,13 @@ def test_arms_are_compared_with_the_reference_one_after_the_other() -> None:
     table = {"arm": arm, "age": age, "y": y}
     rules = cr.discover(table, "y", reference={"arm": "placebo"}, max_length=1, n_jobs=1)
     assert [rule.text for rule in rules] == ["arm = high", "arm = low"]
-    # Other arms are not compared, so that there is nothing to hold fixed.
+    # Other arms are not compared, so nothing is held fixed.
     assert [rule.held_fixed for rule in rules] == [(), ()]
     for rule, name in zip(rules, ("high", "low"), strict=True):
         assert rule.effect == pytest.approx(y[arm == name].mean() - y[arm == "placebo"].mean())
 
 
-# --- what must not matter
+# --- invariances
 
 
 @settings(max_examples=examples(25, 100), deadline=None)
@@ -198,7 +198,7 @@ class StopError(Exception):
 
 @pytest.fixture
 def little_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps without time expand one node or none, and each is written down."""
+    """Steps of no time expand at most one node, and each is saved."""
     monkeypatch.setattr(search, "_FIRST_STEP", 0.0)
     monkeypatch.setattr(_native.NativeSearch, "patience", 1e-6)
     monkeypatch.setattr(checkpoint, "_FIRST", 0.0)
@@ -231,13 +231,13 @@ def test_a_list_goes_on_in_the_middle_of_a_step(tmp_path: Path, step: int) -> No
         again = ladders.discover(asked, checkpoint=path)
         assert answer(again) == answer(expected), seed
         assert again.nodes == expected.nodes
-        # What is kept at the end is the whole list.
+        # The final checkpoint has the whole list.
         assert answer(ladders.discover(asked, checkpoint=path)) == answer(expected)
     assert tried > 3
 
 
 def test_a_margin_of_shuffled_tables_comes_back_from_a_checkpoint(tmp_path: Path) -> None:
-    # The first rule stands out by such a margin alone; the search ends with it, or goes on below it.
+    # The first rule stands out only with such a margin; the search ends with it, or continues below it.
     for seed in range(200):
         asked = replace(ladders.drawn(Random(seed).choice), k=2, beta=None, max_length=2, reference=None)
         expected = ladders.discover(asked)
@@ -276,17 +276,17 @@ def test_what_ends_early_lists_the_rules_so_far(end: str, monkeypatch: pytest.Mo
     assert len(rules) <= 2
 
 
-# --- rows that are elsewhere
+# --- remote rows
 
 
 def alike(rules: cr.RuleSet, expected: cr.RuleSet) -> None:
-    """The same list, apart from rounding where values are added up in another order."""
+    """Compare lists up to rounding, since values may be added in another order."""
     assert [step.held_fixed for step in rules.steps] == [step.held_fixed for step in expected.steps]
     assert [(step.strata, step.predicted) for step in rules.steps] == [
         (step.strata, step.predicted) for step in expected.steps
     ]
     assert (rules.nearest is None) == (expected.nearest is None)
-    if rules.rungs or not any(rule.n_undecided for rule in expected):  # else not known of rows elsewhere
+    if rules.rungs or not any(rule.n_undecided for rule in expected):  # else unknown for remote rows
         assert [rung.n_rows for rung in rules.rungs] == [rung.n_rows for rung in expected.rungs]
         assert [rung.level for rung in rules.rungs] == pytest.approx([rung.level for rung in expected.rungs])
     pairs = [*zip(rules, expected, strict=True)]
@@ -389,7 +389,7 @@ def test_groups_change_standard_errors_and_not_the_list() -> None:
 
 
 def drawn_again(asked: Ladder, random: Random) -> list[dict[str, Any]]:
-    """Other rows of the same values: each column is shuffled within parts of the table."""
+    """Draw other rows of the same values: each column is permuted within parts of the table."""
     rows = [dict(random.choice(asked.observed)) for _ in range(100)]
     for name in rows[0]:
         chosen = [row for row in rows if random.random() < 0.5]
@@ -459,13 +459,13 @@ def test_rules_are_confirmed_one_sided_with_holms_correction() -> None:
     low, high = sorted(single)
     found = sorted(each.p_value for each in honest if each is not None and each.p_value is not None)
     assert found == pytest.approx([2 * low, max(2 * low, high)])
-    # Where the second cause does nothing, it is not confirmed.
+    # If the second cause has no effect, it is not confirmed.
     without = planted(seed=2)
     without["second"] = np.random.default_rng(5).permutation(without["second"])
     assert rules.confirm(without).confirmed == (True, False)
 
 
-# --- controls of its own for each rule
+# --- own controls for each rule
 
 COLUMNS = {"a": "text", "b": "text", "c": "number", "d": "text"}
 
@@ -488,7 +488,7 @@ def graph_and_rows(seed: int) -> tuple[list[dict[str, Any]], nx.DiGraph]:
 
 
 def is_valid(graph: nx.DiGraph, columns: set[str], control: set[str]) -> bool:
-    """The condition of Theorem 1, by networkx."""
+    """Return whether the condition of Theorem 1 holds, by networkx."""
     if any(nx.descendants(graph, name) & control for name in columns):
         return False
     without = graph.copy()
@@ -502,7 +502,7 @@ def subsets(names: Any) -> list[frozenset[str]]:
 
 
 def own_controls(seed: int) -> int:
-    """Compare one list with the brute force; return how many of its rules have columns above them."""
+    """Compare one list with brute force; return the number of its rules with columns above them."""
     rows, graph = graph_and_rows(seed)
     random = Random(seed + 1)
     if len({row["y"] for row in rows}) < 2 or any(len({row[name] for row in rows}) < 2 for name in COLUMNS):
@@ -522,8 +522,8 @@ def own_controls(seed: int) -> int:
     for place, rule in enumerate(listed):
         held = {each.column for conditions in above for each in conditions}
         assert set(rule.held_fixed) == held
-        # What is offered is every set of columns that has valid controls together with the columns above, with those
-        # of the fewest combinations.
+        # A set of columns is offered if it has valid controls together with the columns above; of these, the controls
+        # with the fewest combinations are used.
         offered: dict[frozenset[str], tuple[str, ...]] = {}
         for problem in rules.ladder[place].problem.adjustments:
             every = subsets(COLUMNS) if problem.language.offered is None else map(frozenset, problem.language.offered)
@@ -560,7 +560,7 @@ def own_controls(seed: int) -> int:
         assert rule.value == pytest.approx(values[mine], abs=1e-9)
         assert rule.control == offered[frozenset(each.column for each in mine)]
         best = max(values.values())
-        # By length, what does not stand out is the rule with the largest effect for its margin.
+        # With β by length, the fallback is the rule with the largest ratio of effect to margin.
         assert rule.value == pytest.approx(best, abs=1e-9) or (base.beta is None and best <= 1e-9)
         above.append(mine)
     return len(rules) - 1

@@ -1,4 +1,4 @@
-"""Lists on tables whose causes are known, in small: `python -m benchmarks.ladder` has them at their size."""
+"""Lists on small tables with known causes; `python -m benchmarks.ladder` runs them at full size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ N, TABLES = 2000, 4
 
 
 def listed(seed: int, first: float, second: float, numeric: bool) -> list[set[str]]:
-    """The columns of each finding: x0 and x1 add to the outcome, x3 follows x0 in four of five rows."""
+    """Return the columns of each finding: x0 and x1 affect the outcome, x3 follows x0 in four of five rows."""
     rng = np.random.default_rng(seed)
     columns: dict[str, Any] = {f"x{place}": rng.integers(0, 4, N) for place in range(4)}
     columns["x3"] = np.where(rng.random(N) < 0.8, columns["x0"], columns["x3"])

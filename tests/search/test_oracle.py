@@ -1,4 +1,4 @@
-"""The oracle itself, on cases worked out by hand and against an even plainer enumeration."""
+"""The oracle itself, on cases worked out by hand and against an even simpler enumeration."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_equal_rows_are_one_rule_with_its_shortest_then_first_description() -> N
     assert [(sorted(rule.rows), rule.length, rule.text) for rule in rules] == [
         ([0, 1], 1, "b = t"),
         ([0, 1, 2], 1, "a = t"),
-        ([3], 1, "a = f"),  # as good as the next, with one condition less
+        ([3], 1, "a = f"),  # same value as the next, with one condition less
         ([2], 2, "a = t ∧ b = f"),
         ([2, 3], 1, "b = f"),
     ]
@@ -187,7 +187,7 @@ def test_the_package_has_the_oracles_conditions_and_strata(table: SmallTable, ma
         held = kept.select(condition.column, condition.holds(kept.histogram(condition.column).values))
         actual.add(oracle.Proposition(condition.text, frozenset(ids[held].tolist())))
     expected = set(oracle.propositions(observed, table.actionable, max_bins))
-    # a condition that holds always changes no rule, so that a constant column may be left out
+    # a condition that always holds changes no rule, so a constant column may be left out
     assert {it for it in actual if it.rows != everything} == {it for it in expected if it.rows != everything}
 
     strata = stratify(kept, assigned.control, control_bins=4, max_bins=max_bins)

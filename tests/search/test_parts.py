@@ -1,4 +1,4 @@
-"""Each rule with its own controls: the list against brute force, and what stays the same with one set of controls."""
+"""Own controls for each rule: the list against brute force, and invariances with one set of controls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMNS = {"a": "text", "b": "text", "c": "number", "d": "text"}
 
 
 def random_table(seed: int) -> tuple[list[dict[str, Any]], CausalGraph]:
-    """A small table in which columns are often alike, and a graph with edges between them."""
+    """Draw a small table in which columns are often equal, and a graph with edges between them."""
     rng = random.Random(seed)
     n_rows = rng.randint(6, 40)
     rows: list[dict[str, Any]] = []
@@ -50,7 +50,7 @@ def random_table(seed: int) -> tuple[list[dict[str, Any]], CausalGraph]:
 def every_rule(
     rows: list[dict[str, Any]], controls: dict[tuple[str, ...], tuple[str, ...]], beta: Any, max_length: int, how: str
 ) -> list[tuple[frozenset[int], float, tuple[str, ...]]]:
-    """Every conjunction on a set of columns with controls, with its value: no rows are the same here."""
+    """Return every conjunction on a set of columns with controls, with its value: all cover different rows here."""
     table = dict(enumerate(rows))
     everything = frozenset(table)
     conditions = [
@@ -118,7 +118,7 @@ def compare(seed: int) -> bool:
         if all(each[0] != other[0] for other in ordered):
             ordered.append(each)
     if how == "pooled" and beta is None and (not ordered or ordered[0][1] <= 0):
-        # Then the list is by effect over margin; the search itself is compared where a rule stands out.
+        # The list is by effect over margin; the search itself is compared only if a rule stands out.
         assert not rules or max(rule.value for rule in rules) <= 0
         return False
     sets = [frozenset(i for i, is_in in enumerate(rule.covers(table)) if is_in) for rule in rules]

@@ -1,4 +1,4 @@
-"""Many tables at once, against the brute force on each."""
+"""Many tables at once, against brute force on each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rulesets import rows_of
 
 
 def shuffled(table: oracle.Coded, random: Random) -> oracle.Coded:
-    """The table with its outcomes in another order within each stratum."""
+    """Return the table with its outcomes permuted within each stratum."""
     places = list(range(len(table.strata)))
     random.shuffle(places)
     target = list(table.target)
@@ -33,7 +33,7 @@ def shuffled(table: oracle.Coded, random: Random) -> oracle.Coded:
 
 
 def ratio(table: oracle.Coded, n_strata: int, beta: float | Sequence[float], max_length: int, min_rows: int) -> float:
-    """The largest effect over margin of any rule; −inf where none has an effect of 0 or more."""
+    """Return the largest ratio of effect to margin of any rule; −inf if none has an effect of 0 or more."""
     options = {"estimator": "pooled", "beta": beta, "n_strata": n_strata, "max_length": max_length}
     effects = {rule[1:]: rule.value for rule in oracle.coded_rules(table, **options, margin_scale=0.0)}  # type: ignore[arg-type]
     largest = -math.inf
@@ -88,7 +88,7 @@ def test_the_largest_ratio_of_each_table(seed: int) -> None:
         least = max(0.0, float(least)) if math.isfinite(least) else 0.0
         found = walk(tables, n_strata, beta=beta, max_length=max_length, min_rows=min_rows, least=least).ratios()
         for got, wanted in zip(found, expected, strict=True):
-            # A ratio of just `least` may fall on either side.
+            # A ratio of exactly `least` may fall on either side.
             if wanted > least + 1e-9 or got > least + 1e-9:
                 assert got == pytest.approx(wanted, rel=1e-9, abs=1e-9)
     assert n_unknown

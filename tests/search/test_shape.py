@@ -1,4 +1,4 @@
-"""The shape of the core stays one that can be read in ten minutes."""
+"""The core stays small enough to read in ten minutes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILES = {
 
 
 def body(text: str, name: str) -> int:
-    """How many lines a function has."""
+    """Return the number of lines of a function."""
     found = re.search(rf"^( *)(?:pub )?fn {name}\b.*?^\1}}", text, re.DOTALL | re.MULTILINE)
     assert found is not None, name
     return len(found[0].splitlines())

@@ -1,4 +1,4 @@
-"""Rows on a Dask cluster: the answer is that of the same rows in one table."""
+"""Rows on a Dask cluster: the result is that of the same rows in one table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from strategies import SmallTable, examples, questions, small_tables
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-# Dask's own threads and sockets warn when they are taken down; that is not what is tried here.
+# Dask's threads and sockets warn when they are closed, which is not tested here.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -64,7 +64,7 @@ def test_without_a_client_only_this_machine_can_connect() -> None:
 def answer(rules: cr.RuleSet) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(rules.to_json())
     found.pop("run")
-    if any(rule.n_undecided for rule in rules):  # where rows are elsewhere, these are not known then
+    if any(rule.n_undecided for rule in rules):  # unknown for remote rows
         found.pop("rungs")
     return found
 
@@ -104,7 +104,7 @@ def test_dask_is_local(client: Any, small: SmallTable, question: dict[str, Any],
         frame["n"] = [1, 1, *draw.draw(st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows))[2:]]
         more["weights"] = "n"
     expected = answer(cr.discover(frame, "y", 1, **more))
-    # Any cuts: some partitions may be empty, and some values in one of them only.
+    # Any partition bounds: some partitions may be empty, and some values in only one of them.
     for n_parts in (1, 2, 5):
         cuts = sorted(draw.draw(st.lists(st.integers(0, n_rows), min_size=n_parts - 1, max_size=n_parts - 1)))
         rules = cr.discover(parts_of(frame, [0, *cuts]), "y", 1, client=client, **more)
@@ -117,7 +117,7 @@ def planted(n_rows: int = 400, seed: int = 0) -> pd.DataFrame:
     frame["c"] = rng.choice(["a", "b", "é"], n_rows)
     frame["z"] = rng.choice(["p", "q"], n_rows)
     frame["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 50, n_rows), unit="D")
-    # As Dask reads dates from Parquet.
+    # Dates as Dask reads them from Parquet.
     frame["when"] = frame["day"].dt.date.astype(pd.ArrowDtype(pa.date32())).where(rng.random(n_rows) < 0.9)
     frame["clock"] = pd.Series([None, *([dt.time(9), dt.time(17)] * n_rows)[: n_rows - 1]], dtype="time64[us][pyarrow]")
     frame["size"] = pd.Categorical(rng.choice(["S", "M", "L"], n_rows), categories=["S", "M", "L"], ordered=True)
@@ -130,7 +130,7 @@ def test_every_kind_of_column(client: Any) -> None:
     expected = cr.discover(frame, "y", control="z", max_length=2)
     rules = cr.discover(dd.from_pandas(frame, npartitions=3), "y", control="z", max_length=2, client=client)
     assert answer(rules) == answer(expected)
-    # Access fetches the rows themselves.
+    # Accessing the rows fetches them.
     assert rows_of(rules).stratum.tolist() == rows_of(expected).stratum.tolist()
     assert rows_of(rules).outcome.tolist() == rows_of(expected).outcome.tolist()
     for column, other in zip(rows_of(rules).columns, rows_of(expected).columns, strict=True):
@@ -240,7 +240,7 @@ def noise(n_rows: int = 2000, n_columns: int = 12) -> pd.DataFrame:
 
 @pytest.fixture
 def during_a_question(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
-    """What is to be done, once, when the next question to the workers is under way; from another thread than ours."""
+    """Run actions once during the next request to the workers, from another thread."""
     waiting: list[Callable[[], None]] = []
     deliver = cluster.Messenger.deliver
 
@@ -358,7 +358,7 @@ def close_client(workers: Any, client: Any) -> None:
     ("take_down", "patience", "message"),
     [
         (scale_down, 0.3, "has lost all its workers"),
-        # It waits no longer once the user wants it to end.
+        # It stops waiting once the user interrupts it.
         (scale_down_and_interrupt, 600.0, "has lost all its workers"),
         (close_cluster, 600.0, "was closed"),
         (close_client, 600.0, "was closed"),
@@ -388,7 +388,7 @@ def test_a_cluster_that_is_gone_is_an_error_and_the_search_is_kept(
         def watch(progress: Any) -> None:
             seen.append(progress)
             if progress.nodes and not taken_down:
-                # Once there is something to keep.
+                # Once there is something to save.
                 taken_down.append(True)
                 during_a_question.append(lambda: take_down(workers, client))
 

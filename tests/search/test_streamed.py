@@ -1,4 +1,4 @@
-"""Tables larger than memory: the answer is that of the same rows in memory, wherever they come from."""
+"""Tables larger than memory: the result is that of the same rows in memory, from any source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ slow = settings(
 
 @pytest.fixture
 def sliced(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Everything is streamed, in slices of five rows."""
+    """Stream everything, in slices of five rows."""
     monkeypatch.setattr(reading, "STREAMED_FROM", 0)
     monkeypatch.setattr(database, "SLICE", 5)
     monkeypatch.setattr(stream, "SLICE", 5)
@@ -43,13 +43,13 @@ def sliced(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def answer(rules: cr.RuleSet) -> dict[str, Any]:
-    """The JSON without what depends on time, on the source's name and on the dataframe library."""
+    """Return the JSON without time, source name and dataframe library."""
     found: dict[str, Any] = json.loads(rules.to_json())
     for name in ("run", "library"):
         found.pop(name, None)
     for name in ("source", "weights", "query"):
         found["question"].pop(name)
-    if any(rule.n_undecided for rule in rules):  # where rows are elsewhere, these are not known then
+    if any(rule.n_undecided for rule in rules):  # unknown for remote rows
         found.pop("rungs")
     return found
 
@@ -59,7 +59,7 @@ def asked(source: Any, small: SmallTable, **question: Any) -> dict[str, Any]:
 
 
 def outcome(source: Any, small: SmallTable, **question: Any) -> dict[str, Any] | str:
-    """The answer, or the error in its words."""
+    """Return the result, or the error message."""
     try:
         return asked(source, small, **question)
     except cr.exceptions.InputError as error:
@@ -102,7 +102,7 @@ def test_streamed_weights_are_repeated_rows(
     n_rows = len(small.rows)
     weights = [1, 1, *draw.draw(st.lists(st.integers(0, 5), min_size=n_rows, max_size=n_rows))[2:]]
     path = write({**columns, "n": weights}, tmp_path / "data.parquet")
-    # Of the same types, even if a weight of 0 takes the only number that is not whole.
+    # The same types, even if a weight of 0 removes the only fractional number.
     expanded = pq.read_table(path).drop_columns("n").take(np.repeat(np.arange(n_rows), weights))
     assert outcome(path, small, weights="n") == outcome(expanded, small)
 
@@ -150,7 +150,7 @@ def test_many_files_are_one_table(tmp_path: Path, sliced: pytest.MonkeyPatch, ke
             {
                 "y": rng.integers(0, 2, n_rows).tolist(),
                 "x": rng.random(n_rows).tolist(),
-                # A category that is in one file only.
+                # A category that occurs in one file only.
                 "c": rng.choice(["é", "b"] if number < 3 else ["only here", "b"], n_rows).tolist(),
             }
         )
@@ -322,7 +322,7 @@ def test_merged_rows_are_the_same_rows(n_distinct: int, seed: int, weighted: boo
         [(rows % 300).astype(np.int32), (rows // 300).astype(np.int32)],
     )
     merged = merging.merge(batch)
-    # The digest counts each row as often as its weight says, in any order.
+    # The digest counts each row by its weight, in any order.
     assert merging.digest([merged]) == merging.digest([batch])
     assert merging.places(merged) <= merging.places(batch)
     if n_distinct <= 5_000:

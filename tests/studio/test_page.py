@@ -1,4 +1,4 @@
-"""The studio in a real browser: the whole way by mouse and by keyboard, and nothing from elsewhere."""
+"""The studio in a real browser: the whole workflow by mouse and by keyboard, without external requests."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_from_a_table_to_a_report_by_mouse(browser: Browser, tmp_path: Path) -> 
         has(page.locator("tr.detail"), 1)
         assert "association" in page.locator(".beside").inner_text()
         assert "control=['sex']" in page.locator(".beside").inner_text()
-        # An edit changes the numbers, and is marked and kept.
+        # An edit changes the numbers; it is marked and kept.
         page.get_by_role("region", name="Edit this rule").get_by_role("slider").first.press("ArrowLeft")
         page.get_by_text("edited by hand", exact=True).wait_for()
         page.get_by_role("button", name="Keep it").click()
@@ -97,7 +97,7 @@ def test_from_a_table_to_a_report_by_keyboard_alone(browser: Browser, tmp_path: 
         page = browser.open(server)
 
         def tab_to(name: str) -> None:
-            """Press Tab until the element of this name has the focus."""
+            """Press Tab until the element with this name has the focus."""
             for _ in range(80):
                 page.keyboard.press("Tab")
                 focused = page.evaluate(
@@ -160,12 +160,12 @@ def test_the_graph_decides_what_a_rule_may_be_called(browser: Browser, tmp_path:
         claim.get_by_text("unchecked").wait_for()
         page.get_by_role("button", name="Draw a graph").click()
         page.locator('[data-node="size"]').wait_for()
-        claim.get_by_text("unchecked").wait_for()  # variables alone say nothing
+        claim.get_by_text("unchecked").wait_for()  # variables without edges are no graph
         for cause, effect in (("size", "treatment"), ("size", "success"), ("treatment", "success")):
             draw(page, cause, effect)
         page.locator("#verdict[data-status=admissible]").wait_for()
         claim.get_by_text("identified", exact=True).wait_for()
-        # A hidden common cause breaks it; the edge is marked, and a button mends it.
+        # A hidden common cause breaks it; the edge is marked, and a button fixes it.
         page.get_by_role("button", name="Hidden cause").click()
         draw(page, "treatment", "success")
         page.locator("#verdict[data-status=violated]").wait_for()
@@ -177,7 +177,7 @@ def test_the_graph_decides_what_a_rule_may_be_called(browser: Browser, tmp_path:
         page.get_by_role("button", name="Delete", exact=False).filter(has_text="if it is not so").click()
         page.locator("#verdict[data-status=admissible]").wait_for()
         claim.get_by_text("identified", exact=True).wait_for()
-        # Without its control the effect is confounded; the remedy is a change of roles.
+        # Without its control the effect is confounded; the fix is a change of roles.
         page.get_by_role("button", name="size", exact=True).press("i")
         page.locator("#verdict[data-status=violated]").wait_for()
         assert page.locator(".edge.violates").get_attribute("data-edge") == "size -> treatment"
@@ -197,14 +197,14 @@ def test_a_long_search_is_watched_reloaded_stopped_and_kept(browser: Browser, tm
         page.get_by_role("button", name="Search", exact=True).click()
         seconds = page.locator("#live-seconds")
         shown: set[str] = set()
-        while len(shown) < 4:  # progress goes on
+        while len(shown) < 4:  # progress continues
             shown.add(seconds.inner_text())
         page.reload()
-        page.locator(".so-far li").first.wait_for()  # what runs is still there
+        page.locator(".so-far li").first.wait_for()  # the running search is still shown
         page.get_by_role("button", name="Search again after this").click()
         page.get_by_role("button", name="Take it back").click()
         page.get_by_role("button", name="Take it back").wait_for(state="detached")
-        other = browser.open(server)  # a second tab sees the same
+        other = browser.open(server)  # a second tab shows the same
         go(other, "Search")
         other.locator(".so-far li").first.wait_for()
         page.get_by_role("button", name="Stop and keep the best").click()
@@ -302,7 +302,7 @@ def test_axe_finds_nothing_in_any_step(browser: Browser, tmp_path: Path) -> None
         studio.check("sensitivity")
         idle(studio)
         for scheme in ("light", "dark"):
-            # The page's policy would refuse axe, too.
+            # The page's policy would block axe too.
             page = browser.open(server, color_scheme=scheme, bypass_csp=True)
             for step in ("Data", "Roles and graph", "Search", "Rules", "Trust", "Take away"):
                 go(page, step)

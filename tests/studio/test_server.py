@@ -1,4 +1,4 @@
-"""The studio's server: who is let in, what it says to the others, and how it ends."""
+"""The studio's server: access control, error responses, and shutdown."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_only_loopback_listens_and_the_page_is_under_a_strict_policy(server: Ser
     page = answer.read().decode()
     connection.close()
     assert page.count("<script") == 1
-    assert "http" not in page.split("<body>")[1]  # nothing from elsewhere
+    assert "http" not in page.split("<body>")[1]  # no external resources
     assert len(gzip.compress(serving._asset("studio.js") + serving._asset("studio.css"))) < 150_000
 
 
@@ -78,7 +78,7 @@ def test_commands_are_json_and_errors_are_answers(server: Server) -> None:
     assert post("outcome", {"wrong": 1})[0] == 400
     assert post("outcome", [1])[0] == 400
     assert post("outcome", b"{")[0] == 400
-    assert post("close", {})[0] == 404  # only commands are commands
+    assert post("close", {})[0] == 404  # not a command
     status, text = post("outcome", {"target": "survivd"})
     assert (status, json.loads(text)["error"]) == (200, "no column 'survivd'; did you mean 'survived'?")
     assert json.loads(post("open", {"path": "/no/such/table.csv"})[1]) == {}
@@ -99,7 +99,7 @@ def test_uploads_are_limited_named_safely_and_gone_at_the_end(tmp_path: Path, mo
         assert found["workspace"] == str(tmp_path / "evil_name.studio.json")
         assert "no CSV" in request(server, "PUT", f"{send}run.sh", b"echo", **token)[1]
         assert request(server, "PUT", f"{send}large.csv", b"x" * 3000)[0] == 413
-        assert len(list(uploaded.parent.iterdir())) == 2  # the table, and the lock of the folder
+        assert len(list(uploaded.parent.iterdir())) == 2  # the table, and the folder's lock
     del server
     assert not list(tmp_path.glob("*.csv"))
 
@@ -126,7 +126,7 @@ def test_a_server_that_is_killed_leaves_the_workspace(tmp_path: Path) -> None:
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process,
         contextlib.ExitStack() as end,
     ):
-        end.callback(process.kill)  # or a failure would wait for it
+        end.callback(process.kill)  # otherwise a failure would wait for it
         assert process.stdout is not None
         found = re.search(r":(\d+)/\?token=(\S+)", process.stdout.readline())
         assert found is not None
@@ -134,7 +134,7 @@ def test_a_server_that_is_killed_leaves_the_workspace(tmp_path: Path) -> None:
         headers = {"X-Studio-Token": found[2], "Content-Type": JSON}
 
         def pick() -> bool:
-            """Pick the outcome, as soon as the table is read."""
+            """Pick the outcome as soon as the table is read."""
             connection.request("POST", "/api/outcome", json.dumps({"target": "survived"}), headers)
             return bool(json.loads(connection.getresponse().read()) == {})
 

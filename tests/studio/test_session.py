@@ -1,4 +1,4 @@
-"""The studio's state: what commands do to it, and that nothing of it is lost."""
+"""The studio's state: the effects of commands, and that no state is lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KIDNEY = "size -> treatment -> success; size -> success"
 
 @pytest.fixture
 def kidney(tmp_path: Path) -> Iterator[Studio]:
-    """The kidney stones, with their roles."""
+    """The kidney stones, with roles."""
     studio = Studio(str(kidney_stones(tmp_path)))
     idle(studio)
     studio.outcome("success")
@@ -38,7 +38,7 @@ def kidney(tmp_path: Path) -> Iterator[Studio]:
 
 @pytest.fixture
 def ladder(tmp_path: Path) -> Iterator[Studio]:
-    """The renewals, with the list of rules that was found."""
+    """The renewals, with the rules found."""
     studio = Studio(str(renewals(tmp_path)))
     idle(studio)
     studio.outcome("renewed")
@@ -54,7 +54,7 @@ def found(studio: Studio) -> cr.RuleSet:
 
 
 def edited(rule: cr.RuleResult) -> list[dict[str, Any]]:
-    """The conditions of a rule as the page sends them."""
+    """Return the conditions of a rule in the page's format."""
     return [{name: each.to_dict()[name] for name in ("column", "operator", "value")} for each in rule.conditions]
 
 
@@ -96,7 +96,7 @@ def test_the_graph_is_judged_at_every_edit(kidney: Studio) -> None:
 
     assert status() == ("none", "unchecked")
     kidney.graph({"nodes": ["size", "treatment", "success"]})
-    assert status() == ("none", "unchecked")  # variables without arrows say nothing
+    assert status() == ("none", "unchecked")  # variables without edges are no graph
     kidney.graph_text(KIDNEY)
     assert status() == ("admissible", "identified")
     kidney.roles([{"name": "size", "role": None}])
@@ -113,7 +113,7 @@ def test_the_graph_is_judged_at_every_edit(kidney: Studio) -> None:
     assert status() == ("admissible", "identified")
     with pytest.raises(GraphError, match="cycle"):
         kidney.graph_text(f"{KIDNEY}; success -> size")
-    assert status() == ("admissible", "identified")  # what was refused changed nothing
+    assert status() == ("admissible", "identified")  # the rejected edit changed nothing
     kidney.graph(None)
     kidney.mark(["treatment"], "randomised", True)
     assert status() == ("none", "by design")
@@ -127,7 +127,7 @@ def test_a_graph_that_is_drawn_later_says_what_rules_that_were_found_may_be_call
     assert found["said"]["answers"][1]["word"] == "identified"
     assert found["rules"]["page"]["view"]["rules"][0]["claim"]["word"] == "identified"
     assert not found["rules"]["stale"]
-    kidney.roles([{"name": "size", "role": None}])  # another question
+    kidney.roles([{"name": "size", "role": None}])  # this changes the question
     assert state(kidney)["rules"]["stale"]
 
 
@@ -203,7 +203,7 @@ def test_a_rule_is_kept_in_the_place_of_the_one_that_it_was_made_from(ladder: St
     assert [rule["rule"] for rule in opened["edited"]["result"]["rules"]] == [
         rule["rule"] for rule in kept["result"]["rules"]
     ]
-    # Without the rows of the steps, the columns above are controls like others.
+    # Without the rows of the steps, the columns above are ordinary controls.
     assert opened["edited"]["result"]["rules"][1]["effect"] == pytest.approx(expected["effect"], abs=0.01)
     ladder.drop(1)
     assert ladder.state.workspace.edited_from == {"newsletter = yes": 0, "app = no": 0}
@@ -332,7 +332,7 @@ def test_a_workspace_opens_again_as_it_was_left(tmp_path: Path) -> None:
     first.keep(conditions("age <= 30"))
     before = idle(first)
     first.close()
-    second = Studio(str(tmp_path / "titanic.csv"))  # finds the workspace beside it
+    second = Studio(str(tmp_path / "titanic.csv"))  # finds the workspace next to it
     after = idle(second)
     second.close()
     for section in ("question", "graph", "said"):
@@ -340,7 +340,7 @@ def test_a_workspace_opens_again_as_it_was_left(tmp_path: Path) -> None:
     assert after["rules"]["page"]["result"] == before["rules"]["page"]["result"]
     assert after["rules"]["edited"]["result"]["rules"] == before["rules"]["edited"]["result"]["rules"]
     assert (after["table"]["resumed"], after["rules"]["rows"]) == (True, False)
-    # The same file elsewhere, with its table beside it.
+    # The same file in another folder, with its table.
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     taken = elsewhere / "mine.studio.json"
@@ -400,7 +400,7 @@ def test_an_outcome_by_mean_or_threshold(tmp_path: Path) -> None:
     assert "cannot be compared" in state(studio)["question"]["error"]
     studio.outcome("sex")
     assert "which value of 'sex'" in state(studio)["question"]["error"]
-    # The former outcome is actionable again.
+    # The previous outcome is actionable again.
     assert "fare" in state(studio)["question"]["actionable"]
     studio.missing(["0"])
     assert next(each for each in idle(studio)["table"]["columns"] if each["name"] == "survived")["n_missing"] == 549
@@ -441,7 +441,7 @@ def test_one_job_runs_one_waits_and_another_may_replace_it() -> None:
     assert begun.wait(60)
     worker.ask(Job("search", "second", lambda job: done.append(job.title)))
     worker.ask(Job("search", "third", lambda job: done.append(job.title)))
-    assert worker.view()["waiting"] == "third"  # the second gave way to it
+    assert worker.view()["waiting"] == "third"  # replaces the second
     worker.ask(Job("search", "fourth", lambda job: done.append(job.title)), replace=True)
     until(lambda: not worker.busy)
     assert done == ["first stopped", "fourth"]

@@ -26,7 +26,7 @@ from strategies import RELIABLE, TARGET, SmallTable, noise, small_tables
 
 
 def smallest_beta(table: SmallTable, outcome: dict[int, int]) -> float:
-    """The smallest β ≥ 0 at which no rule is above 0: r = p − β·q for every rule."""
+    """Return the smallest β ≥ 0 at which no rule is above 0: r = p − β·q for every rule."""
     rows = [{**row, TARGET: outcome.get(i)} for i, row in enumerate(table.rows)]
 
     def values(beta: float) -> dict[frozenset[int], float]:

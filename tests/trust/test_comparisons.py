@@ -1,4 +1,4 @@
-"""Trust where a mean is compared, where values are unknown, with reference rows and where less is wanted."""
+"""Trust for means, unknown values, reference rows and outcomes to decrease."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Rows = NDArray[np.bool_]
 
 
 def table(seed: int = 0, n: int = 400, shift: float = 3.0) -> dict[str, Any]:
-    """drug = yes moves the number y by `shift` and the outcome with it; some doses of the drug are not known."""
+    """Draw a table: drug = yes shifts the number y by `shift` and the outcome with it; some drug values are missing."""
     rng = np.random.default_rng([21, seed + 1])
     drug = rng.choice(["yes", "no"], n)
     z = rng.choice(["old", "young"], n, p=[0.3, 0.7])
@@ -68,7 +68,7 @@ def honest_of(rule: RuleResult) -> HonestEffect:
 
 
 def three_ways(rule: RuleResult, columns: dict[str, Any]) -> tuple[Rows, Rows]:
-    """The rows that satisfy a rule on drug and other, and those that fail; unknown drugs may be neither."""
+    """Return the rows that satisfy a rule on drug and other, and those that fail; unknown drugs may be in neither."""
     n = len(columns["z"])
     holds, fails = np.ones(n, bool), np.zeros(n, bool)
     for condition in rule.conditions:
@@ -88,7 +88,7 @@ def three_ways(rule: RuleResult, columns: dict[str, Any]) -> tuple[Rows, Rows]:
 
 
 def adjusted(rule: RuleResult, columns: dict[str, Any], target: str) -> tuple[float, float, float]:
-    """The effect, its standard error with chance in the strata, and the share with a comparison group, by hand."""
+    """Return the effect, its standard error with random strata, and the share with a comparison group, by hand."""
     y, (holds, fails) = np.asarray(columns[target], float), three_ways(rule, columns)
     strata = [columns["z"] == z for z in ("old", "young")]
     strata = [rows for rows in strata if (rows & holds).any() and (rows & fails).any()]
@@ -111,7 +111,7 @@ def test_the_numbers_of_a_rule_are_those_counted_by_hand(case: str) -> None:
         assert (rule.n_covered, rule.n_failing) == (holds.sum(), fails.sum())
         assert rule.n_undecided == np.sum(~holds & ~fails)
         assert rule.effect == pytest.approx(adjusted(rule, columns, target)[0])
-    # the drug is not known for some, which leaves it open whether the best rule holds
+    # some drug values are unknown, so that the best rule may hold or not
     assert ask(columns, case)[0].n_undecided == sum(value is None for value in columns["drug"]) > 0
 
 
@@ -126,16 +126,16 @@ def test_a_second_table_measures_what_is_counted_by_hand(case: str) -> None:
         assert honest.effect == pytest.approx(effect)
         assert honest.overlap == pytest.approx(overlap)
         assert honest.n_rows == 400
-        # of the spread between strata, what is chance within them is left out; a share has a correction for few rows
+        # the variance between strata is reduced by the chance within them; a share has a small-sample correction
         assert honest.standard_error == pytest.approx(error, rel=5e-3 if not rule.kind.binary else 0.05)
         assert honest.standard_error is not None
         reach = beta_of_confidence(0.95) * honest.standard_error
-        # Student's quantile for means, and for shares intervals that are not symmetric
+        # Student's quantile for means, asymmetric intervals for shares
         assert [honest.low, honest.high] == pytest.approx([effect - reach, effect + reach], abs=0.15 * reach)
         p_values.append(honest.p_value)
         assert len(honest.counts) == (0 if not rule.kind.binary else 2)
     assert p_values[0] is not None
-    assert p_values[0] < 0.001  # also where less is wanted
+    assert p_values[0] < 0.001  # also if less is better
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -181,7 +181,7 @@ def test_a_true_rule_is_supported_by_all_evidence(case: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_opposite_of_a_true_rule_is_not_supported(case: str) -> None:
-    """Where only the rule that does the opposite can be chosen, none stands out."""
+    """If only the opposite rule can be chosen, none stands out."""
     columns = table(n=600)
     opposite = "yes" if "decrease" in case else "no"
     columns["drug"] = ["none" if value == opposite else value for value in columns["drug"]]
@@ -193,7 +193,7 @@ def test_the_opposite_of_a_true_rule_is_not_supported(case: str) -> None:
     assert worst.ratio < 0
     judged = next(rule for rule in searched.significance(99) if str(rule) == wrong)
     assert judged.p_value == 1
-    # p of a rule that is named in advance is two-sided
+    # the p-value of a rule named in advance is two-sided
     assert rules[0].p_value == 0.01
 
 
@@ -205,13 +205,13 @@ def test_cross_fitting_a_mean_is_in_its_units() -> None:
     assert honest.counts == ()
     effect, error, _ = adjusted(rule, columns, "cost")
     assert honest.effect == pytest.approx(effect, abs=2 * error)
-    assert honest.standard_error == pytest.approx(np.sqrt(2) * error, rel=0.1)  # of half of the rows
+    assert honest.standard_error == pytest.approx(np.sqrt(2) * error, rel=0.1)  # with half of the rows
     tenfold = {**columns, "cost": 10 * columns["cost"]}
     assert honest_of(ask(tenfold, "mean").cross_fit(4, seed=2)[0]).effect == pytest.approx(10 * (honest.effect or 0))
 
 
 def arms(n: int = 900) -> dict[str, Any]:
-    """Arm a raises the outcome above the placebo; arm b, which most rows have, raises it far more."""
+    """Draw a table: arm a raises the outcome above the placebo; arm b, with most rows, raises it far more."""
     rng = np.random.default_rng(5)
     arm = rng.choice(["placebo", "a", "b"], n, p=[0.3, 0.3, 0.4])
     z = rng.choice(["old", "young"], n)
@@ -243,14 +243,14 @@ def test_reference_rows_are_what_held_out_rows_are_compared_with(how: str) -> No
 
 @cache
 def by_permutation(case: str, times: int = 2000) -> tuple[RuleSet, NDArray[np.float64]]:
-    """Three named rules, and their two-sided p-values from labels that NumPy shuffles."""
+    """Return three named rules, and their two-sided p-values from labels permuted by NumPy."""
     columns, target = table(4, n=150, shift=0.8), CASES[case]["target"]
     asked = ["drug = yes", "other >= 3", "drug = yes and other >= 2"]
     rules = cr.evaluate(columns, asked, **{"control": "z"} | CASES[case])
     y, rng = np.asarray(columns[target], float), np.random.default_rng(0)
     levels = np.unique(y)
     if len(levels) > 32:
-        y = rows_of(rules).comparison.values[rows_of(rules).outcome]  # means of 32 levels, which the search ranks by
+        y = rows_of(rules).comparison.values[rows_of(rules).outcome]  # the 32 level means by which the search ranks
     strata = [np.flatnonzero(columns["z"] == z) for z in ("old", "young")]
     sides = [three_ways(rule, columns) for rule in rules]
 
@@ -270,7 +270,7 @@ def by_permutation(case: str, times: int = 2000) -> tuple[RuleSet, NDArray[np.fl
         observed = effect(y, holds, fails)
         for _ in range(times):
             shuffled = y.copy()
-            for rows in strata:  # only what is compared has to do with the rule
+            for rows in strata:  # only compared rows concern the rule
                 compared = rows[(holds | fails)[rows]]
                 shuffled[compared] = rng.permutation(y[compared])
             as_good[place] += effect(shuffled, holds, fails) >= observed - 1e-9
@@ -289,7 +289,7 @@ def test_p_values_of_named_rules_are_those_of_shuffled_labels(case: str) -> None
     assert judged.evidence is not None
     assert judged.evidence.permutation is not None
     assert judged.evidence.permutation.method == "fixed rules"
-    assert expected.min() < 0.1 < expected.max()  # or every table would give them
+    assert expected.min() < 0.1 < expected.max()  # otherwise the test shows nothing
 
 
 def test_rules_named_in_advance_are_judged_without_a_search() -> None:
@@ -311,7 +311,7 @@ def test_rules_by_length_are_compared_by_their_ratios_in_one_step() -> None:
     times = 60
     judged = rules.significance(times, seed=1, stop_early=False, n_jobs=2)
     problem = rows_of(rules)
-    # every rule of every shuffled table, by evaluating it
+    # every rule of every permuted table, by evaluating it
     every = [(proposition,) for proposition in problem.language.propositions]
     observed = cr.evaluate(columns, every, "y", control="z", actionable=[f"x{i}" for i in range(4)])
     assert rules[0].value < 0
@@ -347,7 +347,7 @@ def test_the_rule_nearest_to_standing_out_has_the_largest_ratio(seed: int) -> No
 
 
 def test_parts_are_searched_for_what_is_nearest_to_standing_out_as_the_table_is() -> None:
-    """A narrow rule that just does not stand out is not replaced by a broad one where none does."""
+    """A narrow rule that almost stands out is not replaced by a broad one if none stands out."""
     rng = np.random.default_rng([5, 4])
     columns: dict[str, Any] = {f"x{i}": rng.choice(list("abcdefghij"), 600) for i in range(3)} | {"w": rng.random(600)}
     columns["y"] = (rng.random(600) < 0.3 + 0.3 * (columns["x0"] == "a")).astype(int)
@@ -365,11 +365,11 @@ def test_parts_are_searched_for_what_is_nearest_to_standing_out_as_the_table_is(
         best = np.argmax(ratios if max(values) <= 0 else values)
         assert problem.language.propositions[first] == every[int(best)].conditions[0]
         nothing += max(values) <= 0 and int(np.argmax(values)) != best
-    assert nothing  # the broadest rule is another
+    assert nothing  # the broadest rule is a different one
 
 
 def test_a_table_in_which_nothing_can_be_compared_has_no_rules() -> None:
-    """Each stratum is all on one side: nothing can be said of any rule, and named ones have no effect and no margin."""
+    """Each stratum has only one side: no rule can be estimated; named ones have no effect and no margin."""
     data = {"x": [False, True] * 3, "z": ["a", "b"] * 3, "y": [1, 0, 0, 1, 1, 0]}
     rules = cr.discover(data, "y", control="z")
     assert (len(rules), rules.optimal) == (0, True)
@@ -380,7 +380,7 @@ def test_a_table_in_which_nothing_can_be_compared_has_no_rules() -> None:
 
 
 def test_a_rule_that_does_the_opposite_is_as_good_as_any_shuffled_one() -> None:
-    """Of shuffled tables, half have no rule with an effect above 0; they are no evidence for one below it."""
+    """Half of the permuted tables have no rule with an effect above 0; they are no evidence for one below it."""
     columns = arms()
     rules = cr.discover(columns, "y", control="z", actionable="arm", reference={"arm": "b"}, k=1)
     assert rules[0].ratio < 0

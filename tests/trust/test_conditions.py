@@ -1,4 +1,4 @@
-"""Conditions that earn their place: exact null distribution by hand, superfluous ones marked, needed ones kept."""
+"""Superfluous conditions: exact null distribution by hand; superfluous ones are marked, needed ones kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rulesets import rows_of
 
 
 def planted(seed: int, needed: int = 1, n: int = 800, numeric: bool = False) -> dict[str, Any]:
-    """x0, or x0 and x1 together, raise the outcome; the other columns do nothing."""
+    """Draw a table: x0, or x0 and x1 together, raise the outcome; other columns have no effect."""
     rng = np.random.default_rng([41, seed])
     columns: dict[str, Any] = {f"x{index}": rng.integers(0, 5, n) for index in range(6)}
     columns["z"] = rng.integers(0, 2, n)
@@ -81,7 +81,7 @@ def test_a_p_value_is_that_of_every_arrangement() -> None:
     problem = rows_of(rules)
     tested = conditions(rules, 4000)[0]
     place = [each.text for each in tested.conditions].index("b = 1")
-    # the language of a rule that is named holds its own conditions only: nothing else could have been added
+    # the language of a named rule has only its own conditions: no other could have been added
     first = problem.language.numbers([next(each for each in tested.conditions if each.text == "a = 1")])
     contrasts = Contrasts.of(problem, first)
     own = problem.language.numbers([tested.conditions[place]])[0]
@@ -150,7 +150,7 @@ def test_conditions_keep_their_p_values_wherever_they_go() -> None:
         assert all(each.p_value is not None for each in rule.conditions)
         if rule.length == 1:
             assert rule.conditions[0].p_value == rule.p_value
-        # still conditions: equal, hashable, and good for asking again
+        # still conditions: equal, hashable, and usable in questions
         assert rule.conditions[0] == replace(rule.conditions[0], p_value=None)
         assert len({*rule.conditions, *(replace(each, p_value=None) for each in rule.conditions)}) == rule.length
     (same,) = cr.evaluate(planted(2), [list(marked[0].conditions)], "y", control="z")

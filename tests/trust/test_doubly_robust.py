@@ -1,4 +1,4 @@
-"""Doubly robust effects: against a reference written from the formula, and that they mean what they say."""
+"""Doubly robust effects: against a reference implementation of the formula, and on known populations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ N, NAMES = 500, ["z0", "z1", "z2"]
 
 
 class Means:
-    """Predicts by the mean of the training rows with the same first control, so that a reference can do so too."""
+    """Predicts the mean of the training rows with the same first control, which the reference can reproduce."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {}
@@ -55,7 +55,7 @@ def measured(data: Any, rule: str = "x = True", **options: Any) -> DoublyRobust:
 
 
 def reference(data: dict[str, Any], counts: NDArray[Any]) -> tuple[float, float]:
-    """The effect and its standard error from the formula, with the means of each value of z0 as models."""
+    """Compute effect and standard error by the formula, with the means of each value of z0 as models."""
     matrix = np.column_stack([np.asarray(data[name], float) for name in NAMES])
     fold, y, x, z = fold_of(matrix), data["y"], data["x"], data["z0"]
     psi = np.zeros(len(y))

@@ -1,4 +1,4 @@
-"""Γ against brute force, populations with a known confounder, and the outcome turned round."""
+"""Γ against brute force, populations with a known confounder, and the reversed outcome."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ side = st.lists(st.integers(0, 3), min_size=1, max_size=3)
 
 
 def outcomes(strata: list[tuple[list[int], list[int]]]) -> Outcomes:
-    """Entries of single rows: in each stratum, the values where the rule holds and where it fails."""
+    """Return entries of single rows: in each stratum, the values where the rule holds and where it fails."""
     rows = sorted(
         (place, value, held)
         for place, sides in enumerate(strata)
@@ -31,7 +31,7 @@ def outcomes(strata: list[tuple[list[int], list[int]]]) -> Outcomes:
 
 
 def extreme(values: list[int], share: list[float], gamma: float, sign: int) -> float:
-    """The least (sign 1) or largest mean over factors in [1/Γ, Γ] of mean 1: all but one of them are at an end."""
+    """Return the smallest (sign 1) or largest mean over factors in [1/Γ, Γ] of mean 1; all but one are at an end."""
     best = np.inf
     for free in range(len(values)):
         others = [place for place in range(len(values)) if place != free]
@@ -65,7 +65,7 @@ def test_the_bias_is_the_worst_of_all_reweightings(strata: list[tuple[list[int],
 
 @given(st.floats(0.02, 0.98), st.floats(0.02, 0.98), st.floats(1, 20))
 def test_an_outcome_has_the_bounds_in_closed_form(p: float, q: float, gamma: float) -> None:
-    n = 10**7  # so many that pseudo-rows do not matter
+    n = 10**7  # enough rows for pseudo-rows to be negligible
     table = [(round(p * n), n - round(p * n), round(q * n), n - round(q * n))]
     least, most = max(p / gamma, 1 - (1 - p) * gamma), min(q * gamma, 1 - (1 - q) / gamma)
     assert Bias(Outcomes.of_counts(table))(gamma) == pytest.approx((p - least) / 2 + (most - q) / 2, abs=1e-5)
@@ -92,7 +92,7 @@ def test_turning_the_outcome_or_the_rule_round_changes_nothing(
 
 @given(st.floats(0.05, 0.45), st.floats(0.05, 0.45), st.floats(0.1, 0.9), st.floats(0.1, 0.9))
 def test_a_confounder_explains_no_more_than_its_own_gamma(low: float, shift: float, base: float, rise: float) -> None:
-    """U is 0 or 1, drives rule and outcome, and the rule does nothing: its Γ suffices to make the effect 0."""
+    """U is 0 or 1 and affects rule and outcome, the rule has no effect: U's Γ suffices to make the effect 0."""
     held = np.array([low, low + shift])  # P(rule | u), u a coin
     happens = np.array([base * (1 - rise), base])  # P(outcome | u)
     n = 10**9

@@ -1,4 +1,4 @@
-"""Rows that belong together: splits, samples and sign flips of whole groups, and their standard errors."""
+"""Clustered rows: splits, samples and sign flips of whole groups, and their standard errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ASKED: dict[str, Any] = {"control": "z", "actionable": ["a", "b", "c"], "k": 2, 
 
 
 def clustered(seed: int, n_groups: int = 40, size: int = 8, mean: bool = False) -> dict[str, Any]:
-    """Nothing has an effect; a third of the variance is between groups, and a and b are the same within them."""
+    """Draw a table without effects; a third of the variance is between groups, and a and b are constant within them."""
     rng = np.random.default_rng([31, seed])
     group = np.repeat(np.arange(n_groups), size)
     z = rng.integers(0, 2, len(group))
@@ -98,7 +98,7 @@ def test_p_is_that_of_every_sign(mean: bool) -> None:
         half = betas[1] ** 2 * reach / 6
         return float(effect / (half + np.sqrt(half**2 + betas[1] ** 2 * variance)))
 
-    # One condition each: the middle value of three takes two, and is left out.
+    # One condition each: the middle value of three takes two, and is excluded.
     every = every[:-2]
     symmetric = [2 * np.abs(residual[z == stratum]).max() for stratum in "01"]
     found = [ratio(rule.covers(columns), residual, symmetric) for rule in rules]
@@ -227,7 +227,7 @@ def test_sampling_weights_are_refused() -> None:
         cr.discover(columns | {"w": np.full(200, 1.5)}, "y", 1, weights="w")
     with pytest.raises(cr.CausalRulesError, match=f"look like sampling weights.*'age'.*{advice}"):
         cr.discover(columns | {"w": rng.integers(200, 900, 200)}, "y", 1, weights="w")
-    for counts in (np.append(rng.integers(1, 900, 199), 1), rng.integers(0, 3, 200)):  # a row counts once
+    for counts in (np.append(rng.integers(1, 900, 199), 1), rng.integers(0, 3, 200)):  # each row counts once
         assert cr.discover(columns | {"w": counts}, "y", 1, weights="w", k=1)
     table = {name: values for name, values in columns.items() if name != "age"}
     assert cr.discover(table | {"w": rng.integers(200, 900, 200)}, "y", 1, weights="w", k=1)  # counts of 6 cells

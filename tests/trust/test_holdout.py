@@ -1,4 +1,4 @@
-"""Honest effects: what is measured, on which rows, and that it is honest."""
+"""Honest effects: what is measured, on which rows, and unbiasedness."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_effect_is_the_standardised_one(counts: list[tuple[int, int, int, in
 
 
 def test_the_error_counts_chance_in_the_strata_themselves() -> None:
-    """Effects of 1 and −1 in two strata: the effect is how many rows fall into each, binomial with √(1/n)."""
+    """Effects of 1 and −1 in two strata: the effect depends on the rows in each, binomial with error √(1/n)."""
     big = 10**6
     effect, error, low, high = intervals.estimate(*sides([big, 0], [0, big], [0, big], [big, 0]))
     assert effect == 0
@@ -242,7 +242,7 @@ def test_cross_fitting_measures_each_block_with_the_rows_before_it(unknown: bool
     honest = fitted[1].evidence.honest  # type: ignore[union-attr]
     assert honest is not None
     assert honest.effect == pytest.approx(effect)
-    assert honest.standard_error == pytest.approx(np.sqrt(square), rel=0.05)  # and a correction for few outcomes
+    assert honest.standard_error == pytest.approx(np.sqrt(square), rel=0.05)  # with a small-sample correction
     assert (honest.splits, honest.overlap, honest.found) == (3, pytest.approx(rows / later.sum()), same)
     with pytest.raises(OptionError, match="splits = 1"):
         rules.cross_fit(1)
@@ -263,7 +263,7 @@ def test_the_effect_on_all_rows_that_are_left_is_the_adjusted_one_whatever_was_p
 
 @pytest.mark.parametrize("target", ["outcome", "mean"])
 def test_intervals_of_cross_fitting_cover(target: str) -> None:
-    """Nothing has an effect; 10 folds, each measured with all others, cover 0 in 78 % of such tables.
+    """No column has an effect; intervals from 10 folds, each measured with all others, would cover 0 in 78 % of tables.
 
     (benchmarks/coverage.py has more tables, with effects and rare outcomes.)
     """
@@ -288,7 +288,7 @@ def test_intervals_of_cross_fitting_cover(target: str) -> None:
 
 
 def uneven(n_small: int, effect: float = 0.5, seed: int = 0) -> dict[str, Any]:
-    """Four large strata where x has an effect, and many of five rows where it has none."""
+    """Draw four large strata where x has an effect, and many of five rows where it has none."""
     rng = np.random.default_rng([11, seed + 1])
     z = np.array([f"large {i % 4}" for i in range(2000)] + [f"small {i % n_small}" for i in range(5 * n_small)])
     x = rng.integers(0, 2, len(z))
@@ -309,8 +309,8 @@ def test_an_effect_that_speaks_for_fewer_rows_says_so(how: str) -> None:
     honest, verdict = rule.evidence.honest, rule.verdict
     assert honest is not None
     assert honest.effect is not None
-    # One row in five of each small stratum cannot be on both sides; of the second table's, 12,000 rows, 15/16 are.
-    # Of half of the rows, and then fewer, some small strata have both sides left.
+    # One row in five of each small stratum cannot be on both sides; of the 12,000 rows of the second table, 15/16
+    # are. With half of the rows or fewer, some small strata still have both sides.
     expected = {"holdout": 0.5, "cross-fitting": 0.68, "second table": 1 - 10_000 / 12_000 / 16}[how]
     assert honest.overlap == pytest.approx(expected, abs=0.03 if how == "cross-fitting" else 0.01)
     if how == "second table":

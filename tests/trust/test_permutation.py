@@ -1,4 +1,4 @@
-"""Significance after the search, against every arrangement and every permutation done by brute force."""
+"""Significance after the search, against every arrangement and every permutation by brute force."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def discover(table: SmallTable, **options: Any) -> RuleSet:
 
 
 def every_rule(table: SmallTable, outcome: dict[int, int], beta: float) -> dict[frozenset[int], float]:
-    """The value of every set of rows that a rule covers, with these outcomes instead of the table's."""
+    """Return the value of every set of rows that a rule covers, with these outcomes instead of the table's."""
     rows = [{**row, TARGET: outcome.get(i)} for i, row in enumerate(table.rows)]
     rules = oracle.top_k(
         rows, TARGET, lambda y: y == 1, table.actionable, table.control, k=10**6, beta=beta, max_length=2, max_bins=3
@@ -44,7 +44,7 @@ def every_rule(table: SmallTable, outcome: dict[int, int], beta: float) -> dict[
 
 
 def brute_force(table: SmallTable, outcomes: list[dict[int, int]], beta: float, k: int) -> tuple[Any, Any]:
-    """How many of the outcomes have a best rule as good as each of the k best: of all, and without the better."""
+    """Count the outcomes whose best rule is as good as each of the k best: of all rules, and without better ones."""
     observed = every_rule(table, {i: row[TARGET] for i, row in enumerate(table.rows) if row[TARGET] is not None}, beta)
     ranked = oracle.top_k(
         table.rows, TARGET, lambda y: y == 1, table.actionable, table.control, k=k, beta=beta, max_length=2, max_bins=3
@@ -103,7 +103,7 @@ def test_too_many_arrangements_are_not_counted_in_full(monkeypatch: pytest.Monke
     monkeypatch.setattr(resample, "math", SimpleNamespace(**{**vars(math), "comb": comb}))
     assert arrangements(rows_of(rules), 999) is None
     assert counted == []
-    # 500 strata of two ways each: the product ends where it is too large
+    # 500 strata of two arrangements each: the product stops once it is too large
     pairs = rows_of(rules).with_rows(stratum=np.repeat(np.arange(500, dtype=np.int32), 2))
     assert arrangements(pairs, 999) is None
     assert counted == [(2, 1)] * 10
@@ -137,13 +137,13 @@ def test_noise_is_rarely_significant_though_the_plain_estimator_finds_it() -> No
         assert p_value is not None
         hits += p_value <= 0.05
         plain += rules[0].value > 0
-    # More than 8 of 60 at 5 % happens once in 300 times; the seeds are fixed.
+    # More than 8 of 60 at 5 % has probability 1/300; the seeds are fixed.
     assert hits <= 8
     assert plain >= 50
 
 
 def test_without_the_control_confounding_is_significant() -> None:
-    """The test is one of the rule given the controls: it must see what the control was hiding."""
+    """The test is conditional on the controls: without them it must detect the confounding."""
     columns = noise(0, n=400)
     del columns["z"]
     assert cr.discover(columns, "y", k=1).significance(99)[0].p_value == pytest.approx(0.01)
@@ -201,7 +201,7 @@ def test_shuffling_keeps_every_stratum_and_record(table: SmallTable, seed: int, 
 
 @contextmanager
 def merging_always() -> Iterator[None]:
-    """However small the table, rows that are alike are merged before the target is shuffled."""
+    """Merge equal rows before permuting the target, however small the table."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "_SAMPLE", 0)
         patch.setattr(merging, "places", lambda batch: len(batch.strata))
@@ -212,7 +212,7 @@ def merging_always() -> Iterator[None]:
 @settings(max_examples=60, deadline=None)
 @given(small_tables(max_rows=30), st.integers(0, 5), st.booleans(), st.sampled_from(["false", "unknown"]))
 def test_rows_alike_keep_their_sides_of_every_rule(table: SmallTable, seed: int, weighted: bool, missing: str) -> None:
-    """Twice as many rows, so that each has one like it: numbers of rows and of levels are those before shuffling."""
+    """Each row occurs twice: numbers of rows and of levels are those before the permutation."""
     columns = {name: [*values, *values] for name, values in table.columns().items()}
     if weighted:
         columns["w"] = [1 + i % 3 for i in range(2 * len(table.rows))]
@@ -246,7 +246,7 @@ FEW_ALIKE: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("y", [[1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0, 0, 1, 0], [2, 2, 2, 0, 0, 2, 0, 0, 4, 4, 0, 0, 4, 2]])
 def test_drawn_tables_are_as_likely_as_enumerated_ones(y: list[int]) -> None:
-    """P-values from how many rows alike have each level, against all arrangements of the target one by one."""
+    """P-values from the levels of equal rows, against all arrangements of the target one by one."""
     columns = {**FEW_ALIKE, "y": y}
     asked: dict[str, Any] = {"control": "z", "outcome": 1 if max(y) == 1 else None}
     fixed = cr.evaluate(columns, ["x = 1", "w >= 1", "x = 1 and w >= 1"], "y", **asked)
@@ -255,7 +255,7 @@ def test_drawn_tables_are_as_likely_as_enumerated_ones(y: list[int]) -> None:
 
     expected = np.zeros(len(numbers))
     for place, rule in enumerate(numbers):
-        # Rows that a missing value leaves open are not compared, and keep their target.
+        # Rows left undecided by a missing value are not compared, and keep their target.
         part = resample.reweighted(problem, np.logical_or(*problem.sides(rule)))
         everything = problem.compared(rule)[2]
 
@@ -292,7 +292,7 @@ def test_searches_of_drawn_tables_agree_with_searches_of_every_arrangement() -> 
 
 
 def test_rows_with_weights_are_shuffled_one_by_one() -> None:
-    """Of two records that count twice, with two positives among the four rows: hypergeometric, 1 : 4 : 1."""
+    """Two records of weight two, with two positives among the four rows: hypergeometric, 1 : 4 : 1."""
     columns = {"x": [0, 1], "y": [1, 0], "w": [2, 2]}
     problem = rows_of(cr.discover(columns, "y", weights="w"))
     rng = np.random.default_rng(0)
@@ -332,7 +332,7 @@ def test_progress_is_told_and_an_interruption_stops_the_searches() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_another_arm_does_not_matter_to_the_p_of_a_rule_named_in_advance(seed: int) -> None:
-    # Shuffled with the other rows of its stratum, the harmful arm would change what chance can do to the two compared.
+    # Permuted with the other rows of its stratum, the harmful arm would change the null distribution of the other two.
     rng = np.random.default_rng(seed)
     z = np.repeat(["a", "b"], 12)
     arm = np.array(["none", "drug", "other"])[rng.permutation(24) % 3]
@@ -341,7 +341,7 @@ def test_another_arm_does_not_matter_to_the_p_of_a_rule_named_in_advance(seed: i
     columns = {"arm": arm, "z": z, "y": y}
     asked: dict[str, Any] = {"target": "y", "control": "z", "reference": {"arm": "none"}, "adjust": "strata"}
     rules = cr.evaluate(columns, ["arm = drug", "arm = other"], **asked).significance(1999, n_jobs=1)
-    # By hand: every way to call so many of the compared rows of each stratum "drug".
+    # By hand: every way to label these numbers of the compared rows of each stratum "drug".
     pools = [(np.flatnonzero(alone & (z == value)), (arm[alone & (z == value)] == "drug").sum()) for value in "ab"]
 
     def effect(drug: set[int]) -> float:

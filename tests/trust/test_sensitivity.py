@@ -1,4 +1,4 @@
-"""E-values on their published examples, measured controls as yardsticks, and rows without a comparison group."""
+"""E-values on published examples, measured controls as benchmarks, and rows without a comparison group."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DATA = Path(os.environ.get("CAUSALRULES_DATA", Path(__file__).resolve().parents[
     ("estimate", "limit", "e_estimate", "e_limit"),
     [
         (3.9, 1.8, 7.26, 3.0),  # breastfeeding and infant death by respiratory infection
-        (0.80, 0.91, 1.81, 1.43),  # a protective one, by its inverse
+        (0.80, 0.91, 1.81, 1.43),  # a protective effect, by its inverse
         (10.73, 8.02, 20.9, 15.5),  # smoking and lung cancer (Hammond and Horn)
         (1.0, 1.0, 1.0, 1.0),
     ],
@@ -72,7 +72,7 @@ def test_a_side_where_it_always_happened_is_not_certain(n: int, c: int, d: int) 
     found, certain = risk_ratio_and_limit([(n, 0, c + 1, d + 1)]), math.sqrt(1 / (c + 1) - 1 / (c + d + 2))
     assert found is not None
     ratio, limit = found
-    # The end that the other side's chance alone would give (Wald's, which takes this side to be certain).
+    # The end from the other side's error alone (Wald's, which takes this side to be certain).
     assert limit == 1 or limit < ratio * math.exp(-1.959964 * certain)
 
 
@@ -116,7 +116,7 @@ def test_leaving_a_control_out_is_not_adjusting_for_it(table: SmallTable) -> Non
 
 
 def population(seed: int = 0, n: int = 20_000) -> dict[str, Any]:
-    """z strongly drives rule and outcome, v only the outcome, and x has an effect of 0.2."""
+    """Draw a table: z strongly affects rule and outcome, v only the outcome, and x has an effect of 0.2."""
     rng = np.random.default_rng(seed)
     z, v = rng.integers(0, 2, n), rng.integers(0, 2, n)
     x = (rng.random(n) < 0.2 + 0.6 * z).astype(int)
@@ -138,7 +138,7 @@ def test_controls_are_the_yardsticks() -> None:
     assert v.gamma == pytest.approx(1, abs=0.05)
     assert v.strength is not None
     assert v.strength < 1.3
-    # Without z, the effect takes on z's; without v nothing happens.
+    # Without z, the effect includes that of z; without v it is unchanged.
     assert z.effect_without == pytest.approx(0.2 + 0.4 * 0.6, abs=0.03)
     assert v.effect_without == pytest.approx(rule.effect, abs=0.01)
     assert found.risk_ratio == pytest.approx(rule.p_do_rule / rule.p_do_not_rule)
@@ -148,7 +148,7 @@ def test_controls_are_the_yardsticks() -> None:
     assert alone.sensitivity is not None
     assert alone.sensitivity.controls == ()
     assert "no measured control" in alone.sensitivity.sentence
-    # z itself, hidden, explains the whole difference where x does nothing: Γ tells that it takes less than z.
+    # If x has no effect, a hidden z explains the whole difference: Γ says that less than z suffices.
     noise = population()
     noise["y"] = (np.random.default_rng(1).random(20_000) < 0.1 + 0.8 * noise["z"]).astype(int)
     hidden = cr.discover(noise, "y", actionable="x", k=1).sensitivity()[0].verdict
@@ -184,7 +184,7 @@ def test_ratios_are_those_within_the_strata_of_the_other_controls(nested: list[l
 
 
 def test_a_few_rows_do_not_make_a_control_strong() -> None:
-    """Values that three rows have, all with the rule and the outcome, are no reason to fear a confounder."""
+    """Values of three rows, all with the rule and the outcome, do not make a control a strong confounder."""
     common = (250, 250, 250, 250)
     tables = [common, common, (3, 0, 0, 0), (0, 0, 0, 3)]
     (control,) = control_strengths(rule_of(tables))
@@ -242,7 +242,7 @@ def test_a_missing_comparison_group_is_warned_about() -> None:
     rules = cr.discover(columns, "y", control="z", actionable="x", k=1)
     with pytest.warns(CausalRulesWarning, match="lack a comparison group for more than 10 %.*for 20 %: in"):
         rules.overlap()
-    found = rules.overlap(most=0.2)[0].evidence  # no warning: they would be errors here
+    found = rules.overlap(most=0.2)[0].evidence  # a warning would be an error here
     assert found is not None
     assert found.overlap is not None
     assert (found.overlap.n_strata, found.overlap.n_rows) == (1, 5)

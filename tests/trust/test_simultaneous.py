@@ -71,7 +71,7 @@ def test_all_bounds_hold_at_once_where_naive_ones_do_not() -> None:
         bounds = [bound_of(rule).bound for rule in rules]
         together += all(bound is not None and bound <= truth for bound, truth in zip(bounds, truths, strict=True))
         naive += all(rule.interval(0.9).low <= truth for rule, truth in zip(rules, truths, strict=True))
-    assert together >= 21  # 95 % of 25 are at least this with probability 99 %
+    assert together >= 21  # at 95 % coverage, 25 tables give at least this with probability 99 %
     assert naive < together
 
 
@@ -102,7 +102,7 @@ def test_the_rules_of_a_ladder_share_the_error_of_as_many_as_it_could_have() -> 
         ladder.simultaneous(58)
     bounded = ladder.simultaneous(59)
     for rule, step in zip(bounded, ladder.ladder, strict=False):
-        # The same as of a list of one rule, of the rows of its step, at a confidence of its share.
+        # Equal to the bound of a one-rule list, on the rows of its step, at its share of the error.
         alone = replace(bounded, rules=(rule,), question=step.question, ladder=(step,), nearest=None).simultaneous(
             59, confidence=1 - 0.05 / 3
         )

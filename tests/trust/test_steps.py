@@ -1,4 +1,4 @@
-"""Evidence on a list in which each rule adds: every rule within the strata of its step, the steps in their order."""
+"""Evidence on a list in which each rule adds: every rule within the strata of its step, the steps in order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import causalrules as cr
 
 
 def planted(n: int = 900, seed: int = 0) -> dict[str, Any]:
-    """Columns a and b each raise the outcome; c and d do nothing."""
+    """Draw a table: columns a and b each raise the outcome; c and d have no effect."""
     rng = np.random.default_rng([71, seed])
     columns: dict[str, Any] = {name: rng.integers(0, 2, n) for name in "abcd"} | {"z": rng.choice(["p", "q"], n)}
     risk = 0.1 + 0.1 * (columns["z"] == "p") + 0.4 * columns["a"] + 0.25 * columns["b"]
@@ -37,7 +37,7 @@ def test_a_rule_is_tested_within_its_step_as_a_list_of_one_rule_is_there() -> No
         above = [condition.column for other in ladder[:place] for condition in other.conditions]
         assert list(rule.held_fixed) == sorted(above)
         rest = [name for name in "abcd" if name not in above]
-        # Strata may be numbered otherwise, and then be shuffled otherwise.
+        # Strata may be numbered differently, and so be permuted differently.
         alone = cr.discover(columns, "y", control=["z", *above], actionable=rest, k=1, stepwise=False, **asked)
         assert rule.value == pytest.approx(alone[0].value)
         p_value = alone.significance(199, stop_early=False)[0].p_value

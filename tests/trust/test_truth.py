@@ -1,4 +1,4 @@
-"""Small versions of benchmarks/verdicts.py: words for tables whose truth is known."""
+"""Small versions of benchmarks/verdicts.py: verdicts for tables whose truth is known."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_true_effect_is_strong_evidence_where_the_confounder_is_adjusted_for()
 
 
 def test_no_effect_is_not_supported_where_the_confounder_is_adjusted_for() -> None:
-    # Each of six is supported with a probability of at most 5 %: three are with less than 1 %.
+    # Each of six is supported with probability at most 5 %: three with less than 1 %.
     found = words("truth 0, strong confounder adjusted for, graph", 6)
     assert found["strong"] + found["supported"] <= 2
 
@@ -35,7 +35,7 @@ def test_a_hidden_confounder_is_never_strong_evidence_without_a_graph() -> None:
 def test_a_wrong_graph_is_believed_but_a_small_gamma_warns() -> None:
     word, rule = CELLS["truth 0, strong confounder hidden, wrong graph"](0)
     assert word == "strong"
-    # the hidden confounder itself changes the odds of the rule four times
+    # the hidden confounder itself multiplies the odds of the rule by four
     assert rule.verdict.robustness is not None
     assert rule.verdict.robustness < 4
 

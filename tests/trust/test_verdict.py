@@ -28,7 +28,7 @@ from rulesets import admissibility, rows_of
 
 
 def planted(n: int = 800, effect: float = 0.5, seed: int = 0) -> dict[str, Any]:
-    """x0 above a cut point near 0.6 raises the outcome; the rest is noise."""
+    """Draw a table: x0 above a cut point near 0.6 raises the outcome; the rest is noise."""
     rng = np.random.default_rng([3, seed + 1])
     columns: dict[str, Any] = {f"x{i}": rng.integers(0, 10, n) / 10 for i in range(3)}
     columns["colour"] = rng.choice(["red", "blue"], n)
@@ -68,7 +68,7 @@ def test_a_rule_without_effect_does_not_reappear() -> None:
 
 
 def test_shares_are_those_of_the_lists() -> None:
-    """Counted again from the samples themselves."""
+    """Recounts the shares from the samples."""
     from causalrules.trust import repeat
     from causalrules.trust.resample import subsample
 
@@ -118,7 +118,7 @@ def test_shares_are_those_of_the_lists() -> None:
                 o.value for conditions in each for o in conditions if (o.column, o.operator) == (column, operator)
             ]
             cuts += firsts[:1]
-        assert (float(condition.low), float(condition.high)) == (min(cuts), max(cuts))  # 5 % of 12 is none
+        assert (float(condition.low), float(condition.high)) == (min(cuts), max(cuts))  # 5 % of 12 rounds to 0
         several += min(cuts) < max(cuts)
     assert several
 
@@ -157,7 +157,7 @@ def test_everything_at_once(trusted: RuleSet) -> None:
     assert (verdict.evidence, verdict.direction, verdict.claim) == ("supported", "raises", "unchecked")
     assert verdict.basis == "permutations"
     assert not verdict.doubts
-    assert not verdict.strong  # without a graph nothing is
+    assert not verdict.strong  # no rule is strong without a graph
     assert len(verdict.reasons) == 5
     assert first.p_value == pytest.approx(0.01)
     text = " ".join(str(trusted).split())
@@ -237,7 +237,7 @@ def changed(**parts: Any) -> ev.RuleEvidence:
 
 
 def of_counts(*tables: tuple[int, int, int, int], evidence: ev.RuleEvidence | None = GOOD, **more: Any) -> RuleResult:
-    """A rule with these counts in its strata, whose margin is for the number of rules."""
+    """Return a rule with these counts in its strata, whose margin is for the number of rules."""
     a, b, c, d = np.array(tables).T
     labels = [{"z": str(place)} for place in range(len(tables))]
     rule = RuleResult.from_counts([Proposition("x", "=", 1)], a, b, c, d, labels, 4.0, "pooled")
@@ -522,7 +522,7 @@ def test_the_command_line_names_what_is_wrong(tmp_path: Path) -> None:
         (["--beta", "calibrated", "--estimator", "wracc"], "'wracc' has no β"),
     ):
         result = command(tmp_path, planted(100), *words)
-        # An option out of its range is wrong usage; a file that is not there is not.
+        # An option out of range is a usage error; a missing file is not.
         assert result.exit_code == (1 if "csv" in message else 2)
         assert message in result.stderr.replace(" = ", " ")
     assert command(tmp_path, planted(100), "--beta", "high").exit_code == 2
