@@ -1,1 +1,1 @@
-"""How fast it is, measured: see run.py."""
+"""Speed benchmarks: see run.py."""

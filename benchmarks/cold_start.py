@@ -1,4 +1,4 @@
-"""From nothing to an answer: imports and commands in new processes, and the memory they take."""
+"""Cold start: time and memory of imports and commands in new processes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Many controls: what is found, how biased it is, and whether intervals cover (docs/controls.md).
+"""Many controls: discoveries, bias and interval coverage (docs/controls.md).
 
-Run `python -m benchmarks.controls` with the names of parts (simulation, truth, models, noise, lalonde, ihdp, time) and
-`--repeats N`; each result is written to benchmarks/results/controls.json as soon as it is there. LaLonde and IHDP need
-their files, in the folder `causal` of CAUSALRULES_DATA, by default ../shared/data. `--rows N` and `--controls N` choose
-the cells of the simulation with so many rows and controls.
+Run `python -m benchmarks.controls` with parts (simulation, truth, models, noise, lalonde, ihdp, time) and `--repeats
+N`; each result is written to benchmarks/results/controls.json as soon as it is computed. LaLonde and IHDP need their
+files, in the folder `causal` of CAUSALRULES_DATA, by default ../shared/data. `--rows N` and `--controls N` choose the
+cells of the simulation by rows and controls.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ import causalrules as cr
 from causalrules.language import learning
 
 RESULTS = Path(__file__).parent / "results" / "controls.json"
-# The planted effect, and the effect of a column that has none.
+# The effect of "cause"; the true effect of "null", which has none.
 EFFECT = 0.12
 # Rows and controls of the simulated tables.
 SIZES, NUMBERS = (2_000, 5_000, 20_000), (8, 20, 50)
-# Standard errors from the middle of an interval of 95 % to its ends.
+# Standard errors in half the width of a 95 % interval.
 WIDTH = NormalDist().inv_cdf(0.975)
-# What tells results apart.
+# The fields that identify a result.
 KEYS = ("part", "shape", "controls", "rows", "weight of trees", "compared with", "target", "replication")
 Columns = dict[str, Any]
 Result = dict[str, Any]
 
 
 def risk_of(controls: Any, shape: str) -> Any:
-    """Log-odds that controls of variance 1 decide: in a straight line, bent with a product, or in steps of several."""
+    """Return the log-odds from controls of variance 1: linear, with a product, or as steps of several controls."""
     n_controls = controls.shape[1]
     weights = np.ones(n_controls) / math.sqrt(n_controls)
     if shape == "linear":
@@ -53,7 +53,7 @@ def risk_of(controls: Any, shape: str) -> Any:
 
 
 def confounded(n: int, n_controls: int, shape: str, rng: np.random.Generator, effect: float = EFFECT) -> Columns:
-    """Controls that decide both the outcome and "null"; "cause" and two columns of noise are independent of them."""
+    """Draw controls that affect both the outcome and "null"; "cause" and two noise columns are independent of them."""
     controls = rng.normal(size=(n, n_controls))
     risk = risk_of(controls, shape)
     columns: Columns = {f"z{number}": controls[:, number] for number in range(n_controls)}
@@ -70,7 +70,7 @@ def names(columns: Columns) -> list[str]:
 
 
 def regression(columns: Columns, name: str) -> float:
-    """The coefficient of a column in a linear regression on it and the controls."""
+    """Return the coefficient of a column in a linear regression on it and the controls."""
     design = np.column_stack([np.ones(len(columns["y"])), columns[name], *(columns[each] for each in names(columns))])
     return float(np.linalg.lstsq(design.astype(float), columns["y"].astype(float), rcond=None)[0][1])
 
@@ -88,9 +88,9 @@ def simulation(asked: argparse.Namespace) -> Iterator[Result]:
 
 
 def measured(shape: str, n_controls: int, n: int, repeat: int, searched: bool) -> Result:
-    """Whether the planted rule is first in one table, and what is measured of the column without effect.
+    """Measure one table: is the planted rule first, and what is the estimated effect of "null"?
 
-    Beside it stands what is measured of the same rows with the true propensities and outcomes, for tables of chance.
+    The same is measured with the true propensities and outcome models, to separate the error of the models from chance.
     """
     columns = confounded(n, n_controls, shape, np.random.default_rng([n, n_controls, repeat]))
     controls = names(columns)
@@ -113,7 +113,7 @@ def measured(shape: str, n_controls: int, n: int, repeat: int, searched: bool) -
 
 
 def cell(shape: str, n_controls: int, n: int, tables: list[Result]) -> Result:
-    """What was found in the tables of one size and shape."""
+    """Summarise the tables of one size and shape."""
     searched = [table for table in tables if table["first"]]
     errors = {how: np.array([table["errors"][how] for table in tables]) for how in tables[0]["errors"]}
     bias = {
@@ -144,7 +144,7 @@ def cell(shape: str, n_controls: int, n: int, tables: list[Result]) -> Result:
 
 
 def _with_truth(columns: Columns, shape: str) -> tuple[float, float]:
-    """Return the doubly robust effect of the column without effect by the true models, and its standard error."""
+    """Return the doubly robust effect of "null" by the true models, and its standard error."""
     risk = risk_of(np.column_stack([columns[name] for name in names(columns)]), shape)
     chance = 1 / (1 + np.exp(-risk))
     rest = columns["y"] - (1 - EFFECT) / (1 + np.exp(-1.2 * risk)) - EFFECT / 2
@@ -153,7 +153,7 @@ def _with_truth(columns: Columns, shape: str) -> tuple[float, float]:
 
 
 def truth(asked: argparse.Namespace) -> Iterator[Result]:
-    """How many intervals with the true models contain the truth, in tables other than those of the simulation."""
+    """Count the intervals with the true models that contain the truth, in tables other than the simulation's."""
     for n in SIZES[:2]:
         found = []
         for n_controls in NUMBERS:
@@ -166,7 +166,7 @@ def truth(asked: argparse.Namespace) -> Iterator[Result]:
 
 
 def models(asked: argparse.Namespace) -> Iterator[Result]:
-    """What trees, the regression and their mean leave of confounding: the bias beyond that of the true models."""
+    """Measure the bias that trees, the regression and their mean leave beyond that of the true models."""
     usual = learning.best_share
     for shape in ("linear", "bent", "steps"):
         tables = [confounded(5_000, 20, shape, np.random.default_rng([3, repeat])) for repeat in range(asked.repeats)]
@@ -194,13 +194,13 @@ def _unadjusted(columns: Columns) -> float:
 
 
 def _left(columns: Columns, shape: str) -> float:
-    """Return the doubly robust effect of the column without effect, beyond that by the true models."""
+    """Return the doubly robust effect of "null" less that by the true models."""
     rules = cr.evaluate(columns, "null = True", "y", control=names(columns), adjust="strata")
     return float(rules.doubly_robust(progress=False)[0].evidence.doubly_robust.effect - _with_truth(columns, shape)[0])
 
 
 def noise(asked: argparse.Namespace) -> Iterator[Result]:
-    """False findings under strong confounding by ten controls: no column has an effect, and all are confounded."""
+    """Count false findings under strong confounding by ten controls: no column has an effect, all are confounded."""
     counted = (
         "conservative effect above 0",
         "supported",
@@ -335,7 +335,7 @@ def ihdp(asked: argparse.Namespace) -> Iterator[Result]:
 
 
 def timing(asked: argparse.Namespace) -> Iterator[Result]:
-    """Fitting 50,000 rows of 20 controls, and the search beside one in as many given strata."""
+    """Time the models of 20 controls and the search on 50,000 rows, beside a search in as many given strata."""
     columns = confounded(50_000, 20, "linear", np.random.default_rng(0))
     options: dict[str, Any] = {"actionable": ["null", "cause", "noise1", "noise2"], "progress": False}
     start, processor = time.perf_counter(), time.process_time()

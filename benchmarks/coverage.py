@@ -1,11 +1,11 @@
-"""How often do intervals cover the truth, and how often is something found in noise? `python benchmarks/coverage.py`
+"""How often do intervals cover the truth, and how often is a rule found in noise? `python benchmarks/coverage.py`
 
-Sections: fixed (rules named in advance), overlap (few rows on one side of large strata), skewed (means of targets with
-long tails), population (effects that differ between strata), chained (held-out rows, forward chaining), simultaneous
-(all rules of a list at once), groups (rows that belong together), own_controls (rules with controls of their own),
-gamma (the end of Γ's interval), noise (false findings over 18 shapes).
-Each writes its table to benchmarks/results/coverage-<section>.json and prints it; docs/trust-statistics.md shows them.
-`--tables N` sets the tables of each cell.
+Sections: fixed (rules named in advance), overlap (few rows on one side of large strata), skewed (means of targets
+with long tails), population (effects that differ between strata), chained (held-out rows, forward chaining),
+simultaneous (all rules of a list at once), groups (clustered rows), own_controls (rules with controls of their own),
+gamma (the end of Γ's interval), noise (false findings over 18 shapes). Each writes its table to
+benchmarks/results/coverage-<section>.json and prints it; docs/trust-statistics.md shows them. `--tables N` sets the
+number of tables in each cell.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def sides_of(stratum: NDArray[Any], covered: NDArray[np.bool_], y: NDArray[np.fl
 
 
 def fixed(tables: int) -> list[Row]:
-    """A rule named in advance: its interval, over outcomes, effects, strata and how many rows it covers."""
+    """Coverage for a rule named in advance, by outcome, effect, strata and coverage of the rule."""
     found = []
     cells = [("outcome", base, change) for base in (0.02, 0.3, 0.98) for change in (0.0, 0.05, 0.15, 0.3)]
     cells += [("mean", 0.0, change) for change in (0.0, 0.3)]
@@ -75,9 +75,9 @@ def fixed(tables: int) -> list[Row]:
 def shares_covered(
     rng: np.random.Generator, shares: NDArray[Any], low: NDArray[Any], change: NDArray[Any], n: int, times: int
 ) -> tuple[float, float, float]:
-    """How often the interval of an outcome covers the population's effect, its width, and the effective rows.
+    """Return how often a binary outcome's interval covers the population effect, its width, and the effective rows.
 
-    Strata of equal size in the population have these shares of covered rows, and the outcome with probability `low`, or
+    In the population, strata have equal sizes and these shares of covered rows. The outcome has probability `low`, or
     low + change on the covered side. The effect is that of the strata that have both sides.
     """
     hits = width = worth = 0.0
@@ -96,7 +96,7 @@ def shares_covered(
 
 
 def overlap(tables: int) -> list[Row]:
-    """A rule named in advance that few rows of large strata satisfy: propensities of 0.5 to 5 %."""
+    """Coverage for a rule named in advance that covers few rows of large strata: propensities of 0.5 to 5 %."""
     found = []
     shapes: dict[str, Callable[[float], NDArray[Any]]] = {
         "half the rows, the other half at 50 %": lambda share: np.array([share, 0.5]),
@@ -121,7 +121,7 @@ def overlap(tables: int) -> list[Row]:
 
 
 def population(tables: int) -> list[Row]:
-    """Effects that differ between strata, whose sizes are chance: how often the population's effect is covered."""
+    """Coverage of the population effect if effects differ between strata of random size."""
     found = []
     for n_strata, spread, n, share in itertools.product((2, 5, 20), (0.1, 0.3), (500, 2000), (0.2, 0.5)):
         rng = rng_of(n_strata, spread, n, share, 29)
@@ -136,7 +136,7 @@ def population(tables: int) -> list[Row]:
     return found
 
 
-# Targets with a mean of 0, by name.
+# Distributions with mean 0, by name.
 TAILS: dict[str, Callable[[np.random.Generator, int], NDArray[Any]]] = {
     "normal": lambda rng, n: rng.normal(size=n),
     "exponential": lambda rng, n: rng.exponential(size=n) - 1,
@@ -150,7 +150,7 @@ TAILS: dict[str, Callable[[np.random.Generator, int], NDArray[Any]]] = {
 
 
 def skewed(tables: int) -> list[Row]:
-    """The mean of a target with a long tail, for a rule named in advance: its interval, and Welch's beside it."""
+    """Coverage for the mean of a long-tailed target under a rule named in advance, beside Welch's interval."""
     found = []
     sizes = ((1, 1000, 0.1), (1, 3000, 0.1), (1, 1000, 0.5), (5, 1000, 0.1), (20, 1000, 0.2), (1, 300, 0.1))
     for tail, (n_strata, n, share) in itertools.product(TAILS, sizes):
@@ -182,7 +182,7 @@ def skewed(tables: int) -> list[Row]:
 def planted(
     rng: np.random.Generator, kind: str, n: int, n_strata: int, base: float, change: float
 ) -> tuple[dict[str, Any], NDArray[np.float64]]:
-    """Six columns of four values; x0 ≥ 2 changes the target. Returns the expected target of each row too."""
+    """Draw six columns of four values; x0 ≥ 2 changes the target. Returns the expected target of each row too."""
     z = rng.integers(0, n_strata, n)
     columns: dict[str, Any] = {f"x{i}": rng.integers(0, 4, n) for i in range(6)} | {"z": z.astype(str)}
     mean = np.clip(base * (0.6 + 0.8 * (z % 5) / 4) + change * (columns["x0"] >= 2), 0, 1)
@@ -221,9 +221,9 @@ def truth_of(covered: NDArray[np.bool_], mean: NDArray[np.float64], z: Any) -> f
 
 
 def chained(tables: int) -> list[Row]:
-    """Held-out rows by forward chaining: three rules in noise, whose truth is 0; or the planted rule.
+    """Held-out rows by forward chaining: three rules in noise, with true effect 0, or the planted rule.
 
-    A planted rule counts where all blocks were measured with it: only then there is one truth to cover.
+    A planted rule counts only if it was measured on all blocks: only then is there a single truth to cover.
     """
     found = []
     for shape in (
@@ -260,13 +260,13 @@ def chained(tables: int) -> list[Row]:
 
 
 def bounds_hold(rules: cr.RuleSet, truths: Sequence[float]) -> bool:
-    """Whether no simultaneous bound is above the truth."""
+    """Return whether no simultaneous bound exceeds the truth."""
     bounds = [rule.evidence.simultaneous.bound for rule in rules]  # type: ignore[union-attr]
     return all(bound is None or bound <= truth + 1e-9 for bound, truth in zip(bounds, truths, strict=True))
 
 
 def simultaneous(tables: int) -> list[Row]:
-    """All five rules of a list at once, after the search."""
+    """Simultaneous bounds of a list of five rules, after the search."""
     found = []
     for shape in (
         Shape("outcome", 800, 3, 0.3, 0.0),
@@ -294,7 +294,7 @@ def simultaneous(tables: int) -> list[Row]:
 
 
 def clustered(seed: int, kind: str, share: float) -> dict[str, Any]:
-    """60 groups of 8 rows with an intraclass correlation of 0.3; two columns are the same within groups."""
+    """Draw 60 groups of 8 rows with an intraclass correlation of 0.3; two columns are constant within groups."""
     rng = rng_of(seed, share, kind == "mean")
     group = np.repeat(np.arange(60), 8)
     z = rng.integers(0, 2, 480)
@@ -310,7 +310,7 @@ def clustered(seed: int, kind: str, share: float) -> dict[str, Any]:
 
 
 def groups(tables: int) -> list[Row]:
-    """False findings, bounds of a list, and p and interval of a rule named in advance, with and without groups."""
+    """False findings, bounds of a list, p-value and interval of a rule named in advance, with and without groups."""
     found = []
     for kind, share in (("mean", 0.5), ("outcome", 0.4), ("outcome", 0.1)):
         names = ("p ≤ 0.05", "all five bounds hold", "chained covers", "named: p ≤ 0.05", "named rule covers")
@@ -338,7 +338,7 @@ def groups(tables: int) -> list[Row]:
 
 
 def own_controls(tables: int) -> list[Row]:
-    """Noise in which rules have controls of their own: false findings with a calibrated β, and bounds of the list."""
+    """Noise with own controls for each rule: false findings with a calibrated β, and bounds of the list."""
     found = []
     for n, base in ((600, 0.4), (600, 0.1), (2000, 0.4)):
         false = held = 0
@@ -367,7 +367,7 @@ def own_controls(tables: int) -> list[Row]:
 
 
 def gamma(tables: int) -> list[Row]:
-    """The end of Γ's interval: how often it is not above the Γ that the whole population has."""
+    """How often the end of Γ's interval does not exceed the Γ of the whole population."""
     found = []
     for base, change, n_strata, n in itertools.product((0.1, 0.3, 0.6), (0.1, 0.3), (1, 5, 20), (1000,)):
         rng = rng_of(base, change, n_strata, n, 11)
@@ -400,7 +400,7 @@ def gamma(tables: int) -> list[Row]:
 
 
 def noise(tables: int) -> list[Row]:
-    """False findings of adjusted p-values over 18 shapes of tables, for both estimators."""
+    """False findings by adjusted p-values over 18 shapes of tables, for both estimators."""
     found = []
     shapes = itertools.product((200, 1000), (1, 5, 40), (0.05, 0.3, 0.9))
     for n, n_strata, base in shapes:

@@ -1,9 +1,9 @@
-"""What the first line says: how often it is the planted rule, how many rows it covers, how far its effect is off.
+"""The first rule reported: how often it is the planted rule, its coverage, and the error of its effect.
 
     python -m benchmarks.first_line [--tables 1000]
 
-Twenty columns, 5,000 rows, a control that moves columns and outcome; `x0 ≥ … ∧ x1 ≤ …` covers a fifth of the rows and
-adds 15 points, or nothing does. The paper's score beside the default, rules of up to two conditions. The result is
+Twenty columns, 5,000 rows, a confounder; `x0 ≥ … ∧ x1 ≤ …` covers a fifth of the rows and adds 15 points, or nothing
+has an effect. The paper's score and the default, rules of up to two conditions. The result is
 `benchmarks/results/first-line.json`.
 """
 
@@ -29,7 +29,7 @@ ASKED: dict[str, dict[str, Any]] = {
 
 
 def table(seed: int, effect: float) -> tuple[dict[str, Any], Floats]:
-    """Return a table and each row's chance of the outcome."""
+    """Return a table and each row's probability of the outcome."""
     rng = np.random.default_rng([seed, round(100 * effect)])
     z = rng.integers(0, 4, N)
     columns: dict[str, Any] = {f"x{place}": rng.random(N) + 0.05 * z for place in range(COLUMNS)}
@@ -41,7 +41,7 @@ def table(seed: int, effect: float) -> tuple[dict[str, Any], Floats]:
 
 
 def truth(covered: NDArray[np.bool_], chance: Floats, z: NDArray[Any]) -> float:
-    """Return the adjusted effect of a rule, from the rows' chances."""
+    """Return the adjusted effect of a rule, from the rows' probabilities."""
     strata = [z == value for value in np.unique(z)]
     kept = [each for each in strata if (each & covered).any() and (each & ~covered).any()]
     moved = [each.sum() * (chance[each & covered].mean() - chance[each & ~covered].mean()) for each in kept]
@@ -49,7 +49,7 @@ def truth(covered: NDArray[np.bool_], chance: Floats, z: NDArray[Any]) -> float:
 
 
 def measure(effect: float, tables: int) -> list[dict[str, Any]]:
-    """Ask all ways about the same tables."""
+    """Apply all methods to the same tables."""
     found: dict[str, list[tuple[bool, bool, float, float]]] = {name: [] for name in ASKED}
     for seed in range(tables):
         columns, chance = table(seed, effect)

@@ -1,4 +1,4 @@
-"""How the time grows with rows, columns, strata, k and threads."""
+"""Running time by rows, columns, strata, k and threads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ QUICK_SWEEPS = {
     "k": (1, 100),
 }
 LABELS = {"n_rows": "rows", "n_columns": "columns", "n_strata": "strata", "k": "k"}
-# Long enough that starting the threads does not count.
+# Long enough that thread start-up is negligible.
 THREADED = (Case(20_000, 20, 2, 1, 4), Case(100_000, 20, 2, 1, 3), Case(10_000, 50, 2, 1, 3))
 QUICK_THREADED = (Case(20_000, 20, 2, 1, 3),)
 
@@ -78,7 +78,7 @@ def one_case(case: Case, repeats: int) -> Row:
 
 
 def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    """The e of seconds ≈ c · sizeᵉ that fits best: the slope of the logarithms.
+    """Return the exponent e that fits seconds ≈ c · sizeᵉ best: the slope on log scales.
 
     >>> round(exponent([1, 10, 100], [3, 300, 30000]), 6)
     2.0

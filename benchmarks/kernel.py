@@ -1,4 +1,4 @@
-"""AND and population count, in gigabytes per second, beside the machine's own limit."""
+"""AND and population count in gigabytes per second, beside the machine's memory bandwidth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(settings: Settings) -> list[Row]:
 
 
 def parse(output: str) -> list[Row]:
-    """The lines that the example prints."""
+    """Parse the lines that the example prints."""
     return [
         {"place": line["place"], "bytes": int(line["bytes"])}
         | {name: float(line[name]) for name in ("ours", "plain", "limit")}

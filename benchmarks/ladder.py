@@ -1,10 +1,10 @@
-"""What a list of rules that add to each other holds where the truth is known, and how long it takes on real tables.
+"""Accuracy of lists of rules that add to each other where the truth is known, and their time on real tables.
 
     python -m benchmarks.ladder truths|additions|second|tables [--tables N] [--seed 0] [--threads 2] [--print]
 
-`truths`: rules, idle ones, proxies and causes in a list, by truth. `additions`: how often a rule below the first adds
-nothing. `second`: how often a weak cause beside a strong one is listed. `tables`: k = 10 on every outcome of the
-paper's tables. Each writes benchmarks/results/ladder-*.json as it goes and prints Markdown.
+`truths`: rules, rules with irrelevant columns, proxies and causes in a list, by truth. `additions`: how often a rule
+below the first adds nothing. `second`: how often a weak cause beside a strong one is listed. `tables`: k = 10 on
+every outcome of the paper's tables. Each writes benchmarks/results/ladder-*.json as it goes and prints Markdown.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RESULTS = Path(__file__).parent / "results"
 Columns = dict[str, NDArray[Any]]
 
 LEVELS, COLUMNS, BASE = 8, 10, 0.2
-# It causes nothing, and equals x0 in this share of the rows.
+# Its effect is 0; it equals x0 in this share of the rows.
 PROXY, FOLLOWS = f"x{COLUMNS - 1}", 0.8
 
 
@@ -40,13 +40,13 @@ PROXY, FOLLOWS = f"x{COLUMNS - 1}", 0.8
 
 
 def high(columns: Columns, place: int) -> NDArray[np.float64]:
-    """Whether a column is in its upper half."""
+    """Return whether a column is in its upper half."""
     return np.asarray(columns[f"x{place}"] >= LEVELS // 2, np.float64)
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What each row's columns add to the chance of the outcome, and the columns that do."""
+    """The columns with an effect, and what each row's columns add to the probability of the outcome."""
 
     name: str
     causes: tuple[str, ...]
@@ -54,9 +54,9 @@ class Truth:
     numeric: bool = False
 
     def draw(self, rng: np.random.Generator, n: int, confounded: bool, numeric: bool = False) -> Columns:
-        """Ten columns of eight levels, the last a proxy of the first; a control moves them and the target, or not.
+        """Ten columns of eight levels, the last a proxy of the first; with or without a confounder.
 
-        A numeric target has the chance of the outcome as its mean, and about the variance of the outcome.
+        A numeric target has the probability of the outcome as its mean, and about the variance of the outcome.
         """
         level, columns = np.zeros(n), Columns()
         if confounded:
@@ -86,7 +86,7 @@ SIZES = (2000, 5000)
 
 
 def listed(truth: Truth, n: int, seed: int, place: int, numeric: bool = False) -> tuple[list[Any], float]:
-    """The findings of discover() as it is, on a table drawn anew; a control confounds every second table."""
+    """Return the findings of discover() with its defaults on a new table; every second table is confounded."""
     rng = np.random.default_rng([seed, n, numeric, place, *truth.name.encode()])
     columns = truth.draw(rng, n, bool(place % 2), numeric)
     outcome, control = None if numeric or truth.numeric else 1, "z" if "z" in columns else None
@@ -98,18 +98,18 @@ def listed(truth: Truth, n: int, seed: int, place: int, numeric: bool = False) -
 
 
 def named(rules: Sequence[Any]) -> list[set[str]]:
-    """The columns of each rule."""
+    """Return the columns of each rule."""
     return [{condition.column for condition in rule.conditions} for rule in rules]
 
 
 def idle(truth: Truth, rules: Sequence[Any]) -> list[str]:
-    """The rules that carry a column that causes nothing."""
+    """Return the rules with a column that has no effect."""
     causes = set(truth.causes)
     return [rule.text for rule, columns in zip(rules, named(rules), strict=True) if columns - causes]
 
 
 def additions_of_nothing(truth: Truth, rules: Sequence[Any]) -> list[str]:
-    """The rules below the first none of whose columns causes anything; those above have other columns."""
+    """Return the rules below the first whose columns all have no effect and differ from those above."""
     below = zip(rules[1:], named(rules)[1:], strict=True)
     return [rule.text for rule, columns in below if columns.isdisjoint(truth.causes)]
 
@@ -159,7 +159,7 @@ def truths_section(rows: Sequence[Row]) -> str:
 
 
 def missed(row: Row) -> str:
-    """The targets that a truth misses."""
+    """Return the targets that a truth misses."""
     causes, of_one = row["causes"], row["truth"] in (PER_LEVEL.name, LINEAR.name)
     misses = {
         "idle": row["idle"] > 0.1,
@@ -220,7 +220,7 @@ LIMIT, FEWEST = 300.0, 100
 
 
 def tables(n_tables: int, seed: int, threads: int = 2) -> Iterator[Row]:
-    """The first tables of the paper, all of them by default, the small ones first."""
+    """Run the first `n_tables` tables of the paper, all by default, small ones first."""
     if (folder := data_folder()) is None:
         return say("skipped: no folder of KEEL files at ../shared/data; give one by CAUSALRULES_DATA")
     for experiment in sorted(EXPERIMENTS, key=lambda each: each.n_rows * each.n_actionable)[:n_tables]:
@@ -230,7 +230,7 @@ def tables(n_tables: int, seed: int, threads: int = 2) -> Iterator[Row]:
 
 
 def one_table(experiment: Experiment, data: Any, outcome: Any, threads: int) -> Row:
-    """The list of ten for one outcome; seconds from a data frame to rules, and those of the processor."""
+    """Search a list of ten for one outcome; wall-clock seconds from data frame to rules, and CPU seconds."""
     wall, work = time.perf_counter(), time.process_time()
     options: dict[str, Any] = {"k": 10, "n_jobs": threads, "time_limit": LIMIT, "progress": False}
     with warnings.catch_warnings():

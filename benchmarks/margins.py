@@ -1,4 +1,4 @@
-"""What discover() says at once: on noise, beside rows without a comparison group, and in a thousand rows.
+"""What discover() finds with margins from permuted tables: in noise, without comparison groups, in a thousand rows.
 
 `python benchmarks/margins.py [first|uncompared|small …] [--tables N] [--print]` writes the figures as they come to
 benchmarks/results/margins-*.json and prints them as Markdown.
@@ -29,7 +29,7 @@ from causalrules.question import Question
 
 
 def first_answer(columns: Columns, question: Question) -> Any:
-    """What discover() says at once, with margins from shuffled tables where they are cheap."""
+    """Run discover() with margins from permuted tables where they are cheap."""
     given = {name: getattr(question, name) for name in ("direction", "reference", "missing", "max_length")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -66,13 +66,13 @@ ALONE = (0.0, 0.1, 0.2, 0.3, 0.45)
 
 
 def lonely(rng: Generator, n: int, share: float, effect: float) -> Columns:
-    """A planted rule of one condition, in five strata; and a share of the rows in strata without a comparison group."""
+    """Draw a planted rule of one condition in five strata; a share of the rows has no comparison group."""
     z = rng.integers(0, 5, n)
     alone = rng.random(n) < share
     columns: Columns = {f"x{place}": rng.integers(0, 6, n).astype(float) for place in range(6)}
     columns["c"] = np.array(list("abcd"))[rng.integers(0, 4, n)]
     columns["t"] = np.where(rng.random(n) < 0.4, "yes", "no")
-    # In two strata everybody is treated, in two nobody is.
+    # In two strata every row is treated, in two none.
     columns["t"] = np.where(alone, np.where(z % 2 == 0, "yes", "no"), columns["t"])
     columns["z"] = np.where(alone, np.char.add("alone", (z % 4).astype(str)), z.astype(str))
     p = 0.3 + 0.04 * z + effect * (columns["t"] == "yes")
@@ -107,7 +107,7 @@ POINTS = (0.0, 0.05, 0.10, 0.15, 0.20)
 
 
 def thousand(rng: Generator, effect: float) -> Columns:
-    """Ten columns of four values, one of which has an effect on half of the rows, and a confounder of three values."""
+    """Draw ten columns of four values, one with an effect on half of the rows, and a confounder of three values."""
     n = 1000
     z = rng.integers(0, 3, n)
     columns: Columns = {f"x{place}": rng.integers(0, 4, n).astype(float) for place in range(9)}

@@ -1,4 +1,4 @@
-"""Times as medians of repeats, peak memory of fresh processes, and the machine they were taken on."""
+"""Median times of repeated runs, peak memory of new processes, and the machine they were measured on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """`data` holds keel/ and titanic.csv; None where there is no such folder."""
+    """`data` holds keel/ and titanic.csv; None if there is no such folder."""
 
     quick: bool
     data: Path | None
@@ -38,7 +38,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Timing:
-    """The median of some runs, and how far the slowest is from the fastest as a share of it."""
+    """The median time of some runs, and the range from fastest to slowest as a share of it."""
 
     seconds: float
     spread: float
@@ -52,7 +52,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Goal:
-    """What was asked for, what was measured, and whether that is enough."""
+    """A goal, the measured value, and whether it is met."""
 
     text: str
     measured: str
@@ -64,7 +64,7 @@ def say(text: str) -> None:
 
 
 def repeated(run: Callable[[], float], repeats: int, patience: float = 20.0) -> Timing:
-    """Runs that each say how long they took, until there are enough of them or they took longer than `patience`."""
+    """Repeat a run that returns its seconds, until there are enough runs or `patience` is exceeded."""
     seconds: list[float] = []
     while len(seconds) < repeats and sum(seconds) < patience:
         seconds.append(run())
@@ -78,15 +78,15 @@ def clocked(function: Callable[[], Any]) -> float:
 
 
 def fresh(function: Callable[..., Any], *arguments: Any) -> tuple[Any, int | None]:
-    """What the function returns in a new process, and that process's peak memory in bytes."""
+    """Return the function's result in a new process, and that process's peak memory in bytes."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         result = pool.submit(function, *arguments).result()
         return result, pool.submit(peak_memory).result()
 
 
 def peak_memory() -> int | None:
-    """The most memory this process has held since it began; None where the system does not say."""
-    # Not getrusage: its maximum begins with that of the process which started this one.
+    """Return this process's peak memory in bytes; None if the system does not report it."""
+    # Not getrusage: its maximum starts with that of the parent process.
     status = Path("/proc/self/status")
     if not status.exists():
         return None
@@ -94,7 +94,7 @@ def peak_memory() -> int | None:
 
 
 def machine() -> Row:
-    """What the numbers depend on, and how steady they are: the spread of a loop that always does the same."""
+    """Describe the machine, and how steady it is: the spread of a loop of constant work."""
     loops = sorted(clocked(lambda: sum(range(1_000_000))) for _ in range(30))
     return {
         "date": date.today().isoformat(),
@@ -126,7 +126,7 @@ def _processor() -> str:
 
 
 def _caches() -> dict[str, str]:
-    """The data caches of a core, as in {"L2": "512K"}."""
+    """Return the data caches of a core, as in {"L2": "512K"}."""
     caches = {}
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         if (folder / "type").read_text().strip() != "Instruction":
@@ -135,7 +135,7 @@ def _caches() -> dict[str, str]:
 
 
 def write(path: Path, about: Row, rows: Sequence[Row]) -> None:
-    """As a whole or not at all, one row on a line, so that two runs can be compared line by line."""
+    """Write atomically, one row per line, so that two runs can be compared line by line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     text = f'{{"about": {json.dumps(about, ensure_ascii=False)},\n"rows": [\n{lines}\n]}}\n'

@@ -1,4 +1,4 @@
-"""Many columns of numbers that mean little: the hardest ordinary table there is."""
+"""Many numeric columns with little effect: the hardest ordinary table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each rule with its own controls: time against the same search with one set of controls.
+"""Own controls for each rule: time compared with the same search with one set of controls.
 
     python benchmarks/own_controls.py [ROWS]
 
@@ -23,7 +23,7 @@ N_ACTIONABLE, N_OTHERS = 12, 20
 
 
 def population(n_rows: int, seed: int) -> tuple[dict[str, np.ndarray], list[tuple[str, str]]]:
-    """Columns of 3 values, each caused by some before it; the actionable ones also affect one another."""
+    """Draw columns of 3 values, each caused by some of those before it; actionable columns also affect each other."""
     rng = np.random.default_rng(seed)
     others = [f"z{number:02}" for number in range(N_OTHERS)]
     actionable = [f"x{number:02}" for number in range(N_ACTIONABLE)]
@@ -42,9 +42,9 @@ def population(n_rows: int, seed: int) -> tuple[dict[str, np.ndarray], list[tupl
 
 
 def measure(n_rows: int = 50_000, seeds: int = 3) -> list[dict[str, Any]]:
-    """Time both searches on some tables."""
+    """Time both searches on several tables."""
     rows = []
-    small, edges = population(200, 0)  # what is loaded when it is first used is no part of the search
+    small, edges = population(200, 0)  # loads modules, which is not part of the search
     cr.discover(small, "y", control="auto", graph=edges, actionable="x00", adjust="strata")
     for seed in range(seeds):
         table, edges = population(n_rows, seed)

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md from the results: no number in it is typed."""
+"""Writes docs/benchmarks.md from the results: no number in it is typed by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ time limit are run once.
 
 
 def page(parts: Mapping[str, ModuleType], results: Path, quick: bool) -> str:
-    """The whole page, from the results that there are."""
+    """Return the page, from the available results."""
     loaded = {name: _load(results / f"{name}.json") for name in parts}
     measured = {name: result for name, result in loaded.items() if result is not None and result["rows"]}
     goals = [

@@ -1,4 +1,4 @@
-"""The paper's 22 tables at α = 1, every outcome, top 1, 10 and 100, beside what the paper reports."""
+"""The paper's 22 tables at α = 1, every outcome, top 1, 10 and 100, compared with the paper's times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from causalrules.question import Question
 TITLE = "The paper's tables"
 KS = (1, 10, 100)
 QUICK = ("adult", "australian", "german", "tic-tac-toe", "titanic", "zoo")
-# kddcup has outcomes that happen twice.
+# Some outcomes of kddcup occur only twice.
 FEWEST_ROWS = {"kddcup": 1_000}
 REPORTED = {experiment.name: experiment for experiment in EXPERIMENTS}
 
@@ -38,7 +38,7 @@ def run(settings: Settings) -> list[Row]:
 
 
 def one_table(experiment: Experiment, folder: Path, ks: Sequence[int], repeats: int) -> list[Row]:
-    """Every outcome of a table with each k."""
+    """Search every outcome of a table with each k."""
     start = time.perf_counter()
     loaded = load(experiment, folder)
     read = source(loaded)
@@ -73,7 +73,7 @@ def one_table(experiment: Experiment, folder: Path, ks: Sequence[int], repeats: 
 
 
 def outcomes(target: Iterable[Any]) -> list[tuple[Any, int]]:
-    """The values of the target and their rows, the most frequent first."""
+    """Return the values of the target and their numbers of rows, the most frequent first."""
     counts: dict[Any, int] = {}
     for value in target:
         if value is not None:

@@ -1,4 +1,4 @@
-"""Others at the same task on the same table in the same run: pysubgroup, and the paper's search in plain NumPy."""
+"""Other software on the same task, table and run: pysubgroup, and the paper's search in plain NumPy."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ FOLDER = Path(__file__).parent
 VENV = FOLDER / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 REQUIREMENTS = FOLDER / "peers.txt"
-# GpGrowth is left out: fifty times slower than these on adult at depth 2.
+# Without GpGrowth: fifty times slower than these on adult at depth 2.
 ALGORITHMS = ("DFS", "Apriori", "SimpleDFS")
-# How it ends where its memory does not suffice.
+# How it ends without enough memory.
 OUT_OF_MEMORY = 3
 # With 280 propositions at depth 3, Apriori took 24 GB before it was killed, and DFS more than four minutes.
 MOST_AT_DEPTH_3 = 200
 VERSION = REQUIREMENTS.read_text().split("==")[1].strip()
 K = 10
 SAME = 1e-9
-# Seconds for its imports, and for repeating the fastest.
+# Seconds for imports, and for repeating the fastest algorithm.
 STARTING = 20.0
 PATIENCE = 120.0
 
@@ -94,7 +94,7 @@ def against_pysubgroup(settings: Settings) -> list[Row]:
 
 
 def patience(settings: Settings) -> float:
-    """How many seconds a peer may take."""
+    """Return the seconds that a peer may take."""
     return 30.0 if settings.quick else 600.0
 
 
@@ -118,7 +118,7 @@ def wracc_tables(settings: Settings) -> dict[str, Adjusted]:
 
 
 def held(problem: Adjusted) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
-    """Which propositions hold for which rows, and the outcome of the rows."""
+    """Return which propositions hold on which rows, and the outcomes."""
     language = problem.language
     ranges = zip(language.column_index, language.low, language.high, strict=True)
     holds = np.array([(problem.columns[i] >= low) & (problem.columns[i] <= high) for i, low, high in ranges])
@@ -127,7 +127,7 @@ def held(problem: Adjusted) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
 
 
 def has_pysubgroup(install: bool = False) -> bool:
-    """Whether the peers' environment is there; made first, if wanted."""
+    """Return whether the peers' environment exists; create it first if `install`."""
     complete = VENV / "installed-from"
     wanted = REQUIREMENTS.read_text()
     if complete.is_file() and complete.read_text() == wanted:
@@ -146,7 +146,7 @@ def has_pysubgroup(install: bool = False) -> bool:
 def pysubgroup(
     holds: NDArray[np.bool_], outcome: NDArray[np.uint8], depth: int, settings: Settings
 ) -> tuple[dict[str, Timing], Rules]:
-    """The times of those of its algorithms that finish, and the answer of the fastest, which alone is repeated."""
+    """Return the times of the algorithms that finish, and the result of the fastest, which alone is repeated."""
     limit = patience(settings)
     done: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -156,7 +156,7 @@ def pysubgroup(
             result = one_algorithm(path, depth, name, 1, limit + STARTING)
             if result is not None:
                 done[name] = result
-                limit = min(limit, *result["seconds"])  # one that takes longer is not the fastest
+                limit = min(limit, *result["seconds"])  # a slower one cannot be the fastest
         if not done:
             return {}, ()
         fastest = min(done, key=lambda name: min(done[name]["seconds"]))
@@ -167,7 +167,7 @@ def pysubgroup(
 
 
 def one_algorithm(path: Path, depth: int, algorithm: str, repeats: int, patience: float) -> Any:
-    """Its seconds and rules; None where it takes too long or too much memory."""
+    """Return seconds and rules; None if it exceeds the limit on time or memory."""
     script = FOLDER / "pysubgroup_search.py"
     command = [str(PYTHON), "-I", str(script), str(path), str(depth), str(K), algorithm, str(repeats)]
     try:
@@ -182,7 +182,7 @@ def one_algorithm(path: Path, depth: int, algorithm: str, repeats: int, patience
 
 
 def agreement(ours: Rules, theirs: Rules, holds: NDArray[np.bool_]) -> str:
-    """Say yes, or where the answers part. A peer that lists the same rows more than once has fewer different ones."""
+    """Return "yes", or where the results differ. A peer may list the same rows more than once."""
     mine, others = _different_rows(ours, holds), _different_rows(theirs, holds)
     if not others:
         return "no: it found nothing"
@@ -190,7 +190,7 @@ def agreement(ours: Rules, theirs: Rules, holds: NDArray[np.bool_]) -> str:
         if abs(value - peer_value) > SAME:
             return f"no: {value:.9f} and {peer_value:.9f} at place {place}"
         tied = [other for other_value, other in mine if abs(other_value - value) <= SAME]
-        # At the last value, each may have chosen others among equals.
+        # At the last value, each may have chosen other rules among ties.
         if peer_rows not in tied and abs(value - mine[-1][0]) > SAME:
             return f"no: different rows at place {place}"
     return "yes"
@@ -250,7 +250,7 @@ def plain_tables(settings: Settings) -> dict[str, Adjusted]:
 
 
 def plain(rows: Rows, ordered: bool, repeats: int) -> tuple[Outcome, Timing]:
-    """The paper's search with its bound repaired: in the order of the language, or of the bounds."""
+    """Run the paper's search with the repaired bound: in the order of the language, or of the bounds."""
     found: list[Outcome] = []
 
     def once() -> float:

@@ -1,9 +1,9 @@
-"""How long do 999 permutations take, beside another version of the package?
+"""Time of 999 permutations, compared with another version of the package.
 
     python benchmarks/permutations.py [--before FOLDER] [--repeats 3]
 
-FOLDER is a checkout of the other version with its core built, for instance a git worktree. Both take turns in processes
-of their own, so that a busy machine slows both. Prints a Markdown table and writes it as
+FOLDER is a checkout of the other version with its core built, for instance a git worktree. The versions alternate,
+each in new processes, so that load slows both. Prints a Markdown table and writes it as
 benchmarks/results/permutations.json.
 """
 
@@ -65,7 +65,7 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def elsewhere(folder: Path, name: str) -> dict[str, Any]:
-    """What a process with this version of the package measures."""
+    """Return the result of a process with this version of the package."""
     command = [sys.executable, __file__, "--one", name]
     environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

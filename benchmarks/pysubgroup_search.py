@@ -1,4 +1,4 @@
-"""Run in the peers' environment: pysubgroup on propositions that are handed over as columns of true and false.
+"""Runs in the peers' environment: pysubgroup on propositions given as Boolean columns.
 
 usage: pysubgroup_search.py FILE.npz DEPTH K ALGORITHM REPEATS
 """
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pysubgroup as ps
 
-# Candidates by the million are kept at once; the machine is not to go down with them.
+# Millions of candidates are kept in memory; limit it, so that the machine survives.
 resource.setrlimit(resource.RLIMIT_AS, (8_000_000_000, 8_000_000_000))
 OUT_OF_MEMORY = 3
 
@@ -22,7 +22,7 @@ table = np.load(path)
 columns = {str(number): holds for number, holds in enumerate(table["holds"])}
 data = pd.DataFrame({**columns, "y": table["outcome"].astype(bool)})
 warnings.simplefilter("ignore")  # it divides by the size of empty subgroups
-# Without this, Apriori compiles its candidates' loop where numba is installed: not in this environment.
+# Otherwise Apriori compiles its candidate loop if numba is installed, which this environment lacks.
 algorithms = {
     "Apriori": lambda: ps.Apriori(use_numba=False),
     "DFS": lambda: ps.DFS(ps.BitSetRepresentation),

@@ -1,7 +1,7 @@
-"""How fast it is: `python benchmarks/run.py [--quick] [--only NAME,…] [--data FOLDER]`.
+"""Speed benchmarks: `python benchmarks/run.py [--quick] [--only NAME,…] [--data FOLDER]`.
 
-The full run takes an hour or two, wants a quiet machine, writes benchmarks/results and refreshes docs/benchmarks.md;
-the quick one, about two minutes, writes both into benchmarks/results/quick.
+The full run takes an hour or two, needs an idle machine, writes benchmarks/results and refreshes docs/benchmarks.md;
+the quick run takes about two minutes and writes both into benchmarks/results/quick.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Data larger than memory and rows on a cluster: what they cost, measured in processes of their own.
+"""Data larger than memory and rows on a cluster: costs, measured in separate processes.
 
     python -m benchmarks.scale stream  --rows 100000000    # Parquet files → top 10, beside DuckDB's own scan
     python -m benchmarks.scale dask    --rows 20000000     # two worker processes beside two threads
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 FILES = 10
-# The paper's estimator and comparison, which the figures were measured with.
+# The figures were measured with the paper's estimator and comparison.
 RELIABLE: dict[str, Any] = {
     "estimator": "reliable",
     "beta": 2.0,
@@ -41,7 +41,7 @@ QUESTION: dict[str, Any] = {
 
 
 def uniform(number: int) -> str:
-    """A column of numbers in [0, 1) that are the same on every run."""
+    """Return a column of numbers in [0, 1) that are the same in every run."""
     return f"(hash(i * 16 + {number}) / 18446744073709551616.0)"
 
 
@@ -51,7 +51,7 @@ def category(number: int, labels: str) -> str:
 
 
 def write(folder: Path, n_rows: int) -> int:
-    """The table in ten Parquet files; the bytes that they have."""
+    """Write the table as ten Parquet files; return their bytes."""
     import duckdb
 
     x1, c1 = uniform(1), category(5, "a b c d")
@@ -70,12 +70,12 @@ def write(folder: Path, n_rows: int) -> int:
 
 
 def apart(function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """What the function returns in a process of its own, with its seconds and the most memory that it held."""
+    """Run a function in a new process; return its result, seconds and peak memory."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_measure, args=(there, function, arguments))
     process.start()
-    there.close()  # so that a process that fails ends the wait
+    there.close()  # so that a failed process ends the wait
     found: dict[str, Any] = here.recv()
     process.join()
     return found
@@ -91,7 +91,7 @@ def _measure(pipe: Any, function: Callable[..., Any], arguments: tuple[Any, ...]
 
 
 def scan(folder: str) -> dict[str, Any]:
-    """DuckDB's own scan: every column of every row is decoded, and almost nothing is done with it."""
+    """Scan with DuckDB alone: every column of every row is decoded, with almost no computation."""
     import duckdb
 
     connection = duckdb.connect()
@@ -101,7 +101,7 @@ def scan(folder: str) -> dict[str, Any]:
 
 
 def stages(folder: str) -> dict[str, Any]:
-    """From files to the ten best rules, with the seconds of each stage."""
+    """Search the ten best rules from files, with the seconds of each stage."""
     from causalrules.data.reading import read
     from causalrules.language.roles import resolve
     from causalrules.question import Question
@@ -146,7 +146,7 @@ def stream(n_rows: int) -> dict[str, Any]:
 
 
 def local(folder: str) -> dict[str, Any]:
-    """Two threads, the rows as a frame in memory, which is not part of the time."""
+    """Search with two threads on a frame in memory; loading it is not timed."""
     import pandas as pd
 
     import causalrules as cr
@@ -163,7 +163,7 @@ def local(folder: str) -> dict[str, Any]:
 
 
 def loopback() -> int:
-    """Bytes that this machine has sent to itself."""
+    """Return the bytes that this machine has sent to itself."""
     lines = Path("/proc/net/dev").read_text().splitlines()
     return next(int(line.split()[9]) for line in lines if line.strip().startswith("lo:"))
 
@@ -225,7 +225,7 @@ def on_a_cluster(n_rows: int) -> dict[str, Any]:
 
 
 def merging_pays() -> dict[str, Any]:
-    """A search with and without merging, for tables with fewer and fewer distinct rows."""
+    """Compare searches with and without merging, for tables with fewer and fewer distinct rows."""
     from causalrules.data.reading import read
     from causalrules.language.roles import resolve
     from causalrules.question import Question
@@ -238,7 +238,7 @@ def merging_pays() -> dict[str, Any]:
     pays = merging.pays
     found = []
     for share in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
-        # As many distinct rows as this share of a sample of 20,000, drawn with equal chances.
+        # The number of equally likely rows that gives this share of distinct rows in a sample of 20,000.
         n_distinct = _distinct_for(share)
         distinct = rng.normal(size=(n_distinct, 6))
         chosen = rng.integers(0, n_distinct, n_rows)
@@ -260,7 +260,7 @@ def merging_pays() -> dict[str, Any]:
 
 
 def _distinct_for(share: float) -> int:
-    """How many equally likely rows give this share of distinct ones among 20,000: d (1 − e^(−n/d)) = share · n."""
+    """Return the number d of equally likely rows for this share of distinct ones: d (1 − e^(−n/d)) = share · n."""
     low, high = 1.0, 1e9
     for _ in range(200):
         middle = (low * high) ** 0.5
@@ -272,7 +272,7 @@ def _distinct_for(share: float) -> int:
 
 
 def constants() -> dict[str, Any]:
-    """Seconds to pack one bit, to count one set of rows, and for a question to come back from a cluster."""
+    """Measure the seconds to pack one bit, to count one set of rows, and for a round trip to a cluster."""
     from causalrules.search.core import Batch, PackedTable
     from causalrules.search.remote import Part
 
@@ -332,8 +332,8 @@ def _round_trips() -> dict[str, Any]:
 
 
 def predict(gb_per_second: float, round_trip_ms: float, pack_ns: float) -> list[dict[str, Any]]:
-    """The cost model of docs/scale.md for the question of `stream`, on 10, 100 and 1,000 workers of eight cores."""
-    # As measured for that question: conditions, strata, questions in all and together, conditions tried by each.
+    """Apply the cost model of docs/scale.md to the question of `stream`, on 10, 100 and 1,000 eight-core workers."""
+    # Measured for that question: conditions, strata, questions in all and per request, conditions per question.
     n_conditions, n_strata, n_questions, together, tried = 85, 6, 2_000, 4, 34
     cores, network = 8, 1.25e9
     rows = []

@@ -1,8 +1,8 @@
-"""How far the score can be trusted: noise above 0, power, and what it costs beside the paper's score.
+"""Reliability of the score: false findings in noise, power, and cost compared with the paper's score.
 
-`python benchmarks/score.py [noise|power|cost|tail|limits|named …] [--tables N] [--print]` writes the figures as they
-come to benchmarks/results/score-*.json and prints them as Markdown. Times are CPU seconds of one thread, so that a busy
-machine matters less.
+`python benchmarks/score.py [noise|power|cost|tail|limits|named …] [--tables N] [--print]` writes results as they
+arrive to benchmarks/results/score-*.json and prints them as Markdown. Times are CPU seconds of one thread, so that a
+busy machine matters less.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Columns = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Prepared:
-    """A table ready to be searched, and the question with its β."""
+    """A table ready for the search, and the question with its β."""
 
     problem: Adjusted
     question: Question
@@ -54,7 +54,7 @@ class Prepared:
 
 
 def prepared(data: Any, question: Question) -> Prepared:
-    """As discover() does it, but for the rules nearest to standing out where none does."""
+    """Prepare as discover() does, but without the rule nearest to standing out if none does."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         source = read(data)
@@ -73,10 +73,10 @@ def prepared(data: Any, question: Question) -> Prepared:
 
 @dataclass(frozen=True)
 class Noise:
-    """Tables in which no actionable column has an effect: given the strata, the target does not depend on them.
+    """Tables in which no actionable column has an effect: within strata, the target does not depend on them.
 
-    `target` is a probability, or the name of a distribution. Controls are confounders: they move the target and the
-    actionable columns. `gaps` says how values go missing, `confounding` how strong the control is.
+    `target` is a probability, or the name of a distribution. Controls are confounders: they affect the target and
+    the actionable columns. `gaps` is the missingness mechanism, `confounding` the strength of the control.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Noise:
         columns: Columns = {}
         control: str | None = "z" if self.strata > 1 else None
         if self.numeric_control:
-            # A confounder on a continuous scale: what is left of it inside its bins is part of the test.
+            # A continuous confounder: the confounding left within its bins is part of the test.
             level = rng.normal(size=n) * self.confounding
             columns["z"], control = level.copy(), "z"
         elif control:
@@ -151,7 +151,7 @@ def _target(rng: Generator, kind: float | str, level: NDArray[Any]) -> Any:
     rate = float(kind)
     odds = rate / (1 - rate) * np.exp(level)
     happens = rng.random(n) < odds / (1 + odds)
-    happens[:2] = [True, False]  # an outcome that never happens is refused
+    happens[:2] = [True, False]  # an outcome that never occurs is rejected
     return happens.astype(int)
 
 
@@ -236,7 +236,7 @@ SHAPES = (
 
 
 def noise_above(shape: Noise, seed: int) -> bool:
-    """Is any rule above 0 on a table of noise? Only rules above 0 are searched for, which is fast and enough."""
+    """Is any rule above 0 on a table of noise? Searches with a minimum value of 0, which is fast."""
     columns, question = shape.draw(np.random.default_rng([seed, SHAPES.index(shape)] if shape in SHAPES else seed))
     found = prepared(columns, question).search(floor=0.0)
     return bool(found.rules) and found.rules[0][0] > 0
@@ -285,7 +285,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "pooled": {"estimator": "pooled"},
 }
 STRATA = (1, 2, 20, 100, 500)
-# Name, base rate, effect and rows; rules of up to three conditions, where two are right.
+# Name, base rate, effect and rows; rules of up to three conditions, two of which are right.
 EFFECTS = (
     ("+0.12", 0.35, 0.12, 5000),
     ("+0.15", 0.35, 0.15, 5000),
@@ -297,9 +297,9 @@ CUT = (3, 4)  # x0 ≥ 3/8 and x1 ≤ 4/8: about a third of the rows
 
 
 def planted(rng: Generator, n: int, strata: int, base: float, effect: float) -> Columns:
-    """Ten numeric columns in eighths, of which the first two together have an effect, and a confounder.
+    """Ten numeric columns in eighths, the first two with a joint effect, and a confounder.
 
-    Strata move the base rate by up to a third of it, and the columns by up to an eighth.
+    Strata change the base rate by up to a third of it, and the columns by up to an eighth.
     """
     z = rng.integers(0, strata, n)
     level = np.linspace(-1, 1, strata)[z] if strata > 1 else np.zeros(n)
@@ -316,7 +316,7 @@ def planted(rng: Generator, n: int, strata: int, base: float, effect: float) -> 
 
 
 def is_planted(conditions: Iterable[Any]) -> bool:
-    """Is it the planted rule up to a cut point: x0 ≥ 3 ± 1 and x1 ≤ 3 ± 1, and nothing else?"""
+    """Is it the planted rule up to one cut point: x0 ≥ 3 ± 1 and x1 ≤ 3 ± 1, and nothing else?"""
     found = {(each.column, each.operator): float(each.value) for each in conditions}
     return (
         len(found) == 2
@@ -436,7 +436,7 @@ def _timed(ready: Prepared) -> Row:
 
 
 def _one_target(case: str) -> Row:
-    """The same table with the mean of a target in up to 32 levels, and with a threshold on it as the outcome."""
+    """Search the mean of a target in up to 32 levels, and a threshold on it as a binary outcome, on the same table."""
     if case == "adult: hours per week":
         folder = data_folder()
         assert folder is not None
@@ -539,7 +539,7 @@ DRAWS = 40_000
 
 
 def _margins(k: Any, f: Any, weight: Any, variance: Any, span: Any) -> list[float]:
-    """Bernstein's margin at each of the chances."""
+    """Return Bernstein's margin at each error rate."""
     q = 1 / (k + 2) + 1 / (f + 2)
     total, reach = np.sum(weight**2 * variance * q), np.max(weight * span * q)
     squares = [-2 * np.log(chance) for chance in CHANCES]
@@ -547,7 +547,7 @@ def _margins(k: Any, f: Any, weight: Any, variance: Any, span: Any) -> list[floa
 
 
 def _exact_tail(n: int) -> Row:
-    """The largest exact chance that a rule without effect exceeds its margin, over every table of one stratum."""
+    """Return the largest exact probability of a null rule to exceed its margin, over every table of one stratum."""
     worst = [0.0] * len(CHANCES)
     log_factorial = np.cumsum(np.log(np.maximum(np.arange(n + 1), 1)))
 
@@ -566,7 +566,7 @@ def _exact_tail(n: int) -> Row:
 
 
 def _drawn_tail(kind: str, n: int, strata: int, seed: int) -> Row:
-    """The same by simulation for other targets: the worst of several shares of covered rows."""
+    """The same by simulation for other targets: the maximum over several shares of covered rows."""
     rng = np.random.default_rng([n, strata, seed])
     worst = [0.0] * len(CHANCES)
     n_draws = max(DRAWS // strata, 8_000)
@@ -618,7 +618,7 @@ def tail_section(rows: Sequence[Row]) -> str:
 
 
 def _missing_by_outcome(rng: Generator, n: int, strata: int, rate: float, lost: float) -> tuple[Columns, Question]:
-    """A column without effect, missing for most rows without the outcome and for no others."""
+    """Draw a column without effect, missing only in rows without the outcome, and in most of these."""
     y = (rng.random(n) < rate).astype(int)
     x = np.where(rng.random(n) < (0.5 if strata == 1 else 0.8), "a", "b").astype(object)
     x[(y == 0) & (rng.random(n) < lost)] = None
@@ -627,10 +627,10 @@ def _missing_by_outcome(rng: Generator, n: int, strata: int, rate: float, lost: 
 
 
 def _missing_in_one_of_two(rng: Generator, n: int) -> tuple[Columns, Question]:
-    """Two columns without effect, one of them missing for most rows without the outcome.
+    """Draw two columns without effect, one of them missing for most rows without the outcome.
 
     Rows where the other condition fails are decided, whether the first is missing or not; where it holds, most rows
-    without the outcome are not.
+    without the outcome are undecided.
     """
     y = (rng.random(n) < 0.3).astype(int)
     b = rng.choice(["a", "b"], n).astype(object)
@@ -639,7 +639,7 @@ def _missing_in_one_of_two(rng: Generator, n: int) -> tuple[Columns, Question]:
 
 
 def _missing_by_both(rng: Generator, n: int) -> tuple[Columns, Question]:
-    """A column without effect, one value of which is missing for half of the rows without the outcome."""
+    """Draw a column without effect, one value of which is missing in half of the rows without the outcome."""
     y = (rng.random(n) < 0.3).astype(int)
     x = rng.choice(["a", "b"], n).astype(object)
     x[(y == 0) & (x == "a") & (rng.random(n) < 0.5)] = None
@@ -647,7 +647,7 @@ def _missing_by_both(rng: Generator, n: int) -> tuple[Columns, Question]:
 
 
 def _other_arms(rng: Generator, big: bool) -> tuple[Columns, Question]:
-    """An arm just like the reference, and a third one that is harmful."""
+    """Draw an arm identical to the reference, and a third one that is harmful."""
     if big:
         arm = rng.choice(["placebo", "same", "harm"], 10_000, p=[0.02, 0.02, 0.96])
         z = np.full(10_000, "0")
@@ -679,7 +679,7 @@ LIMITS: dict[str, tuple[int, Callable[[Generator], tuple[Columns, Question]]]] =
     "numeric confounder, 20,000 rows, default bins": (20, lambda rng: _binned(rng, None)),
     "numeric confounder, 20,000 rows, 4 bins": (20, lambda rng: _binned(rng, 4)),
 }
-# The same noise with β = 2 says whether this way of looking finds what is above 0.
+# The same noise with β = 2 shows whether this search finds rules above 0 at all.
 CONTROLS = ("outcome 30 %, 5 strata, length 1", "missing at random", "reference arm, outcome 30 %", "lognormal target")
 
 
@@ -716,7 +716,7 @@ NAMED_ROWS, SHUFFLES = 300, 99
 
 
 def named_table(rng: Generator, kind: str, compared: str, effect: float) -> tuple[Columns, dict[str, Any]]:
-    """One arm with the same effect in each of three strata, which move the target and the arm."""
+    """Draw one arm with the same effect in each of three strata, which affect the target and the arm."""
     n = NAMED_ROWS
     z = rng.integers(0, 3, n)
     arms = np.array(["none", "drug", "other"] if "reference" in compared else ["none", "drug"])
@@ -738,7 +738,7 @@ def named_table(rng: Generator, kind: str, compared: str, effect: float) -> tupl
 
 
 def _one_named(kind: str, compared: str, effect: float, n_tables: int, patience: float) -> Row:
-    """How often the 95 % interval of a rule named in advance holds the truth; without effect, how often p ≤ 5 %."""
+    """Return how often the 95 % interval of a named rule covers the truth; without effect, how often p ≤ 5 %."""
     import causalrules as cr
 
     start, done, inside, tested, significant = time.perf_counter(), 0, 0, 0, 0
@@ -763,7 +763,7 @@ def named(n_tables: int, patience: float) -> list[Call]:
         for kind in NAMED
         for compared in COMPARED
         for effect in (0.0, 0.2)
-        # Rows that are selected by the outcome do not show the effect of the whole; only that there is none.
+        # Rows selected by the outcome do not show the population effect; only that there is none.
         if effect == 0 or compared != "missing by the outcome"
     ]
 
@@ -788,7 +788,7 @@ def named_section(rows: Sequence[Row]) -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """A function with its arguments, for another process."""
+    """A function call to run in another process."""
 
     function: Callable[..., Row]
     arguments: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""One search, timed apart from reading and coding the table."""
+"""Times a search without reading and coding the table."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from causalrules.search.core import Packed
 from causalrules.search.run import Found
 
 TIME_LIMIT = 60.0
-# What the figures of searches were measured with: the paper's estimator and its comparison. Only the length varies.
+# The figures of searches were measured with the paper's estimator and comparison. Only the length varies.
 RELIABLE: dict[str, Any] = {name: value for name, value in PAPER.items() if name != "max_length"}
 
 
 def source(data: Any) -> Table:
-    """The table; what discover() would remark on it is not for here."""
+    """Return the table, without the notes of discover()."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return read(data)
 
 
 def problem_of(table: Table, target: str, outcome: Any, control: Sequence[str] = ()) -> Adjusted:
-    """As discover() does it, so that one reading serves many outcomes."""
+    """Prepare as discover() does, so that the table is read once for many outcomes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         roles = resolve(table, target, outcome, None, control or None, None)
@@ -39,13 +39,13 @@ def problem_of(table: Table, target: str, outcome: Any, control: Sequence[str] =
 
 @dataclass(frozen=True)
 class Measured:
-    """What was found, and how long a search for it takes."""
+    """The result of a search, and its time."""
 
     found: Found
     timing: Timing
 
     def row(self) -> Row:
-        """The columns that every table of searches has."""
+        """Return the columns common to all tables of searches."""
         progress = self.found.progress
         return {
             "seconds": self.timing.seconds,
@@ -59,7 +59,7 @@ class Measured:
 
 
 def measure(packed: Packed, options: Question, n_rows: int, repeats: int) -> Measured:
-    """The search by itself; one that reaches its time limit is not repeated, for it would again."""
+    """Time the search alone; a search that reaches its time limit is not repeated."""
     found = search.run(packed, options, n_rows)
     if found.stopped != "optimal":
         return Measured(found, Timing.of([found.progress.seconds]))

@@ -1,6 +1,6 @@
-"""The lists of real tables: python -m benchmarks.studies [--data ../shared/data]. Prints a Markdown table.
+"""Lists of rules for real tables: python -m benchmarks.studies [--data ../shared/data]. Prints a Markdown table.
 
-Tables that are not shipped are read from the folder, and left out with a message where they are not in it.
+Tables that are not shipped are read from the folder; missing ones are skipped with a message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BEFORE_QUITTING = ["sex", "race", "age", "education", "smokeintensity", "smokey
 
 @dataclass(frozen=True)
 class Study:
-    """A table, what is asked of it, and what is known about the answer."""
+    """A table, its question, and what is known about the answer."""
 
     name: str
     source: str | Callable[[], Any]
@@ -85,7 +85,7 @@ STUDIES = (
 
 
 def lines(study: Study, data: Path) -> list[list[str]]:
-    """Search, and return a line for each rule; the last one says why the list ends."""
+    """Search, and return one line for each rule; the last line says why the list ends."""
     source = data / study.source if isinstance(study.source, str) else study.source()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,7 +1,7 @@
-"""How quick the studio is, in a real Chromium: `python benchmarks/studio.py [--rows N] [--output FILE]`.
+"""Response times of the studio in a real Chromium: `python benchmarks/studio.py [--rows N] [--output FILE]`.
 
-First paint after the command; verdict after an edge is drawn among 60 variables; numbers after a cut of a rule on
-50,000 rows is moved; how often progress is shown and how soon a search stops; a table of 5,000,000 rows.
+First paint after the command; verdict after drawing an edge among 60 variables; numbers after moving a cut of a rule
+on 50,000 rows; interval between progress updates and time to stop a search; a table of 5,000,000 rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TIMES = 10
 
 
 def first_paint(browser: Any, folder: Path) -> list[float]:
-    """Seconds from the command to the first paint of the page with the table's state."""
+    """Return the seconds from the command to the first paint of the page with the table."""
     found = []
     for _ in range(3):
         path = titanic(folder)
@@ -58,7 +58,7 @@ def first_paint(browser: Any, folder: Path) -> list[float]:
 
 
 def verdict(browser: Any, folder: Path) -> list[float]:
-    """Milliseconds from letting go of the mouse to the edge with its verdict on the page, among 60 variables."""
+    """Return the milliseconds from releasing the mouse to the edge and its verdict on the page, among 60 variables."""
     draw = np.random.default_rng(0)
     names = [f"v{number}" for number in range(59)] + ["y"]
     path = folder / "sixty.csv"
@@ -107,7 +107,7 @@ def verdict(browser: Any, folder: Path) -> list[float]:
 
 
 def cut(browser: Any, folder: Path) -> list[float]:
-    """Milliseconds from moving a cut to the new numbers on the page, on 50,000 rows with two controls."""
+    """Return the milliseconds from moving a cut to the new numbers on the page, on 50,000 rows with two controls."""
     draw = np.random.default_rng(0)
     n = 50_000
     x, w, z = draw.normal(size=n).round(3), draw.integers(0, 100, n), draw.integers(0, 4, n)
@@ -152,7 +152,7 @@ def cut(browser: Any, folder: Path) -> list[float]:
 
 
 def search(browser: Any, folder: Path) -> dict[str, float]:
-    """How often the page shows progress, and how soon a search of minutes stops."""
+    """Return how often the page shows progress, and how soon a long search stops."""
     with served(slow_table(folder), folder) as server:
         studio = server.studio
         idle(studio)
@@ -192,7 +192,7 @@ def search(browser: Any, folder: Path) -> dict[str, float]:
 
 
 def large(browser: Any, folder: Path, n_rows: int) -> dict[str, float]:
-    """Open a large table: how long it takes, and how many bytes reach the page."""
+    """Open a large table; return its time and the bytes sent to the page."""
     draw = np.random.default_rng(0)
     path = folder / "large.csv"
     with path.open("w") as file:

@@ -1,4 +1,4 @@
-"""Generated tables: how hard they are is known, and anyone can have them."""
+"""Generated tables of known difficulty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EFFECT = 0.05
 
 
 def noise(n_rows: int, n_columns: int, n_strata: int = 2, seed: int = 0) -> dict[str, NDArray[Any]]:
-    """Uniform columns, of which the first two together have a weak effect, and a control that has one on the outcome.
+    """Draw uniform columns, the first two with a weak joint effect, and a control with an effect on the outcome.
 
     p(y) = 0.35 + 0.2 · z/(strata) + 0.05 · [x0 ≥ 0.5 and x1 ≤ 0.5]
     """
@@ -23,7 +23,7 @@ def noise(n_rows: int, n_columns: int, n_strata: int = 2, seed: int = 0) -> dict
 
 
 def binned(table: dict[str, NDArray[Any]], bins: int) -> dict[str, NDArray[Any]]:
-    """The same with each column of numbers as that many intervals of equal width, each a value of its own."""
+    """Bin each numeric column into intervals of equal width, each a value without order."""
     return {
         name: (column * bins).astype(int).astype(str) if column.dtype.kind == "f" else column
         for name, column in table.items()

@@ -1,4 +1,4 @@
-"""Ten million rows from Parquet to rules, beside DuckDB reading the same columns."""
+"""Ten million rows from Parquet to rules, compared with DuckDB reading the same columns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(settings: Settings) -> list[Row]:
 
 
 def generate(path: Path, n_rows: int) -> None:
-    """Reals, whole numbers and words, two controls, and an outcome that depends on two columns and a control."""
+    """Write floats, integers and text, two controls, and an outcome that depends on two columns and a control."""
     import duckdb
 
     def uniform(number: int) -> str:
@@ -74,7 +74,7 @@ def generate(path: Path, n_rows: int) -> None:
 
 
 def scan(path: Path) -> Row:
-    """DuckDB reads every value once and keeps none."""
+    """Read every value once with DuckDB, keeping none."""
     import duckdb
 
     start = time.perf_counter()
@@ -85,7 +85,7 @@ def scan(path: Path) -> Row:
 
 
 def to_arrow(path: Path) -> Row:
-    """DuckDB reads the columns into memory."""
+    """Read the columns into memory with DuckDB."""
     import duckdb
 
     start = time.perf_counter()

@@ -1,8 +1,8 @@
-"""Can the trust be trusted? Every promise of docs/trust.md, measured.
+"""Measures every promise of docs/trust.md.
 
     python benchmarks/trust.py [--quick] [noise power coverage lalonde speed step-down]
 
-Prints a Markdown table for each. The full run takes about a quarter of an hour on two cores.
+Prints a Markdown table for each. The full run takes about 15 minutes on two cores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from causalrules.trust.calibration import calibrate
 from causalrules.trust.repeat import exact
 
 Columns = dict[str, Any]
-# The paper's estimator and comparison, which the figures were measured with.
+# The figures were measured with the paper's estimator and comparison.
 RELIABLE: dict[str, Any] = {
     "estimator": "reliable",
     "beta": 2.0,
@@ -40,7 +40,7 @@ LEVEL = 0.05
 
 
 def draw(*numbers: int) -> np.random.Generator:
-    """Random numbers apart from those that the package draws with the same seed."""
+    """Return a random generator independent of the package's with the same seed."""
     return np.random.default_rng([20_210_429, *(1 + number for number in numbers)])
 
 
@@ -72,7 +72,7 @@ SHAPES = {
 
 
 def noise_table(shape: str, confounded: bool, rng: np.random.Generator) -> Columns:
-    """A table where, within each stratum of z, nothing influences y; if confounded, z drives both x and y."""
+    """Draw a table where, within each stratum of z, nothing influences y; if confounded, z affects both x and y."""
     n, n_numeric, n_text = SHAPES[shape]
     z = rng.integers(0, 2, n)
     push = z if confounded else np.full(n, 0.5)
@@ -95,7 +95,7 @@ def noise(quick: bool) -> None:
             p_value = rules.significance(199, seed)[0].p_value
             assert rules.problem is not None
             assert p_value is not None
-            # 39 permutations keep the promise as well as 199, and take a fifth of the time.
+            # 39 permutations are as valid as 199, in a fifth of the time.
             calibrated = calibrate(rules.problem, exact(rules.question), permutations=39, seed=seed).value
             hits += [rules[0].value > 0, p_value <= LEVEL, calibrated is not None and calibrated > 0, 1]
         total += hits
@@ -192,7 +192,7 @@ class Population:
         return {**{f"x{index}": text[x[:, index]] for index in range(N_COLUMNS)}, "z": text[z], "y": y}
 
     def true_effect(self, rule: cr.RuleResult) -> float:
-        """Σ_z p(z) (p(y | σ, z) − p(y | ¬σ, z)), from the 81 cells of each stratum."""
+        """Return Σ_z p(z) (p(y | σ, z) − p(y | ¬σ, z)), from the 81 cells of each stratum."""
         covered = np.ones(len(self.cells), bool)
         for condition in rule.conditions:
             covered &= self.cells[:, int(condition.column[1])] == "abc".index(str(condition.value))
@@ -235,13 +235,13 @@ def coverage(quick: bool) -> None:
     table(f"Coverage: {simulations:,} simulations, the three best rules of each", columns_, rows)
 
 
-# --- LaLonde: an experiment tells what observation should have
+# --- LaLonde: the experiment shows what the observational estimate should be
 
 COVARIATES = ["age", "education", "black", "hispanic", "married", "nodegree", "re74", "re75"]
 
 
 def lalonde_columns() -> tuple[Columns, Columns]:
-    """The experiment, and its treated with people of a survey in place of the experiment's controls."""
+    """Return the experiment, and its treated rows with survey rows in place of the experiment's controls."""
 
     def rows(name: str) -> Iterator[dict[str, float]]:
         with (DATA / "causal" / name).open(encoding="utf-8") as file:
@@ -285,7 +285,7 @@ def lalonde(quick: bool) -> None:
     table("LaLonde", columns_, rows)
 
 
-# --- speed, and what the step-down gains
+# --- speed, and the gain of the step-down procedure
 
 
 def german() -> Columns:
@@ -314,7 +314,7 @@ def speed(quick: bool) -> None:
     times = 99 if quick else 999
     rows = []
     for name, rules in questions():
-        # Processor time is what a busy machine does not change much; on c idle cores it takes a c-th of that.
+        # CPU time hardly depends on the load; on c idle cores the wall-clock time is a c-th of it.
         start, work = time.perf_counter(), time.process_time()
         judged = rules.significance(times, stop_early=False)
         seconds, work = time.perf_counter() - start, time.process_time() - work

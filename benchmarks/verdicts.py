@@ -1,9 +1,9 @@
-"""Are the verdicts right? Tables whose truth is known, and the words that trust() gives them.
+"""Checks the verdicts of trust() on tables whose truth is known.
 
     python benchmarks/verdicts.py [--quick] [--tables N] [table stability conditions]
 
-Prints a Markdown table for each part and writes benchmarks/results/verdicts-PART.json. The full run, 100 tables a cell,
-takes about a quarter of an hour on two cores.
+Prints a Markdown table for each part and writes benchmarks/results/verdicts-PART.json. The full run, 100 tables a
+cell, takes about 15 minutes on two cores.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from causalrules.trust.conditions import conditions  # noqa: E402
 Columns = dict[str, Any]
 RESULTS = ROOT / "benchmarks" / "results"
 N_ROWS = 1000
-# How often each part of trust() repeats the search.
+# The number of searches in each part of trust().
 REPEATS: dict[str, Any] = {"permutations": 39, "replicates": 10, "splits": 5}
 GRAPH = "z -> x; z -> y; x -> y; w0 -> y; w1 -> y; w2 -> y"
 CONFOUNDERS = ("strong", "weak", "numeric")
 
 
 def draw(*numbers: int) -> np.random.Generator:
-    """Random numbers apart from those that the package draws."""
+    """Return a random generator independent of the package's."""
     return np.random.default_rng([20_261_116, *(1 + number for number in numbers)])
 
 
 def confounded(truth: float, confounder: str, seed: int) -> Columns:
-    """x raises the outcome by `truth`; z drives both; w0 to w2 do nothing."""
+    """Draw a table: x raises the outcome by `truth`; z affects both; w0 to w2 have no effect."""
     rng = draw(seed, round(100 * truth), CONFOUNDERS.index(confounder))
     u = rng.random(N_ROWS)
     z = u if confounder == "numeric" else (u < 0.5).astype(float)
@@ -52,7 +52,7 @@ def confounded(truth: float, confounder: str, seed: int) -> Columns:
 
 
 def verdict(columns: Columns, seed: int, **options: Any) -> tuple[str, cr.RuleResult]:
-    """Return what is said of the best rule: strong, or the word of its evidence."""
+    """Return the verdict of the best rule: "strong", or its evidence."""
     options = {"k": 1, "max_length": 2, "n_jobs": 1} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cr.CausalRulesWarning)
@@ -66,7 +66,7 @@ def without(columns: Columns, *names: str) -> Columns:
 
 
 def cells() -> dict[str, Callable[[int], tuple[str, cr.RuleResult]]]:
-    """Return each cell: what is true, what is asked, and its verdict for a seed."""
+    """Return each cell: its truth, its question, and a function from seed to verdict."""
 
     def adjusted(truth: float, confounder: str) -> Callable[[int], tuple[str, cr.RuleResult]]:
         return lambda seed: verdict(confounded(truth, confounder, seed), seed, control="z", graph=GRAPH)
@@ -86,7 +86,7 @@ def cells() -> dict[str, Callable[[int], tuple[str, cr.RuleResult]]]:
 
 
 def table(n_tables: int) -> dict[str, Any]:
-    """How often is each word said?"""
+    """Count how often each verdict occurs."""
     rows: dict[str, Any] = {}
     print("| truth and question | strong | supported in all | suggestive | not supported | cannot tell | median Γ |")
     print("|---|---:|---:|---:|---:|---:|---:|")
@@ -104,7 +104,7 @@ def table(n_tables: int) -> dict[str, Any]:
 
 
 def stability(n_tables: int) -> dict[str, Any]:
-    """How often does the word of the evidence stay when nothing of substance changes?"""
+    """Count how often the evidence stays the same under irrelevant changes."""
 
     def random_control(columns: Columns, seed: int) -> Columns:
         return columns | {"coin": draw(seed, 99).integers(0, 2, N_ROWS)}
@@ -134,7 +134,7 @@ def stability(n_tables: int) -> dict[str, Any]:
 
 
 def planted(needed: int, effect: float, n_rows: int, seed: int) -> Columns:
-    """Ten numeric columns, of which the first, or the first two together, raise the outcome."""
+    """Draw ten numeric columns; the first, or the first two together, raise the outcome."""
     rng = draw(seed, needed, n_rows)
     z = rng.integers(0, 2, n_rows)
     columns: Columns = {f"x{index}": rng.random(n_rows) + 0.2 * z for index in range(10)}
@@ -145,7 +145,7 @@ def planted(needed: int, effect: float, n_rows: int, seed: int) -> Columns:
 
 
 def superfluous(n_tables: int) -> dict[str, Any]:
-    """How many supported rules carry a condition that does nothing, and how many of these are not marked?"""
+    """Count supported rules with a condition that has no effect, and those of them that are not marked."""
     rows: dict[str, Any] = {}
     print(
         "\n| planted | effect | rows | supported rules | with an idle condition | of them not marked | "
@@ -174,7 +174,7 @@ PARTS = {"table": table, "stability": stability, "conditions": superfluous}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the parts that are asked for, and write what they found."""
+    """Run the requested parts, and write their results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"some of {', '.join(PARTS)}; by default all")
     parser.add_argument("--quick", action="store_true", help="3 tables a cell, and nothing is written")

@@ -1,11 +1,10 @@
-"""The same searches by this version of the package and by another one, in turns.
+"""Compares searches by this version of the package with another version.
 
     python benchmarks/versions.py --before FOLDER [--only TEXT;…] [--repeats 3] [--threads 1] [--limit 60] [--tables]
 
-FOLDER is a checkout of the other version with its core built, for instance a git worktree. Each case runs in processes
-of its own, the versions taking turns, so that a busy machine slows both; the best processor time of each counts. With
---tables, every outcome of the paper's tables at k = 10. Prints a Markdown table and writes
-benchmarks/results/versions.json.
+FOLDER is a checkout of the other version with its core built, for instance a git worktree. Each case runs in new
+processes, versions alternating, so that load slows both; the lowest CPU time of each counts. With --tables, every
+outcome of the paper's tables at k = 10. Prints a Markdown table and writes benchmarks/results/versions.json.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from causalrules.search import run as search  # noqa: E402
 from causalrules.search.adjusted import Adjusted, adjust  # noqa: E402
 from causalrules.search.margins import betas  # noqa: E402
 
-# A repetition of a search shorter than this is timed again, up to ten times.
+# A search shorter than this is repeated up to ten more times.
 SHORT = 0.2
 
 Asked = tuple[Adjusted, Question]
 
 
 def asked(table: Any, target: str, outcome: Any, control: str, pooled: bool = False, **options: Any) -> Asked:
-    """A question of the paper's kind, or with the options that are the default."""
+    """Return a question of the paper's kind, or with the default options."""
     question = Question(target, **({} if pooled else RELIABLE), **{"max_length": None, **options})
     problem = adjust(table, resolve(table, target, outcome, None, [control], None), question)
     if pooled and question.beta is None:

@@ -1,9 +1,9 @@
-"""Files of many columns: time against the number of columns.
+"""Time for files with many columns.
 
     python benchmarks/wide.py [COLUMNS …]
 
-12 rows, columns of 5 values, rules of one condition; the same as a pandas frame for comparison. `cpu` is the time that
-the process computed, whatever else the machine did. Results in benchmarks/results/wide.json.
+12 rows, columns of 5 values, rules of one condition; the same as a pandas frame for comparison. `cpu` is the CPU time
+of the process. Results in benchmarks/results/wide.json.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIZES = [500, 1_000, 2_000, 5_000, 10_000]
 
 
 def measure(n_columns: int, folder: Path) -> list[dict[str, Any]]:
-    """Time the same question of the same table in three forms."""
+    """Time the same question on the same table in three forms."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({f"x{number}": rng.integers(0, 5, 12) for number in range(n_columns - 1)} | {"y": [0, 1] * 6})
     frame.to_csv(folder / "wide.csv", index=False)
@@ -50,7 +50,7 @@ def measure(n_columns: int, folder: Path) -> list[dict[str, Any]]:
 def main() -> None:
     sizes = [int(size) for size in sys.argv[1:]] or SIZES
     with tempfile.TemporaryDirectory() as folder:
-        measure(100, Path(folder))  # modules are loaded here
+        measure(100, Path(folder))  # loads modules
         rows = [row for size in sizes for row in measure(size, Path(folder))]
     RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
 

@@ -1,4 +1,4 @@
-"""Numbers and tables as the page shows them."""
+"""Formats numbers and tables for the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def duration(seconds: float | None) -> str:
-    """Two or three digits that matter, with their unit.
+    """Format with two or three significant digits and a unit.
 
     >>> [duration(s) for s in (0.00012, 0.0123, 0.123, 1.234, 12.34, 123.4)]
     ['0.12 ms', '12 ms', '123 ms', '1.23 s', '12.3 s', '123 s']
@@ -20,7 +20,7 @@ def duration(seconds: float | None) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """How many times.
+    """Format a ratio.
 
     >>> [ratio(r) for r in (1.234, 12.34, 1234.5, None)]
     ['1.23 ×', '12 ×', '1,234 ×', '–']
@@ -37,12 +37,12 @@ def percent(value: float) -> str:
 
 
 def spread(row: Mapping[str, Any]) -> str:
-    """How far the slowest of the runs is from the fastest; one run has none."""
+    """Format the range from fastest to slowest run; a single run has none."""
     return percent(row["spread"]) if row["runs"] > 1 else "–"
 
 
 def size(n_bytes: float | None) -> str:
-    """In the unit that keeps it short.
+    """Format in the shortest unit.
 
     >>> [size(b) for b in (2_000, 34_000_000, 1_230_000_000, None)]
     ['2 kB', '34 MB', '1.23 GB', '–']
@@ -55,7 +55,7 @@ def size(n_bytes: float | None) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], text_columns: int = 1) -> str:
-    """A Markdown table; all but the first columns stand at the right."""
+    """Return a Markdown table; all but the first columns are right-aligned."""
     aligned = ["---"] * text_columns + ["---:"] * (len(columns) - text_columns)
     lines = [columns, aligned, *rows]
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -1,4 +1,4 @@
-"""Confidence bands: how sure the means of repeated experiments are."""
+"""Confidence bands for means of repeated experiments."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 
 def simultaneous(comparisons: int, level: float = 0.95) -> float:
-    """How many standard errors all of some comparisons stay within at once, with this confidence (Bonferroni)."""
+    """Return the number of standard errors for simultaneous confidence over several comparisons (Bonferroni)."""
     return NormalDist().inv_cdf(1 - (1 - level) / (2 * comparisons))
 
 
 def wilson(share: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The interval of a share of n; unlike the normal one it has a width also at 0 and 1."""
+    """Return Wilson's interval of a share of n; unlike the normal one it has a width also at 0 and 1."""
     z = simultaneous(1, level)
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
@@ -23,6 +23,6 @@ def wilson(share: float, n: int, level: float = 0.95) -> tuple[float, float]:
 
 
 def mean_and_error(values: ArrayLike) -> tuple[float, float]:
-    """The mean and its standard error."""
+    """Return the mean and its standard error."""
     numbers: Any = np.asarray(values, float)
     return float(numbers.mean()), float(numbers.std(ddof=1) / np.sqrt(len(numbers)))

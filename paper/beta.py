@@ -1,4 +1,4 @@
-"""Figure "effect of β" (appendix): MSE of the best rule's true effect at several levels of confidence."""
+"""Figure "effect of β" (appendix): MSE of the best rule's true effect at several confidence levels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make(run: Run) -> None:
         if not stratified:
             continue
         for n in recovery.QUICK_SIZES if run.quick else simulation.SAMPLE_SIZES:
-            # The samples of recovery.py, so that all measures are judged by the same ones.
+            # The samples of recovery.py, so that all measures use the same ones.
             chosen = run.part(
                 f"beta-{name}-{n}",
                 partial(recovery.choices, MEASURES, n, repetitions, name, run.seed),
@@ -34,7 +34,7 @@ def make(run: Run) -> None:
 
 
 def paired(rows: list[Row], key: Row) -> list[Row]:
-    """The MSE at each confidence less that at the next higher, and the lowest less the highest."""
+    """Return the MSE at each confidence less that at the next higher, and the lowest less the highest."""
     errors = {
         measure: np.array([row["squared_error"] for row in rows if row["measure"] == float(measure)])
         for measure in MEASURES

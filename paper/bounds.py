@@ -1,4 +1,4 @@
-"""What a bound is worth: nodes expanded on the small tables, with the paper's bound, the repaired and the reachable."""
+"""Nodes expanded on the small tables with the paper's bound, the repaired bound and the reachable bound."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def variant_name(bound: str, ordered: bool) -> str:
 
 
 def measure(experiment: keel.Experiment, folder: Path, quick: bool) -> list[Row]:
-    """The paper's outcome, as far as is known the first declared class."""
+    """Measure the paper's outcome, presumably the first declared class."""
     outcome = keel.classes(experiment, folder)[0]
     table = keel.load(experiment, folder)
     rules = find(table, experiment.target, outcome, experiment.control, k=1)
@@ -47,7 +47,7 @@ def measure(experiment: keel.Experiment, folder: Path, quick: bool) -> list[Row]
 
 
 def counterexample() -> list[Row]:
-    """The best rule of a table on which Proposition 3 prunes it, by each search."""
+    """Return the best rule of a table on which Proposition 3 prunes it, by each search."""
     rules = find(plain_search.counterexample(), "y", 1, "z", k=1)
     assert rules.problem is not None
     rows = plain_search.Rows.of(rules.problem.only)

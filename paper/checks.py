@@ -1,7 +1,7 @@
-"""The paper's claims, each as a check on the results that can fail.
+"""The paper's claims, each as a check on the results.
 
-`expected` is what the results of the full run say: where it is False, the claim does not hold in ours, and the page
-says so. A check that comes out otherwise than expected fails the run. None: it depends on the machine.
+`expected` is the outcome of the full run: False if the claim does not hold in our results, which the page then says.
+A check whose outcome differs from `expected` fails the run. None: it depends on the machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from results import Row, Run
 
 @dataclass(frozen=True)
 class Check:
-    """A claim, where the paper makes it ("ours": a claim about this package), and the numbers that decide."""
+    """A claim, its place in the paper ("ours": a claim about this package), and the numbers that decide it."""
 
     claim: str
     where: str
@@ -35,7 +35,7 @@ def make(run: Run) -> None:
 
 
 def report(run: Run) -> int:
-    """Say how the claims fared; 1 if one came out otherwise than expected."""
+    """Report the claims; return 1 if one differs from its expected outcome."""
     surprises = 0
     for row in run.read("checks"):
         word = "holds" if row["holds"] else "does not hold"
@@ -46,7 +46,7 @@ def report(run: Run) -> int:
 
 
 def _can_run(check: Callable[[Run], Check], run: Run) -> bool:
-    """Without the KEEL files there may be no results on them."""
+    """Return whether the check has its results; without the KEEL files some are missing."""
     return check not in ON_KEEL or (run.folder / "efficiency.csv").exists()
 
 
@@ -297,7 +297,7 @@ solved_for_all = _solved(False, "for every class value", "ours", None)
 
 
 def discover_agrees(run: Run) -> Check:
-    """discover() and the exhaustive evaluation choose the same rule, in the samples of the experiments."""
+    """discover() and exhaustive evaluation choose the same rule, in the samples of the experiments."""
     sizes, repetitions = ((100, 1000), 3) if run.quick else ((100, 500, 1000, 3000), 10)
     functions: dict[str, Callable[[simulation.Counts], simulation.Array]] = {
         "reliable": simulation.reliable,

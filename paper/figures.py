@@ -1,4 +1,4 @@
-"""Figures as SVG: small, and byte for byte the same for the same numbers."""
+"""Figures as small SVG files, byte for byte reproducible."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STYLE: dict[Any, Any] = {
 
 @contextmanager
 def figure(path: Path, columns: int = 1, height: float = 2.8) -> Iterator[Any]:
-    """Axes to draw on, one or several beside each other; saved at the end."""
+    """Yield axes, one or several side by side; save the figure at the end."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -35,12 +35,12 @@ def figure(path: Path, columns: int = 1, height: float = 2.8) -> Iterator[Any]:
         content = io.StringIO()
         drawing.savefig(content, format="svg", metadata={"Date": None})
         pyplot.close(drawing)
-    # Matplotlib ends lines in blanks, which version control frowns upon.
+    # Matplotlib leaves trailing blanks, which git reports.
     write_atomically(path, "\n".join(line.rstrip() for line in content.getvalue().splitlines()) + "\n")
 
 
 def curve(axes: Any, x: list[float], y: list[float], colour: str, label: str, band: Any = None) -> None:
-    """A line, with a band (lower ends, upper ends) around it."""
+    """Draw a line, with a band (lower ends, upper ends) around it."""
     axes.plot(x, y, color=colour, label=label, linewidth=1.2, marker=".", markersize=3)
     if band is not None:
         axes.fill_between(x, *band, color=colour, alpha=0.2, linewidth=0)

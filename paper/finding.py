@@ -10,7 +10,7 @@ from causalrules.rules import RuleSet
 
 
 def find(data: Any, target: str, outcome: Any, control: str | None = None, **options: Any) -> RuleSet:
-    """The best rules. An interruption ends the run and not only the search, whose best so far is no result here."""
+    """Return the best rules. An interruption ends the whole run: the best so far is no result here."""
     given = {**PAPER, "alpha": 1.0, "n_jobs": 1, **options}
     rules = discover(data, target, outcome, control, **given)
     if rules.stopped == "interrupted":

@@ -1,4 +1,4 @@
-"""KEEL .dat files, and the roles that the paper's table of efficiency gives their columns."""
+"""Reads KEEL .dat files, with the column roles of the paper's table of efficiency."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ATTRIBUTE = re.compile(r"""@attribute\s+('[^']*'|"[^"]*"|[^\s{\[]+)\s*(.*)""", r
 
 @dataclass(frozen=True)
 class Experiment:
-    """One row of the paper's table: what it searched, and what it reports."""
+    """One row of the paper's table: the searched table, and the reported numbers."""
 
     name: str
     target: str
@@ -58,14 +58,14 @@ EXPERIMENTS = tuple(
 
 
 def data_folder(given: str | Path | None = None) -> Path | None:
-    """The folder that holds keel/ and titanic.csv: as given, or CAUSALRULES_DATA, or ../shared/data; else None."""
+    """Return the folder with keel/ and titanic.csv: as given, or CAUSALRULES_DATA, or ../shared/data; else None."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(given or os.environ.get("CAUSALRULES_DATA") or beside)
     return folder if (folder / "keel").is_dir() else None
 
 
 def read_keel(path: Path) -> Any:
-    """A KEEL file as an Arrow table: numbers for real and integer attributes, text for the others, null for '?'."""
+    """Read a KEEL file as an Arrow table: numbers for real and integer attributes, text for others, null for '?'."""
     names, kinds, n_lines = [], [], 0
     for name, declared in _attributes(path):
         names.append(name)
@@ -81,7 +81,7 @@ def read_keel(path: Path) -> Any:
 
 
 def classes(experiment: Experiment, folder: Path) -> tuple[str, ...]:
-    """The values of the target in the order in which the file declares them; the paper seems to use the first."""
+    """Return the values of the target in the declared order; the paper seems to use the first."""
     if experiment.name == "titanic":
         return ("0", "1")
     declared = dict(_attributes(_path(experiment, folder)))[experiment.target]
@@ -89,7 +89,7 @@ def classes(experiment: Experiment, folder: Path) -> tuple[str, ...]:
 
 
 def read_titanic(path: Path) -> Any:
-    """Kaggle's training table without the passengers' numbers: with sex as control, the paper's nine actionables."""
+    """Read Kaggle's training table without passenger numbers: sex is the control, nine columns are actionable."""
     columns = {
         "survived": "TEXT",
         "class": "BIGINT",
@@ -108,7 +108,7 @@ def read_titanic(path: Path) -> Any:
 
 
 def load(experiment: Experiment, folder: Path) -> Any:
-    """The table of an experiment."""
+    """Return the table of an experiment."""
     path = _path(experiment, folder)
     return read_titanic(path) if experiment.name == "titanic" else read_keel(path)
 
@@ -125,7 +125,7 @@ def _opened(path: Path) -> IO[str]:
 
 
 def _attributes(path: Path) -> Iterator[tuple[str, str]]:
-    """Each attribute's name and declaration."""
+    """Yield each attribute's name and declaration."""
     with _opened(path) as lines:
         for line in lines:
             if line.lower().startswith("@data"):
@@ -135,7 +135,7 @@ def _attributes(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _read_columns(path: Path, names: list[str], kinds: list[str], n_skipped: int) -> Any:
-    """The rows after the first lines; DuckDB reads the half million of kddcup in seconds."""
+    """Read the rows after the header; DuckDB reads the half million rows of kddcup in seconds."""
     import duckdb
 
     positions = [f"c{i}" for i in range(len(names))]

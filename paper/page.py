@@ -1,4 +1,4 @@
-"""docs/paper.md from its template and the results: no number on the page is typed."""
+"""Writes docs/paper.md from its template and the results: no number on the page is typed by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "paper.md"
 
 
 def write(run: Run) -> None:
-    """The page of a run; after a quick one docs/paper.md too, from the full run's results."""
+    """Write the page of a run; after a quick run also docs/paper.md, from the full run's results."""
     if run.quick:
         write_atomically(run.folder / "paper.md", render(run.folder, "."))
     if (FULL / "checks.csv").exists():
@@ -52,12 +52,12 @@ def number(value: float, digits: int = 0) -> str:
 
 
 def seconds(value: float) -> str:
-    """Three digits at the most, and no more than the clock resolves."""
+    """Format with at most three digits, and no more than the clock resolves."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 1 else f"{value:,.1f}"
 
 
 def efficiency(rows: list[Row]) -> list[dict[str, Any]]:
-    """One line for each data set: the first declared class, the slowest, and the paper's."""
+    """Return one line for each data set: the first declared class, the slowest class, and the paper's time."""
     found = []
     for experiment in EXPERIMENTS:
         chosen = [row for row in rows if row["data"] == experiment.name and row["k"] == 1]
@@ -89,7 +89,7 @@ def misprints(experiment: Experiment, row: Row) -> list[str]:
 
 
 def at_some_sizes(rows: list[Row]) -> list[dict[str, Any]]:
-    """The longer run at a few sample sizes, one entry each with the measures by name."""
+    """Return the longer run at a few sample sizes, one entry each with the measures by name."""
     sizes = [n for n in (100, 200, 400, 800, 1500, 3000) if any(row["n"] == n for row in rows)]
     return [
         {"n": n, **{str(row["measure"]): row for row in rows if row["run"] == "long" and row["n"] == n}} for n in sizes
@@ -97,14 +97,14 @@ def at_some_sizes(rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def recovery_differs(rows: list[Row]) -> float:
-    """How far the share of recovered rules moves at the most when samples are not stratified."""
+    """Return the largest change of the share of recovered rules when samples are not stratified."""
     shares = {(row["run"], row["n"]): row["recovered"] for row in rows if row["measure"] == "reliable"}
     sizes = sorted({n for _, n in shares})
     return float(max(abs(shares["long", n] - shares["unstratified", n]) for n in sizes))
 
 
 def wracc_against_reliable(rows: list[Row]) -> dict[str, int]:
-    """At how many sample sizes WRAcc's best rules have the lower MSE, at all and beyond the band."""
+    """Count the sample sizes at which WRAcc's best rules have the lower MSE, in total and beyond the band."""
     chosen = [row for row in rows if (row["run"], row["what"], row["one"]) == ("long", "squared_error", "wracc")]
     z = bands.simultaneous(len(chosen))
     return {
@@ -120,7 +120,7 @@ def plugin_course(rows: list[Row]) -> dict[str, Row]:
 
 
 def proposition_3() -> dict[str, float]:
-    """The bound and what it should bound, in a stratum of 200 rows without a positive."""
+    """Return the bound and the value that it should bound, in a stratum of 200 rows without a positive."""
     n1, n0 = np.array([0]), np.array([200])
     worth = difference(np.zeros(201), np.arange(201), n1, n0, 2.0)
     bounds = Bounds(n1, n0, 2.0)

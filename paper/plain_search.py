@@ -1,7 +1,7 @@
-"""The paper's branch and bound (§4) in NumPy, as plainly as it is written, to compare bounds on small tables.
+"""The paper's branch and bound (§4) in plain NumPy, to compare bounds on small tables.
 
-Best first, each set of rows once. Of the bounds, "paper" is Proposition 3, "repaired" the maximum it was meant to
-be, and "reachable" also knows which rows every refinement of a node still covers.
+Best first, each set of rows once. "paper" is the bound of Proposition 3, "repaired" the maximum that it should be,
+and "reachable" also uses the rows that every refinement of a node covers.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from causalrules.search.adjusted import Adjusted
 
 Array = NDArray[Any]
 
-# (bound, ordered): each adds one thing to the one before.
+# (bound, ordered): each adds one improvement to the one before.
 VARIANTS = (("paper", False), ("repaired", False), ("repaired", True), ("reachable", True))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The best rule, as the numbers of its propositions, and how many nodes were expanded; finished or given up."""
+    """The best rule, as the numbers of its propositions, the number of nodes expanded, and whether it finished."""
 
     value: float
     conditions: tuple[int, ...]
@@ -60,7 +60,7 @@ class Bounds:
             a = np.arange(n1[z] + 1)
             no_negatives[z, : len(a)] = difference(a, np.zeros_like(a), n1[z], n0[z], beta)
         self._no_negatives = np.maximum.accumulate(no_negatives, axis=1)
-        # Where so few positives are covered that u(a′, 0) < 0, covering negatives can only help.
+        # If so few positives are covered that u(a′, 0) < 0, covering negatives can only help.
         few = next(a for a in itertools.count() if (a + 1) / np.sqrt(a + 2) >= beta / 2)
         few_positives = np.full((len(n1), few, int(n0.max()) + 1), -np.inf)
         for z, positives in itertools.product(strata, range(few)):
@@ -91,7 +91,7 @@ class Bounds:
 
 
 class Rows:
-    """The propositions as bits over rows sorted by stratum and outcome, each of these segments in whole words."""
+    """The propositions as bits over rows sorted by stratum and outcome, each segment in whole words."""
 
     def __init__(self, holds: Array, stratum: Array, outcome: Array) -> None:
         n_strata = int(stratum.max()) + 1
@@ -119,17 +119,17 @@ class Rows:
         )
 
     def count(self, sets: Array) -> tuple[Array, Array]:
-        """Positives and negatives in each stratum, for each of some sets of rows."""
+        """Return the positives and negatives in each stratum, for each of some sets of rows."""
         counts = np.add.reduceat(np.bitwise_count(sets).astype(np.int64), self._starts, axis=1)
         return counts[:, 0::2], counts[:, 1::2]
 
 
 def search(rows: Rows, bound: str, ordered: bool, beta: float = 2.0, max_nodes: int = 20_000) -> Outcome:
-    """The rule with the highest reliable effect, if the bound is one and the nodes suffice.
+    """Return the best rule, if the bound is valid and the nodes suffice.
 
     A node's children are its candidates, one more proposition each; a child gets the candidates after its own, and
-    those before it are excluded below it. In the paper they stand in the order of the language. `ordered`: those
-    that are pruned are candidates no more, and the others stand by their bound, the weakest first.
+    those before it are excluded below it. The paper uses the order of the language. `ordered`: pruned candidates are
+    dropped, and the others are sorted by bound, the weakest first.
     """
     bits, n1, n0 = rows.bits, rows.n1, rows.n0
     weights = (n1 + n0 + 4) / (n1 + n0 + 4).sum()
@@ -166,7 +166,7 @@ def search(rows: Rows, bound: str, ordered: bool, beta: float = 2.0, max_nodes: 
             before = excluded.copy()
             before[candidates[:i]] = True
             if (implied & before).any():
-                continue  # these rows are also reached by way of an excluded proposition
+                continue  # an excluded proposition also leads to these rows
             after = candidates[i + 1 :]
             child = (*conditions, int(candidates[i]))
             entry = (-float(upper[i]), next(number), children[i], after[~implied[after]], before, child)
@@ -175,10 +175,10 @@ def search(rows: Rows, bound: str, ordered: bool, beta: float = 2.0, max_nodes: 
 
 
 def counterexample() -> dict[str, list[Any]]:
-    """A table on which Proposition 3 loses the best rule at β = 2.
+    """Return a table on which Proposition 3 loses the best rule at β = 2.
 
-    Stratum "none" has no positive; there a rule does best to cover 86 of the 200 rows, as all rules here do, and
-    Proposition 3 takes covering none for the best. In stratum "some", A and B each cover all positives and one half
+    Stratum "none" has no positive; there a rule is best if it covers 86 of the 200 rows, as all rules here do, while
+    Proposition 3 assumes that covering none is best. In stratum "some", A and B each cover all positives and one half
     of the negatives, so that A ∧ B is perfect, and C covers two negatives more than A ∧ B: better than the "bound"
     of A, of B and of C.
     """

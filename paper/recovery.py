@@ -1,4 +1,4 @@
-"""Figure "MSE and recovery" (§5.1, §5.2): how good the best rules are, and how often they are x1 = 1."""
+"""Figure "MSE and recovery" (§5.1, §5.2): the true effects of the best rules, and how often they are x1 = 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import simulation
 from figures import COLOURS, curve, figure
 from results import Row, Run
 
-# The paper's number of samples, a longer run, and the same without strata of fixed size, which §5 does not mention.
+# The paper's number of samples, a longer run, and one without fixed strata sizes, which §5 does not mention.
 RUNS = {"paper": (100, True), "long": (1_000, True), "unstratified": (1_000, False)}
 QUICK_RUNS = {"paper": (40, True), "long": (400, True), "unstratified": (40, False)}
 QUICK_SIZES = (100, 400, 800, 1500, 3000)
@@ -53,7 +53,7 @@ def make(run: Run) -> None:
 
 
 def choices(measures: Measures, n: int, repetitions: int, run: str, seed: int, stratified: bool = True) -> list[Row]:
-    """For each sample and measure the best rule: is it x1 = 1, what is it worth, and what is it taken for?"""
+    """Return the best rule for each sample and measure: is it x1 = 1, its true effect, and its estimate."""
     counts = simulation.draw(n, repetitions, run, seed, stratified)
     highest = simulation.LANGUAGE.effects.max()
     rows = []
@@ -105,7 +105,7 @@ def summary(rows: list[Row], key: Row) -> list[Row]:
 
 
 def paired(rows: list[Row], key: Row) -> list[Row]:
-    """Differences on the same samples, which are surer than the difference of two means."""
+    """Return differences on the same samples, which are more precise than differences of means."""
     found = []
     for what, one, other in PAIRS:
         mean, error = bands.mean_and_error(_column(rows, one, what) - _column(rows, other, what))

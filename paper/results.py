@@ -1,4 +1,4 @@
-"""Where the numbers go: finished tables and figures, and the parts of a run that may be interrupted."""
+"""Results: finished tables and figures, and the parts of a run that may be interrupted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUICK = FULL / "quick"
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the experiments: full or quick, the folder of the data if there is one, and the seed of it all."""
+    """A run of the experiments: full or quick, the data folder if any, and the seed."""
 
     quick: bool = False
     data: Path | None = None
@@ -37,7 +37,7 @@ class Run:
         print(text, flush=True)
 
     def part(self, name: str, make: Callable[[], Sequence[Row]]) -> list[Row]:
-        """The rows of a part: from before the interruption, or made now. Either way as they stand in the file."""
+        """Return the rows of a part, from an interrupted run or computed now; either way as read from the file."""
         path = self._parts / f"{name}.csv"
         if not path.exists():
             self.say(f"  {name}")
@@ -45,7 +45,7 @@ class Run:
         return read_rows(path)
 
     def forget_parts(self) -> None:
-        """A run that is complete leaves nothing to resume."""
+        """Remove the saved parts of a completed run."""
         shutil.rmtree(self.folder / "parts", ignore_errors=True)
 
     def write(self, name: str, rows: Sequence[Row]) -> None:
@@ -57,7 +57,7 @@ class Run:
 
 @cache
 def _sources() -> str:
-    """A digest of the experiments and of the package: parts made by other code are not resumed."""
+    """Return a digest of experiments and package: parts by other code are not resumed."""
     digest = hashlib.sha256()
     package = Path(causalrules.__file__).parent
     for path in sorted([*Path(__file__).parent.glob("*.py"), *package.rglob("*.py"), *package.rglob("*.so")]):
@@ -66,7 +66,7 @@ def _sources() -> str:
 
 
 def write_atomically(path: Path, content: str) -> None:
-    """Whole or not at all, whenever the run is interrupted."""
+    """Write a file completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f"{path.suffix}.unfinished")
     unfinished.write_text(content, encoding="utf-8")

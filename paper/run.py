@@ -1,7 +1,7 @@
 """Every figure and table of the paper: `python paper/run.py [--quick] [--data FOLDER] [NAME …]`.
 
-Interrupted, it goes on where it was. The full run writes paper/results and docs/paper.md; the quick one, a few
-minutes at small size, writes paper/results/quick.
+If interrupted, rerun to resume. The full run writes paper/results and docs/paper.md; the quick run takes a few
+minutes at small size and writes paper/results/quick.
 """
 
 from __future__ import annotations

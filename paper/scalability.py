@@ -1,4 +1,4 @@
-"""Figure "scalability" (appendix): the time for k = 1, 10 and 100, of the slowest outcome of each data set."""
+"""Figure "scalability" (appendix): time for k = 1, 10 and 100, for the slowest outcome of each data set."""
 
 from __future__ import annotations
 

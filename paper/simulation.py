@@ -1,7 +1,7 @@
-"""Samples of the paper's population, and the best rule of each by every measure.
+"""Samples of the paper's population, and the best rule of each sample by every measure.
 
-The language over six binary variables has 3⁶ − 1 = 728 conjunctions, so all of them are counted, for many samples
-at once. `discover()` must find the same rules: see checks.py.
+The language over six binary variables has 3⁶ − 1 = 728 conjunctions, so all are counted, for many samples at once.
+`discover()` must find the same rules: see checks.py.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Array = NDArray[Any]
 POPULATION = paper_population()
 SAMPLE_SIZES = tuple(range(100, 3001, 100))
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
-# Estimates closer than this are the same number, added up in another order.
+# Estimates closer than this are equal up to rounding.
 _DIGITS = 11
 
 
 @dataclass(frozen=True)
 class Language:
-    """Every conjunction, by length and then alphabet, as ties are resolved: its conditions, and what it is worth."""
+    """Every conjunction, by length and then alphabet (the order of ties): its conditions, and its true effect."""
 
     conditions: tuple[tuple[tuple[str, int], ...], ...]
     members: Array
@@ -73,12 +73,12 @@ class Counts:
 
 
 def sample_seed(seed: int, run: str, n: int, repetition: int) -> int:
-    """A seed of its own for each sample, so that samples can be drawn in any order."""
+    """Return a seed for each sample, so that samples can be drawn in any order."""
     return int(np.random.SeedSequence([seed, *run.encode(), n, repetition]).generate_state(1)[0])
 
 
 def cells(sample: Mapping[str, Any]) -> Array:
-    """How many rows have each z, y and x1 … x6."""
+    """Count the rows with each combination of z, y and x1 … x6."""
     code = np.zeros(len(sample["y"]), np.int64)
     for name in ("z", "y", *POPULATION.actionable):
         code = 2 * code + np.asarray(sample[name])
@@ -102,14 +102,14 @@ def count(rows: Array) -> Counts:
 
 def reliable(counts: Counts, beta: float = 2.0) -> Array:
     sizes = counts.stratum_sizes
-    # A stratum without rows is not observed, and so is none.
+    # A stratum without rows is not observed and contributes nothing.
     weights = np.where(sizes > 0, sizes + 4, 0)
     differences = scores.reliable_difference(counts.a, counts.b, counts.c, counts.d, beta)
     return np.asarray((differences * weights).sum(axis=2) / weights.sum(axis=1))
 
 
 def plugin(counts: Counts, overlap_only: bool = False) -> Array:
-    """ê: a stratum where no row or every row is covered counts as no difference, or not at all (`overlap_only`)."""
+    """ê: a stratum where no row or every row is covered counts as a difference of 0, or not at all (`overlap_only`)."""
     covered, rest = counts.a + counts.b, counts.c + counts.d
     both = (covered > 0) & (rest > 0)
     differences = np.where(both, counts.a / np.maximum(covered, 1) - counts.c / np.maximum(rest, 1), 0)
@@ -129,7 +129,7 @@ def wracc(counts: Counts, laplace: bool = True) -> Array:
 
 
 def association(counts: Counts, laplace: bool = True) -> Array:
-    """The plug-in estimate without controls."""
+    """Return the plug-in estimate without controls."""
     a, b, c, d = _pooled(counts, laplace)
     return np.asarray(a / np.maximum(a + b, 1) - c / np.maximum(c + d, 1))
 
@@ -150,7 +150,7 @@ def at_confidence(confidence: float) -> Callable[[Counts], Array]:
 
 
 def best(counts: Counts, values: Array) -> Array:
-    """The best rule of each sample; what covers no row or every row of it is no rule."""
+    """Return the best rule of each sample; a set of no row or every row is no rule."""
     covered = (counts.a + counts.b).sum(axis=2)
     is_rule = (covered > 0) & (covered < counts.stratum_sizes.sum(axis=1))
     return np.asarray(np.argmax(np.where(is_rule, np.round(values, _DIGITS), -np.inf), axis=0))

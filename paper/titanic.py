@@ -18,7 +18,7 @@ PAPER = (
     ("class ≤ 2 ∧ parch ≤ 2 ∧ sex = female", "0.1885", "0.573"),
     ("class ≤ 2 ∧ sex = female ∧ sibsp ≤ 2", "0.1874", "0.572"),
 )
-# The paper's list without pname, which is different for every passenger and so can be no condition.
+# The paper's list without pname, which is unique for every passenger and so gives no condition.
 ACTIONABLE = ("class", "sex", "age", "sibsp", "parch", "embarked")
 
 
@@ -42,7 +42,7 @@ def make(run: Run) -> None:
 
 
 def to_last_covered(rule: RuleResult, passengers: dict[str, list[Any]]) -> float:
-    """The reliable effect if the rows after the last that the rule covers are left out, as in the authors' code."""
+    """Return the reliable effect without the rows after the last covered one, as in the authors' code."""
     covered = rule.covers(passengers)
     end = int(np.flatnonzero(covered)[-1]) + 1
     covered, survived = covered[:end], np.array(passengers["survived"][:end]) == 1

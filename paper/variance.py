@@ -1,4 +1,4 @@
-"""Figure "variance and generalisation" (§3.2): a specific rule's estimates, and what the best rules are worth."""
+"""Figure "variance and generalisation" (§3.2): a specific rule's estimates, and the true effects of the best rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from figures import COLOURS, curve, figure
 from results import Row, Run
 
 REPETITIONS = 25
-# The name of the draws, which gives them their seeds.
+# The name of the draws, which determines their seeds.
 DRAWS = "variance"
 
 
