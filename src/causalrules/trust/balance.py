@@ -47,18 +47,18 @@ def balance_of(
     stratum: NDArray[np.int64],
     weighted: tuple[Weights, Weights] | None = None,
 ) -> tuple[ControlBalance, ...]:
-    """Return the standardised mean differences of the controls, largest before adjusting first.
+    """Return the standardised mean differences of the controls, sorted by the difference before adjusting.
 
     Parameters
     ----------
     controls, counts
-        The rows, and how often each counts.
+        The rows, and the weight of each.
     covered, failing
         The two sides.
     stratum
         The stratum of each row.
     weighted
-        The weights of both sides in `doubly_robust`, if it was asked for.
+        The weights of both sides in `doubly_robust`, or None.
     """
     columns, names = controls.features.indicators(controls.matrix)
     sides = [(counts * side).astype(np.float64) for side in (covered, failing)]
@@ -80,7 +80,7 @@ def balance_of(
 
 
 def _in_strata(sides: Sequence[Weights], counts: NDArray[np.int64], stratum: NDArray[np.int64]) -> list[Weights]:
-    """Weight the rows of each side so that the strata with both sides have the shares that they have of all rows."""
+    """Weight the rows of each side so that the strata with both sides have their shares of all rows."""
     _, place = np.unique(stratum, return_inverse=True)
     everything = np.bincount(place, counts)
     rows = [np.bincount(place, side, len(everything)) for side in sides]

@@ -4,9 +4,8 @@ The reliable effect of a rule is r(σ) = p(σ) − β·q(σ), with q > 0. Each s
 is above 0: the largest p/q of any rule. A few exact searches find it (Dinkelbach 1967): search at some β, take the best
 rule's p/q as the next β, and stop when the best rule is at most 0.
 
-An outcome cannot be shuffled within the strata of several sets of controls at once. Where rules have different
-controls, each of the P sets has a β of its own, at an error rate of 1/P of the whole; the largest of them is that of
-all.
+An outcome cannot be shuffled within the strata of several sets of controls at once. If rules have different controls,
+each of the P sets gets its own β, at 1/P of the error rate; the largest of them is used.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ from causalrules.trust.resample import exchangeable, shuffling
 if TYPE_CHECKING:
     from causalrules.search.problem import Problem
 
-# Searches of shuffled tables beyond which several sets of controls take too long.
+# Maximum searches of shuffled tables for several sets of controls; more take too long.
 _MOST_SEARCHES = 50_000
-# Shuffled tables behind the margin of a first answer, fewer where these take too long; how many outcomes may be drawn
-# for them, and the work that 64 of the most may take: about 0.3 s. That for fewer is as much in all.
+# For the margin of a search: numbers of shuffled tables to try, fewer if these take too long; maximum outcomes to draw;
+# and maximum work for 64 of the most tables, about 0.3 s. Fewer tables may take the same total work.
 _FIRST, _MOST_DRAWN, _MOST_WORK = (499, 199, 99), 25_000_000, 150_000_000
 # Default β of the reliable estimator.
 USUAL_BETA = 2.0
@@ -74,7 +73,7 @@ def calibrate(
     seed
         Seed of the shuffling.
     time_limit
-        Seconds after which no permutation is started. Those that were cut short count as above any β.
+        Seconds after which no permutation is started. Interrupted ones count as above any β.
     progress
         Whether to show progress, or a function that is called with the number done and the total.
 
@@ -127,26 +126,25 @@ def calibrate(
 
 
 def calibrate_margin(problem: Problem, question: Question, deadline: Deadline) -> CalibratedMargin | None:
-    """Find which part of its margin no rule exceeds in shuffled tables, where that takes about a second.
+    """Find the factor of the margin that no rule exceeds in shuffled tables, if that takes about a second.
 
-    Margins for the number of rules are right whatever the rules have in common; rules that share rows and columns have
-    less to gain from chance. Whether it takes too long is decided by the work, not by the time, so that the answer is
-    the same on every machine; and rows are put into an order of their own first, so that it is the same in any order
-    and wherever they are.
+    Margins for the number of rules hold for any dependence between rules; rules that share rows and columns gain less
+    from chance. The limit is on work, not on time, and rows are sorted first, so that the result depends neither on the
+    machine nor on the order or place of the rows.
 
     Returns
     -------
     CalibratedMargin or None
-        None where shuffled tables cannot share a walk, it would take too long, or Ctrl-C ends it: what was found by
-        then is kept, with margins for the number of rules.
+        None if shuffled tables cannot share a walk, if it would take too long, or after Ctrl-C: the rules found are
+        kept, with margins for the number of rules.
     """
     if not problem.is_single or problem.n_rows * min(_FIRST) > _MOST_DRAWN:
         return None
     if len(problem.comparison.values) != 2 or question.max_length is None or question.reference or question.groups:
-        return None  # before any rows are fetched
+        return None  # before rows are fetched
     try:
         ordered = _in_order(problem.only)
-    except DataError:  # the workers that have the rows are gone
+    except DataError:  # the workers with the rows are lost
         return None
     if not can_share([ordered], question):
         return None
@@ -164,14 +162,14 @@ def calibrate_margin(problem: Problem, question: Question, deadline: Deadline) -
 def _shuffled_margin(
     ordered: Adjusted, question: Question, permutations: int, deadline: Deadline
 ) -> CalibratedMargin | None:
-    """Find the part of its margin that no rule exceeds in some shuffled tables; None if the time limit has passed."""
+    """Find the factor of the margin that no rule exceeds in shuffled tables; None if the time limit has passed."""
     confidence = 1 - question.error_rate
     n_kept = n_largest(confidence, permutations)
     if n_kept < 1:
         return None
     ends = np.flatnonzero(np.diff(ordered.stratum)) + 1
     largest: list[float] = []
-    # That more tables took too long must not choose the tables that are taken instead.
+    # Other seeds after more tables took too long: tables must not be selected by their work.
     others = 1000 * (max(_FIRST) - permutations)
 
     def drawn(place: int) -> NDArray[np.uint8]:
@@ -186,7 +184,7 @@ def _shuffled_margin(
         most_work = _MOST_WORK * max(_FIRST) // permutations * len(places) // Permutations.MOST
         return searcher.walked(begin_walk(ordered, outcomes, question, least, most_work))
 
-    # What is known from the first tables saves work in the others; their order must not matter.
+    # The result for the first tables saves work in the others; the order of tables must not matter.
     for first, last in ((0, permutations // 4), (permutations // 4, permutations)):
         least = sorted(largest, reverse=True)[n_kept - 1] if len(largest) >= n_kept else 0.0
         work = partial(walked, first, least)
@@ -195,13 +193,13 @@ def _shuffled_margin(
     if len(largest) < permutations:  # the time limit has passed
         return None
     factor = sorted(largest, reverse=True)[n_kept - 1] * (1 + CLOSE)
-    if not factor > 0:  # hardly any shuffled table has a rule at all: nothing to compare with
+    if not factor > 0:  # too few shuffled tables have a rule to compare with
         return None
     return CalibratedMargin(min(factor, 1.0), confidence, permutations, question.seed)
 
 
 def _in_order(problem: Adjusted) -> Adjusted:
-    """Return the same rows, each as often as it counts, by stratum, columns and outcome."""
+    """Return the rows, repeated by weight and sorted by stratum, columns and outcome."""
     rows = problem.rows.local
     order = np.lexsort((rows.outcome, *rows.columns, rows.stratum))
     if rows.weights is not None:
@@ -232,13 +230,13 @@ def _smallest(
     deadline: Deadline,
     progress: bool | repeat.Watcher | None,
 ) -> tuple[float, int, int]:
-    """Return β for one set of controls, the permutations that were begun, and those that were cut short."""
+    """Return β for one set of controls, the number of permutations started, and of those interrupted."""
     base = exchangeable(problem)
     shuffle = shuffling(base)
     n_kept = n_largest(confidence, permutations)
-    largest = [0.0] * n_kept  # a heap: its first is the smallest β that can still be the answer
+    largest = [0.0] * n_kept  # a heap: its minimum is the smallest β that can still be the result
 
-    # With β = 1 the ratio of effect and margin is the β at which a rule's value is 0.
+    # With β = 1, effect over margin is the β at which a rule's value is 0.
     unit = replace(one, beta=1.0)
 
     def shuffled(place: int) -> Adjusted:
@@ -272,7 +270,7 @@ def _smallest(
             cut_short += 1
         else:
             heapq.heappushpop(largest, beta)
-    # Those cut short count as the largest.
+    # Interrupted ones count as the largest.
     rank = n_largest(confidence, begun) - cut_short
     if rank < 1:
         raise repeat.OutOfTimeError(
@@ -284,12 +282,12 @@ def _smallest(
 
 
 def n_largest(confidence: float, permutations: int) -> int:
-    """Return how many of the largest values to keep: the m-th smallest is the last of them."""
+    """Return how many of the largest values to keep, so that the m-th smallest is the last of them."""
     return permutations + 1 - math.ceil(confidence * (permutations + 1) - 1e-9)
 
 
 def _best(problem: Problem, question: Question, deadline: Deadline) -> float | None:
-    """Return the value of the best rule; None if there is none, or no time to find it."""
+    """Return the value of the best rule; None if there is none, or no time left."""
     try:
         rules = repeat.Searcher(deadline)(problem, question).rules
     except repeat.CutShortError:

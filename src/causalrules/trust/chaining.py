@@ -5,8 +5,8 @@ Given the rows before it, a block is a random part of the rows that are left in 
     ψ = m₁ − m₀ + 1(covered)(y − m₁)/e₁ − 1(failing)(y − m₀)/e₀
 
 with m₁ and m₀ the means that the rows *before* predict for both sides of stratum z, and e₁ and e₀ the shares of both
-sides among the rows *left*. Whatever m₁ and m₀ are, the mean of ψ over the block is right on average: the predictions
-only make it more precise, and a stratum can be compared though the block has rows of one side only.
+sides among the rows *left*. The mean of ψ over the block is unbiased whatever m₁ and m₀ are: the predictions only make
+it more precise, and allow comparing a stratum of which the block has rows of one side only.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Block:
     counts
         How often each of these rows counts.
     worth
-        How many rows of one sample the mean of each side is worth: 1/(mean of 1/e), of all rows of the block.
+        Effective sample size of the mean of each side: the rows of the block over the mean of 1/e.
     reach, group
-        How much the outcome of each of these rows counts, and its group, if it has one.
+        The total weight of each row's outcome in the scores, and its group, if any.
     """
 
     covered: NDArray[np.float64]
@@ -58,7 +58,7 @@ class Block:
 
     @property
     def information(self) -> float:
-        """What the block weighs: the inverse of the variance of its mean, if all rows had the same variance.
+        """The weight of the block: the inverse variance of its mean, if all rows had the same variance.
 
         It depends on the conditions alone, not on the outcomes of the block.
         """
@@ -81,7 +81,7 @@ def block(
     numbers
         The conditions of the rule.
     before, counts, left
-        How often each row counts before the block, in it, and among all rows that are left.
+        The weight of each row before the block, in the block, and among all rows left.
     """
     rows, n_strata = problem.rows.local, problem.strata.n_strata
     stratum, y = rows.stratum, rows.y
@@ -111,8 +111,8 @@ def mean(blocks: Sequence[Block], binary: bool, confidence: float = 0.95, *, gro
 
     variance = Σ_j v_j²/n_j² Σ_i (ψ_i − effect)², v_j the weight of block j with n_j rows
 
-    For an outcome that happens or not, one row with and one without it are added to the variance of each side, as in
-    `intervals.side_mean`. Where rows belong together, scores are added up within groups before they are squared.
+    For a binary outcome, one row with and one without it are added to the variance of each side, as in
+    `intervals.side_share`. With groups, scores are added up within groups before they are squared.
     """
     blocks = [each for each in blocks if each.n_rows]
     if not blocks:

@@ -1,9 +1,8 @@
-"""Conditions that earn their place: would the rest of the rule do as well?
+"""Tests whether a rule needs its conditions: would the rest of the rule do as well?
 
-A condition is tested among the rows that satisfy the rest of its rule, where the outcome is shuffled within each
-stratum. The search chose it among all conditions that could have been added there, so it is compared with the best of
-them on shuffled outcomes, by the effect over its margin. P-values are adjusted for the number of conditions of the rule
-(Holm).
+A condition is tested among the rows that satisfy the rest of its rule, with the outcome shuffled within each stratum.
+The search selected it among all conditions that could be added there, so it is compared with the best of these on
+shuffled outcomes, by the effect over its margin. P-values are adjusted for the number of conditions of the rule (Holm).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
 
-# Shuffled values at once; and in all for one test, but for at least so many shuffled tables.
+# Shuffled values in memory at a time, and in total for one test; and minimum shuffled tables.
 _AT_ONCE, _IN_ALL, _FEWEST = 4_000_000, 4_000_000, 199
 _MOST_ROWS = 2_000_000
 _TIED = 1e-8
@@ -48,9 +47,8 @@ def conditions(
 ) -> R:
     """Test each condition of each rule, in the order of the list until the time limit.
 
-    Large tables are shuffled fewer times, at least 199. Where rows belong together, the signs of whole groups are
-    flipped instead. Where rules are compared with reference rows, the condition on the arm is what makes it a rule: its
-    p-value is that of the rule.
+    Large tables are shuffled fewer times, at least 199. With groups, the signs of whole groups are flipped instead.
+    With reference rows, the condition on the arm is never dropped: its p-value is that of the rule.
     """
     del n_jobs, progress
     deadline = Deadline.after(time_limit)
@@ -90,12 +88,12 @@ class _Tests:
         self._known: dict[tuple[int, ...], _Rest] = {}
 
     def is_arm(self, number: int) -> bool:
-        """Return whether a condition is about the column of the reference rows."""
+        """Return whether a condition is on the column of the reference rows."""
         reference = self.problem.comparison.reference
         return reference is not None and self.problem.language.column_index[number] == reference[0]
 
     def p_values(self, numbers: Sequence[int]) -> list[float | None]:
-        """Return the p-value of each condition given the others; None after the time limit, or for too many rows."""
+        """Return the p-value of each condition given the others; None after the time limit, or with too many rows."""
         found: list[float | None] = []
         for number in numbers:
             if self.is_arm(number):
@@ -105,16 +103,16 @@ class _Tests:
             if rest not in self._known:
                 if self._deadline.passed:
                     return [None] * len(numbers)
-                # Seeded by the rest, so that the answer for a rule does not depend on the list it is in.
+                # Seeded by the rest, so that the result for a rule does not depend on the other rules.
                 rng = np.random.default_rng([self._seed, 1_000, *(1 + each for each in rest)])
                 self._known[rest] = _Rest.of(self.problem, rest, self._permutations, rng)
             found.append(self._known[rest].p_value(number))
         return holm(found)
 
     def kept(self, numbers: Sequence[int], level: float) -> list[int] | None:
-        """Return the places of the conditions that are left when the least needed one is dropped again and again.
+        """Return the indices of the conditions left after repeatedly dropping the least needed one.
 
-        Of two conditions that stand for each other, neither is needed beside the other, but one of them is.
+        Of two equivalent conditions, neither is needed given the other, but one of them must stay.
         """
         places = list(range(len(numbers)))
         while len(places) > 1:
@@ -130,7 +128,7 @@ class _Tests:
 
 @dataclass(frozen=True, eq=False)
 class _Rest:
-    """The rows that satisfy the rest of a rule: how each condition does there, and how well the best of chance does."""
+    """The rows that satisfy the rest of a rule: effect over margin of each condition, and of the best by chance."""
 
     ratios: NDArray[np.float64]
     best: NDArray[np.float64]
@@ -151,7 +149,7 @@ class _Rest:
         return cls(contrast.ratios(contrast.y[None])[0], np.concatenate(best))
 
     def p_value(self, number: int) -> float | None:
-        """Return the share of shuffled outcomes on which some condition does as well as this one; None if not known."""
+        """Return the share of shuffled outcomes on which some condition does as well as this one; None if unknown."""
         if not len(self.best):
             return None
         ratio = self.ratios[number]
@@ -160,7 +158,7 @@ class _Rest:
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Some rows in the order of their strata, and how each condition divides them.
+    """Some rows, sorted by stratum, and how each condition divides them.
 
     Attributes
     ----------
@@ -169,8 +167,8 @@ class Contrasts:
     holds, fails
         Which rows (rows) satisfy each condition (columns), and on which it fails.
     group
-        The group of each row, from 0 on; None if each stands for itself. The target is then less its mean in the
-        stratum, whose sign is as likely the other one.
+        The group of each row, from 0 on; None if rows are independent. With groups, the target is centred in each
+        stratum, so that its sign can be flipped.
     """
 
     stratum: NDArray[np.int64]
@@ -180,7 +178,7 @@ class Contrasts:
     group: NDArray[np.int64] | None = None
 
     def redrawn(self, times: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return the target shuffled within each stratum, or with the signs of whole groups flipped, this often."""
+        """Return the target shuffled within each stratum, or with signs of whole groups flipped, `times` times."""
         if self.group is not None:
             signs = rng.choice([-1.0, 1.0], (times, int(self.group.max()) + 1))
             return np.asarray(self.y * signs[:, self.group])
@@ -189,7 +187,7 @@ class Contrasts:
 
     @classmethod
     def of(cls, problem: Adjusted, rest: Sequence[int]) -> Contrasts:
-        """Take the rows of a problem that satisfy the rest of a rule."""
+        """Build from the rows of a problem that satisfy the rest of a rule."""
         rows, language = problem.rows.local, problem.language
         chosen = np.flatnonzero(problem.covered(rest))
         chosen = np.repeat(chosen, problem.frequencies[chosen])
@@ -207,7 +205,7 @@ class Contrasts:
         return cls(stratum, y, holds, ~holds & ~unknown, group)
 
     def ratios(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the effect of each condition over its margin, for targets that differ in the order of rows alone.
+        """Return the effect of each condition over its margin, for targets that differ only in the order of rows.
 
         −∞ for a condition that does not divide the rows of any stratum.
         """
@@ -219,10 +217,10 @@ class Contrasts:
 
     @cached_property
     def _linear(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return what each row adds to the pooled effect of each condition, the constants, and the margins.
+        """Return the factor of each row in the pooled effect of each condition, the constants, and the margins.
 
-        Only strata that a condition divides count. Pseudo-rows and variances are those of all rows of a stratum, also
-        of those where a missing value leaves the condition open, so that shuffling changes neither.
+        Only strata that a condition divides count. Pseudo-rows and variances are taken over all rows of a stratum,
+        including rows where a missing value leaves the condition undecided, so that shuffling changes neither.
         """
         first = np.flatnonzero(np.diff(self.stratum, prepend=-1))
         n = np.bincount(self.stratum).astype(np.float64)

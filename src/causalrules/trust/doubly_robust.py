@@ -5,10 +5,10 @@ being on them,
 
     ψ_i = μ₁(z) − μ₀(z) + [covered] (y − μ₁(z)) / e₁(z) − [compared with] (y − μ₀(z)) / e₀(z)
 
-and the effect is the mean of ψ over the rows that have rows like them on both sides, its standard error that of ψ. It
-is right if the predictions or the propensities are, and its error is the product of theirs. All models are cross-fitted
-on the controls as they are. Rows on which the rule cannot be decided count in the mean, not in the corrections: given
-the controls, they are taken to be like the others.
+and the effect is the mean of ψ over the rows with overlap, its standard error that of the mean. It is consistent if the
+predictions or the propensities are, and its error is the product of their errors. All models are cross-fitted on the
+original controls. Rows on which the rule is undecided count in the mean, not in the corrections: they are assumed to be
+like the others, given the controls.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
 
-# A row is compared if each side has at least 1/10 as many rows like it as on average; weights are clipped at 5 times
-# the average.
+# A row has overlap if its propensity of each side is at least 1/10 of the average; weights are clipped at 5 times the
+# average.
 _FARTHEST, _CLIPPED = 10.0, 5.0
 _BINS = 20
-# Fewer rows on a side than this leave nothing to fit.
+# Minimum rows on each side to fit models.
 _FEWEST = 2 * FOLDS
 
 
 class Estimate(NamedTuple):
-    """The effect with the influence of each row on it, the same for the rule's own rows, and what both are about."""
+    """The effect with the influence of each row, the same for the rule's own rows, and the rows of both."""
 
     effect: float
     influence: Vector
@@ -72,7 +72,7 @@ def doubly_robust(
     confidence, deadline = Share()("confidence", confidence), Deadline.after(time_limit)
     problem = repeat.require_problem(rules, "doubly_robust")
     if not rules.question.controls:
-        raise OptionError("there are no controls: nothing is to be adjusted for")
+        raise OptionError("there are no controls to adjust for")
     if problem.controls is None:
         raise DataError("doubly_robust needs the rows in memory; read the table, or a sample of it, into memory first")
     controls, counts, source = problem.controls, problem.searched, "searched rows"
@@ -109,16 +109,16 @@ def estimate(
     failing: NDArray[np.bool_],
     n_threads: int = 1,
 ) -> Estimate | None:
-    """Estimate the effect of being covered over failing; None if a side has too few rows to fit models to.
+    """Estimate the effect of covered over failing rows; None if a side has too few rows to fit models.
 
     Parameters
     ----------
     controls
         The rows.
     counts
-        How often each row counts; 0 leaves it out.
+        The weight of each row; 0 leaves it out.
     covered, failing
-        The two sides; rows on neither are predicted, but not compared.
+        The two sides; rows on neither are predicted but not compared.
     n_threads
         Threads of the models.
     """
@@ -129,7 +129,7 @@ def estimate(
         return None
     matrix, y, fold = controls.matrix, controls.y, controls.fold
     binary = controls.outcome.kind.binary
-    # A regressor does for means, and has no propensities.
+    # A regressor can predict means but no propensities.
     classifier = controls.model if hasattr(controls.model, "predict_proba") else None
     outcome_model = Learner(controls.features, binary, controls.model, controls.seed)
     side_model = Learner(controls.features, True, classifier, controls.seed)
@@ -156,7 +156,7 @@ def estimate(
     total = n[inside].sum()
     effect = float((n * psi)[inside].sum() / total)
     influence = np.where(inside, psi - effect, 0.0) / total
-    # For the rule's own rows: those that they are compared with are weighted by the odds of the rule.
+    # For the effect on the rule's own rows, the other rows are weighted by the odds of the rule.
     odds = np.minimum(first / np.maximum(second, 1e-12), _CLIPPED * shares[0] / shares[1])
     members = (sides[0] & inside).astype(np.float64)
     own_psi = (members - (sides[1] & inside) * odds) * (y - means[1])
@@ -169,7 +169,7 @@ def estimate(
 
 
 def standard_error(influence: Vector, counts: NDArray[np.int64], groups: NDArray[np.int32] | None) -> float:
-    """Return the standard error: rows are independent, or those of different groups are."""
+    """Return the standard error; with groups, only rows of different groups are independent."""
     if groups is None:
         return float(np.sqrt(np.sum(counts * influence**2)))
     return float(np.sqrt(np.sum(np.bincount(groups - groups.min(), counts * influence) ** 2)))

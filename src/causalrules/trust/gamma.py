@@ -1,10 +1,10 @@
 """Γ: how much a hidden confounder may change the odds of a rule before its effect can be 0.
 
 The marginal sensitivity model (Tan 2006): given the controls, knowing the confounder changes the odds that the rule
-holds by a factor of at most Γ, up or down. By Bayes' theorem the outcomes that the rows without the rule would have had
-with it are then distributed like those of the rows with it, reweighted by factors between 1/Γ and Γ whose mean is 1;
-and the other way round. The worst such factors are Γ for the lowest values, up to a share of 1/(1 + Γ), and 1/Γ for the
-rest, so each stratum is solved exactly. The number does not change if the outcome is turned round.
+holds by a factor of at most Γ, up or down. By Bayes' theorem, the counterfactual outcomes with the rule of the rows
+without it are then distributed like the outcomes of the rows with it, reweighted by factors between 1/Γ and Γ with mean
+1; and vice versa. The worst such factors are Γ for the lowest values, up to a share of 1/(1 + Γ), and 1/Γ for the rest,
+so each stratum is solved exactly. Γ does not change if the outcome is negated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from causalrules.search.adjusted import Adjusted
 
 Floats = NDArray[np.float64]
-# No larger Γ is told apart.
+# Maximum Γ.
 MOST = 1000.0
 _STEP = 1.1
 _HALVINGS = 40
@@ -35,9 +35,9 @@ class Outcomes:
     Attributes
     ----------
     stratum, value
-        Entries in ascending order of both; an entry is all rows of a stratum with one value, or one row.
+        Entries in ascending order of both; an entry is one row, or all rows of a stratum with one value.
     covered, failing, everything
-        The rows of each entry that the rule covers, on which it fails, and all.
+        The number of rows of each entry that the rule covers, on which it fails, and in total.
     """
 
     stratum: NDArray[np.int64]
@@ -48,7 +48,7 @@ class Outcomes:
 
     @classmethod
     def of_counts(cls, counts: Sequence[Sequence[int]], undecided: Sequence[Sequence[int]] = ()) -> Outcomes:
-        """Take the counts (a, b, c, d) of each stratum, and its rows that are not compared, with the outcome or not."""
+        """Build from the counts (a, b, c, d) of each stratum, and its undecided rows with and without the outcome."""
         a, b, c, d = np.array(counts, np.float64).reshape(-1, 4).T
         u, v = np.array(undecided or [(0, 0)] * len(a), np.float64).reshape(-1, 2).T
         without_and_with = [(b, a), (d, c), (b + d + v, a + c + u)]
@@ -60,7 +60,7 @@ class Outcomes:
 
     @classmethod
     def of_rows(cls, problem: Adjusted, numbers: Sequence[int]) -> Outcomes:
-        """Take the rows of a problem, on which a rule, given by its conditions' numbers, holds or fails."""
+        """Build from the rows of a problem on which a rule, given by the indices of its conditions, holds or fails."""
         rows = problem.rows.local
         order = np.lexsort((rows.y, rows.stratum))
         covered, failing = problem.sides(numbers)
@@ -86,20 +86,20 @@ class Outcomes:
 
 
 class _Side(NamedTuple):
-    """The values of one side in each stratum: shares that add up to 1, and the number of rows."""
+    """One side: the share of each entry in its stratum, and the number of rows of each stratum."""
 
     share: Floats
     n: Floats
 
 
 class Bias:
-    """The most by which confounders can have moved an effect upwards, as a function of Γ."""
+    """The largest upward bias of an effect by confounders, as a function of Γ."""
 
     def __init__(self, outcomes: Outcomes) -> None:
         self._stratum, self._value = outcomes.stratum, outcomes.value
         total = self._sum(outcomes.everything)
         self._weight = total / total.sum()
-        # The pooled estimator's pseudo-rows: the rows of a side stand for the side only as far as there are many.
+        # Add the pooled estimator's pseudo-rows, which shrink small sides towards the stratum.
         compared = outcomes.covered + outcomes.failing
         pseudo = scores.KAPPA * compared / self._sum(compared)[self._stratum]
         self._on, self._off = (
@@ -113,9 +113,9 @@ class Bias:
         return np.bincount(self._stratum, entries).astype(np.float64)
 
     def __call__(self, gamma: float) -> float:
-        """Return Σ_z w_z [(1 − e)(mean with − least with) + e (most without − mean without)].
+        """Return Σ_z w_z [(1 − e)(mean with − lowest with) + e (highest without − mean without)].
 
-        e is the share of the stratum's rows on which the rule holds; least and most are over all factors.
+        e is the share of the stratum's rows on which the rule holds; lowest and highest means are over all factors.
         """
         low, _ = self._extreme(self._on, gamma, lowest=True)
         high, _ = self._extreme(self._off, gamma, lowest=False)
@@ -124,11 +124,11 @@ class Bias:
         return float(np.sum(self._weight * moved))
 
     def widening(self, gamma: float) -> float:
-        """Return the standard error of the least effect, relative to that of the effect (delta method)."""
+        """Return the standard error of the lowest effect, relative to that of the effect (delta method)."""
         return float(np.sqrt(self._variance(gamma) / self._spread)) if self._spread > 0 else 1.0
 
     def _extreme(self, side: _Side, gamma: float, lowest: bool) -> tuple[Floats, Floats]:
-        """Return the extreme mean in each stratum, and what each value adds to it (its influence function)."""
+        """Return the extreme mean in each stratum, and the influence function at each value."""
         tail, more = 1 / (1 + gamma), gamma - 1 / gamma
         upto = np.cumsum(side.share)
         first = np.flatnonzero(np.diff(self._stratum, prepend=-1))
@@ -154,9 +154,9 @@ class Bias:
 
 
 def gammas(outcomes: Outcomes, effect: float, low: float, high: float) -> tuple[float, float]:
-    """Return the smallest Γ at which the effect can be 0, and at which its interval reaches 0.
+    """Return the smallest Γ at which the effect can be 0, and the smallest at which its interval reaches 0.
 
-    1 where that is so without a confounder; at most 1,000.
+    1 if no confounder is needed; at most 1,000.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def gammas(outcomes: Outcomes, effect: float, low: float, high: float) -> tuple[
 def _left(
     outcomes: Outcomes, effect: float, low: float, high: float
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """Return what is left at least of the size of an effect at a Γ, and of the end of its interval nearer to 0."""
+    """Return lower bounds on the size of an effect, and on the end of its interval nearer to 0, as functions of Γ."""
     compared = outcomes.compared()
     if effect < 0:
         compared, effect, low = compared.turned(), -effect, -high
@@ -187,9 +187,9 @@ def _left(
 def least_effects(
     outcomes: Outcomes, effect: float, low: float, high: float, strengths: Sequence[float]
 ) -> list[tuple[float, float]]:
-    """Return what is left at least of an effect, and of the end of its interval nearer to 0, at each Γ.
+    """Bound an effect, and the end of its interval nearer to 0, at each Γ.
 
-    Both keep the sign of the effect; beyond 0, nothing of it is left.
+    Both bounds have the sign of the effect; beyond 0, the effect is explained away.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def least_effects(
     effect, low, high
         Its effect and interval.
     strengths
-        The Γ to tell it for, from 1 on.
+        The values of Γ, at least 1.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def least_effects(
 
 
 def odds_factor(held: ArrayLike, failed: ArrayLike) -> float:
-    """Return by how much knowing a control changes the odds of a rule, at most, given the other controls.
+    """Return the largest factor by which knowing a control changes the odds of a rule, given the other controls.
 
     For each value v of the control, over the strata z of the others (Mantel & Haenszel 1959):
 

@@ -1,4 +1,4 @@
-"""Honest effects: rules found on some rows, and their effects measured on held-out rows."""
+"""Honest effects: rules found on some rows and measured on held-out rows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 @dataclass(frozen=True)
 class _Measured:
-    """The effect of a rule on held-out rows, with its interval; None where no row has a comparison group."""
+    """The effect of a rule on held-out rows, with its interval; None if no row has a comparison group."""
 
     effect: float | None
     error: float | None
@@ -67,7 +67,7 @@ class _Measured:
 
     @classmethod
     def of(cls, sides: tuple[Side, Side, Side], binary: bool, confidence: float, grouped: Grouped | None) -> _Measured:
-        """Measure the effect from the rows that a rule covers, those on which it fails, and all."""
+        """Measure the effect from the covered rows, the failing rows and all rows."""
         covered, failing, everything = sides
         n_rows = int(everything.n.sum())
         compared = int(everything.n[comparable(covered, failing)].sum())
@@ -84,7 +84,7 @@ class _Measured:
 
 
 def _honest(rules: R, measured: Sequence[_Measured], splits: int) -> list[HonestEffect]:
-    """Add Holm's p-values over all effects, in the direction that was asked for."""
+    """Add Holm's p-values over all effects, in the direction of the search."""
     sign = -1.0 if rules.question.direction == "decrease" else 1.0
     one_sided = [
         None
@@ -111,20 +111,20 @@ def _honest(rules: R, measured: Sequence[_Measured], splits: int) -> list[Honest
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Rows kept from the search.
+    """Rows held out from the search.
 
     Attributes
     ----------
     source, n_rows, seed
-        Where they are from, how many there are, and how they were drawn.
+        Their source, their number, and the seed of the split.
     sides
-        Of a rule and the problem in which it was found: the rows that it covers, those on which it fails, and all.
+        Returns, for a rule and the problem in which it was found, the covered, failing and all rows.
     grouped
-        The standard error that allows for groups; None without them.
+        Returns the standard error that allows for groups; None without groups.
     searched
-        Leaves these rows out of a problem.
+        Removes these rows from a problem.
     whole
-        One of the problems with all rows; None if the rows are another table's.
+        One of the problems with all rows; None if the rows are from another table.
     """
 
     source: str
@@ -149,7 +149,7 @@ class HeldOut:
 def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, HeldOut]:
     """Split the problem into rows to search and a share of each stratum to hold out.
 
-    Where rules have different controls, all have the same rows held out: a share of the strata of the first.
+    If rules have different controls, the same rows are held out for all: a share of the first problem's strata.
     """
     share, seed = Share()("holdout", share), Whole()("seed", seed)
     kept, chosen = shared_out(problem.first, share, repeat.generator(seed, "split"))
@@ -181,7 +181,7 @@ def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, He
 
 
 def compared_rows(rule: RuleResult, rows: Table, question: Question) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which rows of a table a rule covers, and which they are compared with, as the question asks."""
+    """Return which rows of a table a rule covers, and which rows it is compared with, by the options."""
     covered = np.ones(rows.n_records, np.bool_)
     possible = covered.copy()
     for condition in rule.conditions:
@@ -201,7 +201,7 @@ def compared_rows(rule: RuleResult, rows: Table, question: Question) -> tuple[ND
 def second_table(other: Any, problem: Problem, question: Question) -> tuple[Problem, HeldOut]:
     """Take another table as held-out rows, in the language and the strata of the first.
 
-    Return the problem, which then knows the controls of these rows, too.
+    Also return the problem with the controls of these rows.
     """
     held_out = new_rows(other, problem, question, "the holdout table")
     roles, rows = problem.roles, read(other).observed(problem.roles.target, question.weights)
@@ -216,7 +216,7 @@ def second_table(other: Any, problem: Problem, question: Question) -> tuple[Prob
 
 
 def new_rows(other: Any, problem: Problem, question: Question, name: str) -> HeldOut:
-    """Take another table as held-out rows; `name` is what errors call it."""
+    """Take another table as held-out rows; `name` is its name in errors."""
     table, roles = read(other), problem.roles
     _require(table, roles.target, name)
     rows = table.observed(roles.target, question.weights)
@@ -225,7 +225,7 @@ def new_rows(other: Any, problem: Problem, question: Question, name: str) -> Hel
     except RoleError as error:
         raise DataError(f"{name}: {error}") from error
     if outcome.kind != roles.outcome.kind:
-        raise DataError(f"{name}: the values of {roles.target!r} are of another kind; make them alike")
+        raise DataError(f"{name}: the values of {roles.target!r} have another type; convert them to the same type")
     y = targets(rows, outcome)
     weights = np.ones(rows.n_records) if rows.weights is None else rows.weights
 
@@ -295,17 +295,17 @@ def cross_fit(
 ) -> R:
     """Implement `RuleSet.cross_fit`, by forward chaining.
 
-    The rows come in a random order: half of them, then `splits` blocks. Each block is measured with the rules found on
-    the rows before it (`chaining.block`), and what a block adds to the mean of the blocks is, given those rows, right
-    on average: a martingale, whose variance is the sum of the blocks' own. (Where each part is measured by rules found
-    on all others, the searches share rows, and the errors of the parts go together.)
+    Rows are shuffled and divided into a first half and `splits` blocks. Each block is measured with the rules found on
+    the rows before it (`chaining.block`). Given those rows, the estimate of a block is unbiased, so the errors form a
+    martingale, and the variance of the mean is the sum over the blocks. (In cross-validation, the searches share rows,
+    and the errors of the parts are dependent.)
 
-    Where each rule adds to those above it, the whole list is searched step by step on the rows before a block, and a
-    rule is measured with the columns above it held fixed, as that search had them.
+    If each rule adds to those above it, the list is searched step by step on the rows before a block, and a rule is
+    measured with the columns above it held fixed, as in that search.
 
-    Place j of the list is measured with the j-th rule of each search, and `found` says in how many blocks that is the
-    rule itself. (Matching rules by their rows would use the list of all rows, which has seen the outcomes of the
-    blocks: the rule named first then tends to get the block effects that are high by chance.)
+    Position j of the list is measured with the j-th rule of each search, and `found` counts the blocks where that is
+    the rule itself. (Matching rules by their rows would use the list of all rows, which depends on the outcomes of the
+    blocks: the first rule would then tend to get the block effects that are high by chance.)
     """
     deadline = Deadline.after(time_limit)
     splits, seed = Whole(least=2)("splits", splits), Whole()("seed", seed)
@@ -333,7 +333,7 @@ def cross_fit(
         for past, counts, listed in zip(before, blocks, lists, strict=False):
             if place < len(listed):
                 numbers, step = listed[place]
-                # Of one step alone, the strata are divided already.
+                # For a single step, the strata are divided already.
                 own = problem if step.held_fixed == problem.held_fixed else divide_like(problem, step)
                 parts.append(chaining.block(own, numbers, past, counts, problem.frequencies - past))
                 found += np.array_equal(rows, problem.covered(numbers))

@@ -26,7 +26,7 @@ MOST = 0.1
 def measure(rule: RuleResult) -> Overlap:
     """Find the strata without a comparison group, their rows, and the effect with and without them.
 
-    In such a stratum one of the two probabilities was not observed and may be anything from 0 to 1, which bounds the
+    In such a stratum one of the two probabilities is unobserved and can have any value from 0 to 1, which bounds the
     effect over all rows (Manski 1990).
     """
     covered, failing, everything = rule.measured.sides
@@ -37,7 +37,7 @@ def measure(rule: RuleResult) -> Overlap:
     known = float(np.sum((weight * (covered.mean - failing.mean))[inside]))
     low = high = None
     if rule.kind.binary:
-        # Where the rule never holds, the effect is (anything in [0, 1]) − q; where it always holds, p − (anything).
+        # Where the rule never holds, the effect is x − q with any x in [0, 1]; where it always holds, p − x.
         p, q = covered.mean, failing.mean
         always, never = alone & (covered.n > 0), alone & (failing.n > 0)
         neither = alone & ~always & ~never

@@ -1,12 +1,12 @@
-"""Evidence on rules that are measured in different strata: each set of rules on its own, put together.
+"""Evidence on rules that are measured in different strata: computed for each set of rules, then combined.
 
-In a list in which each rule adds, a rule is tested within the strata of its step, against the rules of that step. The
-steps are tested in their order, as the search took them: a p-value is at least that of the rule above.
+In a list in which each rule adds, a rule is tested within the strata of its step, against the rules of that step.
+Steps are tested in order: a p-value is at least that of the rule above.
 
-An outcome cannot be shuffled within the strata of several sets of controls at once. So the rules with the same controls
-are tested among themselves, and a p-value p becomes p · M / m, where m of all M rules that were searched have these
-controls (weighted Bonferroni): the chance of any false finding is at most the sum of m / M · level, which is the level.
-Other evidence is about one rule, or about the search among rules with the same controls.
+An outcome cannot be shuffled within the strata of several sets of controls at once. So rules with the same controls
+are tested together, and a p-value p becomes p · M / m, where m of all M searched rules have these controls (weighted
+Bonferroni): the chance of any false finding is at most the sum of m / M · level, which is the level. Other evidence is
+about one rule, or about the search among rules with the same controls.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ def each_part(
     adjust: bool = False,
     whole: bool = False,
 ) -> R:
-    """Measure the rules of each step and of each set of controls, and put the results together.
+    """Measure the rules of each step and of each set of controls, and combine the results.
 
     Parameters
     ----------
     rules
-        The rules of all.
+        All rules.
     measure
-        What to do with the rules of one step and set of controls, in a number of seconds; the last number is their
-        share of the error of all.
+        Measures the rules of one step and set of controls, given a time limit in seconds and their share of the total
+        error rate.
     time_limit
-        Seconds for all together.
+        Seconds for all rules.
     adjust
         Whether p-values are adjusted for the other sets of controls, and for the rules above.
     whole
-        Whether to measure all steps at once, where rules do not have their own controls.
+        Whether to measure all steps at once, unless rules have their own controls.
     """
     parts = rules.problem
     if len(rules.ladder) > 1 and rules and not (whole and parts is not None and parts.is_single):
@@ -55,7 +55,7 @@ def each_part(
     places: dict[int, list[int]] = {}
     for place, rule in enumerate(rules):
         places.setdefault(parts.number(parts.language.numbers(rule.conditions)), []).append(place)
-    # A column that is ordered may take two conditions.
+    # An ordered column can take two conditions.
     longest = rules.question.max_length or 2 * len(parts.language.columns)
     total = sum(count_rules(parts.language, longest)[1:])
     found: dict[int, RuleResult] = {}
@@ -84,9 +84,9 @@ def _each_step(
     time_limit: float | None,
     adjust: bool,
 ) -> R:
-    """Measure each rule in its own step, with an equal share of the error.
+    """Measure each rule in its own step, with an equal share of the error rate.
 
-    The shares are those of as many rules as the list might have had: how many it has depends on the rows.
+    The shares are for the maximum length of the list, because its actual length depends on the rows.
     """
     found: list[RuleResult] = []
     evidence, notes, least = rules.evidence, list(rules.notes), 0.0
@@ -115,14 +115,14 @@ def _each_step(
 
 
 def _not_below(rule: RuleResult, counted: RuleResult, least: float) -> RuleResult:
-    """Return the rule with a p-value, and with what it rests on: its own permutations, or those of the rule above."""
+    """Return the rule with p-value `least`, and the significance it comes from: its own, or that of the rule above."""
     known = None if counted.evidence is None else counted.evidence.significance
     rule = replace(rule, p_value=least)
     return rule if known is None else with_evidence(rule, significance=replace(known, step_down=least))
 
 
 def _raised(rule: RuleResult, factor: float) -> RuleResult:
-    """Return the rule with p-values times a factor."""
+    """Return the rule with p-values multiplied by a factor."""
     known = None if rule.evidence is None else rule.evidence.significance
     if factor == 1 or known is None:
         return rule

@@ -1,8 +1,8 @@
 """P-values adjusted for the search (Westfall & Young 1993).
 
-The outcome is shuffled within each stratum, which keeps its dependence on the controls and removes that on the
-actionable columns, and the exact search runs again. A rule's p-value is the share of such tables whose best rule is at
-least as good. docs/trust.md says which hypotheses that controls.
+The outcome is shuffled within each stratum, which keeps its dependence on the controls and removes its dependence on
+the actionable columns, and the exact search runs again. A rule's p-value is the share of shuffled tables whose best
+rule is at least as good. docs/trust.md describes the hypotheses.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from causalrules.result.result import R
 
 METHODS = ("step-down", "single-step")
-# Values this close are ties: the order of the strata changes the rounding.
+# Values this close are ties: rounding depends on the order of the strata.
 _TIED = 1e-10
 _TIED_RATIOS = 1e-8
 
@@ -53,16 +53,15 @@ def significance(
 
     With groups, the signs of whole groups' residuals are flipped instead of shuffling the outcome (`exchangeable`).
 
-    Where β is by length, rules are compared by their effect over its margin, and p is single-step: a studentised
-    comparison that does not favour broad rules where nothing stands out. Otherwise they are compared by their values.
+    If β is by length, rules are compared by their effect over its margin, and p is single-step: a studentised
+    comparison that does not favour broad rules where no rule stands out. Otherwise they are compared by their values.
 
-    With `stop_early`, counting stops when so many of m permutations, h, were as good that p is above `level` whatever
-    follows; then p = h/m, which is valid too (Besag & Clifford 1991). If the outcome has no more arrangements than
-    `permutations`, all of them are tried and p is exact.
+    With `stop_early`, counting stops when h of m permutations were as good and p is above `level` whatever follows;
+    then p = h/m, which is also valid (Besag & Clifford 1991). If the outcome has at most `permutations` arrangements,
+    all of them are tried and p is exact.
 
-    After `time_limit` seconds, p = (1 + as good)/(1 + m) over the m permutations that were started. Those that were cut
-    short, with the others that were searched together with them, count as as good, since slow searches may be the ones
-    with good rules.
+    After `time_limit` seconds, p = (1 + h)/(1 + m) over the m permutations started, where h includes interrupted ones
+    and those searched together with them, because slow searches may be the ones with good rules.
     """
     deadline = Deadline.after(time_limit)
     permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
@@ -73,7 +72,7 @@ def significance(
     question, beta = rules.question, rules.question.beta
     by_length = isinstance(beta, tuple) or problem.group is not None
     if problem.group is not None:
-        # Residuals have a mean to compare, whatever the estimator; the comparison is valid for any list of rules.
+        # Residuals are compared by the pooled estimator, whatever the estimator; this is valid for any list of rules.
         if not isinstance(beta, tuple):
             beta = betas(problem.language, question.max_length, question.error_rate)
         question = replace(question, estimator="pooled", beta=beta)
@@ -99,7 +98,7 @@ def significance(
         values = np.array([rule.ratio if by_length else rule.value for rule in rules])
     else:
         values = np.array([_flipped_ratio(problem, beta, problem.language.numbers(rule.conditions)) for rule in rules])
-    # Set here what every search is to have: checking a question anew takes as long as a small search.
+    # Set the options once: validating a question takes as long as a small search.
     question = repeat.exact(question, k=1, n_jobs=1, time_limit=None)
     compare = _Comparison(problem, shuffled, question, values, rows, method)
     enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
@@ -134,10 +133,10 @@ def significance(
 
 
 def flipped_margin(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> float:
-    """Return the margin of a rule as tables with flipped signs have it.
+    """Return the margin of a rule, computed as for tables with flipped signs.
 
-    Residuals of a rare outcome range less far before some are flipped than after. The margin takes the range after it,
-    or else the observed rule would have a smaller margin than those it is compared with.
+    Residuals of a rare outcome have a smaller range before some are flipped. The margin uses the range after flipping;
+    otherwise the observed rule would have a smaller margin than those it is compared with.
     """
     rows = problem.rows.local
     largest = np.zeros(problem.strata.n_strata)
@@ -149,7 +148,7 @@ def flipped_margin(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> 
 
 
 def _flipped_ratio(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> float:
-    """Return the effect of a rule over its margin as tables with flipped signs have it."""
+    """Return the effect of a rule over its margin, computed as for tables with flipped signs."""
     margin = flipped_margin(problem, betas, conditions)
     sign = -1.0 if problem.comparison.decrease else 1.0
     effect = scores.pooled_effect(*problem.compared(conditions, scored=True))
@@ -158,7 +157,7 @@ def _flipped_ratio(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Comparison:
-    """Compares shuffled tables with the rules; `rows` has the rows that each rule covers, as bytes."""
+    """Compares shuffled tables with the rules; `rows` are the rows that each rule covers, as bytes."""
 
     problem: Adjusted
     shuffled: Callable[[int], Adjusted]
@@ -181,7 +180,7 @@ class _Comparison:
         if counting.any():
             tables = [self.shuffled(place) for place in places]
             best = searcher.best_ratios(tables, self.question, float(self.values[counting].min()) - _TIED_RATIOS)
-        # Shuffled tables are searched for effects above 0: a rule without one is never better than chance.
+        # Shuffled tables are searched for effects above 0: a rule without one counts as no better than chance.
         as_good = [(each >= self.values - _TIED_RATIOS) | (self.values <= 0) for each in best]
         return [np.stack([each, each]) for each in as_good]
 
@@ -209,7 +208,7 @@ class _Comparison:
 
 
 class _Tally:
-    """Counts the permutations that were as good as each rule, single-step and step-down, until there are `enough`."""
+    """Counts the permutations that are as good as each rule, single-step and step-down, up to `enough`."""
 
     def __init__(self, n_rules: int, enough: int) -> None:
         self.counts = np.zeros((2, n_rules), np.int64)
@@ -260,10 +259,10 @@ def _of_fixed_rules(
     progress: bool | repeat.Watcher | None,
     deadline: Deadline,
 ) -> R:
-    """Compute two-sided p-values of rules that were not searched for, adjusted for their number (Holm).
+    """Compute two-sided p-values of rules named in advance, adjusted for their number (Holm).
 
-    The target is shuffled among the rows that a rule compares: what it is elsewhere, as in another arm, says nothing of
-    the rule. Rules that compare the same rows are shuffled together.
+    The target is shuffled among the rows that a rule compares; other rows, such as those of another arm, are
+    irrelevant. Rules that compare the same rows are shuffled together.
     """
     numbers = [problem.language.numbers(rule.conditions) for rule in rules]
     weights = problem.frequencies

@@ -1,7 +1,7 @@
-"""The checks of how far rules can be trusted, each declared once.
+"""The checks of rules, each declared once.
 
-A check measures one kind of evidence. What it finds is a part of `RuleEvidence`, so that JSON, verdicts and the report
-have it. Another check is a module, a part of the evidence, and a line here.
+A check computes one part of `RuleEvidence`, which JSON, verdicts and the report use. To add a check, add a module, a
+part of the evidence, and a line here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from causalrules.trust.stability import stability
 
 
 class Asked(NamedTuple):
-    """What `RuleSet.trust` is asked for."""
+    """The options of `RuleSet.trust`."""
 
     permutations: int = 999
     replicates: int = 100
@@ -48,25 +48,25 @@ class Check:
     Attributes
     ----------
     name
-        The part of `RuleEvidence` that it finds.
+        The part of `RuleEvidence` that it computes.
     title, about
-        What people call it; checks of the same title are shown as one. What it finds out, in a few words.
+        Its title on the page, where checks of the same title are shown as one; and a short description.
     measure
         Returns the rules of one step and set of controls with this part of the evidence.
     options
-        What `RuleSet.trust` gives it.
+        Returns its arguments, given those of `RuleSet.trust`.
     applies
         Whether `RuleSet.trust` runs it on these rules.
     of_time
-        Its share of the time that is left.
+        Its share of the remaining time.
     adjusts
         Whether p-values are adjusted for the other sets of controls, and for the rules above.
     whole
         Whether it measures all steps at once.
     shares
-        Whether it is told the share of the error that the rules of one step and set of controls have.
+        Whether it takes the share of the error rate of the rules of one step and set of controls.
     needs_controls
-        Whether it is left out for a rule without controls.
+        Whether it is skipped for a rule without controls.
     """
 
     name: str
@@ -83,12 +83,12 @@ class Check:
 
 
 def _searched(rules: Result) -> bool:
-    # Rules that were named in advance owe nothing to a search.
+    # Rules named in advance were not searched for.
     return not rules.is_named
 
 
 def _not_held_out(rules: Result) -> bool:
-    # Not asked of `rules.evidence`, which has it as soon as the rules of one step do.
+    # Not `rules.evidence`, which is set as soon as the rules of one step have it.
     known = bool(rules) and all(rule.evidence is not None and rule.evidence.honest is not None for rule in rules)
     return _searched(rules) and not known
 
@@ -157,7 +157,7 @@ CHECKS = (
         "Conditions",
         "which conditions earn their place",
         conditions,
-        # Shuffling for conditions is cheap, and few tables cannot tell conditions apart.
+        # Shuffling for conditions is cheap, and few tables cannot distinguish conditions.
         lambda asked: {"permutations": max(asked.permutations, 199), "seed": asked.seed, "level": asked.level},
         of_time=1.0,
     ),
@@ -181,7 +181,7 @@ CHECKS = (
     ),
     Check("overlap", "Comparison groups", "rows without a comparison group", overlap, lambda asked: {}),
 )
-# By the name of the method of RuleSet.
+# By the name of the RuleSet method.
 _BY_METHOD = {check.measure.__name__: check for check in CHECKS}
 
 
@@ -205,25 +205,25 @@ def trust(
 ) -> R:
     """Run all checks on each rule, within one time limit.
 
-    A check that has no result in time is left out, and so is one that the table is too small for; a note names it.
+    A check is skipped, with a note, if it has no result in time or the table is too small.
 
     Parameters
     ----------
     rules
         The rules.
     checks
-        The checks to run, if not all.
+        The checks to run; by default all.
     told
-        Is called with each check before it runs.
+        Called with each check before it runs.
     time_limit
-        Seconds for all together.
+        Seconds for all checks.
     options
         Fields of `Asked`.
     """
     deadline, asked = Deadline.after(time_limit), Asked(**options)
     repeat.require_rows(rules, "trust")
     with warnings.catch_warnings():
-        # The verdict of each rule says it.
+        # The verdict of each rule reports it.
         warnings.simplefilter("ignore", CausalRulesWarning)
         for check in CHECKS if checks is None else checks:
             if told is not None:
@@ -245,9 +245,9 @@ def trust(
 
 
 def _measured(check: Check, rules: R, options: Mapping[str, Any], limit: float | None, share: float) -> R:
-    """Run a check on the rules of one step and set of controls, which have this share of the error."""
+    """Run a check on the rules of one step and set of controls, with this share of the error rate."""
     if check.needs_controls and share < 1 and not rules.question.controls:
-        return rules  # those of other rules may be many
+        return rules  # other rules may have controls
     timed = {} if check.of_time is None else {"time_limit": limit}
     shared = {"share": share} if check.shares else {}
     measured: R = check.measure(rules, **options, **timed, **shared)

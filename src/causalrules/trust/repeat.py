@@ -34,20 +34,20 @@ T = TypeVar("T")
 Watcher = Callable[[int, int], None]
 # Searches submitted ahead, per thread.
 _AHEAD = 4
-# Seconds until a walk looks up.
+# Seconds per step of a walk.
 _STEP = 0.1
-# Tables searched at once at first, and where a time limit may cut them short.
+# Tables to search together at first, and if a time limit may interrupt them.
 _FEW = 8
-# Rows of all tables that are searched at once.
+# Maximum rows of all tables searched together.
 _MOST_OUTCOMES = 20_000_000
 
 
 class OutOfTimeError(OptionError):
-    """The time limit ended the work before there was any result."""
+    """The time limit passed before there was any result."""
 
 
 class CutShortError(Exception):
-    """The time limit ended a search, so its result is unknown."""
+    """The time limit interrupted a search, so its result is unknown."""
 
 
 class _StoppedError(Exception):
@@ -55,14 +55,14 @@ class _StoppedError(Exception):
 
 
 class Listed(NamedTuple):
-    """A rule of a list, by the numbers of its conditions in the first problem, and the problem that it was found in."""
+    """A rule of a list, as indices of conditions in the first problem, and the problem in which it was found."""
 
     conditions: tuple[int, ...]
     problem: Adjusted
 
 
 class Searchable(Protocol):
-    """What a search needs of a problem, or of one of its adjustments."""
+    """The interface of a problem, or of one of its adjustments, that a search needs."""
 
     @property
     def n_rows(self) -> int:
@@ -77,7 +77,7 @@ class Searchable(Protocol):
 
 
 class Searcher:
-    """Single-threaded searches that end when the loop around them ends or the deadline passes."""
+    """Single-threaded searches that stop with the surrounding loop or at the deadline."""
 
     def __init__(self, deadline: Deadline | None = None) -> None:
         self.stopped = threading.Event()
@@ -92,7 +92,7 @@ class Searcher:
     def listed(self, problem: Adjusted, question: Question, **changes: Any) -> list[Listed]:
         """Return the k rules of the list that the question asks for.
 
-        Where each rule adds, steps go on until there are k rules, whether they stand out or not.
+        If each rule adds, steps continue until there are k rules, whether they stand out or not.
         """
         question = exact(question, **changes)
         if not question.is_stepwise or question.k == 1:
@@ -125,25 +125,25 @@ class Searcher:
         return [conditions for _, conditions in found.rules]
 
     def best_ratio(self, problem: Adjusted, question: Question, least: float) -> float:
-        """Return the largest effect over margin, if it reaches `least`."""
+        """Return the largest effect over margin; −inf if below `least`."""
         packed = problem.pack()
         run = partial(self._search, packed, problem)
         ratio = partial(ratio_of, packed, problem.comparison, question)
         return best_ratio(ratio, exact(question), run, least)
 
     def best_ratios(self, problems: Sequence[Adjusted], question: Question, least: float) -> list[float]:
-        """Return the largest effect over margin in each of some tables, −inf where it does not reach `least`."""
+        """Return the largest effect over margin in each of some tables; −inf if below `least`."""
         shared = self.shared_ratios(problems, question, least - CLOSE)
         return [self.best_ratio(each, question, least) for each in problems] if shared is None else shared
 
     def shared_ratios(self, problems: Sequence[Adjusted], question: Question, least: float) -> list[float] | None:
-        """Return the largest effect over margin in each table where one walk can serve them all; else None."""
+        """Return the largest effect over margin in each table if one walk can serve them all; else None."""
         if not can_share(problems, question):
             return None
         return self.walked(begin_walk(problems[0], [each.outcome for each in problems], question, least))
 
     def walked(self, walk: Permutations) -> list[float]:
-        """Walk to the end; return the largest effect over margin in each table."""
+        """Finish the walk and return the largest effect over margin in each table."""
         while not walk.step(_STEP):
             if self.stopped.is_set():
                 raise _StoppedError
@@ -191,7 +191,7 @@ def in_order(
 ) -> Iterator[T]:
     """Yield work(searcher, 0), work(searcher, 1), …; closing the iterator stops the work.
 
-    After the deadline nothing new is started. The iterator ends at the first CutShortError that `work` raises.
+    No work is started after the deadline. The iterator ends at the first CutShortError that `work` raises.
     """
 
     def one(searcher: Searcher, places: range) -> list[T]:
@@ -209,7 +209,7 @@ def in_blocks(
     progress: bool | Watcher | None,
     deadline: Deadline,
 ) -> Iterator[T]:
-    """Yield what `in_order` does, where `work` does up to `size` at once; fewer at first, to be heard soon."""
+    """Yield what `in_order` yields, with up to `size` repetitions per call of `work`; fewer at first, for progress."""
     searcher = Searcher(deadline)
     threads = search_run.threads(Threads()("n_jobs", n_jobs))
     executor = ThreadPoolExecutor(threads)
@@ -250,9 +250,9 @@ def _growing(times: int, size: int) -> Iterator[range]:
 
 
 def together(table: Adjusted, question: Question, times: int, n_jobs: int, deadline: Deadline) -> int:
-    """Return how many tables with the rows of this one to search at once.
+    """Return how many tables with these rows to search together.
 
-    Fewer where a time limit may cut them all short, or where their outcomes would take much memory.
+    Fewer if a time limit may interrupt them all, or if their outcomes would take much memory.
     """
     if not can_share([table], question):
         return 1
@@ -271,7 +271,7 @@ def generator(seed: int, purpose: str, place: int = 0) -> np.random.Generator:
 
 
 def require_rows(rules: Result, what: str) -> None:
-    """Raise an error unless the coded rows behind the rules are at hand."""
+    """Raise an error unless the coded rows of the rules are available."""
     if rules.problem is None:
         raise DataError(
             f"{what} searches the data again, but this result was read from a file, without its rows; "
@@ -280,7 +280,7 @@ def require_rows(rules: Result, what: str) -> None:
 
 
 def require_problem(rules: Result, what: str) -> Adjusted:
-    """Return the coded table behind the rules."""
+    """Return the coded table of the rules."""
     require_rows(rules, what)
     assert rules.problem is not None
     return rules.problem.only

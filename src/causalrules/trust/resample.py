@@ -1,7 +1,7 @@
 """Tables made from the rows of a problem: shuffled outcomes, splits and samples, in the same language.
 
-The language and the strata depend only on the actionable and control columns, not on the outcome. So what is found on
-one part of the rows is independent of the outcomes of the other.
+The language and the strata depend only on the actionable and control columns, not on the outcome. So rules found on one
+part of the rows are independent of the outcomes of the other.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from causalrules.search.adjusted import Adjusted
 from causalrules.search.core import Batch
 from causalrules.search.merging import merge
 
-# Well above the rounding error of the logarithms, and small enough that the exact number is cheap.
+# Above the rounding error of the logarithms, and small enough to make the exact number cheap.
 _LOG_MARGIN = 1.0
-# What drawing for one more stratum costs, in draws for one row.
+# Cost of drawing for one more stratum, in draws for one row.
 _DRAWS_PER_STRATUM = 100
-# Levels of residuals are these many magnitudes, each with either sign.
+# Number of magnitudes of residual levels, each with both signs.
 _MAGNITUDES = 16
 Shuffle: TypeAlias = "Callable[[np.random.Generator], Adjusted]"
 _MOST_WEIGHTED_ROWS = 10**9  # NumPy cannot sample more without replacement
@@ -37,17 +37,17 @@ class TooFewRowsError(OptionError):
 
 
 def exchangeable(problem: Adjusted) -> Adjusted:
-    """Return the problem whose target `permuted` changes: with groups, the target less its mean in the stratum.
+    """Return the problem that `permuted` changes: with groups, the target is centred in each stratum.
 
-    Without an effect, the residuals of a group are as likely with the opposite sign. They are put into levels that are
-    symmetric about 0, at most 32 of them.
+    Without an effect, the residuals of a group are as likely with the opposite sign. They are binned into at most 32
+    levels that are symmetric about 0.
     """
     if problem.group is None:
         return problem
     rows, weights = problem.rows.local, problem.frequencies
     totals = side_of(rows.stratum, rows.y, weights, np.ones(len(weights), np.bool_), problem.strata.n_strata)
     residual = rows.y - totals.mean[rows.stratum]
-    # In units of the largest: residuals that are equal on paper may differ in their last bits.
+    # Rounded in units of the largest: residuals that are equal in theory may differ in their last bits.
     largest = float(np.abs(residual).max(initial=0.0)) or 1.0
     sizes, level = np.unique((np.abs(residual) / largest).round(12), return_inverse=True)
     sizes = sizes * largest
@@ -57,7 +57,7 @@ def exchangeable(problem: Adjusted) -> Adjusted:
         binned = np.minimum((middle * _MAGNITUDES).astype(np.int64), _MAGNITUDES - 1)
         _, binned = np.unique(binned, return_inverse=True)
         sizes, level = np.bincount(binned, counts * sizes) / np.bincount(binned, counts), binned[level]
-    if sizes[-1] == 0:  # the target is the same everywhere in each stratum
+    if sizes[-1] == 0:  # the target is constant in each stratum
         sizes = np.array([1.0])
     values = np.concatenate([-sizes[::-1], sizes])
     codes = np.where(residual < 0, len(sizes) - 1 - level, len(sizes) + level)
@@ -67,11 +67,11 @@ def exchangeable(problem: Adjusted) -> Adjusted:
 
 
 def shuffling(problem: Adjusted, rules: Iterable[Iterable[int]] | None = None) -> Shuffle:
-    """Return what `permuted` does to the problem, in the cheaper of two ways with the same distribution.
+    """Return a function like `permuted`, by the cheaper of two methods with the same distribution.
 
-    Where few rows differ but in the target, it is drawn how many of those alike have each level, in time that does not
-    grow with their number; otherwise levels are dealt to rows. `rules` are the only ones of interest, as condition
-    numbers; None for all.
+    If few rows differ other than in the target, the number of identical rows with each level is drawn, in time that
+    does not grow with their number; otherwise the levels of rows are shuffled. `rules` are the only rules of interest,
+    as condition indices; None for all.
     """
     rows = problem.rows.local
     if rows.group is None:
@@ -94,20 +94,20 @@ def shuffling(problem: Adjusted, rules: Iterable[Iterable[int]] | None = None) -
 
 
 def _coarsened(problem: Adjusted, rules: Iterable[Iterable[int]]) -> list[NDArray[np.int32]]:
-    """Return the columns with the least code that satisfies the same conditions of these rules in place of each."""
+    """Return the columns, each code replaced by the smallest that satisfies the same conditions of these rules."""
     language, columns = problem.language, []
     used = sorted({condition for rule in rules for condition in rule})
     for place, codes in enumerate(problem.columns):
         here = [condition for condition in used if language.column_index[condition] == place]
         edges = np.unique([0, *language.low[here], *(language.high[here] + 1)])
         least = edges[np.searchsorted(edges, np.maximum(codes, 0), "right") - 1]
-        # Without a condition on the column, a missing value does not matter either.
+        # Without a condition on the column, missing values do not matter.
         columns.append(np.where((codes < 0) & bool(here), -1, least).astype(np.int32))
     return columns
 
 
 def flipped(problem: Adjusted, signs: NDArray[np.bool_]) -> Adjusted:
-    """Change the sign of the residuals of these groups."""
+    """Flip the sign of the residuals of these groups."""
     assert problem.group is not None
     _, members = np.unique(problem.group, return_inverse=True)
     last = len(problem.comparison.values) - 1
@@ -116,7 +116,7 @@ def flipped(problem: Adjusted, signs: NDArray[np.bool_]) -> Adjusted:
 
 
 def permuted(problem: Adjusted, rng: np.random.Generator) -> Adjusted:
-    """Shuffle the outcome within each stratum; with groups, flip the signs of theirs (see `exchangeable`)."""
+    """Shuffle the outcome within each stratum; with groups, flip their signs (see `exchangeable`)."""
     if problem.group is not None:
         return flipped(problem, rng.random(len(np.unique(problem.group))) < 0.5)
     if problem.weights is not None:
@@ -125,14 +125,14 @@ def permuted(problem: Adjusted, rng: np.random.Generator) -> Adjusted:
     shuffled = np.lexsort((rng.random(len(place)), problem.stratum))
     outcome = np.empty_like(problem.outcome)
     outcome[shuffled] = problem.outcome[place]
-    # The levels are what is searched; their values are shuffled with them.
+    # The search uses the levels; the values are shuffled with them.
     return problem.with_rows(outcome=outcome, target=None)
 
 
 def arrangements(problem: Adjusted, most: int) -> int | None:
-    """Count the arrangements of the target within the strata, or the signs of groups; None if more than `most`.
+    """Count the arrangements of the target within the strata, or of the signs of groups; None if more than `most`.
 
-    None with weights, whose rows would have to be counted apart.
+    None with weights: the rows of a record would have to be counted separately.
     """
     if problem.group is not None:
         n_groups = len(np.unique(problem.group))
@@ -145,7 +145,7 @@ def arrangements(problem: Adjusted, most: int) -> int | None:
     for levels in np.bincount(cells, minlength=n_strata * n_levels).reshape(n_strata, n_levels).tolist():
         left = sum(levels)
         for n in levels[1:]:
-            # Logarithms first: the exact number may have as many digits as there are rows.
+            # Logarithms first: the exact number can have as many digits as there are rows.
             if _log_choices(left, n) > math.log(most) + _LOG_MARGIN:
                 return None
             total *= math.comb(left, n)
@@ -160,7 +160,7 @@ def _log_choices(n: int, chosen: int) -> float:
 
 
 def every_arrangement(problem: Adjusted) -> Iterator[Adjusted]:
-    """Yield the problem with every arrangement of its target within the strata, or with every sign of its groups."""
+    """Yield the problem with every arrangement of its target within the strata, or every sign of its groups."""
     if problem.group is not None:
         for signs in itertools.product([False, True], repeat=len(np.unique(problem.group))):
             yield flipped(problem, np.array(signs))
@@ -175,7 +175,7 @@ def every_arrangement(problem: Adjusted) -> Iterator[Adjusted]:
 
 
 def _orders(counts: list[int]) -> Iterator[tuple[int, ...]]:
-    """Yield every order of so many 0s, 1s, and so on."""
+    """Yield every distinct order of a multiset with these counts of 0s, 1s, and so on."""
     if not any(counts):
         yield ()
     for level, count in enumerate(counts):
@@ -196,7 +196,7 @@ def split(problem: Adjusted, share: float, rng: np.random.Generator) -> tuple[Ad
 def shared_out(
     problem: Adjusted, share: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how often each row counts in the parts of `split`."""
+    """Return the weight of each row in the two parts of `split`."""
     if problem.group is not None:
         first, chosen = _group_parts(problem, problem.frequencies, [1 - share, share], rng)
         return first, chosen
@@ -208,7 +208,7 @@ def shared_out(
 
 
 def halves(problem: Adjusted, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Split each stratum into two at random; return how often each row counts in each half."""
+    """Split each stratum into two at random; return the weight of each row in each half."""
     first, second = folds(problem, 2, rng)
     return first, second
 
@@ -216,9 +216,9 @@ def halves(problem: Adjusted, rng: np.random.Generator) -> tuple[NDArray[np.int6
 def folds(
     problem: Adjusted, n_folds: int, rng: np.random.Generator, counts: NDArray[np.int64] | None = None
 ) -> list[NDArray[np.int64]]:
-    """Split each stratum into equal parts at random; return how often each row counts in each part.
+    """Split each stratum into equal parts at random; return the weight of each row in each part.
 
-    `counts` is how often each row counts in all of them; by default its weight.
+    `counts` are the weights to split; by default those of the rows.
     """
     left = problem.frequencies if counts is None else counts
     if problem.group is not None:
@@ -249,7 +249,7 @@ def bootstrap(problem: Adjusted, rng: np.random.Generator) -> Adjusted:
 
 
 def reweighted(problem: Adjusted, counts: NDArray[Any]) -> Adjusted:
-    """Return the problem with each row counted this often, without rows and strata that count 0 times."""
+    """Return the problem with these weights of its rows, without rows and strata of weight 0."""
     counts = counts.astype(np.int64)
     kept = counts > 0
     if not kept.any():
@@ -272,7 +272,7 @@ def reweighted(problem: Adjusted, counts: NDArray[Any]) -> Adjusted:
 def _group_parts(
     problem: Adjusted, counts: NDArray[np.int64], shares: list[float], rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
-    """Share out whole groups at random, each part with about its share of the rows."""
+    """Assign whole groups to parts at random, each part with about its share of the rows."""
     assert problem.group is not None
     groups, members = np.unique(problem.group[counts > 0], return_inverse=True)
     if len(groups) < len(shares):
@@ -317,9 +317,9 @@ def _level_sizes(problem: Adjusted) -> NDArray[np.int64]:
 
 
 def _split_by_level(problem: Adjusted, sizes: NDArray[np.int64], rng: np.random.Generator) -> Adjusted:
-    """Split each row into one for each level of the target, whose weights add up to the row's.
+    """Split each row into one for each level of the target, with weights that add up to that of the row.
 
-    `sizes` is how many rows of each stratum have each level.
+    `sizes` are the numbers of rows of each stratum with each level.
     """
     rows, weights = problem.rows.local, problem.frequencies
     left, n_levels, parts = weights, sizes.shape[1], []

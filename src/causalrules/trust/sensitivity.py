@@ -1,7 +1,7 @@
 """Unmeasured confounding: how strong a confounder must be to explain an effect away.
 
-For an outcome that happens or not, only the counts of a rule in the strata are needed, so results read from a file work
-too; the Γ of a mean needs the rows.
+For a binary outcome, only the counts of a rule in the strata are needed, so this works for results read from a file;
+Γ of a mean needs the rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Counts = Sequence[tuple[int, int, int, int]]
 Rows = ArrayLike | None
-# Values of a control with a smaller share of the rows are merged.
+# Values of a control with less than this share of the rows are merged.
 _RARE = 0.05
 
 
@@ -35,7 +35,7 @@ def e_value(risk_ratio: float) -> float:
     """Return the E-value of a risk ratio (VanderWeele & Ding 2017).
 
     E = RR + √(RR·(RR − 1)), with 1/RR in place of RR < 1: the smallest risk ratio that a confounder must have with
-    both the rule and the outcome for no effect to look like RR.
+    both the rule and the outcome to explain RR away.
 
     >>> round(e_value(3.9), 2), round(e_value(1.8), 1)
     (7.26, 3.0)
@@ -95,10 +95,10 @@ def _strength(rule: RuleResult, name: str) -> ControlStrength:
 
 
 def ratio_with_rule(held: Floats, failed: Floats, lowers: bool = False) -> float:
-    """Return RR_EU (Ding & VanderWeele 2016): how much more frequent a value can be with the rule than without it.
+    """Return RR_EU (Ding & VanderWeele 2016): how much more frequent a value is, at most, with the rule than without.
 
-    max_u P(u | rule) / P(u | not rule), and the other way round for a rule that lowers the outcome; both shares are
-    those of the strata of the other controls, weighted by their rows.
+    max_u P(u | rule) / P(u | not rule), inverted for a rule that lowers the outcome; both shares are averages over the
+    strata of the other controls, weighted by their rows.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def ratio_with_rule(held: Floats, failed: Floats, lowers: bool = False) -> float
     on, off = (weight @ (side / side.sum(axis=1, keepdims=True)) for side in (held, failed))
     if lowers:
         on, off = off, on
-    if not off[on > 0].all():  # half a row, as for risk ratios
+    if not off[on > 0].all():  # add half a row, as for risk ratios
         on, off = on + 0.5, off + 0.5
     return float(np.max(on[on > 0] / off[on > 0]))
 
@@ -137,7 +137,7 @@ def ratio_with_outcome(total: Floats, n: Floats) -> float:
             continue
         weight = (n[:, one] + n[:, other])[both]
         p, q = (float(weight @ (total[both, each] / n[both, each]) / weight.sum()) for each in (one, other))
-        if q == 0 < p:  # half a row, as for risk ratios
+        if q == 0 < p:  # add half a row, as for risk ratios
             p, q = ((float(total[both, each].sum()) + 0.5) / (float(n[both, each].sum()) + 1) for each in (one, other))
         if p > 0:
             largest = max(largest, p / q)
@@ -145,9 +145,9 @@ def ratio_with_outcome(total: Floats, n: Floats) -> float:
 
 
 def sensitivity(rules: R, *, confidence: float = 0.95) -> R:
-    """Implement `RuleSet.sensitivity`, with the counts of held-out rows where there are any.
+    """Implement `RuleSet.sensitivity`, with the counts of held-out rows if there are any.
 
-    Rules whose columns are all randomised have no hidden confounders, so they are not asked.
+    Rules with only randomised columns are skipped: they have no hidden confounders.
     """
     judged = [
         rule if rule.verdict.claim == BY_DESIGN or math.isnan(rule.effect) else _judged(rule, rules, confidence)
@@ -176,9 +176,9 @@ def _judged(rule: RuleResult, rules: Result, confidence: float) -> RuleResult:
 def robustness(
     rule: RuleResult, rules: Result, strengths: Sequence[float], confidence: float = 0.95
 ) -> list[tuple[float, float]] | None:
-    """Return what is left at least of a rule's effect, and of the end of its interval nearer to 0, at each Γ.
+    """Bound a rule's effect, and the end of its interval nearer to 0, at each Γ.
 
-    None where that cannot be told: for a mean whose rows are not here, or without a comparison group.
+    None for a mean whose rows are remote or not available, or without a comparison group.
     """
     outcomes = None if math.isnan(rule.effect) else _outcomes(rule, rules, _has_held_out(rule))
     return None if outcomes is None else least_effects(outcomes, *_ends(rule, confidence), strengths)
@@ -190,7 +190,7 @@ def _has_held_out(rule: RuleResult) -> bool:
 
 
 def _ends(rule: RuleResult, confidence: float) -> tuple[float, float, float]:
-    """Return the effect and its interval, on held-out rows where there are any."""
+    """Return the effect and its interval, on held-out rows if there are any."""
     honest = rule.evidence.honest if rule.evidence else None
     if honest is not None and honest.effect is not None and honest.counts:
         return honest.effect, honest.low or 0.0, honest.high or 0.0
@@ -198,7 +198,7 @@ def _ends(rule: RuleResult, confidence: float) -> tuple[float, float, float]:
 
 
 def _outcomes(rule: RuleResult, rules: Result, held_out: bool) -> Outcomes | None:
-    """Return the outcomes on both sides; None for a mean whose rows are not here."""
+    """Return the outcomes on both sides; None for a mean whose rows are remote or not available."""
     if not rule.kind.binary:
         if not rules.ladder:
             return None
@@ -244,7 +244,7 @@ def _to_include_zero(value_limit: float) -> str:
 def _by_value(rule: RuleResult, name: str, others: Sequence[str]) -> tuple[Side, Side, Side]:
     """Return covered, failing and all rows by stratum of the other controls (rows) and value of the control (columns).
 
-    Rare values are one.
+    Rare values are merged.
     """
     stratum = _numbered([tuple(labels[other] for other in others) for labels in rule.measured.labels])
     value = _numbered([labels[name] for labels in rule.measured.labels])
@@ -262,7 +262,7 @@ def _by_value(rule: RuleResult, name: str, others: Sequence[str]) -> tuple[Side,
 
 
 def _summed(side: Side) -> Side:
-    """Return the rows of each stratum of the other controls, whatever the value."""
+    """Return the rows of each stratum of the other controls, over all values."""
     n_strata, n_values = side.n.shape
     flat = Side(*(each.ravel() for each in side))
     return added(flat, np.repeat(np.arange(n_strata), n_values), n_strata)

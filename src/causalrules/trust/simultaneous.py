@@ -1,15 +1,15 @@
-"""Bounds that hold for every rule of the list at once, after the search.
+"""Simultaneous bounds for all rules of the list, after the search.
 
-Of shuffled tables, the largest effect over margin of any rule is at most q with the given confidence: q is found as a
-calibrated β is (`calibration`). Pseudo-rows shrink the effect that is compared with the margin by about V/U, where V is
-its variance with and U without them. So no effect is off by more than q · margin · U/V, or by c = q · margin · √U/V
-standard errors. Where there are effects, a rule's own standard error takes the place of √U if it is larger:
+In shuffled tables, the largest effect over margin of any rule is at most q with the given confidence; q is found like a
+calibrated β (`calibration`). Pseudo-rows shrink the effect that is compared with the margin by about V/U, where V is
+its variance with and U without them. So no effect errs by more than q · margin · U/V, or by c = q · margin · √U/V
+standard errors. With effects, a rule's own standard error replaces √U if it is larger:
 
     bound = effect − c · standard error
 
 With groups, q allows for them, and the standard error is that of rows.
 
-It is the search's allowance for chance, with the number of rules learned from shuffled tables instead of counted.
+This is the search's margin for chance, with the number of rules estimated from shuffled tables instead of counted.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def simultaneous(
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> R:
-    """Implement `RuleSet.simultaneous`; where there are other rules, these have a `share` of the error.
+    """Implement `RuleSet.simultaneous`; the rules have a `share` of the error rate.
 
-    With `most`, as many tables are shuffled as that share needs; where it needs more than that, nothing is measured.
+    With `most`, as many tables are shuffled as that share needs; if it needs more than `most`, nothing is measured.
     """
     deadline = Deadline.after(time_limit)
     permutations, seed = Whole(least=1)("permutations", permutations), Whole()("seed", seed)
@@ -108,7 +108,7 @@ def simultaneous(
         reach, error = math.inf, 0.0
         if inside.any() and (shrunk := scores.pooled_variance(covered, failing, everything)) > 0:
             plain = scores.pooled_variance(covered, failing, everything, kappa=0.0)
-            # The margin is that of a mean over all rows, the variances those of one over the compared rows.
+            # The margin refers to a mean over all rows, the variances to a mean over the compared rows.
             margin = criterion.margin(rule.measured)
             if base.group is not None:
                 margin = flipped_margin(base, beta, base.language.numbers(rule.conditions))

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from causalrules.result.result import R
 
 METHODS = ("subsample", "bootstrap")
-# Jaccard similarity from which two rules count as nearly the same.
+# Minimum Jaccard similarity for two rules to count as nearly the same.
 NEARLY = 0.8
-# Cut points are reported from the 5 % to the 95 % quantile.
+# Quantiles of cut points to report.
 _TAIL = 0.05
 _MOST_CONDITIONS = 20
-# Steps of each sample, where each rule adds to those above it.
+# Steps per sample, if each rule adds to those above it.
 _STEPS = 5
 
 Key = tuple[str, str, Any]
@@ -50,9 +50,9 @@ def stability(
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> R:
-    """Implement `RuleSet.stability`: rules count as reappearing among the 10 best rules of a sample, or in 5 steps.
+    """Implement `RuleSet.stability`: a rule reappears if it is among the 10 best rules of a sample, or in 5 steps.
 
-    Where each rule adds to those above it, every sample is searched step by step.
+    If each rule adds to those above it, every sample is searched step by step.
     """
     deadline = Deadline.after(time_limit)
     replicates, seed = Whole(least=1)("replicates", replicates), Whole()("seed", seed)
@@ -104,7 +104,7 @@ def _similarity(mine: NDArray[np.bool_], other: NDArray[np.bool_], weights: NDAr
 
 
 def _key(proposition: Proposition) -> Key:
-    """Return what identifies a condition. Conditions that differ only in their cut point are the same."""
+    """Return the key of a condition. Conditions that differ only in their cut point have the same key."""
     value = repr(proposition.value) if proposition.operator == "=" else None
     return proposition.column, proposition.operator, value
 
@@ -125,7 +125,7 @@ def _conditions(problem: Adjusted, lists: Sequence[Sequence[tuple[int, ...]]]) -
         column, operator, value = key
         low = high = None
         if value is None:
-            # Codes sort like the values of the column.
+            # Codes have the order of the column's values.
             ends = language.high if operator == "<=" else language.low
             ordered = sorted(numbers, key=lambda number: int(ends[number]))
             low, high = (
