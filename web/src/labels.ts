@@ -1,4 +1,4 @@
-// Labels beside points: each at the nearest free place around its point, so that no label covers another or a point.
+// Labels beside points: each at the nearest free position around its point, covering no other label or point.
 
 export interface Spot {
   x: number;
@@ -6,7 +6,7 @@ export interface Spot {
 }
 
 export interface Label extends Spot {
-  /** Whether it is so far from its point that a line should lead to it. */
+  /** Whether it is far enough from its point to need a leader line. */
   far: boolean;
 }
 
@@ -19,7 +19,7 @@ const TURNS = 16;
 const RINGS = 9;
 const STEP = 9;
 
-/** Return where each label's middle is, from its point; null where nothing near is free. */
+/** Return the offset of each label's centre from its point; null if no near position is free. */
 export function beside(spots: Spot[], label: Size, radius: number, within: Size): (Label | null)[] {
   const taken: Spot[] = [];
   const touches = (one: Spot, other: Spot, reach: Size): boolean =>
@@ -35,7 +35,7 @@ export function beside(spots: Spot[], label: Size, radius: number, within: Size)
   return spots.map((spot) => {
     for (let ring = 0; ring < RINGS; ring += 1) {
       for (let turn = 0; turn < TURNS; turn += 1) {
-        // First to the right, then ever further around, on both sides in turn.
+        // First to the right, then further around, alternating sides.
         const angle = (Math.PI * 2 * (turn % 2 ? (turn + 1) / 2 : -turn / 2)) / TURNS;
         const [x, y] = [(room.width + 1 + ring * STEP) * Math.cos(angle), (room.height + 1 + ring * STEP) * Math.sin(angle)];
         const at = { x: spot.x + x, y: spot.y + y };

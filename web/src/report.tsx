@@ -9,7 +9,7 @@ import { Words } from "./components/sections";
 import type { Page } from "./types";
 import "./report.css";
 
-// What is opened for printing must be there when the event returns.
+// Everything opened for printing must be rendered before the event returns.
 options.debounceRendering = (draw) => draw();
 
 const placeOf = (hash: string): number | null => {

@@ -1,4 +1,4 @@
-// The result's JSON (docs/json.md) and the words that go with it (report/view.py). Parts that were not computed are
+// The result's JSON (docs/json.md) and its texts (report/view.py). Parts that were not computed are
 // absent or null.
 
 export type Maybe = number | null | undefined;

@@ -1,7 +1,7 @@
 import { unbroken } from "../format";
 import type { Alert, Answer } from "../types";
 
-/** One answer as a chip: its question, its word, and why. */
+/** One answer as a chip: question, verdict and reason. */
 export function Chip({ answer }: { answer: Answer }) {
   return (
     <div class={`chip tone-${answer.tone}`}>

@@ -4,7 +4,7 @@ import type { Balance as Row } from "../types";
 
 const MOST = 20;
 
-/** Standardised differences of the controls between both groups, before and after adjusting. */
+/** Standardised differences of the controls between the groups, before and after adjusting. */
 export function Balance({ found }: { found: Row[] }) {
   const rows = found.slice(0, MOST).map((row) => ({ ...row, after: row.weighted ?? row.strata }));
   const on = scale(

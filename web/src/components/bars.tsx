@@ -16,7 +16,7 @@ interface Props {
 
 const HEIGHT = 26;
 
-/** Two levels as bars from 0, of shares up to 100 %, of means up to the larger one; and how many rows are meant. */
+/** Two levels as bars from 0: shares up to 100 %, means up to the larger one; with the number of rows. */
 export function TwoBars({ rule, said, view }: Props) {
   const [holds, fails] = said.sides;
   const bars: Bar[] = [

@@ -20,7 +20,7 @@ const SMALL_GRAPH = 15;
 
 const smallGraph = (drawing: Drawing | null): drawing is Drawing => drawing !== null && drawing.nodes.length <= SMALL_GRAPH;
 
-/** Everything about one rule, in the order in which one asks; what a page adds comes after the verdict. */
+/** Everything about one rule, in the order of likely questions; the page's additions follow the verdict. */
 export function Card({ rule, said, view, controlled, children }: Props) {
   return (
     <div class="card">

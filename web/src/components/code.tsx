@@ -31,7 +31,7 @@ export function Code({ name, code }: { name: string; code: string }) {
   );
 }
 
-/** The same in several languages, one at a time. */
+/** Code in several languages, shown one at a time. */
 export function Languages({ code }: { code: [string, string][] }) {
   const [chosen, choose] = useState(0);
   const shown = code[chosen];

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** The sections of the page; the one that is read is marked. */
+/** The page's sections; the current one is marked. */
 export function Contents({ entries }: { entries: [id: string, title: string][] }) {
   const [current, set] = useState(entries[0]?.[0]);
   useEffect(() => {

@@ -8,7 +8,7 @@ interface Props {
   isMean: boolean;
 }
 
-/** Each stratum with its two levels, sorted by their difference; those without a comparison group only if asked for. */
+/** Each stratum with its two levels, sorted by their difference; those without a comparison group only on request. */
 export function Dumbbells({ strata, names, isMean }: Props) {
   const named = strata.map((stratum, place) => ({ ...stratum, name: names[place] ?? "" }));
   const compared = named

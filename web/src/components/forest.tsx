@@ -78,7 +78,7 @@ export function ForestKey(props: { estimate: string; controlled: boolean; p: str
   );
 }
 
-/** What is drawn of a rule; no conservative effect where the margin leaves none. */
+/** The values drawn for a rule; no conservative effect if the margin exceeds the effect. */
 export const marksOf = (rule: Rule, said: RuleView | undefined, controlled: boolean): Marks => ({
   effect: rule.effect,
   low: rule.interval[0],
@@ -93,7 +93,7 @@ export const forestScale = (rules: Rule[], views: RuleView[], controlled: boolea
   return scale(marks.map(inside), [0], 4);
 };
 
-/** All estimates of one rule below each other: on searched rows, on held-out rows, by other methods. */
+/** All estimates of one rule, one per line: on searched rows, on held-out rows, by other methods. */
 export function Estimates(props: { rule: Rule; said: RuleView; controlled: boolean; isMean: boolean }) {
   const { rule, said, controlled, isMean } = props;
   const { conservative, ...marks } = marksOf(rule, said, false);

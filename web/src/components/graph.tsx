@@ -15,7 +15,7 @@ interface GraphProps {
   blocked?: Blocked;
 }
 
-/** A causal graph with its roles; a rule's columns are filled, what it is adjusted for and the paths that blocks stand out. */
+/** A causal graph with its roles; a rule's columns are filled; its controls and the paths that they block are highlighted. */
 export function Graph({ drawing, columns = [], control = [], blocked = [] }: GraphProps) {
   const isBlocked = (edge: GraphEdge): boolean =>
     blocked.some(
@@ -108,7 +108,7 @@ function Edge({ edge, nodes, x, y, blocked }: EdgeProps) {
   );
 }
 
-/** What stands out in the graph of one rule, in words. */
+/** The highlighted parts of one rule's graph, in words. */
 export function RuleKey({ control, blocked }: { control: string[]; blocked: Blocked }) {
   return (
     <p class="key">

@@ -4,7 +4,7 @@ import { Alerts, Chips } from "./answers";
 import { TwoBars } from "./bars";
 import { RuleWords } from "./words";
 
-/** The first screen: what was found, for whom, how sure, and what it may be called; or that nothing was found. */
+/** The first screen: the finding, its rows, the evidence and the claim; or that nothing was found. */
 export function Hero({ view, rules }: { view: View; rules: Rule[] }) {
   const [rule, said] = view.lead === null ? [] : [rules[view.lead], view.rules[view.lead]];
   return (

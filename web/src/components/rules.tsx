@@ -12,7 +12,7 @@ import { RuleWords, sharedConditions } from "./words";
 type Key = "place" | "rule" | "evidence" | "effect" | "conservative" | "p" | "coverage";
 type Order = "ascending" | "descending";
 
-// From this many rules on, a list can be filtered.
+// Lists with at least this many rules have a filter.
 const MANY = 5;
 const TONES = ["good", "caution", "bad", "none"];
 const FIRST: Record<Key, Order> = {

@@ -36,7 +36,7 @@ interface Props {
   children?: ComponentChildren;
 }
 
-/** Sentences and a table; a figure may come between them, or stand for the table. */
+/** Sentences and a table; a figure may come between them, or replace the table. */
 export function Words({ section, table = true, children }: Props) {
   return (
     <>

@@ -4,10 +4,10 @@ import type { Rung, Staircase as Found } from "../types";
 const HEIGHT = 190;
 const TOP = 40;
 const FOOT = 22;
-// Where the levels are far from 0 and close to each other, the figure does not begin at 0, and has no areas.
+// If the levels are close to each other and far from 0, the axis does not start at 0 and there are no areas.
 const CLOSE = 0.25;
 
-/** The levels where none of the rules holds, where the first does, the first two, and so on; a table says the same. */
+/** The levels where no rule holds, only the first, only the first two, and so on; with a table of the same numbers. */
 export function Staircase({ found }: { found: Found }) {
   const { title, says, rungs } = found;
   return (

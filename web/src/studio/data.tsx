@@ -98,7 +98,7 @@ const SIGNS: [string, string][] = [
   ["=", "equal to"],
 ];
 
-/** What is wanted of the target: a value, a threshold or a high mean; and whether more or less of it. */
+/** The outcome: a value, a threshold or the mean of the target; and whether to increase or decrease it. */
 function Outcome({ state, column }: { state: State; column: Column }) {
   const tell = useSend();
   const { question } = state;

@@ -1,4 +1,4 @@
-// Causal graphs as the canvas has them: where variables stand, what edges there are, and the graph as text.
+// Causal graphs on the canvas: positions of variables, edges, and the graph as text.
 import { Graph, layout } from "@dagrejs/dagre";
 import type { Arrow, Drawing, Pair } from "./state";
 
@@ -30,7 +30,7 @@ export function without(drawing: Drawing, edge: Edge): Drawing {
   return { ...drawing, [list]: kept };
 }
 
-/** The drawing with an edge; edges of unknown direction and known ones exclude each other. */
+/** The drawing with an edge; an edge of unknown direction replaces a known one, and vice versa. */
 export function withEdge(drawing: Drawing, edge: Edge): Drawing {
   if (edge.from === edge.to) return drawing;
   const joins = ([from, to]: Pair): boolean =>
@@ -59,8 +59,8 @@ export function withoutNode(drawing: Drawing, name: string): Drawing {
   };
 }
 
-/** Where each variable stands: where the user put it, or else in layers, causes to the left of effects.
- * Variables without edges stand where their roles suggest: `ranks` are controls, actionable columns and the outcome. */
+/** The position of each variable: as placed by the user, or else in layers, causes to the left of effects.
+ * Variables without edges are placed by their roles: `ranks` are controls, actionable columns and the outcome. */
 export function placed(drawing: Drawing, ranks: string[][] = []): Map<string, [number, number]> {
   const known = new Map(Object.entries(drawing.places));
   if (drawing.nodes.every((name) => known.has(name))) return known;
@@ -87,7 +87,7 @@ export function placed(drawing: Drawing, ranks: string[][] = []): Map<string, [n
   return apart(drawing, known);
 }
 
-/** Move variables that have no place of their own off those that they would cover. */
+/** Move variables that the user has not placed off those that they would cover. */
 function apart(drawing: Drawing, at: Map<string, [number, number]>): Map<string, [number, number]> {
   const settled: [number, number][] = Object.values(drawing.places);
   for (const name of drawing.nodes) {

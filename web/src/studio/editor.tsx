@@ -32,7 +32,7 @@ const roleOf = (name: string, state: State, drawing: Drawing): string => {
   return drawing.latent.includes(name) ? "latent" : "no-role";
 };
 
-/** The point where the line between the middles of two boxes leaves the first. */
+/** The point where the line between the centres of two boxes leaves the first. */
 function border(name: string, [x, y]: [number, number], [tx, ty]: [number, number]): [number, number] {
   const [dx, dy] = [tx - x, ty - y];
   const [w, h] = [widthOf(name) / 2 + 3, HEIGHT / 2 + 3];
@@ -94,7 +94,7 @@ function EdgeLine(props: {
   );
 }
 
-/** A canvas on which to draw what causes what; by mouse, touch or keyboard. */
+/** A canvas for drawing a causal graph; by mouse, touch or keyboard. */
 export function Editor({ state }: { state: State }) {
   const tell = useSend();
   const saved = state.graph.drawing;
@@ -112,7 +112,7 @@ export function Editor({ state }: { state: State }) {
   const columns = state.table.columns.map((column) => column.name);
   const roles = [...(target ? [target] : []), ...actionable, ...control];
 
-  // What is seen stays where it is: an edge moves no variable.
+  // Variables keep their positions when an edge is added.
   const set = (next: Drawing, places: Drawing["places"] = Object.fromEntries(at)): void => {
     remember([drawing, ...undos].slice(0, UNDOS));
     choose(null);
@@ -158,7 +158,7 @@ export function Editor({ state }: { state: State }) {
   const left = Math.min(0, ...points.map(([x]) => x - widest / 2 - 12));
   const right = Math.max(640, ...points.map(([x]) => x + widest / 2 + 12));
   const [highest, lowest] = [Math.min(...points.map(([, y]) => y)), Math.max(...points.map(([, y]) => y))];
-  // Room to draw in, with the graph in its middle.
+  // Room to draw in, with the graph in the centre.
   const room = Math.max(50, (LEAST_HEIGHT - (lowest - highest)) / 2);
   const [top, bottom] = [highest - room, lowest + room];
   const where = (event: PointerEvent): [number, number] => {

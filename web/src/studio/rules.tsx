@@ -32,7 +32,7 @@ const conditionsOf = (rule: Rule): Condition[] =>
 
 const SIGNS: Record<string, string> = { "<=": "≤", ">=": "≥", "=": "=" };
 
-/** The place of a value among those of a column, or of the nearest number. */
+/** The index of a value among those of a column, or of the nearest number. */
 function placeOf(value: string, values: string[]): number {
   const exact = values.indexOf(value);
   if (exact >= 0) return exact;
@@ -98,7 +98,7 @@ function Cut({ condition, onChange }: { condition: Condition; onChange: (value: 
   );
 }
 
-/** Drop conditions and move cuts, and see the numbers change. */
+/** Drop conditions and move cuts; the numbers update. */
 function RuleEditor({ rule, original, place }: { rule: Rule; original: string; place: number }) {
   const act = useContext(Act);
   const tell = useSend();
@@ -347,7 +347,7 @@ export function RulesStep({ state }: { state: State }) {
     ["edited", `Edited by hand (${measured?.result.rules.length ?? 0})`],
     ["compare", "Compare two"],
   ];
-  // A list is drawn anew for a new result; opening and sorting belong to one.
+  // A new result gets a new list: open rules and sorting belong to one result.
   const version = (found: Page): string => found.view.rules.map((rule) => `${rule.text}${rule.p}${rule.claim.word}`).join("\u0000");
   return (
     <div class="step rules-step">

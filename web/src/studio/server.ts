@@ -25,7 +25,7 @@ async function understood<T>(answer: Response): Promise<T> {
   return found;
 }
 
-/** Download what is taken away. */
+/** Download an export. */
 export async function take(what: string): Promise<void> {
   const answer = await fetch(`api/take/${what}`, { headers });
   const named = /filename="([^"]*)"/.exec(answer.headers.get("content-disposition") ?? "");
@@ -42,7 +42,7 @@ export async function take(what: string): Promise<void> {
 
 const RETRY = 1000;
 
-/** Follow the state for ever: all of it at first, then what changes; after a break, all of it again. */
+/** Follow the state indefinitely: first all of it, then changes; after a disconnection, all of it again. */
 export async function follow(changed: (sections: Partial<State>) => void, connected: (is: boolean) => void): Promise<void> {
   for (;;) {
     try {

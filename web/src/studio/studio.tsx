@@ -32,7 +32,7 @@ const stepOf = (hash: string): Step | null => {
   return isStep(name) ? name : null;
 };
 
-/** What has been done in a step, in few words; a mark says whether it needs the user. */
+/** A step's status in few words; a mark says whether it needs the user. */
 function standing(step: Step, state: State): [mark: "done" | "now" | "open" | "alert", words: string] {
   const { table, question, graph, job, rules } = state;
   switch (step) {
@@ -107,7 +107,7 @@ function Rail({ state, current }: { state: State; current: Step }) {
   );
 }
 
-/** What can be said now, and the code that asks the same. */
+/** The current findings, and the code for the same question. */
 function Beside({ state, code }: { state: State; code: boolean }) {
   const { said } = state;
   const claim = said.answers[said.answers.length - 1];

@@ -75,7 +75,7 @@ interface Robust {
   sentence: string;
 }
 
-/** How strong would a hidden confounder have to be? Measured controls are the landmarks. */
+/** How strong would a hidden confounder have to be? Measured controls are the benchmarks. */
 function Slider({ place, version, noun }: { place: number; version: string; noun: string }) {
   const [found, keep] = useState<Robust | null>(null);
   const [why, explain] = useState("");
