@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __version__: str
 
-# The public names and the modules they live in. A module is loaded when one of its names is first used.
+# Public names and their modules, which are imported on first use.
 _HOMES = {
     "CausalGraph": "graph.graph",
     "CausalRules": "sklearn",

@@ -1,4 +1,4 @@
-"""Kinds of options: what each accepts, how it is checked, and how its text on a command line is read."""
+"""Kinds of options: what each accepts, how it is validated, and how its text on a command line is parsed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from causalrules.exceptions import OptionError
 from causalrules.text import shorten
 
-# The largest whole number that is accepted anywhere.
+# The largest accepted whole number.
 _LARGEST = 2**64 - 1
 
 
@@ -29,13 +29,13 @@ class Kind:
         return value
 
     def read(self, text: str) -> Any:
-        """Return the value that a text on the command line stands for; a ValueError says what is expected."""
+        """Parse a text from the command line; a ValueError says what is expected."""
         return text
 
 
 @dataclass(frozen=True)
 class Column(Kind):
-    """The name of a column, or of several; whether the table has them is checked with the table."""
+    """The name of a column, or of several; checked later against the table."""
 
     metavar: str = "COLUMN"
 
@@ -56,7 +56,7 @@ class Word(Kind):
 
 @dataclass(frozen=True)
 class Whole(Kind):
-    """A whole number from `least` to `most`; None is allowed where `none` says what it means."""
+    """A whole number from `least` to `most`; None is allowed if `none` says what it means."""
 
     metavar: str = "N"
     least: int = 0
@@ -64,7 +64,7 @@ class Whole(Kind):
     none: str | None = None
 
     def __call__(self, name: str, value: Any) -> Any:
-        """Return the number as Python's int; NumPy integers are accepted."""
+        """Return the number as an int; NumPy integers are accepted."""
         if value is None and self.none:
             return None
         number = integer(value)
@@ -76,7 +76,7 @@ class Whole(Kind):
         return number
 
     def read(self, text: str) -> int | None:
-        """Return the number; 0 and "none" stand for None where that is allowed."""
+        """Return the number; 0 and "none" mean None where that is allowed."""
         if self.none and text.lower() in ("none", "0"):
             return None
         try:
@@ -97,7 +97,7 @@ class Number(Kind):
     none: str | None = None
 
     def __call__(self, name: str, value: Any) -> Any:
-        """Return the number as Python's float; numbers of other libraries are accepted."""
+        """Return the number as a float; numbers of other libraries are accepted."""
         if value is None and self.none:
             return None
         number = real(value)
@@ -124,7 +124,7 @@ class Share(Kind):
     metavar: str = "SHARE"
 
     def __call__(self, name: str, value: Any) -> Any:
-        """Return the share as Python's float."""
+        """Return the share as a float."""
         share = real(value)
         if not 0 < share < 1:
             raise OptionError("give a number between 0 and 1, such as 0.5", parameter=name, value=shown(value))
@@ -180,12 +180,12 @@ class Choice(Kind):
 
 @dataclass(frozen=True)
 class Flag(Kind):
-    """True or False; None is allowed where `none` says when that is on."""
+    """True or False; None is allowed if `none` says when it means True."""
 
     none: str | None = None
 
     def __call__(self, name: str, value: Any) -> Any:
-        """Return the flag as Python's bool; NumPy's is accepted."""
+        """Return the flag as a bool; NumPy's bool is accepted."""
         if value is None and self.none:
             return None
         if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
@@ -209,7 +209,7 @@ class Texts(Kind):
 
 @dataclass(frozen=True)
 class CutPoints(Kind):
-    """Cut points by column; whether they fit the columns is checked with the table. A result keeps them as texts."""
+    """Cut points by column; checked against the columns later, with the table. A result stores them as texts."""
 
     metavar: str = "COLUMN=VALUE,…"
 
@@ -225,7 +225,7 @@ class CutPoints(Kind):
         raise OptionError("give the cut points by column, as in {'age': [18, 65]}", parameter=name, value=shown(value))
 
     def read(self, text: str) -> tuple[str, list[str]]:
-        """Return a column and its cut points from "age=18,65"; the last "=" counts, for names may hold one."""
+        """Return a column and its cut points from "age=18,65"; split at the last "=", because names may contain one."""
         column, equals, points = text.rpartition("=")
         if not equals or not column:
             raise ValueError("write the column, =, and its cut points, as in age=18,65")
@@ -233,7 +233,7 @@ class CutPoints(Kind):
 
 
 def _listed(points: Any) -> Any:
-    """Return an array or a series of points as a list; what has no order as it is, to be refused with the table."""
+    """Return an array or a series of points as a list; unordered collections unchanged, to be rejected later."""
     unordered = isinstance(points, (str, bytes, Mapping, Set)) or getattr(points, "ndim", 1) != 1
     return points if unordered or not isinstance(points, Collection) else list(points)
 
@@ -253,7 +253,7 @@ class ReferenceRows(Kind):
         raise OptionError("give one column and its value, as in {'arm': 'placebo'}", parameter=name, value=shown(value))
 
     def read(self, text: str) -> tuple[str, str]:
-        """Return a column and a value from "arm=placebo"; the first "=" counts, for values may hold one."""
+        """Return a column and a value from "arm=placebo"; split at the first "=", because values may contain one."""
         column, equals, value = text.partition("=")
         if not equals or not column:
             raise ValueError("write the column, =, and the value of the reference rows, as in arm=placebo")
@@ -267,7 +267,7 @@ class ShareOrTable(Kind):
     metavar: str = "SHARE|FILE"
 
     def __call__(self, name: str, value: Any) -> Any:
-        """Return the share as Python's float, or the table as it is."""
+        """Return the share as a float, or the table unchanged."""
         return Share()(name, value) if is_number(value) or isinstance(value, bool) else value
 
     def read(self, text: str) -> float | str:
@@ -285,7 +285,7 @@ class File(Kind):
     metavar: str = "FILE"
 
     def __call__(self, name: str, value: Any) -> Any:
-        """Return the path as it is."""
+        """Return the path unchanged."""
         if value is None or isinstance(value, (str, os.PathLike)):
             return value
         raise OptionError("give the path of a file", parameter=name, value=shown(value))
@@ -298,7 +298,7 @@ class Threads(Kind):
     metavar: str = "N"
 
     def __call__(self, name: str, value: Any) -> Any:
-        """Return the number as Python's int."""
+        """Return the number as an int."""
         threads = integer(value)
         if not threads or abs(threads) > _LARGEST:
             raise OptionError("give a number of threads, or -1 for all cores", parameter=name, value=shown(value))
@@ -311,26 +311,26 @@ class Threads(Kind):
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a question: what it accepts, what it means, and where it appears.
+    """One option of a question: accepted values, documentation, and where it appears.
 
     Attributes
     ----------
     kind
-        What is accepted.
+        The accepted values.
     doc
-        The sentence that documents it, in `help(discover)` and on the command line.
+        Its documentation, for `help(discover)` and the command line.
     panel
-        The panel of the command line's help; None where the command line does not have it.
+        The panel of the command line's help; None if it is not on the command line.
     flag
-        Its spelling on the command line, where that is not --name.
+        Its flag on the command line, if that is not --name.
     repeated
-        Whether it is repeated on the command line for more than one value.
+        Whether the flag is repeated on the command line for several values.
     negated
         The help of the flag that turns it off.
     kept
-        Whether it is part of a result and its JSON: what was asked, not how it was run.
+        Whether it is stored in a result and its JSON; options on how to run the search are not.
     searched
-        Whether the search depends on it, so that a checkpoint made with another value is of no use.
+        Whether the search depends on it, so that a checkpoint made with another value is invalid.
     fitted
         Whether it is a parameter of the scikit-learn estimator.
     """
@@ -347,12 +347,12 @@ class Option:
 
 
 def option(default: Any, kind: Kind, doc: str, **where: Any) -> Any:
-    """Return a dataclass field for an option; `where` are the other attributes of `Option`."""
+    """Return a dataclass field for an option; `where` has further attributes of `Option`."""
     return field(default=default, metadata={"option": Option(kind, doc, **where)})
 
 
 def integer(value: Any) -> int | None:
-    """Return the value as Python's int if it is an integer of any library, else None."""
+    """Return the value as an int if it is an integer of any library, else None."""
     try:
         return None if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -360,12 +360,12 @@ def integer(value: Any) -> int | None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a number, of whatever type."""
+    """Whether this is a number of any type."""
     return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool)
 
 
 def real(value: Any) -> float:
-    """Return the value as Python's float, nan where it is not a number."""
+    """Return the value as a float, nan if it is not a number."""
     try:
         return float(value) if is_number(value) else math.nan
     except OverflowError:
@@ -375,5 +375,5 @@ def real(value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """Return a value for an error message."""
+    """Format a value for an error message."""
     return shorten([value])

@@ -1,6 +1,6 @@
-"""Frozen dataclasses as JSON and back. What is read is untrusted: a DataError names what does not fit.
+"""Convert frozen dataclasses to JSON and back. Input is untrusted: a DataError names an invalid field.
 
-A number that is undefined or infinite is null: JSON has no other way.
+An undefined or infinite number is null.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from causalrules.exceptions import DataError
 
 T = TypeVar("T")
-# Larger integers are not exact in JSON as most languages read it.
+# Larger integers are not exact in most JSON parsers.
 _LARGEST = 2**53
 
 
 def to_json(value: Any) -> Any:
-    """Return a dataclass, or what its fields hold, as JSON's own types."""
+    """Convert a dataclass, or the value of a field, to JSON types."""
     if is_dataclass(value):
         return {item.name: to_json(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, Mapping):
@@ -42,12 +42,12 @@ def from_json(kind: type[T], payload: Any, place: str) -> T:
     payload
         The parsed JSON. Fields with a default may be absent; unknown ones are ignored.
     place
-        How messages call it, such as "evidence".
+        Its name in messages, such as "evidence".
 
     Raises
     ------
     DataError
-        If it does not fit; the message names the field.
+        If the payload is invalid; the message names the field.
     """
     value: T = _read(kind, payload, place)
     return value

@@ -1,8 +1,8 @@
-"""What can be asked: every option of `discover` once, with its check and its sentence of documentation.
+"""The options of `discover`, each defined once with its validation and documentation.
 
-The signature and the docstring of `discover`, the options of the command line and their help, the parameters of the
-scikit-learn estimator, the question in JSON, the fingerprint of a checkpoint and the call that a report prints all
-derive from the fields of `Question`. To add an option, add a field here and use it where it matters.
+The signature and docstring of `discover`, the command line options and their help, the parameters of the scikit-learn
+estimator, the question in JSON, the fingerprint of a checkpoint and the call in a report are all derived from the
+fields of `Question`. To add an option, add a field here and use it where it matters.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 ESTIMATORS = ("pooled", "reliable", "plugin", "wracc", "association")
 ADJUSTMENTS = ("auto", "strata", "prognostic")
-# What `control` says where each rule has controls of its own; a column of this name is given in a list.
+# Value of `control` for separate controls of each rule; a column of this name must be given in a list.
 OWN_CONTROLS = "auto"
-# The longest list of rules that can be asked for.
+# Maximum number of rules.
 MOST_RULES = 1_000_000
 QUESTION, RULES, TRUST, RUN = "Question", "Rules", "Trust", "Run"
-# The options that ask what the paper asks (Budhathoki, Boley & Vreeken 2021).
+# The options that reproduce the paper (Budhathoki, Boley & Vreeken 2021).
 PAPER: dict[str, Any] = {
     "estimator": "reliable",
     "beta": 2.0,
@@ -71,8 +71,8 @@ class Question:
     outcome: Any = option(
         None,
         Kind(),
-        "Desired outcome: a value of the target, or a condition such as '>= 50000'. Left out, it is true or 1, and "
-        "the mean of other numbers.",
+        "Desired outcome: a value of the target, or a condition such as '>= 50000'. By default true or 1; for other "
+        "numbers, a high mean.",
         panel=QUESTION,
     )
     control: str | Sequence[str] | None = option(
@@ -129,8 +129,8 @@ class Question:
     missing: str = option(
         "unknown",
         Choice(words=("unknown", "false")),
-        "What a missing value of an actionable column means: unknown leaves rows out of the comparison on which a rule "
-        "cannot be decided, false takes them for rows where it does not hold.",
+        "How to treat missing values of actionable columns: unknown leaves out rows on which a rule is undecided, "
+        "false counts them as rows where the rule does not hold.",
         panel=QUESTION,
         searched=True,
     )
@@ -150,8 +150,8 @@ class Question:
     groups: str | None = option(
         None,
         Column(),
-        "Column that tells which rows belong together, such as the visits of a patient: they are split, sampled and "
-        "shuffled as a whole, and standard errors allow for it.",
+        "Column of groups of dependent rows, such as the visits of a patient: groups are split, sampled and shuffled "
+        "as a whole, and standard errors allow for them.",
         panel=QUESTION,
     )
     na_values: str | Sequence[str] = option(
@@ -166,7 +166,7 @@ class Question:
     query: str | None = option(
         None,
         Word("SELECT"),
-        "Query over the file, which it knows as the table data; its result is searched.",
+        "SQL query over the file, as the table data; its result is searched.",
         panel=QUESTION,
         fitted=False,
     )
@@ -174,9 +174,9 @@ class Question:
     stepwise: bool | None = option(
         None,
         Flag(none="where the estimator is pooled"),
-        "List rules that each add to those above: step by step the best rule on the columns that are left, with the "
-        "columns of the rules above held fixed, until nothing is above 0. False: the k best rules, however similar. "
-        "By default on where the estimator is pooled.",
+        "List rules that each add to those above: step by step the best rule on the remaining columns, with the "
+        "columns of the rules above held fixed, until no rule is above 0. False: the k best rules, however similar. "
+        "By default True if the estimator is pooled.",
         panel=RULES,
         negated="List the k best rules, however similar and also below 0, as the paper does.",
         searched=True,
@@ -184,17 +184,17 @@ class Question:
     beta: float | str | tuple[float, ...] | None = option(
         None,
         NumberOrWord("NUMBER|calibrated", Number(least=0, most=1000, none="by length"), ("calibrated",)),
-        "How conservative the score is, in standard errors. By default as many as the number of rules of each length "
-        "demands (pooled), so that a score above 0 is more than chance can do; reliable takes 2. 0 makes no allowance "
-        "for chance; calibrated is the smallest value for which the best rule of shuffled outcomes is above 0 in at "
-        "most 5 of 100 tables.",
+        "How conservative the score is, in standard errors. By default chosen by the number of rules of each length "
+        "(pooled), so that a score above 0 is more than chance, or 2 (reliable). 0 makes no allowance for chance; "
+        "calibrated is the smallest value for which the best rule of shuffled outcomes is above 0 in at most 5 of 100 "
+        "tables.",
         panel=RULES,
         searched=True,
     )
     error_rate: float = option(
         0.05,
         Share("RATE"),
-        "Largest chance that any rule without an effect scores above 0, where beta is not given (pooled estimator).",
+        "Maximum probability that any rule without an effect scores above 0, if beta is not given (pooled estimator).",
         panel=RULES,
     )
     max_length: int | None = option(
@@ -217,8 +217,8 @@ class Question:
     adjust: str = option(
         "auto",
         Choice(words=ADJUSTMENTS),
-        "How to adjust for the controls: strata of their values, prognostic for strata of the outcome that they "
-        "predict, which suits many controls (needs scikit-learn), or auto for whichever suits the table.",
+        "How to adjust for the controls: strata of their values, prognostic for strata of the predicted outcome, which "
+        "suits many controls (needs scikit-learn), or auto for whichever suits the table.",
         panel=QUESTION,
     )
     adjust_model: Any = option(
@@ -265,7 +265,7 @@ class Question:
         kept=False,
     )
     checkpoint: str | PathLike[str] | None = option(
-        None, File(), "Checkpoint file; ask the same again to resume.", panel=RUN, kept=False, fitted=False
+        None, File(), "Checkpoint file; repeat the same search to resume.", panel=RUN, kept=False, fitted=False
     )
     client: Any = option(
         None,
@@ -284,7 +284,7 @@ class Question:
 
     def __post_init__(self) -> None:
         for name, known in options():
-            # Numbers of other libraries become Python's own, so that equal questions are written and compared alike.
+            # Convert numbers of other libraries, so that equal questions compare equal and have the same JSON.
             object.__setattr__(self, name, known.kind(name, getattr(self, name)))
         if self.stepwise and self.estimator != "pooled":
             raise OptionError(
@@ -303,7 +303,7 @@ class Question:
             )
 
     def changed(self, **changes: Any) -> Question:
-        """Return the question with these options; itself if it has them already, because checking all takes a while."""
+        """Return the question with these options; itself if nothing changes, because validation is slow."""
         same = all(getattr(self, name) is value or getattr(self, name) == value for name, value in changes.items())
         return self if same else replace(self, **changes)
 
@@ -314,34 +314,34 @@ class Question:
 
     @property
     def own_controls(self) -> bool:
-        """Whether each rule has controls of its own."""
+        """Whether each rule has its own controls."""
         return isinstance(self.control, str) and self.control == OWN_CONTROLS
 
     @property
     def adjusts(self) -> bool:
-        """Whether effects are adjusted for anything."""
+        """Whether there are controls."""
         return self.own_controls or bool(self.controls)
 
     @property
     def controls(self) -> tuple[str, ...]:
-        """The names of the controls that all rules have."""
+        """The names of the controls that all rules share."""
         return () if self.own_controls else _names(self.control)
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The names of the actionable columns, as far as they were named."""
+        """The names of the actionable columns; empty if not named."""
         return _names(self.actionable)
 
     def kept(self) -> dict[str, Any]:
-        """Return what is kept with a result: the roles and options, without how the search was run."""
+        """Return the roles and options that are stored with a result, without options on how to run the search."""
         return {name: getattr(self, name) for name, known in options() if known.kept}
 
     def searched(self) -> dict[str, Any]:
-        """Return the options that the answer of the search depends on, besides the rows and the language."""
+        """Return the options that the result of the search depends on, except for the rows and the language."""
         return {name: getattr(self, name) for name, known in options() if known.searched}
 
     def answered(self: Q, **changes: Any) -> Q:
-        """Return the question as a result keeps it, with these changes, such as the roles by name."""
+        """Return the question as stored with a result, with these changes, such as the roles by name."""
         defaults = {name: default(name) for name, known in options() if not known.kept}
         return replace(self, **{**defaults, **changes})
 
@@ -352,7 +352,7 @@ def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 @functools.cache
 def options() -> tuple[tuple[str, Option], ...]:
-    """Return the name and the Option of every field, in their order."""
+    """Return the name and the Option of every field, in order."""
     return tuple((item.name, item.metadata["option"]) for item in fields(Question))
 
 
@@ -377,15 +377,15 @@ def flag(name: str) -> str:
 
 
 def documentation() -> str:
-    """Return the Parameters section of the options, as numpydoc has it."""
+    """Return the numpydoc Parameters section of the options."""
     return "\n".join(f"{name}\n{textwrap.indent(textwrap.fill(known.doc, 112), '    ')}" for name, known in options())
 
 
 def asks(kind: Callable[P, Question]) -> Callable[[Callable[[Any, Question], R]], Callable[Concatenate[Any, P], R]]:
-    """Let a function of data and a question take the data and the options of the question instead.
+    """Decorate a function of data and a question to take the data and the options of the question.
 
-    The decorated function has the options as its parameters, to readers, type checkers and `inspect` alike;
-    `{options}` in its docstring becomes their documentation.
+    The decorated function has the options as its parameters, also for type checkers and `inspect`; `{options}` in its
+    docstring is replaced by their documentation.
     """
     return _taking_options(kind)  # type: ignore[no-any-return]
 
@@ -393,7 +393,7 @@ def asks(kind: Callable[P, Question]) -> Callable[[Callable[[Any, Question], R]]
 def asks_about(
     kind: Callable[P, Question],
 ) -> Callable[[Callable[[Any, Any, Question], R]], Callable[Concatenate[Any, Any, P], R]]:
-    """Let a function of data, something else and a question take the options of the question instead."""
+    """Decorate a function of data, another argument and a question to take the options of the question."""
     return _taking_options(kind)  # type: ignore[no-any-return]
 
 
@@ -422,7 +422,7 @@ def _taking_options(kind: Callable[..., Question]) -> Any:
 
 
 def with_options(docstring: str, entries: str) -> str:
-    r"""Return a docstring with entries for {options}, and without its indentation, which Python 3.13 takes away itself.
+    r"""Return a docstring with entries for {options}, and without indentation, which Python 3.13 strips itself.
 
     >>> with_options("Do it.\n\n    {options}\n    ", "k\n    Rules.")
     'Do it.\n\nk\n    Rules.'
@@ -433,7 +433,7 @@ def with_options(docstring: str, entries: str) -> str:
 
 
 def differing(question: Question) -> Iterator[tuple[str, Option, Any]]:
-    """Yield the options of a question that are kept and not at their defaults."""
+    """Yield the stored options of a question that differ from their defaults."""
     for name, known in options():
         value = getattr(question, name)
         if known.kept and value != default(name):

@@ -1,6 +1,6 @@
 """RuleSet: what users do with a result, as one-line methods over result, trust and report.
 
-What only some users need is imported where it is used: a search and its printed rules start in half a second.
+Optional parts are imported where they are used: a search and its printed rules start in half a second.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ RuleResult.notebook_card = staticmethod(_card)
 
 @dataclass(frozen=True, repr=False)
 class RuleSet(Result):
-    """The best rules, best first, with what was asked and what is proven about them, and what can be done with them.
+    """Rules, best first, with the question, what is proven about them, and methods to check, show and export them.
 
     A sequence of `RuleResult`. Attributes are those of the result: `rules`, `question`, `optimal`, `upper_bound`,
     `gap`, `stopped`, `seconds`, `steps`, `n_rows`, `notes`, `graph`, `admissibility`, `evidence`, `nearest`, `rungs`.
-    Each check returns a new list, which has its evidence: write `rules = rules.trust()`.
+    Each check returns a new list with its evidence: write `rules = rules.trust()`.
     """
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class RuleSet(Result):
         return notebook.table(self) + f"<p>{self._forgotten}</p>" * bool(self._forgotten)
 
     def _checked(self, name: str, options: dict[str, Any]) -> RuleSet:
-        """Run a check with the options of the method of its name; remember that what it returns knows more."""
+        """Run the check of this name and record that it was run, because only its return value has the evidence."""
         from causalrules.trust import registry
 
         given = {option: value for option, value in options.items() if option != "self"}
@@ -64,7 +64,7 @@ class RuleSet(Result):
 
     @property
     def _forgotten(self) -> str:
-        """Say which checks were run whose evidence is not in this list; empty where none were."""
+        """Name the checks that were run whose evidence is not in this list; empty if none were."""
         names = dict.fromkeys(vars(self).get("_checks", ()))
         if not names:
             return ""
@@ -75,7 +75,7 @@ class RuleSet(Result):
         )
 
     def _warn_of_what_is_forgotten(self, method: str) -> None:
-        """Warn where what is written lacks the evidence of checks that were run."""
+        """Warn if this list lacks the evidence of checks that were run."""
         if self._forgotten:
             warnings.warn(f"{method}(): {self._forgotten}", CausalRulesWarning, stacklevel=3)
 
@@ -113,7 +113,7 @@ class RuleSet(Result):
         time_limit: float | None = None,
         progress: bool | Watcher | None = None,
     ) -> RuleSet:
-        """Compute p-values that are adjusted for the search.
+        """Compute p-values adjusted for the search.
 
         The outcome is shuffled within each stratum of the controls and searched again. A rule's p-value is the share
         of such tables whose best rule is at least as good (Westfall & Young 1993).
@@ -125,11 +125,11 @@ class RuleSet(Result):
         seed
             Seed of the shuffling.
         method : {"step-down", "single-step"}
-            Whether better rules of the list are set aside before a rule is compared with the best of noise.
+            Whether better rules of the list are left out when a rule is compared with the best rule by chance.
         level
-            Error rate at which rules will be called significant; counting stops early for rules that exceed it.
+            Error rate; counting stops early for rules whose p-value will exceed it.
         stop_early
-            Whether to stop counting for rules whose p-value is above `level` whatever follows.
+            Whether to stop counting for rules whose p-value is certain to exceed `level`.
         n_jobs
             Threads; -1 for all cores.
         time_limit
@@ -161,10 +161,10 @@ class RuleSet(Result):
         time_limit: float | None = None,
         progress: bool | Watcher | None = None,
     ) -> RuleSet:
-        """Bound the effects of all rules of the list at once, after the search.
+        """Compute simultaneous bounds on the effects of all rules of the list, after the search.
 
-        The intervals of `rule.interval` hold for one rule that was chosen in advance. These bounds hold together, for
-        whatever rules the search chose; shuffled tables tell how far the best of all rules is off by chance.
+        The intervals of `rule.interval` hold for one rule chosen in advance. These bounds hold jointly for all rules
+        that the search selected; shuffled tables show by how much the best of all rules errs by chance.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class RuleSet(Result):
         seed
             Seed of the shuffling.
         confidence
-            The chance that all bounds hold.
+            The probability that all bounds hold.
         n_jobs
             Threads; -1 for all cores.
         time_limit
@@ -208,8 +208,7 @@ class RuleSet(Result):
     ) -> RuleSet:
         """Measure effects on held-out rows by forward chaining: search again on the rows before each block.
 
-        The rows come in a random order. After the first half, each block is measured with the rules found on the rows
-        before it.
+        Rows are shuffled. After the first half, each block is measured with the rules found on the rows before it.
 
         Parameters
         ----------
@@ -253,7 +252,7 @@ class RuleSet(Result):
         seed
             Seed of the sampling.
         method : {"subsample", "bootstrap"}
-            Whether a share of each stratum's rows is drawn, or as many rows as there are, with replacement.
+            Whether to draw a share of each stratum's rows, or all rows with replacement.
         share
             Share of the rows in a subsample.
         n_jobs
@@ -322,11 +321,11 @@ class RuleSet(Result):
         time_limit: float | None = None,
         progress: bool | Watcher | None = None,
     ) -> RuleSet:
-        """Measure effects by augmented inverse probability weighting, on the controls as they are.
+        """Measure effects by augmented inverse probability weighting, on the original controls.
 
-        Cross-fitted models predict the outcome on both sides of each rule, and how likely a row is to be on either
-        (scikit-learn; `adjust_model` chooses the model). The effect is right if one of the two is. Rules that were
-        found on some rows are measured on the held-out rows.
+        Cross-fitted models predict the outcome on both sides of each rule, and the propensity of each side
+        (scikit-learn; `adjust_model` selects the model). The effect is consistent if one of the two is. With held-out
+        rows, rules are measured on these.
 
         Parameters
         ----------
@@ -335,7 +334,7 @@ class RuleSet(Result):
         n_jobs
             Threads; -1 for all cores.
         time_limit
-            Seconds after which no further rule is measured.
+            Seconds after which no other rule is measured.
         progress
             Whether to show progress, or a function that is called with the number done and the total.
 
@@ -375,7 +374,7 @@ class RuleSet(Result):
         time_limit: float | None = None,
         progress: bool | Watcher | None = None,
     ) -> RuleSet:
-        """Collect all of the evidence on each rule, which sharpens its verdict.
+        """Run all checks on each rule; its verdict then uses their evidence.
 
         Parameters
         ----------
@@ -388,21 +387,21 @@ class RuleSet(Result):
         n_jobs
             Threads; -1 for all cores.
         time_limit
-            Seconds for all parts together.
+            Seconds for all checks.
         progress
             Whether to show progress, or a function that is called with the number done and the total.
 
         Returns
         -------
         RuleSet
-            The same rules with `evidence`, on which their verdicts then rest.
+            The same rules with `evidence`, which their verdicts use.
         """
         return self._checked("trust", locals())
 
     def confirm(self, table: Any, *, confidence: float = 0.95) -> RuleSet:
-        """Measure the same list on new rows: each rule with the columns of the rules above it held fixed.
+        """Measure the list on new rows: each rule with the columns of the rules above it held fixed.
 
-        Nothing is searched, so that intervals and p-values (one-sided, Holm) owe nothing to a search.
+        There is no search, so intervals and p-values (one-sided, Holm) need no adjustment for one.
 
         Parameters
         ----------
@@ -414,7 +413,7 @@ class RuleSet(Result):
         Returns
         -------
         RuleSet
-            The same rules with `evidence.honest`; `rules.confirmed` says which of them hold.
+            The same rules with `evidence.honest`; `rules.confirmed` says which rules hold.
 
         Examples
         --------
@@ -429,10 +428,10 @@ class RuleSet(Result):
         return holdout.confirm(self, table, confidence)
 
     def frontier(self, time_limit: float | None = None) -> RuleSet:
-        """Return the front of value and coverage: for every coverage, the best rule there is.
+        """Return the Pareto front of value and coverage: the best rule for every minimum coverage.
 
-        The first rule has the highest value; each of the others has the highest of all rules that cover more rows
-        than those before it. It ends where nothing above 0 is left. `plot("coverage")` shows it.
+        The first rule has the highest value; each other rule has the highest value of all rules that cover more rows
+        than the rules before it. It ends when no rule is above 0. `plot("coverage")` shows it.
 
         Parameters
         ----------
@@ -442,7 +441,7 @@ class RuleSet(Result):
         Returns
         -------
         RuleSet
-            The rules of the front, those of the fewest rows first.
+            The rules of the front, by increasing coverage.
 
         Examples
         --------
@@ -457,17 +456,17 @@ class RuleSet(Result):
         return frontier.frontier(self, time_limit)
 
     def variations(self, place: int = 0) -> Variations:
-        """Measure the rules near one of the list, as that one is measured.
+        """Measure variations of a rule of the list, in the same way as the rule.
 
         Parameters
         ----------
         place
-            The place of the rule in the list, from 0.
+            The index of the rule in the list, from 0.
 
         Returns
         -------
         Variations
-            The rule at other cuts, without each of its conditions, and the rules that it stands for.
+            The rule at other cuts, without each of its conditions, and similar rules that it stands for.
 
         Examples
         --------
@@ -525,16 +524,16 @@ class RuleSet(Result):
         graph, admissibility = known.pop("graph"), known.pop("admissibility")
         try:
             return with_graph(cls(**known), graph, admissibility)
-        except RoleError as error:  # the graph does not have these roles
+        except RoleError as error:  # the graph lacks these variables
             raise DataError(f"graph: {error}") from error
 
     def to_sql(self, dialect: str = "duckdb") -> str:
-        """Return a condition for WHERE that selects the rows that at least one of the rules covers.
+        """Return a condition for WHERE that selects the rows covered by at least one of the rules.
 
         Parameters
         ----------
         dialect : {"duckdb", "postgres", "sqlite"}
-            Whose SQL to write.
+            The SQL dialect.
 
         Returns
         -------
@@ -550,7 +549,7 @@ class RuleSet(Result):
         Returns
         -------
         str
-            A table environment; its caption says what the numbers mean.
+            A table environment; its caption explains the numbers.
         """
         from causalrules.report import tables
 
@@ -563,7 +562,7 @@ class RuleSet(Result):
         Returns
         -------
         str
-            The table, and below it what the numbers mean.
+            The table, and an explanation of the numbers below it.
         """
         from causalrules.report import tables
 
@@ -599,7 +598,7 @@ class RuleSet(Result):
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.
         rule
-            The place of the rule in the list, from 0, for "strata".
+            The index of the rule in the list, from 0, for "strata".
 
         Returns
         -------

@@ -1,6 +1,6 @@
 """scikit-learn wrapper for discover().
 
-With scikit-learn installed, `CausalRules` is one of its transformers; without it, the class fits and transforms alike.
+With scikit-learn installed, `CausalRules` is a scikit-learn transformer; without it, fit and transform also work.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ try:
 except ImportError:  # scikit-learn is optional
 
     class _Parameters:
-        """Get, set and show parameters as scikit-learn's BaseEstimator does."""
+        """Gets, sets and shows parameters like scikit-learn's BaseEstimator."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
             """Return the parameters by name."""
@@ -58,17 +58,17 @@ except ImportError:  # scikit-learn is optional
             return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     class _Transformer:
-        """Stands in for scikit-learn's TransformerMixin."""
+        """Replaces scikit-learn's TransformerMixin."""
 
     class _UnfittedError(ValueError, AttributeError):
-        """Stands in for scikit-learn's NotFittedError."""
+        """Replaces scikit-learn's NotFittedError."""
 
     BaseEstimator, TransformerMixin, _NotFittedError = _Parameters, _Transformer, _UnfittedError
     get_config = dict
 
 
 class NotFittedError(CausalRulesError, _NotFittedError):  # type: ignore[misc]  # scikit-learn has no types
-    """A method that needs the rules was called before fit(). It is scikit-learn's NotFittedError too."""
+    """A method that needs the rules was called before fit(). A subclass of scikit-learn's NotFittedError."""
 
 
 class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -83,11 +83,11 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     Attributes
     ----------
     rules_ : RuleSet
-        The rules that fit() found, best first, with all their numbers.
+        The rules found by fit(), best first, with all their numbers.
     n_features_in_ : int
         Number of columns of X in fit().
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns of X in fit(). Defined only if all columns have names that are texts.
+        Names of the columns of X in fit(). Defined only if all names are strings.
 
     See Also
     --------
@@ -171,7 +171,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
             self.feature_names_in_ = np.array(self._names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        # A label with the outcome and one without: they show what the outcome is where all labels are alike.
+        # One label with the outcome and one without, to resolve the outcome where all labels are equal.
         satisfied = self._problem.roles.outcome.satisfied
         values = table.observed(target, weights).histogram(target).values
         self._examples = [values[int(np.argmax(satisfied == wanted))] for wanted in (True, False)]
@@ -179,7 +179,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return self
 
     def transform(self, X: Any) -> Any:
-        """Tell for each row and each rule whether the row satisfies the rule.
+        """Return for each row and each rule whether the row satisfies the rule.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def fit_transform(
         self, X: Any, y: Any, control: str | Sequence[str] | None = None, sample_weight: Any = None
     ) -> Any:
-        """Find the rules, and tell for each row which of them it satisfies.
+        """Find the rules, and return which of them each row satisfies.
 
         Parameters
         ----------
@@ -274,18 +274,18 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return effect
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the reliable effect at β = 2 of the best rule on these rows, in the strata of fit().
+        """Return the reliable effect, at β = 2, of the best rule on these rows, in the strata of fit().
 
-        β is fixed, so that models with different `beta` can be compared. Where the mean of a numeric y is what counts,
-        it is the pooled estimate less its margin at β = 2, in the units of y. With direction="decrease" the sign is
-        turned, so that a better model has a higher score.
+        β is fixed, so that models with different `beta` can be compared. For the mean of a numeric y, the score is the
+        pooled estimate minus its margin at β = 2, in the units of y. With direction="decrease" the sign is flipped, so
+        that a better model has a higher score.
 
         Parameters
         ----------
         X : table, dict of columns or array of shape (n_samples, n_features)
             Rows with the columns of fit().
         y : series, list or array of shape (n_samples,)
-            Their target. Rows where it is missing are left out.
+            The target. Rows with a missing target are left out.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts: whole numbers of at least 0.
 
@@ -389,7 +389,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = []  # booleans, whatever X holds
+        tags.transformer_tags.preserves_dtype = []  # always booleans
         return tags
 
     @property
@@ -405,12 +405,12 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     @property
     def _has_output_container(self) -> bool:
-        """Whether scikit-learn puts the array of transform() into a container, by set_output() or its configuration."""
+        """Whether scikit-learn wraps the array of transform(), by set_output() or its configuration."""
         configured = get_config().get("transform_output", "default")
         return bool(getattr(self, "_sklearn_output_config", {}).get("transform", configured) != "default")
 
     def _checked(self, X: Any) -> dict[str, Any]:
-        """Return the columns of X under the names of fit(); the messages are those of scikit-learn."""
+        """Return the columns of X under the names of fit(), with scikit-learn's error messages."""
         _ = self._fitted
         columns, named = _columns(X)
         own = type(self).__name__
@@ -430,7 +430,7 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return dict(zip(self._names, columns.values(), strict=True))
 
     def _targets(self, labels: list[Any]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Return which rows have a label, and their target: a number, or 1 for the outcome, even if none has it."""
+        """Return which rows have a label, and their target: a number, or whether the outcome happened."""
         name = self.rules_.question.target
         rows = read({name: [*labels, *self._examples]})
         if not self._problem.roles.outcome.kind.binary:
@@ -466,7 +466,7 @@ _derive_parameters()
 
 
 def _columns(X: Any) -> tuple[dict[str, Any], bool]:
-    """Return the columns of X by name, and whether the names are its own."""
+    """Return the columns of X by name, and whether X has column names."""
     if hasattr(X, "tocsr"):
         raise DataError(f"X is a sparse {type(X).__name__}, which is not supported; pass X.toarray()")
     if is_dask(X):
@@ -484,9 +484,9 @@ def _columns(X: Any) -> tuple[dict[str, Any], bool]:
             f"X is a {type(X).__name__}; pass a pandas, Polars or Arrow table, a dict of columns or an array"
         )
     if isinstance(X, np.ma.MaskedArray):
-        X = X.tolist()  # with None where it is masked
+        X = X.tolist()  # masked entries become None
     try:
-        # A list may mix numbers and texts, which NumPy would all turn into texts.
+        # A list may mix numbers and texts; NumPy would convert all of them to texts.
         array = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
     except ValueError:  # rows of different lengths
         array = np.empty(len(X), dtype=object)
@@ -505,7 +505,7 @@ def _columns(X: Any) -> tuple[dict[str, Any], bool]:
 
 
 def _frame(X: Any) -> nw.DataFrame[Any] | None:
-    """Return a data frame of any library, or None if X is something else."""
+    """Return X if it is a data frame of any library, else None."""
     try:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -536,7 +536,7 @@ def _other_names(columns: Mapping[str, Any], fitted: Sequence[str]) -> DataError
 
 
 def _labels(y: Any, n_rows: int) -> tuple[list[Any], Any]:
-    """Return the labels in a series, an array, a list or a table of one column, and their name if they have one."""
+    """Return the labels in a series, an array, a list or a table of one column, and their name or None."""
     if y is None:
         raise DataError("CausalRules requires y to be passed, but the target y is None; pass the column of the outcome")
     series = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
@@ -547,7 +547,7 @@ def _labels(y: Any, n_rows: int) -> tuple[list[Any], Any]:
     elif isinstance(y, (list, tuple)):
         labels = list(y)
     elif hasattr(y, "__array__"):
-        array = np.asanyarray(y)  # a masked label is a missing one
+        array = np.asanyarray(y)  # masked labels are missing
         labels = (array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array).tolist()
     else:
         raise DataError(f"y is a {type(y).__name__}; pass a series, a list or an array")
@@ -559,7 +559,7 @@ def _labels(y: Any, n_rows: int) -> tuple[list[Any], Any]:
 
 
 def _frequencies(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
-    """Return how often each row counts."""
+    """Return the weight of each row."""
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
@@ -577,7 +577,7 @@ def _frequencies(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
 
 
 def _free_name(name: object, otherwise: str, columns: Mapping[str, Any]) -> str:
-    """Return a name that no column has yet."""
+    """Return an unused column name."""
     free = name if isinstance(name, str) and name else otherwise
     while free in columns:
         free += "_"

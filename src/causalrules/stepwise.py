@@ -1,6 +1,6 @@
-"""The list that discover() searches for: the k best rules, or step by step rules that each add to those above.
+"""The lists of discover(): the k best rules, or step by step rules that each add to those above.
 
-Both are steps: a plain list is one step with k rules, a ladder has one rule a step (`search.ladder`).
+A plain list is one step with k rules; a ladder has one rule per step (`search.ladder`).
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ if TYPE_CHECKING:
     from causalrules.search.core import Packed
     from causalrules.trust.holdout import HeldOut
 
-# β of the estimators but pooled, where none is given.
+# Default β of all estimators except pooled.
 DEFAULT_BETA = 2.0
-# The rows of the first step stay packed while they take no more bits than this; otherwise they are packed again.
+# The packed rows of the first step are kept up to this number of bits; otherwise they are packed again.
 _KEPT = 2**31
 
 
 @dataclass(frozen=True, eq=False)
 class Climbed:
-    """What was searched.
+    """The result of all steps.
 
     Attributes
     ----------
     steps
-        The steps, and for each the rules that it found.
+        The steps, and the rules found by each.
     calibration, margin
-        How β was calibrated for the first step; the margin from shuffled tables where one was used last.
+        How β was calibrated for the first step; the last margin from shuffled tables, if any.
     rungs
         The levels of the outcome where the first rules hold.
     notes
-        What to know about the steps.
+        Remarks on the steps.
     """
 
     steps: tuple[Step, ...]
@@ -68,7 +68,7 @@ class Climbed:
 
     @property
     def listed(self) -> tuple[tuple[RuleResult, ...], RuleResult | None]:
-        """The rules of the list, and the one that would come next but does not stand out."""
+        """The rules of the list, and the next rule, which does not stand out."""
         first, *others = zip(self.steps, self.rules, strict=True)
         following = [(step, found[0]) for step, found in others if found]
         rules = (*first[1], *(rule for step, rule in following if step.stands_out))
@@ -76,7 +76,7 @@ class Climbed:
 
     @property
     def evidence(self) -> SearchEvidence | None:
-        """How margins were obtained; None where they are those for the number of rules."""
+        """How margins were obtained; None if by the number of rules."""
         if self.calibration is None and self.margin is None:
             return None
         from causalrules.result.evidence import SearchEvidence
@@ -103,7 +103,7 @@ def search_list(
     deadline: Deadline,
     held_out: HeldOut | None = None,
 ) -> Climbed:
-    """Search for the list that the question asks for; no step sees the rows that are held out."""
+    """Search for the list that the question asks for, without the held-out rows."""
     searcher = _Searcher(table, problem, question, graph, deadline, held_out)
     k = question.k if question.is_stepwise else 1
     steps = climb(problem, k, searcher.search, searcher.following)
@@ -120,7 +120,7 @@ def search_list(
 
 @dataclass
 class _Searcher:
-    """Searches one step after the other, and keeps what was found."""
+    """Searches step by step, and keeps the results."""
 
     table: Table
     first: Problem
@@ -144,11 +144,11 @@ class _Searcher:
             self._checkpoint = Checkpoint(self.question.checkpoint, self.first, self.question)
 
     def search(self, problem: Problem, above: Sequence[Rule]) -> Step:
-        """Search one step, or take it from the checkpoint."""
+        """Search one step, or restore it from the checkpoint."""
         one = self.question.changed(k=1) if self.question.is_stepwise else self.question
         try:
             question, calibration = with_beta(problem, one, self.deadline)
-        except (OptionError, KeyboardInterrupt) as error:  # too little time is left to calibrate
+        except (OptionError, KeyboardInterrupt) as error:  # not enough time to calibrate
             if not above:
                 raise
             stopped = "interrupted" if isinstance(error, KeyboardInterrupt) else "time limit"
@@ -171,7 +171,7 @@ class _Searcher:
         return step
 
     def in_context(self, steps: Sequence[Step]) -> tuple[tuple[tuple[RuleResult, ...], ...], tuple[Rung, ...]]:
-        """Return the rules with what they are on their own, and the staircase of the list."""
+        """Return the rules with their effects on their own, and the staircase of the list."""
         first, language = self.first, self.first.language
         ladder = [step.rule for step in steps if step.rule is not None] if self.question.is_stepwise else []
         listed = sum(step.stands_out for step in steps)
@@ -221,8 +221,8 @@ class _Searcher:
             margin = calibrate_margin(problem, question, self.deadline)
             if margin is None and self.deadline.passed:
                 self.notes.append(
-                    "the time limit ended the shuffled tables that tell whether the last rule stands out: with more "
-                    "time, it may"
+                    "the time limit ended before shuffled tables could test whether the last rule stands out; with "
+                    "more time, it may"
                 )
             if margin is not None:
                 self.margin, factor = margin, margin.factor
@@ -230,7 +230,7 @@ class _Searcher:
         return Step(problem, question, found, stands_out, factor)
 
     def _watched(self, problem: Problem) -> AbstractContextManager[Callable[[run.Progress], None] | None]:
-        """Show the progress of a step as the question asks, the best rule in words."""
+        """Show or report the progress of a step, with the best rule as text."""
         propositions, above, seconds = problem.language.propositions, tuple(self._above), self._seconds
 
         def in_words(conditions: tuple[int, ...]) -> str:
@@ -290,7 +290,7 @@ class _Searcher:
         return Problem(tuple(problems)) if problems else None
 
     def _known(self, problem: Problem, question: Question, place: int) -> Step | None:
-        """Return a step that a checkpoint knows."""
+        """Return a step from the checkpoint, if it is there."""
         if self._checkpoint is None or place >= self._checkpoint.saved:
             return None
         try:
@@ -302,7 +302,7 @@ class _Searcher:
 
 
 def _recorded(step: Step, margin: CalibratedMargin | None) -> dict[str, Any]:
-    """Return a step that is done, and the margin from shuffled tables that its rule stands out by, in terms of JSON."""
+    """Return a finished step, with the margin from shuffled tables that its rule exceeds, in JSON types."""
     value, conditions = step.found.rules[0]
     progress = step.found.progress
     return {
@@ -347,7 +347,7 @@ def with_beta(problem: Problem, question: Question, deadline: Deadline) -> tuple
         return replace(question, beta=DEFAULT_BETA if beta is None else beta), None
     from causalrules.trust.calibration import calibrate
 
-    # Half of the time is for the search; a function for its progress does not know permutations.
+    # Half of the time is for the search; a progress function for searches cannot take permutations.
     shown = False if callable(question.progress) else question.progress
     calibration = calibrate(problem, question, seed=question.seed, time_limit=deadline.left(0.5), progress=shown)
     return replace(question, beta=calibration.beta), calibration

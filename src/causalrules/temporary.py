@@ -1,7 +1,7 @@
-"""Temporary files and folders that do not outlive their process, however it ends.
+"""Temporary files and folders that are removed even if their process is killed.
 
-Each is locked by its owner, and the system drops the lock with the process: what a kill left behind is what can be
-locked, and the next run removes it. Where there are no such locks (Windows), only what ends in order is removed.
+Each is locked by its process, and the system releases the lock when the process ends: files that can be locked were
+left by a kill, and the next run removes them. Without such locks (Windows), files of killed processes stay.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Folder:
     def __init__(self) -> None:
         remove_abandoned(tempfile.gettempdir())
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        # A folder without this name in it is not abandoned yet: the file has the name once it is locked.
+        # A folder without a file of this name does not count as abandoned: the file is renamed after it is locked.
         new = self.path / "new"
         lock = os.open(new, os.O_RDWR | os.O_CREAT, 0o600)
         _locked(lock)
@@ -58,7 +58,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _is_abandoned(path: Path) -> bool:
-    """Return whether a file is there and nobody has locked it."""
+    """Return whether a file exists and is not locked."""
     try:
         file = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
@@ -70,7 +70,7 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def _locked(file: int) -> bool:
-    """Lock an open file, unless another process has."""
+    """Lock an open file, unless another process has locked it; return whether it is locked."""
     if fcntl is None:
         return True
     try:
@@ -82,7 +82,7 @@ def _locked(file: int) -> bool:
 
 @contextlib.contextmanager
 def beside(path: Path) -> Iterator[tuple[Path, int]]:
-    """Open a new file in the folder of another one, which it is to replace; remove those that a kill left there.
+    """Open a new file in the folder of the file that it will replace; remove new files left there by a kill.
 
     Yields its path and its open descriptor. If it is still there at the end, it is removed.
     """
@@ -93,7 +93,7 @@ def beside(path: Path) -> Iterator[tuple[Path, int]]:
     while True:
         new = path.with_name(f"{stem}-{os.urandom(6).hex()}.partial")
         file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        # Between these two lines another process may have taken it for abandoned.
+        # Before the lock, another process may have removed the file as abandoned.
         if _locked(file) and new.exists():
             break
         os.close(file)

@@ -21,7 +21,7 @@ def quoted(name: object) -> str:
 
 
 def plain(name: str) -> str:
-    """Return a name as it is where that is readable in a sentence, else quoted.
+    """Return a name unchanged if it is readable in a sentence, else quoted.
 
     >>> plain("blood pressure"), plain("<b>")
     ('blood pressure', "'<b>'")
@@ -82,7 +82,7 @@ def sentence(words: str) -> str:
 
 
 def p_number(p_value: float | None, sign: str = "=") -> str:
-    """Format a p-value: ≤ where it is the least that its permutations allow, ≈ where they were stopped early.
+    """Format a p-value: ≤ if no permutation was as good, ≈ if permutations were stopped early.
 
     >>> p_number(0.263), p_number(0.005, "≤"), p_number(0.263, "≈"), p_number(None)
     ('0.263', '≤ 0.005', '≈ 0.26', '–')
@@ -93,7 +93,7 @@ def p_number(p_value: float | None, sign: str = "=") -> str:
 
 
 def p_needed(sign: str, level: float) -> str:
-    """Say what a p-value must be, or that permutations were stopped because it cannot be that any more.
+    """State the required p-value, or that permutations were stopped because it cannot be reached.
 
     >>> p_needed("=", 0.05), p_needed("≈", 0.05)
     ('(at most 0.05 needed)', '(stopped early: already above 0.05)')
@@ -164,7 +164,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def unknown_column(name: object, names: Sequence[str]) -> str:
-    """Say that there is no such column, and which one was probably meant.
+    """Say that there is no such column, and suggest a similar one.
 
     >>> unknown_column("Sex", ["age", "sex"])
     "no column 'Sex'; did you mean 'sex'?"
@@ -178,7 +178,7 @@ def unknown_column(name: object, names: Sequence[str]) -> str:
 
 
 def printable(words: str) -> str:
-    """Escape control characters, which a terminal would obey."""
+    """Escape control characters, which a terminal would interpret."""
     return "".join(
         letter if letter.isprintable() or letter in _JOINERS else letter.encode("unicode_escape").decode("ascii")
         for letter in words
@@ -186,7 +186,7 @@ def printable(words: str) -> str:
 
 
 def effective(rows: float) -> str:
-    """Say how many rows of a balanced experiment an estimate is worth.
+    """Describe the effective number of rows of an estimate, in a balanced experiment.
 
     >>> effective(38.4)
     'effectively 38 rows, half of them on each side'

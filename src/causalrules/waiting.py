@@ -1,4 +1,4 @@
-"""Wait for calls into other languages so that Ctrl-C and other signals take effect at once."""
+"""Wait for calls of native code while signals such as Ctrl-C take effect at once."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ _OFTEN = 0.1
 
 
 def interruptible(work: Callable[[], T], hurry: Callable[[], None], watch: Callable[[], None] | None = None) -> T:
-    """Return what `work` returns; it runs in a thread of its own, because signals reach the main thread only.
+    """Return what `work` returns; it runs in another thread, because only the main thread receives signals.
 
     Parameters
     ----------
     work
         The call to wait for.
     hurry
-        Asks it to end; called until it does once there is a reason.
+        Asks `work` to end; called repeatedly after an interrupt until it ends.
     watch
-        Called ten times a second; what it raises is a reason to end, as Ctrl-C is.
+        Called ten times a second; an exception in it interrupts `work`, like Ctrl-C.
 
     Raises
     ------
     BaseException
-        What `work` raises, or the reason why it was to end, as soon as it has ended; a second Ctrl-C at once.
+        The exception of `work`, or the first interrupt once `work` has ended; a second Ctrl-C is raised at once.
     """
     if watch is None and threading.current_thread() is not threading.main_thread():
         return work()
     results: list[T] = []
     errors: list[BaseException] = []
     over: list[bool] = []
-    # A lock, and no event: an exception that a signal raises inside wait() may leave the event's own lock taken, so
-    # that nobody could set it. Whether the work is over is noted apart.
+    # A lock instead of an event: an exception that a signal raises inside wait() may leave the event's internal lock
+    # locked, so that it cannot be set. `over` says whether the work has ended.
     bell = threading.Lock()
     bell.acquire()
 
@@ -48,8 +48,8 @@ def interruptible(work: Callable[[], T], hurry: Callable[[], None], watch: Calla
 
     reason: BaseException | None = None
     try:
-        _thread.start_new_thread(run, ())  # Thread.start() would wait for an event, too
-    except RuntimeError:  # no more threads are to be had
+        _thread.start_new_thread(run, ())  # Thread.start() would also wait for an event
+    except RuntimeError:  # no more threads available
         return work()
     while not over:
         try:

@@ -11,7 +11,7 @@ from causalrules.temporary import beside
 
 
 def replace_file(path: Path, content: str | bytes, what: str = "result to") -> None:
-    """Write to a temporary file and move it into place, so that readers never see half of it.
+    """Write to a temporary file and move it into place, so that readers never see a partial file.
 
     The new file keeps the permissions of the old one. `what` names it in the error message.
     """
@@ -25,7 +25,7 @@ def replace_file(path: Path, content: str | bytes, what: str = "result to") -> N
             # Before writing, so that a private file is never readable by others.
             if path.exists():
                 new.chmod(stat.S_IMODE(path.stat().st_mode))
-            # Windows renames no open file; elsewhere it stays open, and locked, until it has its name.
+            # Windows cannot rename an open file; elsewhere it stays open, and locked, until it is renamed.
             with open(file, "wb", closefd=os.name == "nt") as stream:
                 stream.write(written)
                 stream.flush()
@@ -36,7 +36,7 @@ def replace_file(path: Path, content: str | bytes, what: str = "result to") -> N
 
 
 def require_writable(given: str | os.PathLike[str], what: str) -> Path:
-    """Return the path of a file to write, or raise a FileError before the work instead of after it.
+    """Return the path of a file to write, or raise a FileError before the work starts.
 
     `what` names it in the message: "checkpoint", "--output".
     """

@@ -1,1 +1,1 @@
-"""What a search found: rules with their numbers, and their export."""
+"""Results: rules with their numbers, and their export."""

@@ -1,4 +1,4 @@
-"""What is known about how far rules can be trusted, stored with them and in JSON. An undefined number is None."""
+"""The evidence on rules, stored with them and in JSON. An undefined number is None."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
 
-# Stability uses this many rules of each sample, whatever k is: a rule's share must not depend on k.
+# Rules of each sample in stability; fixed, so that a rule's share does not depend on k.
 BEST = 10
 
 
@@ -23,9 +23,9 @@ class Significance:
     single_step
         p against the best of all rules.
     step_down
-        p against the best of all rules except the better ones of the list; None if it was not computed.
+        p against the best of all rules except the better ones of the list; None if not computed.
     exceedances, permutations
-        How many shuffled tables had a rule as good, of how many, in the comparison that gave `rule.p_value`.
+        Number of shuffled tables with a rule as good, and of all, in the comparison that gave `rule.p_value`.
     """
 
     single_step: float
@@ -36,16 +36,16 @@ class Significance:
 
 @dataclass(frozen=True)
 class Simultaneous:
-    """A bound on the effect that holds for all rules of the list at once, after the search.
+    """A bound on the effect that holds simultaneously for all rules of the list, after the search.
 
     Attributes
     ----------
     bound
-        The effect is at least this (at most, for rules that decrease the outcome); None if it cannot be told.
+        The effect is at least this (at most, for rules that decrease the outcome); None if unknown.
     reach
-        By how many standard errors it is nearer to 0 than the estimate.
+        Its distance from the estimate, towards 0, in standard errors.
     confidence, permutations
-        The chance that all bounds hold, and the shuffled tables they rest on.
+        The probability that all bounds hold, and the number of shuffled tables.
     """
 
     bound: float | None
@@ -58,19 +58,19 @@ class Simultaneous:
 class HonestEffect:
     """The effect of one rule on held-out rows.
 
-    With forward chaining, it is the mean over the blocks of the effect of the rule that a search of the rows before the
-    block finds in the same place of its list, weighted by what each block can tell.
+    With forward chaining, it is the mean over the blocks, weighted by their information, of the effect of the rule that
+    a search of the rows before the block finds at the same position of its list.
 
     Attributes
     ----------
     n_rows, overlap
-        The held-out rows, and the share of them with a comparison group, which the effect is about.
+        The held-out rows, and the share of them with a comparison group, to which the effect refers.
     effect, standard_error, low, high
         The effect, its standard error and its interval.
     p_value
         One-sided p-value, adjusted over the rules by Holm's method.
     found, splits
-        In how many blocks this same rule was measured, of how many; 1 of 1 without forward chaining.
+        Number of blocks in which this same rule was measured, and of all blocks; 1 and 1 without forward chaining.
     counts
         The counts (a, b, c, d) of each stratum; empty with forward chaining.
     """
@@ -107,7 +107,7 @@ class ConditionStability:
 
 @dataclass(frozen=True)
 class Stability:
-    """How often one rule reappears among the 10 best of resampled rows.
+    """How often a rule reappears among the 10 best of resampled rows.
 
     Attributes
     ----------
@@ -124,21 +124,21 @@ class Stability:
 
 @dataclass(frozen=True)
 class ControlStrength:
-    """A measured control, to compare an unmeasured confounder with.
+    """A measured control, as a benchmark for an unmeasured confounder.
 
     Attributes
     ----------
     control
         Its name.
     with_rule, with_outcome
-        RR_EU and RR_UD: how much more frequent one of its values is with the rule than without it, and how much more
-        frequent the outcome is with one of its values than with another, given the other controls; None for a mean.
+        RR_EU and RR_UD: how much more frequent one of its values is with the rule than without, and how much more
+        frequent the outcome is with one value than with another, given the other controls; None for a mean.
     strength
-        The common value of both ratios that has the same bias.
+        The value of both ratios, if equal, with the same bias.
     effect_without
         The effect not adjusted for it.
     gamma
-        How much its values change the odds of the rule, at most, given the other controls.
+        The largest factor by which its values change the odds of the rule, given the other controls.
     """
 
     control: str
@@ -162,10 +162,10 @@ class Sensitivity:
     controls
         The measured controls, strongest first.
     sentence
-        The same in words.
+        A sentence with these numbers.
     gamma, gamma_limit
-        How much a confounder may change the odds of the rule, given the controls, before the effect, and the end of
-        its interval, can be 0.
+        The factor by which a confounder must change the odds of the rule, given the controls, for the effect, and for
+        the end of its interval, to be 0.
     """
 
     risk_ratio: float | None
@@ -179,7 +179,7 @@ class Sensitivity:
 
     @property
     def includes_zero(self) -> bool:
-        """Whether the interval includes 0 without any confounder, so that there is nothing to explain away."""
+        """Whether the interval includes 0 without a confounder, so that there is nothing to explain away."""
         limits = [limit for limit in (self.gamma_limit, self.e_value_limit) if limit is not None]
         return bool(limits) and max(limits) <= 1
 
@@ -195,7 +195,7 @@ class Overlap:
     effect, effect_with
         The effect without these strata, and with a difference of 0 in them.
     low, high
-        Bounds of the effect over all rows, whatever the unobserved probabilities are.
+        Bounds of the effect over all rows, for any value of the unobserved probabilities.
     """
 
     n_strata: int
@@ -209,16 +209,16 @@ class Overlap:
 
 @dataclass(frozen=True)
 class ConditionTests:
-    """Which conditions of a rule earn their place; each condition has its own p-value.
+    """Which conditions a rule needs; each condition has its own p-value.
 
     Attributes
     ----------
     level
-        Error rate: a condition with a larger p-value does not earn its place.
+        Error rate: a condition with a larger p-value is superfluous.
     kept
-        Places of the conditions that are left when the least needed one is dropped again and again.
+        Indices of the conditions left after repeatedly dropping the least needed one.
     effect, n_covered
-        The effect of the rule that is left, and the rows that it covers; None if it is the rule itself.
+        The effect and the coverage of the remaining rule; None if it is the rule itself.
     """
 
     level: float
@@ -229,7 +229,7 @@ class ConditionTests:
 
 @dataclass(frozen=True)
 class ControlBalance:
-    """How one control differs between the rows of a rule and those that they are compared with.
+    """How one control differs between the rows of a rule and the rows that they are compared with.
 
     Attributes
     ----------
@@ -248,23 +248,23 @@ class ControlBalance:
 
 @dataclass(frozen=True)
 class DoublyRobust:
-    """The effect of one rule by augmented inverse probability weighting, on the controls as they are.
+    """The effect of one rule by augmented inverse probability weighting, on the original controls.
 
     Attributes
     ----------
     source
         "searched rows" or "held-out rows".
     n_rows, overlap
-        The rows, and the share of them that have rows like them on both sides, which the effect is about.
+        The rows, and the share of them with overlap, to which the effect refers.
     clipped
         Share of the compared rows whose propensities were clipped.
     effect, standard_error, low, high
         The effect, its standard error and its interval; None if no rows can be compared.
     conservative
-        The effect, brought nearer to 0 by the margin of the search: as many standard errors as the rule's β, or half
-        of the interval on held-out rows.
+        The effect, moved towards 0 by the margin of the search: the rule's β times the standard error, or half of the
+        interval on held-out rows.
     strata
-        The effect in the strata, of the same rows.
+        The effect in the strata, on the same rows.
     own_effect, own_low, own_high
         The effect on the rule's own rows (on the treated), and its interval.
     propensities
@@ -316,13 +316,13 @@ class PermutationRun:
     Attributes
     ----------
     permutations, asked, cut_short
-        Shuffled tables that were started, that were asked for, and that the time limit ended (they count as as good).
+        Shuffled tables started, requested, and interrupted by the time limit (which count as at least as good).
     level
         Error rate at which counting stopped early.
     method, seed
         "step-down" or "single-step", and the seed of the shuffling.
     exact
-        Whether every arrangement of the outcome was tried.
+        Whether all arrangements of the outcome were tried.
     """
 
     permutations: int
@@ -341,8 +341,7 @@ class Calibration:
     Attributes
     ----------
     permutations, asked, cut_short
-        Shuffled tables that were started, that were asked for, and that the time limit ended (they count as above any
-        β).
+        Shuffled tables started, requested, and interrupted by the time limit (which count as above any β).
     value, usual_beta, usual_value
         The best reliable effect of the data with `beta` and with `usual_beta`.
     """
@@ -369,7 +368,7 @@ class HonestRun:
     n_discovery, n_estimation
         Rows searched and rows held out (of the last block).
     splits, asked
-        Blocks that were measured, and that were asked for.
+        Blocks measured and requested.
     level
         Confidence of the intervals. (The name is that of the JSON field.)
     seed
@@ -394,7 +393,7 @@ class StabilityRun:
     method, share, seed
         "subsample" or "bootstrap", the share of the rows in a subsample, and the seed.
     replicates, asked
-        Samples that were searched, and that were asked for.
+        Samples searched and requested.
     conditions
         The conditions that reappear most often.
     """
@@ -409,14 +408,14 @@ class StabilityRun:
 
 @dataclass(frozen=True)
 class CalibratedMargin:
-    """How much smaller the margins for chance may be than those for the number of rules, by shuffled tables.
+    """The factor by which shuffled tables reduce the margins for the number of rules.
 
     Attributes
     ----------
     factor
-        With probability `confidence`, no rule of a table without effects exceeds this part of its margin.
+        With probability `confidence`, no rule of a table without effects exceeds its margin times this factor.
     permutations, seed
-        The shuffled tables, and the seed of the shuffling.
+        The number of shuffled tables, and the seed of the shuffling.
     """
 
     factor: float
@@ -437,10 +436,10 @@ class SearchEvidence:
 
 
 def with_evidence(rule: RuleResult, **parts: Any) -> RuleResult:
-    """Return the rule with these parts of its evidence."""
+    """Return the rule with these parts of its evidence replaced."""
     return replace(rule, evidence=replace(rule.evidence or RuleEvidence(), **parts))
 
 
 def with_run(rules: R, measured: Iterable[RuleResult], **runs: Any) -> R:
-    """Return the result with its rules measured, and with how that was done."""
+    """Return the result with measured rules, and with how the evidence was obtained."""
     return replace(rules, rules=tuple(measured), evidence=replace(rules.evidence or SearchEvidence(), **runs))

@@ -17,7 +17,7 @@ _IDENTIFIED = {True: "yes", False: "no", None: "cannot be told"}
 
 
 def columns(rules: Result) -> dict[str, list[Any]]:
-    """Return the rules as columns, without those of evidence that no rule has."""
+    """Return the rules as columns, without columns of evidence that no rule has."""
     found: dict[str, list[Any]] = {
         "rule": [rule.text for rule in rules],
         **{name: [getattr(rule, name) for rule in rules] for name in NUMBERS},
@@ -36,7 +36,7 @@ def columns(rules: Result) -> dict[str, list[Any]]:
 
 
 def to_csv(rules: Result) -> str:
-    """Return one line per rule, after a line of names."""
+    """Return one line per rule, after a header."""
     found = columns(rules)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -48,7 +48,7 @@ def to_csv(rules: Result) -> str:
 def _cell(value: Any) -> Any:
     if isinstance(value, float) and math.isnan(value):
         return ""
-    # A spreadsheet would run text that starts like a formula, and column names are untrusted.
+    # Column names are untrusted, and a spreadsheet would run text that starts like a formula.
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 

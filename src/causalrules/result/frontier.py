@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from causalrules.search.problem import Problem
     from causalrules.search.run import Found
 
-# The core compares values to this.
+# The resolution of values in the core.
 _TIED = 2.0**-36
-# Rules that one search lists: several of them are on the front, so that there are fewer searches than rules.
+# Rules per search: several of them are on the front, which saves searches.
 _AT_ONCE = 64
 _NOTE = "the front: each rule is the best of those that cover more rows than the rules before it"
 
@@ -36,7 +36,7 @@ def frontier(rules: R, time_limit: float | None = None) -> R:
         raise OptionError("this result was read from a file, without the rows that were searched; search again")
     deadline = Deadline.after(time_limit)
     packed = problem.pack()
-    # Rules of the front are measured on their own, whatever stands above them.
+    # Rules of the front are measured on their own, without columns held fixed.
     asked = replace(rules.question, stepwise=False) if rules.question.is_stepwise else rules.question
     searches, best = _search(problem, packed, replace(asked, k=1), deadline)
     found = replace(searches[0], rules=tuple(best))
@@ -67,7 +67,7 @@ def frontier(rules: R, time_limit: float | None = None) -> R:
         rungs=(),
         ladder=(replace(rules.ladder[0], question=question, found=found),),
         notes=(*rules.notes, _NOTE),
-        # The search at the calibrated β is the same; other evidence is about the rules of the other list.
+        # The calibration of β is still valid; other evidence is about the rules of the other list.
         evidence=None if calibration is None else SearchEvidence(calibration=calibration),
     )
     return with_graph(front, rules.graph, rules.admissibility)
@@ -76,9 +76,9 @@ def frontier(rules: R, time_limit: float | None = None) -> R:
 def _search(
     problem: Problem, packed: Packed, question: Question, deadline: Deadline
 ) -> tuple[list[Found], list[tuple[float, tuple[int, ...]]]]:
-    """Search for the front: each time, for the best rules with more rows than all before. Return the searches too.
+    """Search for the front: repeatedly for the best rules with more rows than all before. Return the searches too.
 
-    The first rule is the best one. No other rule is at or below 0, and of rules that tie the widest is kept.
+    The first rule is the best one. The others are above 0; of tied rules, the one with the most rows is kept.
     """
     scale = problem.comparison.scale
 

@@ -1,8 +1,7 @@
-"""Results as JSON, schema "causalrules/3"; those before are read too.
+"""Results as JSON, schema "causalrules/3"; earlier schemas can be read.
 
-What a search found is apart from how long it took ("run"), so that two results can be compared. Of a rule, the
-conditions, the counts, the p-value and the evidence are read back; the other numbers follow from them, and are written
-for readers in other languages.
+Timings are separate ("run"), so that two results can be compared. Of a rule, the conditions, the counts, the p-value
+and the evidence are read back; the other numbers follow from them, and are written for other programs.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", "_StepProof", "_Effort")
 
 SCHEMA = "causalrules/3"
-# In the first schema, a verdict was one word; what it followed from is read, and judged anew.
+# In the first schema, a verdict was one word; it is ignored and derived again from the evidence.
 _READ = ("causalrules/1", "causalrules/2", SCHEMA)
 _STRATUM_NUMBERS = (
     "n",
@@ -55,13 +54,13 @@ _STRATUM_NUMBERS = (
     "overlap",
 )
 _LARGEST_COUNT = 2**53
-# The strata of these tell which of them it is: counts, or sums.
+# Kinds that are not named in JSON: the form of the strata (counts or sums) distinguishes them.
 _BY_STRATA = (BINARY, MEAN)
 
 
 @dataclass(frozen=True)
 class _StepProof:
-    """What is proven by one step, without its effort."""
+    """What is proven by one step, without nodes and seconds."""
 
     held_fixed: tuple[str, ...]
     strata: int
@@ -109,7 +108,7 @@ class _Alone:
 
 @dataclass(frozen=True)
 class _Counts:
-    """What is read back of a stratum, for a binary outcome."""
+    """The fields of a stratum that are read back, for a binary outcome."""
 
     labels: dict[str, str]
     a: int
@@ -129,14 +128,14 @@ class _Scored:
     span: float
 
     def sums(self) -> StratumSums:
-        """Return the sums, with counts that are checked."""
+        """Return the sums, with validated counts."""
         covered, failing, everything = map(_read_sums, (self.covered, self.failing, self.everything))
         return StratumSums(covered, failing, everything, self.span)
 
 
 @dataclass(frozen=True)
 class _Sums(_Scored):
-    """What is read back of a stratum, for a mean."""
+    """The fields of a stratum that are read back, for a mean."""
 
     labels: dict[str, str]
     scored: _Scored | None = None
@@ -144,7 +143,7 @@ class _Sums(_Scored):
 
 @dataclass(frozen=True)
 class _Payload:
-    """What is read back of a result, besides its question, its rules and its graph."""
+    """The fields of a result that are read back, except its question, rules and graph."""
 
     proof: _Proof
     run: _Run
@@ -167,7 +166,7 @@ def write(rules: Result, path: str | os.PathLike[str] | None) -> str:
 
 
 def as_json(rules: Result, most_strata: int | None = None) -> dict[str, Any]:
-    """Return a Result in JSON's own types; of each rule, at most this many strata, the largest."""
+    """Return a Result in JSON types, with at most this many strata per rule, the largest."""
     question = rules.question
     calibrated = rules.evidence is not None and rules.evidence.calibration is not None
     return {
@@ -199,7 +198,7 @@ def as_json(rules: Result, most_strata: int | None = None) -> dict[str, Any]:
 
 
 def _proven(kind: type[S], steps: Sequence[StepProof]) -> tuple[S, ...]:
-    """Return of each step what a dataclass has fields for."""
+    """Return each step as a dataclass with some of its fields."""
     return tuple(kind(**{item.name: getattr(step, item.name) for item in fields(kind)}) for step in steps)
 
 
@@ -240,7 +239,7 @@ def _unless_none(number: float | None, otherwise: float = math.inf) -> float:
 
 
 def _read_bound(proof: _Proof | _StepProof) -> float:
-    """Return the upper bound: without one, nothing is known yet, or it is proven that there is no rule."""
+    """Return the upper bound; null is −inf if it is proven that there is no rule, else inf."""
     return _unless_none(proof.upper_bound, -math.inf if proof.optimal and proof.gap == 0 else math.inf)
 
 
@@ -325,7 +324,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
     conditions = tuple(map(Proposition.from_dict, _list(payload, "conditions")))
     criterion = Criterion(
         estimator=question.estimator,
-        # Results from before each rule had its own have that of the question.
+        # Older results have only the controls of the question.
         beta=from_json(float, payload.get("beta", _beta(question, len(conditions))), "beta"),
         by_length=isinstance(question.beta, tuple),
         margin_scale=from_json(float, payload.get("margin_scale", 1.0), "margin_scale"),
@@ -417,7 +416,7 @@ def _check_rows(n_rows: int) -> None:
 
 
 def _question(payload: Any) -> Question:
-    """Read what `Question.kept` wrote; its checks are those of the options."""
+    """Read what `Question.kept` wrote; the options validate it."""
     if not isinstance(payload, dict):
         raise DataError(f"question must be an object, not {type(payload).__name__}")
     known = {item.name: payload[item.name] for item in fields(Question) if item.name in payload}
@@ -429,7 +428,7 @@ def _question(payload: Any) -> Question:
     by_length = isinstance(known.get("beta"), list)
     known["beta"] = from_json(tuple[float, ...] if by_length else float, known.get("beta"), "question.beta")
     known["reference"] = from_json(tuple[str, Any] | None, known.get("reference"), "question.reference")  # type: ignore[arg-type]
-    # Results from before these options had what the paper has.
+    # Results from before these options used those of the paper.
     known = {"missing": "false", "control_bins": 4, "adjust": "strata", "stepwise": False, **known}
     known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
     known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]

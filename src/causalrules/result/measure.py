@@ -1,4 +1,4 @@
-"""Measure rules: what the rows of a problem say of each."""
+"""Measure rules on the rows of a problem."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rule_results(
 def _measured(
     adjusted: Adjusted, packed: Packed, conditions: Sequence[int], values: tuple[StratumSums, ...]
 ) -> Measured:
-    """Count the rows of a rule in each stratum; `values` are the sums of the target's values, where they are known."""
+    """Count the rows of a rule in each stratum; `values` are the sums of the target's values, if known."""
     outcome = adjusted.roles.outcome
     covered, failing = packed.count(conditions)
     sides = tuple(adjusted.comparison.true(counts) for counts in (covered, failing, np.add(*packed.count())))
@@ -72,7 +72,7 @@ def _level_sums(sides: Sequence[NDArray[np.int64]], values: NDArray[np.float64])
 
 
 def _value_sums(problem: Problem, rules: Sequence[Sequence[int]]) -> list[tuple[StratumSums, ...]]:
-    """Return the sums of the values of the target for each rule; nothing where its levels are all that is known."""
+    """Return the sums of the values of the target for each rule; empty if only its levels are known."""
     if problem.roles.outcome.kind.binary or not rules:
         return []
     if len(problem.adjustments) == 1:

@@ -1,6 +1,6 @@
-"""What the rows say of a rule, in each stratum of the controls: counts or sums, and what follows from them.
+"""Measurements of a rule in each stratum of the controls: counts or sums, and numbers derived from them.
 
-They are all that is kept, so that no two numbers can disagree.
+Only counts or sums are stored, so that no two numbers can disagree.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class AnyInterval(Interval):
 
 
 class Sums(NamedTuple):
-    """Some rows: how many, the sum of their target, and those of its squared and cubed distances from their mean."""
+    """Some rows: their number, the sum of their target, and of its squared and cubed distances from the mean."""
 
     n: int
     total: float
@@ -62,7 +62,7 @@ class Sums(NamedTuple):
 
 
 class StratumSums(NamedTuple):
-    """One stratum: the rows that a rule covers, those on which it fails, all, and the target's range where compared."""
+    """One stratum: the covered, failing and all rows of a rule, and the range of the target in the compared rows."""
 
     covered: Sums
     failing: Sums
@@ -74,7 +74,7 @@ class StratumSums(NamedTuple):
 class StratumEffect:
     """A rule in one stratum of the controls.
 
-    For a binary outcome, of the covered rows `a` have it and `b` do not; of the rows on which the rule fails, `c` and
+    For a binary outcome, `a` of the covered rows have it and `b` do not; of the rows on which the rule fails, `c` and
     `d`. A share or mean of no rows is nan.
 
     Attributes
@@ -82,11 +82,11 @@ class StratumEffect:
     labels
         The values of the controls.
     sums
-        The rows, and the sums of their target less `centre`.
+        The number of rows, and sums of their target minus `centre`.
     weight
         The weight of the stratum: (n+4)/(N+4K) in the reliable effect, n/N in the others.
     centre
-        What is subtracted from the target before it is added up.
+        Subtracted from the target before it is summed.
     kind
         The kind of the outcome.
     """
@@ -151,7 +151,7 @@ class StratumEffect:
 
     @property
     def interval(self) -> Interval:
-        """95 % confidence interval of `difference`, for a rule that was fixed in advance."""
+        """95 % confidence interval of `difference`, for a rule fixed in advance."""
         covered, failing, everything = (Side(*(np.array([float(each)]) for each in sums)) for sums in self.sums[:3])
         found = self.kind.estimate((covered, failing, everything))
         return Interval(found.low, found.high)
@@ -163,7 +163,7 @@ class StratumEffect:
 
 
 class Plain:
-    """A frozen dataclass that is pickled by its fields, without what was computed from them."""
+    """A frozen dataclass that is pickled by its fields, without cached properties."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
@@ -171,7 +171,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Measured(Plain):
-    """What the rows say of a rule.
+    """The measurements of a rule.
 
     Attributes
     ----------
@@ -180,16 +180,16 @@ class Measured(Plain):
     counts
         For a binary outcome, the counts (a, b, c, d) of `StratumEffect` in each stratum.
     undecided
-        For a binary outcome, the rows with and without it that are not compared, in each stratum: a missing value
-        leaves open whether the rule holds, or they are not reference rows.
+        For a binary outcome, the rows with and without it that are not compared, in each stratum: the rule is undecided
+        because of a missing value, or they are not reference rows.
     sums
-        For other kinds, the sums of the target less `centre` in each stratum, instead of the counts.
+        For other kinds, the sums of the target minus `centre` in each stratum, instead of the counts.
     scored
-        The same for the levels of the target that the search ranks by, where they are not its values.
+        The sums of the levels that the search ranks by, if these are not the values of the target.
     centre
-        What is subtracted from the target before it is added up.
+        Subtracted from the target before it is summed.
     grouped
-        Where rows belong together in groups, the standard error that allows for it.
+        With groups, the standard error that allows for them.
     kind
         The kind of the outcome.
     """
@@ -205,17 +205,17 @@ class Measured(Plain):
 
     @property
     def is_prognostic(self) -> bool:
-        """Whether the strata are those of a prediction from the controls, and not of their values."""
+        """Whether the strata are quantiles of a prediction from the controls instead of their values."""
         return bool(self.labels) and not set(SCORES).isdisjoint(self.labels[0])
 
     @cached_property
     def tables(self) -> tuple[NDArray[np.int64], ...]:
-        """The counts a, b, c and d as arrays over the strata, as `estimators` takes them."""
+        """The counts a, b, c and d as arrays over the strata, for `estimators`."""
         return tuple(np.array(self.counts, dtype=np.int64).T)
 
     @cached_property
     def sides(self) -> tuple[Side, Side, Side]:
-        """The rows that the rule covers, those on which it fails, and all, as `estimators` takes them."""
+        """The covered, failing and all rows of the rule as sides, for `estimators`."""
         if self.sums:
             return _sides(self.sums)
         a, b, c, d = self.tables
@@ -224,19 +224,19 @@ class Measured(Plain):
 
     @cached_property
     def scored_sides(self) -> tuple[Side, Side, Side]:
-        """The same for the levels that the search ranks by."""
+        """The sides by the levels that the search ranks by."""
         return _sides(self.scored) if self.scored else self.sides
 
     @property
     def spans(self) -> list[float]:
-        """The range of the target in each stratum, among the rows that are compared."""
-        # A binary outcome ranges over 1 in strata where it is both.
+        """The range of the target in each stratum, among the compared rows."""
+        # A binary outcome has range 1 in strata with both values.
         scored = [stratum.span for stratum in self.scored or self.sums]
         return scored or [min(1, a + c) * min(1, b + d) for a, b, c, d in self.counts]
 
     @property
     def n_rows(self) -> list[int]:
-        """Number of rows that the rule covers, on which it fails, and of all."""
+        """Number of covered, failing and all rows."""
         return [int(side.n.sum()) for side in self.sides]
 
     @cached_property
@@ -267,20 +267,20 @@ class Measured(Plain):
 
     @cached_property
     def effective_rows(self) -> float:
-        """How many rows of a balanced experiment would tell as much about the effect."""
+        """Rows of a balanced experiment that would estimate the effect with the same variance."""
         return intervals.effective_rows(*self.sides)
 
     @property
     def thin(self) -> bool:
-        """Whether the strata leave less than a quarter of the effective rows that the same sides have in one stratum.
+        """Whether the effective rows are less than a quarter of those of the same sides in a single stratum.
 
-        A side then has few rows where there are many, and the effect rests on them.
+        Then one side has few rows in large strata, and the effect depends on them.
         """
         k, f = (float(side.n[comparable(*self.sides[:2])].sum()) for side in self.sides[:2])
         return k * f > 0 and self.effective_rows < k * f / (k + f)
 
     def estimate(self, confidence: float = 0.95) -> Estimate:
-        """Return the effect with its standard error and its interval, for a rule that was fixed in advance."""
+        """Return the effect with its standard error and its interval, for a rule fixed in advance."""
         return self.kind.estimate(self.sides, confidence, self.grouped)
 
     @cached_property
@@ -292,7 +292,7 @@ class Measured(Plain):
         return interval
 
     def strata(self, weights: Sequence[float], beta: float) -> tuple[StratumEffect, ...]:
-        """Return the effect in each stratum, which has these weights."""
+        """Return the effect in each stratum, with these weights of the strata."""
         undecided = self.undecided or [(0, 0)] * len(self.counts)
         sums = self.sums or tuple(
             StratumSums(Sums.binary(a, b), Sums.binary(c, d), Sums.binary(a + c + u, b + d + v), 1.0)

@@ -1,4 +1,4 @@
-"""A result as plain data: rules, what was asked, and what is proven."""
+"""A result as plain data: rules, question, and what is proven."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class Searched:
     Attributes
     ----------
     optimal, upper_bound, gap
-        Whether the list is proven to be the best there is; what no rule of the first step can exceed; and how far the
-        last step's own bound is above its rule. `steps` has these of each step.
+        Whether the list is proven optimal; the upper bound on all rules of the first step; and how far the last step's
+        bound is above its rule. `steps` has these for each step.
     stopped
         Why the search ended: "optimal", "time limit" or "interrupted".
     nodes, seconds
-        The effort.
+        Rules visited, and seconds of the search.
     steps
         What is proven by each step; a plain list has one.
     history
-        The progress of the search, one entry a step.
+        The progress of the search, one entry per step of the core.
     """
 
     optimal: bool
@@ -59,7 +59,7 @@ class Searched:
 
 @dataclass(frozen=True)
 class Named:
-    """The rules were named in advance: nothing was searched, and nothing is to be proven."""
+    """The rules were named in advance: there was no search, so there is no proof."""
 
     optimal: ClassVar[bool] = True
     upper_bound: ClassVar[float] = -math.inf
@@ -73,7 +73,7 @@ class Named:
 
 @dataclass(frozen=True, repr=False)
 class Result(Sequence[RuleResult]):
-    """Rules, best first, with what was asked and what is proven about them.
+    """Rules, best first, with the question and what is proven about them.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Result(Sequence[RuleResult]):
     n_rows, n_dropped, n_strata, n_propositions
         Rows searched, rows without a target, strata of the controls, and conditions in the language.
     notes
-        What to know about how the data was read.
+        Remarks on how the data was read.
     admissibility, graph
         The causal graph, and whether it allows the effects to be estimated; None without a graph.
     evidence
@@ -94,14 +94,14 @@ class Result(Sequence[RuleResult]):
     source
         The name of the file that was searched.
     library
-        The data frame library that `to_frame` answers in.
+        The data frame library of `to_frame`.
     nearest
-        Where a list of rules that add ended because nothing else stands out: the rule that came nearest to it.
+        If a list of rules that add ended because no other rule stands out: the rule nearest to standing out.
     rungs
-        The adjusted level of the outcome where none of the rules holds, where only the first does, only the first two,
-        and so on; where rows are in files or on workers, if all rules can be decided on all rows.
+        The adjusted level of the outcome where none of the rules holds, only the first, only the first two, and so on.
+        For rows in files or on workers, only if no rule is undecided on any row.
     ladder
-        The coded tables that were searched, one a step; empty for a result that was read from a file.
+        The coded tables that were searched, one per step; empty for a result that was read from a file.
     """
 
     rules: tuple[RuleResult, ...]
@@ -123,7 +123,7 @@ class Result(Sequence[RuleResult]):
     ladder: tuple[Step, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        # A rule on its own can be judged, so it carries what all verdicts of its list depend on.
+        # Each rule carries what the verdicts of its list depend on, so that it has a verdict on its own.
         known = circumstances(self)
 
         def carries(rule: RuleResult) -> RuleResult:
@@ -148,27 +148,27 @@ class Result(Sequence[RuleResult]):
 
     @property
     def is_named(self) -> bool:
-        """Whether the rules were named in advance, so that nothing was searched."""
+        """Whether the rules were named in advance, without a search."""
         return isinstance(self.origin, Named)
 
     @property
     def optimal(self) -> bool:
-        """Whether the list is proven to be the best there is."""
+        """Whether the list is proven optimal."""
         return self.origin.optimal
 
     @property
     def upper_bound(self) -> float:
-        """What no rule of the first step can exceed."""
+        """Upper bound on the value of all rules of the first step."""
         return self.origin.upper_bound
 
     @property
     def gap(self) -> float:
-        """How far the last step's own bound is above its rule."""
+        """How far the last step's bound is above its rule."""
         return self.origin.gap
 
     @property
     def stopped(self) -> str:
-        """Why the search ended: "optimal", "time limit" or "interrupted"; "evaluated" if there was none."""
+        """Why the search ended: "optimal", "time limit" or "interrupted"; "evaluated" without a search."""
         return self.origin.stopped
 
     @property
@@ -188,7 +188,7 @@ class Result(Sequence[RuleResult]):
 
     @property
     def history(self) -> tuple[Progress, ...]:
-        """The progress of the search, one entry a step."""
+        """The progress of the search, one entry per step of the core."""
         return self.origin.history
 
     @property
@@ -202,7 +202,7 @@ class Result(Sequence[RuleResult]):
         return self.ladder[0].problem if self.ladder else None
 
     def problem_of(self, rule: RuleResult) -> Adjusted:
-        """Return the coded table in which a rule of the list is measured: in the strata of its step and controls."""
+        """Return the coded table of a rule of the list, in the strata of its step and controls."""
         if not self.ladder:
             raise DataError("this result was read from a file, without its rows; call discover() on the table first")
         step = self.ladder[self.rules.index(rule) if len(self.ladder) > 1 else 0]
@@ -210,7 +210,7 @@ class Result(Sequence[RuleResult]):
 
     @property
     def claim(self) -> str:
-        """What the numbers may be called: "effect", "association", or "unchecked" without a graph or a design."""
+        """The status of the numbers: "effect", "association", or "unchecked" without a graph or a design."""
         if self.admissibility is not None:
             return "effect" if self.admissibility else "association"
         question = self.question
@@ -224,7 +224,7 @@ class Result(Sequence[RuleResult]):
 
     @property
     def findings(self) -> tuple[RuleResult, ...]:
-        """The rules that are more than chance does, doubts or not: on noise there are none.
+        """The rules whose difference is more than chance, with or without doubts; on noise there are none.
 
         Examples
         --------
@@ -237,9 +237,9 @@ class Result(Sequence[RuleResult]):
 
     @property
     def confirmed(self) -> tuple[bool | None, ...]:
-        """For each rule, whether rows that were not searched confirm it; None if it was not measured on any.
+        """For each rule, whether held-out rows confirm it; None if it was not measured on any.
 
-        Blocks of `cross_fit` confirm no rule: they may have measured others in its place.
+        Blocks of `cross_fit` confirm no rule, because they may have measured other rules at its position.
         """
         honest = [None if rule.evidence is None else rule.evidence.honest for rule in self]
         level = self.question.error_rate
@@ -250,7 +250,7 @@ class Result(Sequence[RuleResult]):
 
 
 def with_graph(rules: R, graph: CausalGraph | None, admissibility: Admissibility | None) -> R:
-    """Return the result with what a causal graph says of its roles, and of each rule."""
+    """Return the result with the check of its roles, and of each rule, by a causal graph."""
     known: dict[tuple[tuple[str, ...], tuple[str, ...]], Identification] = {}
 
     def identified(rule: RuleResult) -> RuleResult:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from causalrules.result.evidence import RuleEvidence
     from causalrules.result.steps import Alone
 
-# The numbers of a rule, in the order in which data frames and JSON have them.
+# The numbers of a rule, in their order in data frames and JSON.
 NUMBERS = (
     "reliable_effect",
     "effect",
@@ -39,7 +39,7 @@ NUMBERS = (
     "length",
     "value",
 )
-# What other modules take a rule apart by; users need none of it.
+# Attributes for other modules, which users do not need.
 _INSIDE = {
     "circumstances",
     "conservative",
@@ -55,16 +55,16 @@ _INSIDE = {
 
 @dataclass(frozen=True)
 class Criterion:
-    """What the search maximised.
+    """The objective of the search.
 
     Attributes
     ----------
     estimator, beta
-        The options that decide the value of a rule.
+        The options that determine the value of a rule.
     by_length
-        Whether `beta` is that of the rule's length, with a margin for extreme rows.
+        Whether `beta` depends on the rule's length, with a margin for extreme rows.
     margin_scale
-        What part of that margin is enough, by shuffled tables; 1 where they were not asked.
+        Factor of the margin that is enough, by shuffled tables; 1 if none were used.
     n_levels
         Number of levels of the target that the search ranks by; 2 for a binary outcome.
     decrease
@@ -80,19 +80,19 @@ class Criterion:
 
     @property
     def sign(self) -> float:
-        """1, or −1 where the outcome is to be decreased."""
+        """1, or −1 if the outcome is to be decreased."""
         return -1.0 if self.decrease else 1.0
 
     def margin(self, measured: Measured) -> float:
-        """Return what the pooled estimator subtracts as a margin for chance, when it searches."""
+        """Return the margin for chance that the pooled estimator subtracts in the search."""
         reach = scores.pooled_reach(*measured.scored_sides, measured.spans) if self.by_length else 0.0
         variance = scores.margin_variance(*measured.scored_sides, self.n_levels)
         return scores.pooled_margin(self.beta, variance, reach)
 
     def ratio(self, measured: Measured) -> float:
-        """Return the effect over its margin for chance, as the search has them: above `margin_scale`, it stands out.
+        """Return the effect over its margin for chance, as in the search: above `margin_scale`, it stands out.
 
-        Without a margin the target is the same everywhere in each stratum, and there is no effect either: 0.
+        0 without a margin: the target is then constant in each stratum, and there is no effect.
         """
         margin = self.margin(measured)
         effect = self.sign * scores.pooled_effect(*measured.scored_sides)
@@ -112,7 +112,7 @@ class Criterion:
         return scores.objective(self.estimator, *tables, self.beta)
 
     def reliable_effect(self, measured: Measured) -> float:
-        """Return the effect, brought nearer to 0 by a margin for chance."""
+        """Return the effect, moved towards 0 by a margin for chance."""
         if measured.sums or self.estimator == "pooled":
             margin = self.margin_scale * self.margin(measured)
             return scores.pooled_effect(*measured.scored_sides) - self.sign * margin
@@ -124,7 +124,7 @@ class Criterion:
 
 @dataclass(frozen=True, repr=False)
 class RuleResult(Plain):
-    """One rule: its conditions, and what the rows say of it.
+    """One rule: its conditions and its measurements.
 
     Attributes
     ----------
@@ -133,11 +133,11 @@ class RuleResult(Plain):
     measured
         The counts or sums in each stratum of the controls.
     criterion
-        What the search maximised.
+        The objective of the search.
     p_value
-        Significance adjusted for the search, once `RuleSet.significance` has computed it.
+        p-value adjusted for the search, once `RuleSet.significance` has computed it.
     evidence
-        Everything known about how far the rule can be trusted.
+        All evidence on the rule.
     identification
         With a causal graph: whether the effect of the rule's own columns is identified, and why.
     control
@@ -145,9 +145,9 @@ class RuleResult(Plain):
     held_fixed
         The columns of the rules above it in the list, which it is adjusted for too: its effect is what it adds.
     alone
-        Its effect on its own, adjusted for the controls only; None where that is not known.
+        Its effect on its own, adjusted for the controls only; None if unknown.
     circumstances
-        What `verdict` depends on besides the rule.
+        What `verdict` depends on in addition to the rule.
     """
 
     conditions: tuple[Proposition, ...]
@@ -161,7 +161,7 @@ class RuleResult(Plain):
     alone: Alone | None = None
     circumstances: Circumstances = Circumstances()
 
-    # How notebooks show a rule; the module that makes lists of rules sets it, as results know of no report.
+    # The HTML of a rule in notebooks; set by `causalrules.rules`, because results do not import the report.
     notebook_card: ClassVar[Callable[[RuleResult], str]] = str
 
     @classmethod
@@ -176,7 +176,7 @@ class RuleResult(Plain):
         beta: float,
         estimator: str,
     ) -> RuleResult:
-        """Build a rule from its four counts in each stratum."""
+        """Build a rule from its counts in each stratum."""
         tables = np.array([a, b, c, d], dtype=np.int64).reshape(4, -1).T.tolist()
         if len(tables) != len(labels):
             raise ValueError(f"{len(tables)} strata are counted but {len(labels)} are labelled")
@@ -206,19 +206,19 @@ class RuleResult(Plain):
 
     @property
     def superfluous(self) -> tuple[Proposition, ...]:
-        """The conditions that do not earn their place, by their own p-values, once `RuleSet.trust` has tested them."""
+        """The conditions that the rule does not need, by their p-values, once `RuleSet.trust` has tested them."""
         known = None if self.evidence is None else self.evidence.conditions
         return tuple(each for each in self.conditions if known and each.p_value and each.p_value > known.level)
 
     @property
     def simpler(self) -> tuple[Proposition, ...]:
-        """The conditions that are left without those that do not earn their place; all of them if that is not known."""
+        """The conditions without the superfluous ones; all of them if not tested."""
         known = None if self.evidence is None else self.evidence.conditions
         return self.conditions if known is None else tuple(self.conditions[place] for place in known.kept)
 
     @property
     def p_sign(self) -> str:
-        """How `p_value` is known: "≤" if no shuffled table was as good, "≈" if they were stopped early, else "="."""
+        """The sign of `p_value`: "≤" if no shuffled table was as good, "≈" if shuffling stopped early, else "="."""
         known = None if self.evidence is None else self.evidence.significance
         if known is None:
             return "="
@@ -234,7 +234,7 @@ class RuleResult(Plain):
 
     @property
     def kind(self) -> OutcomeKind:
-        """The kind of the outcome, which owns the unit, the wording and the rounding of effects."""
+        """The kind of the outcome, which defines the unit, wording and rounding of effects."""
         return self.measured.kind
 
     @property
@@ -249,7 +249,7 @@ class RuleResult(Plain):
 
     @property
     def n_undecided(self) -> int:
-        """Number of rows that are left out of the comparison, such as those where a missing value leaves it open."""
+        """Number of rows left out of the comparison, such as rows where the rule is undecided."""
         covered, failing, everything = self.measured.n_rows
         return everything - covered - failing
 
@@ -265,17 +265,17 @@ class RuleResult(Plain):
 
     @property
     def ratio(self) -> float:
-        """The effect over its margin for chance, as the search has them: above `margin_scale`, it stands out."""
+        """The effect over its margin for chance, as in the search: above `margin_scale`, it stands out."""
         return self.criterion.ratio(self.measured)
 
     @property
     def margin_scale(self) -> float:
-        """What part of its margin for chance is enough, by shuffled tables; 1 where they were not asked."""
+        """Factor of the margin for chance that is enough, by shuffled tables; 1 if none were used."""
         return self.criterion.margin_scale
 
     @cached_property
     def reliable_effect(self) -> float:
-        """The conservative effect: the adjusted effect, brought nearer to 0 by a margin for chance that `beta` sets.
+        """The conservative effect: the adjusted effect, moved towards 0 by a margin for chance that `beta` sets.
 
         Beyond 0 (above it, or below for rules that decrease the outcome), it is more than chance can do.
         """
@@ -283,12 +283,12 @@ class RuleResult(Plain):
 
     @property
     def conservative(self) -> float:
-        """The conservative effect as it is shown, in the range of effects."""
+        """The conservative effect for display, clipped to the range of effects."""
         return self.kind.clip(self.reliable_effect)
 
     @property
     def stands_out(self) -> bool:
-        """Whether the conservative effect is beyond 0, in the direction that was asked for."""
+        """Whether the conservative effect is beyond 0, in the direction of the search."""
         return self.criterion.sign * self.reliable_effect > 0
 
     @property
@@ -318,11 +318,11 @@ class RuleResult(Plain):
 
     @property
     def effective_rows(self) -> float:
-        """How many rows of a balanced experiment would tell as much about the effect.
+        """Rows of a balanced experiment that would estimate the effect with the same variance.
 
-        Half of them on each side and all in one stratum, they would give `effect` the same variance, if that of a row
-        is the same everywhere: 4/Σ w²(1/k + 1/f), over the strata with both sides. At most the rows with a comparison
-        group, and few where one side has few rows in large strata.
+        4/Σ w²(1/k + 1/f), over the strata with both sides: half of the rows on each side, all in one stratum, and the
+        same variance of each row. At most the number of rows with a comparison group, and small if one side has few
+        rows in large strata.
         """
         return self.measured.effective_rows
 
@@ -348,11 +348,11 @@ class RuleResult(Plain):
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The verdict by what is known so far: evidence, direction, claim, reasons and robustness."""
+        """The verdict by the evidence so far: evidence, direction, claim, reasons and robustness."""
         return judge(self, self.circumstances)
 
     def covers(self, new_data: Any) -> NDArray[np.bool_]:
-        """Tell which rows of a table satisfy the rule.
+        """Return which rows of a table satisfy the rule.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class RuleResult(Plain):
         return self._applied(new_data)[0]
 
     def decides(self, new_data: Any) -> NDArray[np.bool_]:
-        """Tell on which rows of a table it can be decided whether the rule holds.
+        """Return on which rows of a table the rule is decided.
 
         Parameters
         ----------
@@ -384,8 +384,8 @@ class RuleResult(Plain):
         Returns
         -------
         numpy.ndarray
-            For each row, whether the rule surely holds or surely fails: a missing value leaves it open, unless another
-            condition fails.
+            For each row, whether the rule certainly holds or certainly fails: a missing value leaves it undecided,
+            unless another condition fails.
 
         Examples
         --------
@@ -398,7 +398,7 @@ class RuleResult(Plain):
         return covered | ~possible
 
     def _applied(self, new_data: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which rows surely satisfy the rule, and which may."""
+        """Return which rows certainly satisfy the rule, and which may."""
         table = read(new_data)
         covered = np.ones(table.n_records, dtype=np.bool_)
         possible = covered.copy()
@@ -437,7 +437,7 @@ class RuleResult(Plain):
         Parameters
         ----------
         dialect : {"duckdb", "postgres", "sqlite"}
-            Whose SQL to write.
+            The SQL dialect.
 
         Returns
         -------
@@ -456,7 +456,7 @@ class RuleResult(Plain):
         return sql.where([self.conditions], dialect, [(*self.control, *self.held_fixed)])
 
     def to_python(self, name: str = "covers") -> str:
-        """Return the source of a function that tells whether a row satisfies the rule.
+        """Return the source of a Python function that tests whether a row satisfies the rule.
 
         Parameters
         ----------

@@ -14,8 +14,8 @@ from causalrules.text import listed, printable, shorten
 
 DIALECTS = ("duckdb", "postgres", "sqlite")
 
-# SQLite promises to read no more digits than these as the nearest double, and keeps that only where the power of ten
-# that they are divided or multiplied by, at most 22, is itself exact.
+# SQLite reads literals of up to these digits as the nearest double, but only if the power of ten that scales them, at
+# most 22, is exact.
 _SAFE_DIGITS = 15
 _SAFE_EXPONENT = 8
 _LARGEST_INTEGER = 2**63
@@ -25,7 +25,7 @@ _LARGEST_POWER = 62
 def where(
     rules: Iterable[Sequence[Proposition]], dialect: str = "duckdb", controls: Iterable[Sequence[str]] = ()
 ) -> str:
-    """A condition for WHERE that is true on the rows that one of the rules covers, and never on the others.
+    """Return a condition for WHERE that is true exactly on the rows that at least one of the rules covers.
 
     A missing value (NULL, and NaN among floats) satisfies no condition. A comment says which controls each rule was
     adjusted for, if they are given.
@@ -43,9 +43,9 @@ def where(
 
 
 def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
-    """The source of a function that says whether a row (a mapping of names to values) satisfies the conditions.
+    """Return the source of a function that tests whether a row (a mapping of names to values) satisfies the conditions.
 
-    None and nan are missing and satisfy nothing. The function needs no package but Python's own.
+    None and nan are missing and satisfy no condition. The function needs only the standard library.
 
     >>> print(python([Proposition("sex", "=", "female"), Proposition("class", "<=", 2)]))
     def covers(row):
@@ -64,7 +64,7 @@ def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
     lines = []
     for condition in sorted(conditions, key=str):
         if condition.satisfying:
-            # Categories such as intervals are known by their text.
+            # Categories such as intervals are stored as text.
             value = "str(value)" if isinstance(condition.value, str) else "value"
             test = f"{value} in {condition.satisfying!r}"
         elif (end := _end(condition)) is not None:
@@ -82,7 +82,7 @@ def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
 
 
 def _comment(control: Sequence[str]) -> str:
-    """What a rule was adjusted for. Names cannot end the comment, nor begin one inside it."""
+    """Return a comment on what a rule was adjusted for, with comment marks in names broken up."""
     if not control:
         return ""
     words = printable(f"adjusted for {listed(sorted(control))}")
@@ -94,7 +94,7 @@ def _sql_rule(conditions: Sequence[Proposition], dialect: str) -> str:
     terms = []
     for condition in sorted(conditions, key=str):
         terms.append(_sql_condition(condition, dialect))
-        # NaN is greater than any number there, and missing here; another bound from above excludes it already.
+        # NaN is greater than any number in SQL but missing here; an upper bound already excludes it.
         open_above = condition.operator == ">=" and not condition.satisfying and condition.column not in bounded
         nan = isinstance(condition.value, float) and open_above
         if nan and dialect != "sqlite":
@@ -112,7 +112,7 @@ def _sql_condition(condition: Proposition, dialect: str) -> str:
             column += " COLLATE BINARY"  # IN compares by the collation of its left side alone
         return f"{column} IN ({', '.join(possible)})" if possible else "FALSE"
     literal = _literal(condition.column, condition.value, dialect)
-    end = None if dialect == "postgres" else _end(condition)  # Postgres has microseconds and nothing finer
+    end = None if dialect == "postgres" else _end(condition)  # Postgres has no nanoseconds
     if end is not None:
         before = f"{column} < {_literal(condition.column, end, dialect)}"
         return before if condition.operator == "<=" else f"{column} >= {literal} AND {before}"
@@ -120,7 +120,7 @@ def _sql_condition(condition: Proposition, dialect: str) -> str:
 
 
 def _end(condition: Proposition) -> dt.datetime | None:
-    """The first moment after those that satisfy a condition from above: nanoseconds belong to their microsecond."""
+    """Return the exclusive end of a condition on datetimes, which includes the nanoseconds of its last microsecond."""
     if not isinstance(condition.value, dt.datetime) or condition.operator == ">=":
         return None
     try:
@@ -132,13 +132,13 @@ def _end(condition: Proposition) -> dt.datetime | None:
 def _identifier(name: str, dialect: str) -> str:
     if not name or "\0" in name or not _encodable(name):
         raise OptionError(f"no SQL can name the column {name!r:.60}; rename it")
-    # SQLite takes "x" for the text 'x' where there is no such column, and would then find no rows in silence.
+    # If there is no column x, SQLite reads "x" as the text 'x' and silently finds no rows.
     mark = "`" if dialect == "sqlite" else '"'
     return mark + name.replace(mark, mark * 2) + mark
 
 
 def _literal(column: str, value: Scalar, dialect: str) -> str | None:
-    """The value in SQL; None for text that no database of this dialect can hold."""
+    """Return the value as SQL; None for text that databases of this dialect cannot hold."""
     if isinstance(value, bool):
         return str(int(value)) if dialect == "sqlite" else str(value).upper()
     if isinstance(value, int):
@@ -155,15 +155,15 @@ def _literal(column: str, value: Scalar, dialect: str) -> str | None:
     if isinstance(value, dt.datetime):
         kind, text = "TIMESTAMPTZ" if value.tzinfo else "TIMESTAMP", value.isoformat(sep=" ")
         if dialect == "sqlite" and value.microsecond and not value.tzinfo:
-            text = text.rstrip("0")  # as text it is then the least of all ways to write the moment
+            text = text.rstrip("0")  # the smallest text of all ways to write the time
     else:
         kind, text = "DATE" if isinstance(value, dt.date) else "TIME", value.isoformat()
-    # SQLite keeps dates and times as text in this form.
+    # SQLite stores dates and times as text in this form.
     return f"'{text}'" if dialect == "sqlite" else f"{kind} '{text}'"
 
 
 def _float(value: float, dialect: str) -> str:
-    """A literal that is exactly this double; whole numbers as such, so that integer columns compare exactly too."""
+    """Return a literal for exactly this double; integers without a point, so that integer columns compare exactly."""
     if value.is_integer() and abs(value) < _LARGEST_INTEGER:
         return str(int(value))
     digits = repr(value)
@@ -177,7 +177,7 @@ def _float(value: float, dialect: str) -> str:
 
 
 def _as_division(value: float) -> str:
-    """The double as an integer divided or multiplied by powers of two, which is exact everywhere."""
+    """Return the double as an integer divided or multiplied by powers of two, which is exact in any database."""
     numerator, denominator = value.as_integer_ratio()
     sign, power = "/", denominator.bit_length() - 1
     if denominator == 1:
@@ -194,12 +194,12 @@ def _text(value: str, dialect: str) -> str | None:
     if not _encodable(value) or ("\0" in value and dialect == "postgres"):
         return None
     if dialect == "postgres" and "\\" in value:
-        # Read alike whether or not the server takes backslashes in plain strings for escapes.
+        # Independent of whether the server reads backslashes in plain strings as escapes.
         return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
-    # The text of a statement ends at a NUL, wherever it stands.
+    # A NUL anywhere ends the text of a statement.
     null = "' || char(0) || '" if dialect == "sqlite" else "' || chr(0) || '"
     quoted = "'" + value.replace("'", "''").replace("\0", null) + "'"
-    # A column may have been declared to ignore the case of letters.
+    # A column may be declared case-insensitive.
     return f"{quoted} COLLATE BINARY" if dialect == "sqlite" else quoted
 
 

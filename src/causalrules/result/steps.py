@@ -1,4 +1,4 @@
-"""A list in which each rule adds to those above it: its steps, its staircase, and its rules on their own."""
+"""A list in which each rule adds to those above it: its steps, its staircase, and the effects of rules on their own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from causalrules.search.core import Packed
     from causalrules.search.ladder import Step
 
-# Rules on a staircase of rows that are elsewhere: each more takes twice as many counts.
+# Maximum rules on a staircase of remote rows: each rule doubles the number of counts.
 _MOST_ELSEWHERE = 6
 
 
@@ -35,17 +35,17 @@ class StepProof:
     strata
         Number of strata: those of the controls, divided by these columns.
     predicted
-        Whether they are divided by what these columns predict, because their values leave too few rows in each.
+        Whether they are divided by a prediction from these columns, because their values leave too few rows in each.
     n_propositions
-        Conditions on the columns that were left.
+        Conditions on the remaining columns.
     optimal, upper_bound, gap, stopped
-        Whether the rule is proven to be the best of this step; what no rule of it can exceed; how far that is above the
-        rule; and why the step ended.
+        Whether the rule is proven the best of this step; the upper bound on its rules; how far that is above the rule;
+        and why the step ended.
     nodes, seconds
-        The effort.
+        Rules visited, and seconds.
     margin_scale
-        What part of the margin for the number of rules is enough, by shuffled tables; 1 where they were not asked.
-        Below 1, the rule is the one with the largest effect over margin.
+        Factor of the margin for the number of rules that is enough, by shuffled tables; 1 if none were used. Below 1,
+        the rule is the one with the largest effect over margin.
     """
 
     held_fixed: tuple[str, ...]
@@ -64,7 +64,7 @@ class StepProof:
 class Rung(NamedTuple):
     """The adjusted level of the outcome where only the first rules of a list hold: none, one, two, and so on.
 
-    `level` is over the strata of the controls that have such rows, of which there are `n_rows`.
+    `level` averages over the strata of the controls with such rows; `n_rows` is the number of such rows.
     """
 
     level: float
@@ -89,7 +89,7 @@ def proof(step: Step, rules: Sequence[RuleResult]) -> StepProof:
         predicted=any(not set(each.strata.columns).issuperset(fixed) for each in problem.adjustments),
         n_propositions=len(problem.language.propositions),
         optimal=step.found.optimal,
-        # Where the margin is that of shuffled tables, the rule is the best by its share of the margin.
+        # With a margin from shuffled tables, the rule is the best by effect over margin, not by value.
         upper_bound=max([end.upper_bound, *(abs(rule.reliable_effect) for rule in rules if step.margin_scale < 1)])
         if step.stands_out
         else end.upper_bound,
@@ -104,9 +104,8 @@ def proof(step: Step, rules: Sequence[RuleResult]) -> StepProof:
 def staircase(problem: Adjusted, packed: Packed, rules: Sequence[Sequence[int]], decided: bool) -> tuple[Rung, ...]:
     """Return the level where all rules fail, where the first holds and the others fail, the first two, and so on.
 
-    Rules are numbers of conditions. Rows on which one cannot be decided are on no rung; `decided` says that there are
-    none. Where there are some and the rows are elsewhere, or there are many rules, nothing is known. The list ends
-    where there are no such rows.
+    Rules are condition indices. Rows on which a rule is undecided are on no rung; `decided` means that there are none.
+    Empty for remote rows if there are undecided rows or many rules. Ends before the first rung without rows.
     """
     local = problem.is_local
     if not local and (not decided or len(rules) > _MOST_ELSEWHERE):
@@ -125,7 +124,7 @@ def staircase(problem: Adjusted, packed: Packed, rules: Sequence[Sequence[int]],
 
 
 class _Rows(NamedTuple):
-    """Rows of each stratum, and the sum of their target."""
+    """Number of rows of each stratum, and the sum of their target."""
 
     n: NDArray[np.float64]
     total: NDArray[np.float64]
@@ -143,7 +142,7 @@ def _on_rung(problem: Adjusted, rules: Sequence[Sequence[int]], place: int) -> _
 
 
 def _counted_on_rung(problem: Adjusted, packed: Packed, rules: Sequence[Sequence[int]], place: int) -> _Rows:
-    """Return the same from the counts of conjunctions, by inclusion and exclusion."""
+    """Return the same from the counts of conjunctions, by inclusion–exclusion."""
     n = total = np.zeros(problem.n_strata)
     for size in range(len(rules) - place + 1):
         for others in itertools.combinations(rules[place:], size):
@@ -153,7 +152,7 @@ def _counted_on_rung(problem: Adjusted, packed: Packed, rules: Sequence[Sequence
 
 
 def _covered(problem: Adjusted, packed: Packed, rules: Sequence[Sequence[int]]) -> _Rows:
-    """Return the rows on which all of some rules hold; all rows for none."""
+    """Return the rows on which all of these rules hold; all rows without rules."""
     numbers = sorted({number for rule in rules for number in rule})
     if not problem.roles.outcome.kind.binary and (measured := problem.rows.measured([numbers or [0]])):
         side = measured[0].covered if numbers else measured[0].everything

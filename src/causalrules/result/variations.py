@@ -1,4 +1,4 @@
-"""Rules near one of a list: at other cuts, without one of its conditions, and those that it stands for."""
+"""Variations of a rule: other cuts, without one of its conditions, and similar rules that it stands for."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from causalrules.result.result import Result
     from causalrules.search.adjusted import Adjusted
 
-# A rule stands for others of the best of its step that share this much of their rows with it.
+# Minimum similarity of the rows of a rule and of good rules of its step that it stands for.
 _ALIKE, _AMONG, _MOST_ABSORBED = 0.8, 50, 3
-# Other values of a category that are measured, those of most rows first.
+# Maximum other values of a category to measure, the most frequent first.
 _MOST_VALUES = 12
-# Bits read by the search of a step up to which it is done again, for more rules.
+# Maximum work of a step's search, in bits read, for which it is repeated to list more rules.
 _MOST_WORK = 2**33
 
 
 class Variation(NamedTuple):
-    """A rule near one of a list, measured as that one is; its interval ignores the search."""
+    """A variation of a rule, measured like that rule; its interval ignores the search."""
 
     conditions: tuple[Proposition, ...]
     n_covered: int
@@ -42,19 +42,19 @@ class Variation(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Variations:
-    """What the rules near a rule are worth.
+    """The variations of a rule, with their effects.
 
     Attributes
     ----------
     cuts
-        For each of its conditions, the rule with every other cut point or value of that column in its place, and the
-        rule itself among them, in the order of the column; empty for a condition that has no other.
+        For each of its conditions, the rule with every other cut point or value of that column, including the rule
+        itself, in the order of the column; empty for a condition without alternatives.
     without
         The rule without each of its conditions; empty for a rule of one condition.
     absorbed
         The best other rules of its step that share at least 80 % of their rows with it, at most three.
     searched
-        Whether such rules were looked for: not where the search of the step took long.
+        Whether such rules were searched for: not if the search of the step took long.
     kind
         The kind of the outcome.
     """
@@ -107,7 +107,7 @@ def variations(rules: Result, place: int) -> Variations:
 
 
 def _cuts(problem: Adjusted, numbers: tuple[int, ...], place: int) -> tuple[Variation, ...]:
-    """Measure the rule with each other condition of the same kind on the same column."""
+    """Measure the rule with each other condition of the same form on the same column."""
     language = problem.language
     own = language.propositions[numbers[place]]
     alike = [
@@ -117,7 +117,7 @@ def _cuts(problem: Adjusted, numbers: tuple[int, ...], place: int) -> tuple[Vari
         and (number == numbers[place] or number not in numbers)
     ]
     found = [(number, _measured(problem, [*numbers[:place], number, *numbers[place + 1 :]])) for number in alike]
-    # An interval needs room between its two ends.
+    # Drop intervals without rows, such as those whose ends cross.
     found = [(number, each) for number, each in found if each.n_covered]
     if own.operator == "=":
         found = sorted(found, key=lambda each: (each[0] != numbers[place], -each[1].n_covered))[:_MOST_VALUES]
@@ -126,7 +126,7 @@ def _cuts(problem: Adjusted, numbers: tuple[int, ...], place: int) -> tuple[Vari
 
 
 def _measured(problem: Adjusted, numbers: Sequence[int]) -> Variation:
-    """Measure a rule as the rules of the list are: adjusted for the same columns."""
+    """Measure a rule like the rules of the list, adjusted for the same columns."""
     sides = problem.compared(numbers)
     found = problem.roles.outcome.kind.estimate(sides, 0.95, problem.grouped(numbers))
     conditions = sorted((problem.language.propositions[number] for number in numbers), key=lambda each: each.text)
@@ -134,7 +134,7 @@ def _measured(problem: Adjusted, numbers: Sequence[int]) -> Variation:
 
 
 def _absorbed(rules: Result, place: int, problem: Adjusted) -> list[tuple[int, ...]] | None:
-    """Return the best other rules of a step that share most of their rows with its rule; None where that takes long."""
+    """Return the best other rules of a step that share most of their rows with its rule; None if that takes long."""
     if not rules.question.is_stepwise or place >= len(rules.ladder) or rules.is_named:
         return None
     step, rule = rules.ladder[place], rules[place]

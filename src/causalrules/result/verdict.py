@@ -1,8 +1,8 @@
-"""The verdict on a rule: two answers, to two questions that are never mixed.
+"""The verdict on a rule: separate answers to two questions.
 
 Evidence: is there a difference, after the search, given the measured controls? Claim: what would have to be true to
-call it an effect? A verdict follows from what is stored with a rule, so it is there as soon as a rule is, and changes
-as evidence is added. Robustness to hidden confounding stands beside both answers and decides neither.
+call it an effect? A verdict is derived from what is stored with a rule and changes as evidence is added. Robustness to
+hidden confounding is reported separately and does not affect either answer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SUPPORTED, SUGGESTIVE, NOT_SUPPORTED, CANNOT_TELL = "supported", "suggestive", "
 BY_DESIGN, IDENTIFIED, UNCHECKED, NOT_IDENTIFIED = "by design", "identified", "unchecked", "not identified"
 EVIDENCE = (SUPPORTED, SUGGESTIVE, NOT_SUPPORTED, CANNOT_TELL)
 CLAIMS = (BY_DESIGN, IDENTIFIED, UNCHECKED, NOT_IDENTIFIED)
-# Least share of rows with a comparison group.
+# Minimum share of rows with a comparison group.
 MOST_ROWS = 0.5
 # Minimum rows on each side of a comparison; with fewer, its numbers depend on single rows.
 FEW = 20
@@ -36,26 +36,26 @@ _GRAPH = {
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What the verdicts on all rules of a result depend on, besides the rules.
+    """What the verdicts on all rules of a result depend on, in addition to the rules.
 
     Attributes
     ----------
     level
         Error rate of the verdicts.
     guaranteed
-        Whether a conservative effect beyond 0 is more than chance does, at this level, by its margin.
+        Whether the margin guarantees at this level that a conservative effect beyond 0 is more than chance.
     calibrated
-        Whether β rests on shuffled outcomes, and not on the number of rules.
+        Whether β was calibrated by shuffled outcomes instead of the number of rules.
     fixed
-        Whether the rules were named in advance, so that nothing was searched.
+        Whether the rules were named in advance, without a search.
     noun
-        What to call an effect.
+        The noun for an effect.
     randomised
         Columns that were assigned at random, given the controls.
     graph
         Status of the roles by the causal graph; None without one.
     permutations
-        How many shuffled tables were asked for at most; 0 if none, or all.
+        Maximum shuffled tables requested; 0 if none, or all arrangements.
     """
 
     level: float = 0.05
@@ -80,17 +80,17 @@ class Verdict:
     direction
         "raises" or "lowers".
     claim
-        What lets it be called an effect: "by design", "identified", "unchecked" or "not identified".
+        Whether it is an effect: "by design", "identified", "unchecked" or "not identified".
     basis
-        What the evidence rests on: "permutations", "margin", "held-out rows" without either, "overlap" if too few rows
+        The basis of the evidence: "permutations", "margin", "held-out rows" without either, "overlap" if too few rows
         have a comparison group, or "nothing" if it was not tested.
     reasons
-        Why, in words; the doubts are among them.
+        The reasons in words, including the doubts.
     doubts
-        What speaks against it, or is not known.
+        Evidence against it, or missing.
     robustness
-        Γ: how much a hidden confounder may change the odds of the rule before the interval reaches 0; None if that was
-        not computed, or is not asked because the columns are randomised.
+        Γ: the factor by which a hidden confounder must change the odds of the rule for the interval to reach 0; None if
+        not computed, or not needed because the columns are randomised.
     """
 
     evidence: str
@@ -103,12 +103,12 @@ class Verdict:
 
     @property
     def found(self) -> bool:
-        """Whether the difference is more than chance does, doubts or not."""
+        """Whether the difference is more than chance, with or without doubts."""
         return self.evidence in (SUPPORTED, SUGGESTIVE)
 
     @property
     def strong(self) -> bool:
-        """Whether both answers allow to speak of strong causal evidence."""
+        """Whether both answers together are strong causal evidence."""
         return self.evidence == SUPPORTED and self.claim in (BY_DESIGN, IDENTIFIED)
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class Verdict:
 
 
 def circumstances(rules: Result) -> Circumstances:
-    """Return what the verdicts on the rules of a result depend on, besides the rules."""
+    """Return what the verdicts on the rules of a result depend on, in addition to the rules."""
     question, evidence = rules.question, rules.evidence
     calibration = None if evidence is None else evidence.calibration
     run = None if evidence is None else evidence.permutation
@@ -129,7 +129,7 @@ def circumstances(rules: Result) -> Circumstances:
         rate = question.error_rate
     return Circumstances(
         level=level,
-        # The margin takes rows to be independent; rows that belong together are not.
+        # The margin assumes independent rows, which grouped rows are not.
         guaranteed=rate <= level + 1e-9 and not question.groups,
         calibrated=calibrated,
         fixed=rules.is_named,
@@ -141,7 +141,7 @@ def circumstances(rules: Result) -> Circumstances:
 
 
 def judge(rule: RuleResult, known: Circumstances) -> Verdict:
-    """Give the verdict on a rule, under the circumstances of its result."""
+    """Return the verdict on a rule, given the circumstances of its result."""
     evidence, basis, reasons, doubts = _evidence(rule, known)
     claim, why = _claim(rule, known)
     found = None if rule.evidence is None else rule.evidence.sensitivity
@@ -161,7 +161,7 @@ def _lowers(rule: RuleResult) -> bool:
 
 
 def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], list[str]]:
-    """Return the word, what it rests on, the reasons for it and the doubts."""
+    """Return the evidence, its basis, its reasons and the doubts."""
     covered, failing, _ = rule.measured.sides
     inside = comparable(covered, failing)
     if rule.overlap < MOST_ROWS:
@@ -186,16 +186,16 @@ def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[st
 
 
 def _excludes_zero(rule: RuleResult) -> bool:
-    """Tell whether the interval is on the side of 0 that was searched for: levels and values of a target can differ."""
+    """Whether the interval is on the searched side of 0: levels and values of a target can differ."""
     low, high = rule.interval
     return high < 0 if rule.criterion.decrease else low > 0
 
 
 def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str]]:
-    """Return whether the rule is more than chance does, what that rests on, and the words for it."""
+    """Return whether the rule is more than chance, the basis, and the words for it."""
     beyond = known.guaranteed and rule.stands_out
     shuffled = known.calibrated or rule.margin_scale < 1
-    # A margin from shuffled tables is a p-value of fewer of them: one of the two decides.
+    # A margin from shuffled tables equals a p-value from fewer tables: only one of the two is used.
     if rule.p_value is not None and (rule.p_value <= known.level or not beyond or shuffled):
         words = adjusted_p(rule.p_value, rule.p_sign, "number of rules" if known.fixed else "search")
         words += f" {p_needed(rule.p_sign, known.level)}"
@@ -220,7 +220,7 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
 
 
 def _repeated(rule: RuleResult, known: Circumstances) -> list[str]:
-    """Say what held-out rows and subsamples show; neither moves the word, as both search fewer rows."""
+    """Describe held-out rows and subsamples; neither changes the evidence, because both search fewer rows."""
     evidence = rule.evidence or RuleEvidence()
     said: list[str] = []
     if (honest := evidence.honest) is not None:
@@ -237,16 +237,16 @@ def _repeated(rule: RuleResult, known: Circumstances) -> list[str]:
 
 
 def whose(honest: HonestEffect) -> str:
-    """Say whose effect was measured where searches of other rows did not always find this same rule; else nothing."""
+    """Describe the measured rules if searches of other rows did not always find this rule; else empty."""
     if honest.found == honest.splits:
         return ""
     return f", of the rules found in its place (this one in {honest.found} of {honest.splits} blocks)"
 
 
 def _weigh_models(rule: RuleResult, known: Circumstances, reasons: list[str]) -> tuple[list[str], list[str]]:
-    """Return the doubts that models of the controls leave, and what they say against the rule; or add to the reasons.
+    """Return the doubts from models of the controls, and their evidence against the rule; or add to the reasons.
 
-    Of the doubly robust effect and of that in the strata, the more careful one counts.
+    The more conservative of the doubly robust effect and the effect in the strata counts.
     """
     found = None if rule.evidence is None else rule.evidence.doubly_robust
     sign = -1.0 if _lowers(rule) else 1.0
@@ -259,7 +259,7 @@ def _weigh_models(rule: RuleResult, known: Circumstances, reasons: list[str]) ->
     near, far = (-found.high, -found.low) if _lowers(rule) else (found.low, found.high)
     if far < 0:
         return [], [words]
-    # In strata of a prediction, the margin of the search is not enough: the doubly robust effect must pass it too.
+    # In strata of a prediction, the doubly robust effect must exceed the margin of the search too.
     if near > 0 and not (rule.measured.is_prognostic and sign * (found.conservative or 0.0) <= 0):
         reasons.append(words)
         return [], []
@@ -273,7 +273,7 @@ def _for_whom(rule: RuleResult) -> list[str]:
 
 
 def _claim(rule: RuleResult, known: Circumstances) -> tuple[str, list[str]]:
-    """Return what lets the difference be called an effect, and why."""
+    """Return whether the difference is an effect, and why."""
     own = rule.identification
     refused = own is not None and own.identified is False
     columns = sorted({condition.column for condition in rule.conditions})
