@@ -216,7 +216,7 @@ def test_a_goal_is_met_by_proven_answers_in_time(seconds: float, optimal: bool) 
     }
 
 
-def test_the_page_holds_what_was_measured_and_says_what_was_not(tmp_path: Path) -> None:
+def test_the_page_shows_the_results_and_names_missing_ones(tmp_path: Path) -> None:
     about = {
         "date": "2024-01-01",
         "commit": None,
@@ -245,7 +245,7 @@ def test_the_page_holds_what_was_measured_and_says_what_was_not(tmp_path: Path) 
 
 @pytest.mark.parametrize("truth", ladder.TRUTHS, ids=lambda truth: truth.name)
 @pytest.mark.parametrize("confounded", [False, True])
-def test_what_causes_nothing_adds_nothing_to_the_chance(truth: ladder.Truth, confounded: bool) -> None:
+def test_columns_without_effect_do_not_change_the_probability(truth: ladder.Truth, confounded: bool) -> None:
     columns = truth.draw(np.random.default_rng(0), 1_000, confounded)
     chance = ladder.BASE + truth.adds(columns) + np.zeros(1_000)
     assert chance.min() >= 0.1

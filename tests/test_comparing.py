@@ -71,11 +71,11 @@ def test_any_change_of_a_kept_answer_is_seen(case: str) -> None:
         ({"a": 1}, {"a": 1, "b": None}),
     ],
 )
-def test_what_differs(found: Any, kept: Any) -> None:
+def test_different_values_differ(found: Any, kept: Any) -> None:
     assert len(differences(found, kept)) == 1
     assert len(differences(kept, found)) == 1
 
 
-def test_what_does_not_differ() -> None:
+def test_equal_values_do_not_differ() -> None:
     for found, kept in ((0.1 + 0.2, 0.3), (1e-20 * (1 + 1e-12), 1e-20), (math.inf, math.inf), (math.nan, math.nan)):
         assert not differences([found], [kept])

@@ -268,7 +268,7 @@ def noise(n: int = 1500, n_columns: int = 8, seed: int = 0) -> dict[str, Any]:
     return {**columns, "z": rng.integers(0, 2, n), "y": rng.integers(0, 2, n)}
 
 
-def test_stopped_early_it_still_bounds_what_was_missed() -> None:
+def test_a_search_stopped_early_bounds_the_missed_rules() -> None:
     table = noise()
     best = cr.discover(table, target="y", control="z", max_length=2, k=1)
     hurried = cr.discover(table, target="y", control="z", max_length=2, k=1, time_limit=1e-9)
@@ -299,14 +299,14 @@ def test_no_rule_of_a_ladder_exceeds_the_upper_bound_of_its_step(small: SmallTab
 
 
 @given(st.floats(-1, 1))
-def test_what_is_unexplored_is_rounded_up(value: float) -> None:
+def test_the_unexplored_bound_is_rounded_up(value: float) -> None:
     rounded = round(value * 2**36) / 2**36
     status = Status(done=False, n_rules=0, best=None, kth=None, unexplored=rounded, nodes=1, open=1)
     assert value <= search._progress(status, 0.0, scale=1.0).upper_bound <= 1
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.7, 0.95])
-def test_alpha_gives_up_no_more_than_it_says(alpha: float) -> None:
+def test_alpha_bounds_the_loss(alpha: float) -> None:
     table = noise(seed=1)
     exact = cr.discover(table, target="y", control="z", max_length=3, k=2, **RELIABLE)
     rough = cr.discover(table, target="y", control="z", max_length=3, k=2, alpha=alpha, **RELIABLE)
@@ -334,7 +334,7 @@ def test_alpha_does_not_relax_negative_bounds() -> None:
         assert rough.rules == exact.rules
 
 
-def test_no_rule_with_a_reliable_effect_is_said_in_words() -> None:
+def test_the_lack_of_a_reliable_rule_is_reported() -> None:
     for options, said in ((RELIABLE, "No rule has a conservative difference"), ({}, "No rule stands out from chance")):
         rules = cr.discover({"y": [1, 0, 1, 0], "x": ["a", "a", "b", "c"]}, target="y", **options)
         assert rules[0].reliable_effect < 0
@@ -350,7 +350,7 @@ def test_progress_is_reported_to_a_function() -> None:
     assert [step.upper_bound for step in seen] == sorted((step.upper_bound for step in seen), reverse=True)
 
 
-def test_numpy_numbers_are_as_good_as_pythons() -> None:
+def test_numpy_numbers_are_accepted() -> None:
     plain = Question("y", k=3, beta=1.5, max_length=2, min_coverage=0.25, n_jobs=1, time_limit=60)
     numpys = Question(
         "y",
@@ -448,7 +448,7 @@ def test_numbers_of_any_type_and_size_are_options(option: dict[str, Any], plain:
     assert all(type(each) is float for each in (beta if isinstance(beta, tuple) else (beta,)))
 
 
-def test_a_tie_is_won_by_the_first_rule_also_where_branches_look_alike() -> None:
+def test_ties_are_won_by_the_first_rule_even_between_similar_branches() -> None:
     # Two rules of the same counts in one branch: either may be known, which must not hide the other.
     columns = {"a": "101111", "b": "111110", "d": "101001", "e": "110101", "f": "111011"}
     table = {name: ["t" if bit == "1" else None for bit in bits] for name, bits in columns.items()}

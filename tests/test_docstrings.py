@@ -90,7 +90,7 @@ def test_every_exception_is_there() -> None:
             found = getattr(found, part)
 
 
-def test_what_is_missing_is_found() -> None:
+def test_missing_sections_are_detected() -> None:
     def undocumented(x: int) -> int:
         """Return x."""
         return x

@@ -294,7 +294,7 @@ def test_the_interval_of_small_sides_near_certainty_is_cautious(p: float) -> Non
     assert np.mean([low <= p - 0.5 <= high for low, high in spans]) > 0.93
 
 
-def test_intervals_stay_within_what_an_effect_can_be() -> None:
+def test_intervals_stay_within_the_range_of_effects() -> None:
     low, high = intervals.interval(3, 1, 0, 4, confidence=0.999)
     assert low < 0.75 < high <= 1
     assert intervals.interval(0, 4, 3, 1, confidence=0.999) == pytest.approx((-high, -low))

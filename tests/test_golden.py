@@ -95,7 +95,7 @@ def answer(case: str) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_answer_is_the_one_that_is_kept(case: str) -> None:
+def test_the_result_equals_the_golden_one(case: str) -> None:
     kept = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
     assert not differences(only_known(answer(case), kept), kept)
 

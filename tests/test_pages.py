@@ -52,7 +52,7 @@ def test_the_examples_of_a_page_print_and_draw_what_is_shown_below_them(page):
         ("<!-- not run: needs a cluster -->\n```python\nclient.run()\n```\n", None),
     ],
 )
-def test_a_page_is_refreshed_where_it_is_wrong(page, today):
+def test_wrong_output_on_a_page_is_refreshed(page, today):
     assert refreshed(page) == (page if today is None else today)
 
 
@@ -68,7 +68,7 @@ def test_a_figure_is_drawn_where_it_is_shown_and_known_when_it_changes(tmp_path)
         refreshed("```python\n1 + 1\n```\n\n![Nothing](line.svg)\n")
 
 
-def test_a_page_that_fails_is_no_page():
+def test_a_failing_page_is_an_error():
     with pytest.raises(ZeroDivisionError):
         refreshed("```python\n1 / 0\n```\n")
 

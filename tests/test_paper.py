@@ -41,7 +41,7 @@ BETAS = st.sampled_from([0.0, 0.5, 1.0, 1.96, 2.0, 2.58, 4.0])
 
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1), st.booleans(), st.integers(0, 727))
 @settings(max_examples=60, deadline=None)
-def test_all_rules_at_once_are_worth_what_the_formulas_say(n: int, seed: int, stratified: bool, rule: int) -> None:
+def test_values_of_all_rules_at_once_equal_the_formulas(n: int, seed: int, stratified: bool, rule: int) -> None:
     sample = simulation.POPULATION.sample(n, seed, stratified=stratified, library="dict")
     counts = simulation.count(simulation.cells(sample)[None])
     holds = np.ones(n, bool)
@@ -88,7 +88,7 @@ def test_samples_depend_on_nothing_but_their_names() -> None:
 
 @given(st.integers(0, 30), st.integers(0, 30), BETAS, st.data())
 @settings(max_examples=150, deadline=None)
-def test_bounds_are_what_they_say(n1: int, n0: int, beta: float, data: st.DataObject) -> None:
+def test_bounds_are_the_maxima_they_claim(n1: int, n0: int, beta: float, data: st.DataObject) -> None:
     a, b = data.draw(st.integers(0, n1)), data.draw(st.integers(0, n0))
     b_core = data.draw(st.integers(0, b))
     strata = np.array([n1]), np.array([n0])
@@ -219,7 +219,7 @@ def test_rows_come_back_as_they_were_written(rows: list[dict[str, Any]], tmp_pat
     assert read_rows(path) == rows
 
 
-def test_a_run_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_an_interrupted_run_resumes(tmp_path: Path) -> None:
     run = Run(folder=tmp_path)
     made: list[int] = []
 
@@ -238,7 +238,7 @@ def test_a_run_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None
     assert Run(folder=tmp_path, seed=1).part("part-1", lambda: [{"number": 9}]) == [{"number": 9}]
 
 
-def test_a_part_that_was_half_written_is_made_anew(tmp_path: Path) -> None:
+def test_a_half_written_part_is_recomputed(tmp_path: Path) -> None:
     run = Run(folder=tmp_path)
     (path,) = _parts_after(run, "whole")
     path.with_name("half.csv.unfinished").write_text("number\n", encoding="utf-8")
@@ -323,7 +323,7 @@ def test_checks_can_fail(tmp_path: Path, check: str, table: str, spoil: Any) -> 
     assert not any(one(run).holds for one in asked)
 
 
-def test_a_claim_that_comes_out_otherwise_than_expected_fails_the_run(tmp_path: Path) -> None:
+def test_an_unexpected_outcome_of_a_claim_fails_the_run(tmp_path: Path) -> None:
     run = Run(folder=tmp_path)
     row = {"where": "§1", "claim": "two and two are four", "holds": True, "expected": True, "numbers": "4"}
     run.write("checks", [row])

@@ -79,7 +79,7 @@ def test_hardly_any_table_of_noise_has_a_rule_above_0() -> None:
 @pytest.mark.parametrize(
     "name", ["outcome 30 %, 5 strata, length 1", "missing at random", "reference arm, outcome 30 %"]
 )
-def test_discover_says_of_noise_that_nothing_stands_out(name: str) -> None:
+def test_discover_reports_for_noise_that_nothing_stands_out(name: str) -> None:
     shape = next(each for each in score.SHAPES if each.name == name)
     n_out = 0
     for seed in range(20):
@@ -100,7 +100,7 @@ def shuffled(rules: cr.RuleSet) -> CalibratedMargin | None:
     return None if rules.evidence is None else rules.evidence.margin
 
 
-def test_margins_from_shuffled_tables_find_more_and_are_the_same_in_any_order() -> None:
+def test_margins_from_permuted_tables_find_more_and_do_not_depend_on_row_order() -> None:
     columns = margins.thousand(np.random.default_rng(7), 0.12)
     asked: dict[str, Any] = {"control": "z", "outcome": 1, "k": 1, "max_length": 2}
     rules = discover(columns, **asked)
@@ -122,7 +122,7 @@ def test_margins_from_shuffled_tables_find_more_and_are_the_same_in_any_order() 
     assert shuffled(of_weights) == shuffled(discover(twice, **asked)) is not None
 
 
-def test_margins_are_for_the_number_of_rules_where_shuffled_tables_take_too_much_work(
+def test_margins_use_the_number_of_rules_if_permutations_are_too_expensive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     columns = margins.thousand(np.random.default_rng(7), 0.12)
@@ -388,7 +388,7 @@ def test_levels_are_exact_up_to_32_values() -> None:
         assert len(rows_of(rules).comparison.values) == 32
 
 
-def test_more_rules_than_there_are() -> None:
+def test_k_above_the_number_of_rules() -> None:
     rng = np.random.default_rng(0)
     rules = discover({"a": rng.integers(0, 2, 100), "y": rng.integers(0, 2, 100)}, outcome=1, k=50, stepwise=False)
     assert len(rules) == 2
@@ -444,7 +444,7 @@ def test_with_a_reference_every_rule_names_its_column() -> None:
         cr.discover(data, "y", **asked, actionable="x")
 
 
-def test_where_strata_decide_the_outcome_there_is_no_rule_and_the_words_say_why() -> None:
+def test_if_strata_determine_the_outcome_the_message_says_why_there_is_no_rule() -> None:
     rng = np.random.default_rng(0)
     z = rng.integers(0, 2, 100)
     data = {"x": rng.normal(size=100), "z": z.astype(str), "y": z}
@@ -464,7 +464,7 @@ def test_adding_a_constant_to_the_target_changes_no_effect() -> None:
     assert moved.standard_error == pytest.approx(plain.standard_error, rel=1e-3)
 
 
-def test_margins_are_for_the_number_of_rules_where_hardly_any_shuffled_table_has_a_rule() -> None:
+def test_margins_use_the_number_of_rules_if_few_permuted_tables_have_a_rule() -> None:
     data = {"x": [None] * 97 + ["a", "b", "b"], "y": [0] * 97 + [1, 0, 0]}
     for least in (0.0, 0.015):
         rules = discover(data, outcome=1, max_length=1, min_coverage=least)

@@ -126,7 +126,7 @@ def test_the_graph_is_checked_and_kept() -> None:
 
 @given(small_tables(), st.data())
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
-def test_a_weight_is_a_row_written_so_often(table: SmallTable, data: st.DataObject) -> None:
+def test_weights_equal_repeated_rows(table: SmallTable, data: st.DataObject) -> None:
     columns = {name: np.array(values, dtype=object) for name, values in table.columns().items()}
     times = np.array(data.draw(st.lists(st.integers(1, 3), min_size=len(table.rows), max_size=len(table.rows))))
     written = {name: np.repeat(values, times) for name, values in columns.items()}
@@ -156,7 +156,7 @@ def test_weights_that_count_no_rows_are_an_error(weights: Any, message: str) -> 
         cr.CausalRules().fit(X, Y, sample_weight=weights)
 
 
-def test_transform_gives_what_it_was_given() -> None:
+def test_transform_keeps_the_container_and_the_index() -> None:
     model = cr.CausalRules(k=3).fit(X, Y)
     expected = np.column_stack([rule.covers(X) for rule in model.rules_])
     shuffled = X.sample(frac=1, random_state=1)
@@ -434,7 +434,7 @@ def test_metadata_is_routed() -> None:
     assert list(search.best_estimator_.rules_) == list(pipeline[0].rules_) == list(expected)
 
 
-def test_before_fit_it_says_what_to_do() -> None:
+def test_an_unfitted_model_says_to_call_fit() -> None:
     model = cr.CausalRules()
     with pytest.raises(NotFittedError, match="call fit"):
         model.transform(X)

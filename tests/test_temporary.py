@@ -36,7 +36,7 @@ def owner(target: Path) -> tuple[subprocess.Popen[str], Path]:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="locks of POSIX")
-def test_what_a_kill_left_is_removed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_files_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     (tmp_path / "work").mkdir()

@@ -176,7 +176,7 @@ def test_effect_and_standard_error_are_those_of_exact_arithmetic(shift: float) -
         [2**64 - 3, 2**64 - 2, 2**64 - 1],
     ],
 )
-def test_whole_numbers_that_collide_as_floats_are_told_apart(values: list[int], tmp_path: Path) -> None:
+def test_integers_that_collide_as_floats_stay_distinct(values: list[int], tmp_path: Path) -> None:
     dtype = np.uint64 if values[-1] >= 2**63 else np.int64
     x = np.array([0, 0, 0, 1, 1, 1] * 20)
     y = np.array(values, dtype)[np.array([0, 0, 1, 1, 2, 2] * 20)]
@@ -191,13 +191,13 @@ def test_whole_numbers_that_collide_as_floats_are_told_apart(values: list[int], 
 
 
 @pytest.mark.parametrize(("factor", "mend"), [(1e-310, "multiply"), (1e200, "divide"), (1.7e308, "divide")])
-def test_ranges_that_floats_cannot_square_are_refused_with_what_to_do(factor: float, mend: str) -> None:
+def test_ranges_whose_squares_overflow_are_rejected_with_a_fix(factor: float, mend: str) -> None:
     y = np.array([-1.0, 0.0, 0.5, 1.0] * 10) * factor
     with pytest.raises(RoleError, match=rf"target 'y' are from .* {mend} it by a constant"):
         cr.evaluate({"x": [0, 1] * 20, "y": y}, "x = 1", "y")
 
 
-def test_strata_far_apart_do_not_cost_each_other_digits() -> None:
+def test_distant_strata_do_not_lose_precision() -> None:
     """One centre for all strata would lose the digits in which values of a stratum differ."""
     rng = np.random.default_rng(1)
     z, x = np.repeat([0, 1], 200), np.tile([0, 1], 200)

@@ -58,7 +58,7 @@ def bare(rules: cr.RuleSet) -> tuple[Any, ...]:
     estimator=st.sampled_from(["reliable", "plugin", "wracc", "association"]),
 )
 @settings(max_examples=20, deadline=None)
-def test_each_option_means_what_it_means_in_python(**options):
+def test_each_option_equals_its_python_parameter(**options):
     cuts = options.pop("cuts")
     if cuts and (not options["actionable"] or "age" in options["actionable"]):
         options["cuts"] = {"age": cuts}
@@ -107,7 +107,7 @@ def test_a_column_may_have_any_name(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["none", "None", "0"])
-def test_no_limit_on_the_length(text):
+def test_unlimited_length(text):
     options = discover_command.make_context("discover", ["f", "--target", "y", "--max-length", text]).params
     assert options["max_length"] is None
 
@@ -119,7 +119,7 @@ def question(*more: object) -> list[object]:
     return ["discover", TITANIC, "--target", "survived", "-k", 3, *more]
 
 
-def test_the_table_is_what_python_prints():
+def test_the_printed_table_equals_pythons():
     words = [word for column in COLUMNS for word in ("--actionable", column)]
     papers = [word for name, value in RELIABLE.items() for word in (flag(name), value)]
     for more, options in (([], {}), (papers, RELIABLE)):
@@ -160,7 +160,7 @@ def test_csv_without_formulas_and_without_nan(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])
-def test_remarks_do_not_mix_with_what_a_program_reads(tmp_path, form):
+def test_notes_go_to_stderr_not_into_the_output(tmp_path, form):
     data = tmp_path / "data.csv"
     data.write_text("a,b,y\n1,,0\n2,,1\n3,,1\n")
     words = ["discover", data, "--target", "y", "--format", form]
@@ -174,7 +174,7 @@ def test_remarks_do_not_mix_with_what_a_program_reads(tmp_path, form):
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
-def test_output_replaces_the_file_and_leaves_nothing_beside_it(tmp_path, form):
+def test_output_is_written_atomically(tmp_path, form):
     output = tmp_path / "rules.txt"
     output.write_text("what was there before, and longer than nothing")
     result = run(*question("--format", form, "--output", output))
@@ -316,7 +316,7 @@ def test_reports_are_html_and_no_other_output(tmp_path):
     assert list(tmp_path.iterdir()) == [data]
 
 
-def test_a_message_keeps_the_values_it_quotes(tmp_path):
+def test_error_messages_quote_values_literally(tmp_path):
     data = tmp_path / "data.csv"
     data.write_text("a,n_jobs = 1,y\n1,1,0\n2,2,1\n")
     result = run("discover", data, "--target", "y", "--control", "n_jobs = 2")
@@ -336,7 +336,7 @@ def test_the_package_runs_as_a_module():
         ("data.xlsx", b"PK", "should end in .csv, .tsv, .txt or .parquet"),
     ],
 )
-def test_files_that_are_not_what_their_name_says(tmp_path, name, content, fragment):
+def test_files_with_a_wrong_suffix_are_rejected(tmp_path, name, content, fragment):
     (tmp_path / name).write_bytes(content)
     result = run("discover", tmp_path / name, "--target", "y")
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
@@ -365,7 +365,7 @@ def test_files_that_are_not_what_their_name_says(tmp_path, name, content, fragme
         (2_000, "a,y", lambda i: f"{i % 7},{i % 2 if i % 5 else ''}", "", "400 of 2,000 rows are left out"),
     ],
 )
-def test_what_can_be_used_with_a_remark(tmp_path, n_rows, header, row, words, remark):
+def test_usable_input_gives_a_note(tmp_path, n_rows, header, row, words, remark):
     data = tmp_path / "data.csv"
     data.write_text("\n".join([header, *map(row, range(n_rows))]) + "\n")
     result = run("discover", data, "--target", "y", "--max-length", 1, *shlex.split(words))
@@ -383,14 +383,14 @@ def test_what_can_be_used_with_a_remark(tmp_path, n_rows, header, row, words, re
         "nonsense",
     ],
 )
-def test_wrong_usage_is_exit_code_2(words):
+def test_usage_errors_have_exit_code_2(words):
     result = run(*shlex.split(words))
     assert result.exit_code == 2
     assert "Usage: causalrules" in result.stderr
     assert result.stdout == ""
 
 
-def test_hostile_names_reach_no_terminal(tmp_path):
+def test_hostile_names_are_escaped_on_the_terminal(tmp_path):
     data = tmp_path / "data.csv"
     data.write_text('"\x1b[31mred\x07","\x1b[2J",y\n1,p,0\n2,q,1\n3,p,1\n4,q,0\n')
     for words in (
@@ -407,7 +407,7 @@ def test_hostile_names_reach_no_terminal(tmp_path):
             assert "\x1b" not in result.stdout
 
 
-def test_hostile_text_in_an_error_reaches_no_terminal(monkeypatch):
+def test_hostile_text_in_errors_is_escaped_on_the_terminal(monkeypatch):
     def fail(*_: object, **__: object) -> cr.RuleSet:
         raise cr.DataError("cannot read \x1b[2J\nor so")
 
@@ -451,7 +451,7 @@ def endless(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_ctrl_c_prints_the_best_so_far_and_progress_is_on_a_terminal_only(endless):
+def test_ctrl_c_prints_the_best_rules_so_far_and_progress_needs_a_terminal(endless):
     import pty
 
     ours, theirs = pty.openpty()
@@ -481,7 +481,7 @@ def test_piped_output_has_no_progress_and_no_escape_codes(endless):
     assert "\r" not in finished.stdout
 
 
-def test_a_reader_that_goes_away_is_no_error():
+def test_a_closed_pipe_is_no_error():
     words = [str(word) for word in question("--format", "json", "-k", 200, "--quiet")]
     ours, theirs = os.pipe()
     os.close(ours)
@@ -492,7 +492,7 @@ def test_a_reader_that_goes_away_is_no_error():
     assert (finished.returncode, finished.stderr) == (1, "")
 
 
-def test_a_terminal_without_the_signs_of_rules():
+def test_a_terminal_that_cannot_encode_rules():
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     words = [str(word) for word in question()]
     finished = subprocess.run(

@@ -44,7 +44,7 @@ def test_rules_that_cannot_be_written_are_printed(tmp_path: Path, monkeypatch: p
     assert "the report is not written" in result.stderr
 
 
-def test_a_checkpoint_that_cannot_be_written_costs_no_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_checkpoint_does_not_lose_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "replace_file", full)
     result = run("--checkpoint", tmp_path / "search.ckpt")
     assert result.exit_code == 1
@@ -54,7 +54,7 @@ def test_a_checkpoint_that_cannot_be_written_costs_no_rules(tmp_path: Path, monk
         assert len(cr.discover(TITANIC, "survived", checkpoint=tmp_path / "search.ckpt", max_length=1, k=2)) == 2
 
 
-def test_impossible_checkpoints_are_refused_at_once(tmp_path: Path) -> None:
+def test_invalid_checkpoint_paths_are_rejected_immediately(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "nested").write_text("[" * 5000 + "\n")
     for name, reason in {
@@ -81,12 +81,12 @@ def test_numbers_without_end_are_refused() -> None:
 
 
 @pytest.mark.parametrize("flag", ["no", "False", 0, 1, None])
-def test_a_flag_is_true_or_false(flag: object) -> None:
+def test_flags_must_be_booleans(flag: object) -> None:
     with pytest.raises(cr.OptionError, match="give True or False"):
         cr.discover(TITANIC, "survived", allow_inadmissible=flag)  # type: ignore[arg-type]
 
 
-def test_a_value_that_its_column_cannot_have_is_bad_input_wherever_it_is_named() -> None:
+def test_a_value_of_the_wrong_type_is_rejected_in_every_option() -> None:
     for option in (["--cut", "class=abc"], ["--outcome", ">= abc"]):
         result = run(*option)
         assert result.exit_code == 1

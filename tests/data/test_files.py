@@ -62,7 +62,7 @@ def write(path, content):
         ("noending", "x", "should end in .csv"),
     ],
 )
-def test_bad_files_say_what_is_wrong(tmp_path, name, content, message):
+def test_errors_of_bad_files_name_the_problem(tmp_path, name, content, message):
     with pytest.raises(DataError, match=message):
         read(write(tmp_path / name, content))
 
@@ -185,7 +185,7 @@ def test_types_of_text_files_are_judged_from_all_rows(tmp_path, fields, kind, va
         (['"1,5"', "2"], r"'x' is text: its values are written like '1,5'; .* decimal point"),
     ],
 )
-def test_doubtful_columns_are_said(tmp_path, fields, note):
+def test_ambiguous_columns_are_reported(tmp_path, fields, note):
     table = read(write(tmp_path / "t.csv", "x\n" + "\n".join(fields) + "\n"))
     assert len(table.notes) == 1
     assert re.search(note, table.notes[0])
@@ -196,7 +196,7 @@ def test_other_texts_with_commas_are_no_numbers(tmp_path, fields):
     assert read(write(tmp_path / "t.csv", "x\n" + "\n".join(fields) + "\n")).notes == ()
 
 
-def test_na_values_are_missing_when_named(tmp_path):
+def test_na_values_are_read_as_missing(tmp_path):
     path = write(tmp_path / "t.csv", "x,y\n1,a\n?,?\nNA,b\n")
     table = read(path, na_values=("?", "NA"))
     assert list(table.histogram("x").values) == [1]

@@ -85,7 +85,7 @@ def test_column_types(column, kind, values, n_missing):
     assert np.bincount(codes[codes >= 0], minlength=len(values)).tolist() == histogram.counts.tolist()
 
 
-def test_mixed_types_are_taken_as_text_and_said():
+def test_mixed_types_become_text_with_a_note():
     table = read(pd.DataFrame({"x": [1, "a", None]}, dtype=object))
     assert list(table.histogram("x").values) == ["1", "a"]
     assert table.notes == ("column 'x' mixes int and str values; it is read as text",)
@@ -101,7 +101,7 @@ def test_mixed_categories_are_text():
 
 
 @pytest.mark.parametrize("step", [1, -1])
-def test_values_that_python_takes_for_equal_keep_their_own_text(step):
+def test_values_equal_in_python_keep_their_own_text(step):
     values = (["a", True, 1, 1.0, "1"] * 20)[::step]
     for data in ({"x": values}, pd.DataFrame({"x": values}, dtype=object)):
         histogram = read(data).histogram("x")
@@ -118,7 +118,7 @@ def test_true_and_one_are_two_conditions(step):
 
 
 @pytest.mark.parametrize("sign", ["\u2028", "\u0085", "\f", "\x1c", "\v"])
-def test_a_name_may_hold_what_unicode_takes_for_the_end_of_a_line(tmp_path, sign):
+def test_names_may_contain_unicode_line_separators(tmp_path, sign):
     path = tmp_path / "data.csv"
     path.write_bytes(f"a{sign}b,c,y\n1,2,0\n3,4,1\n".encode())
     table = read(path)
@@ -127,7 +127,7 @@ def test_a_name_may_hold_what_unicode_takes_for_the_end_of_a_line(tmp_path, sign
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_a_quoted_name_may_hold_the_end_of_a_line(tmp_path, ending):
+def test_quoted_names_may_contain_line_breaks(tmp_path, ending):
     path = tmp_path / "data.csv"
     path.write_bytes(ending.join(['"a', 'b",c', "1,2", "3,4", ""]).encode())
     assert list(read(path).names) == [f"a{ending}b", "c"]
@@ -153,7 +153,7 @@ def test_nested_columns_are_left_out_and_said_unless_they_are_used(column):
         table.histogram("x")
 
 
-def test_decimals_that_are_rounded_are_said(tmp_path):
+def test_rounded_decimals_are_reported(tmp_path):
     exact, inexact = Decimal("0.1"), Decimal("0.12345678901234567890")
     assert read({"x": [exact]}).notes == ()
     assert "not exact" in read({"x": [inexact]}).notes[0]
@@ -165,7 +165,7 @@ def test_decimals_that_are_rounded_are_said(tmp_path):
     assert "'y' holds numbers that are not exact" in table.notes[0]
 
 
-def test_infinities_are_an_error_only_where_they_are_used():
+def test_infinities_are_an_error_only_in_used_columns():
     table = read({"x": [1.0, math.inf, -math.inf], "y": [1, 2, 3]})
     assert list(table.histogram("y").values) == [1, 2, 3]
     with pytest.raises(DataError, match="column 'x' holds 2 infinite values, the first in row 2"):
@@ -221,7 +221,7 @@ def test_structured_arrays():
         ({"a": np.zeros((2, 2))}, "2 dimensions"),
     ],
 )
-def test_what_is_not_a_table_is_named(data, message):
+def test_objects_that_are_not_tables_are_rejected_by_type(data, message):
     with pytest.raises(DataError, match=message):
         read(data)
 

@@ -83,7 +83,7 @@ def test_a_report_shows_intervals() -> None:
         (pd.Index([1, 10**5000], dtype=object), "thousands of digits"),
     ],
 )
-def test_categories_that_cannot_be_told_apart_are_refused(categories: Any, reason: str) -> None:
+def test_indistinguishable_categories_are_rejected(categories: Any, reason: str) -> None:
     with pytest.raises(RoleError, match=reason):
         cr.discover(pd.DataFrame({"x": ordered(categories), "y": Y}), "y")
 
@@ -110,7 +110,7 @@ def test_cut_points_of_any_numeric_type_can_be_saved(points: Any) -> None:
     [Decimal("NaN"), Decimal("sNaN"), 10**5000, np.array([10, 20]), 1j, b"1", Decimal("1e999")],
     ids=lambda point: type(point).__name__,
 )
-def test_cut_points_that_are_no_numbers_are_refused(point: Any) -> None:
+def test_cut_points_that_are_not_numbers_are_rejected(point: Any) -> None:
     with pytest.raises(RoleError, match="cannot be compared"):
         cr.discover({"x": X, "y": Y}, "y", cuts={"x": [point]})
 
@@ -154,12 +154,12 @@ def test_masked_values_are_missing(dtype: Any) -> None:
         [dt.timedelta(0), dt.timedelta.min],
     ],
 )
-def test_dates_beyond_the_calendar_are_refused_by_column_and_row(column: Any) -> None:
+def test_dates_out_of_range_are_rejected_with_column_and_row(column: Any) -> None:
     with pytest.raises(DataError, match=r"column 'when' holds 1 value outside the years 1 to 9999.*row 2"):
         read({"when": column}).histogram("when")
 
 
-def test_far_dates_in_files_larger_than_memory_are_refused_by_name(
+def test_dates_out_of_range_in_streamed_files_are_rejected_by_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("causalrules.data.reading.STREAMED_FROM", 0)
@@ -216,7 +216,7 @@ def test_the_encoding_is_named(tmp_path: Path, encoding: str) -> None:
         read(path)
 
 
-def test_a_name_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
+def test_names_that_are_not_valid_text_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "n\udce9.csv"
     path.write_text("x,y\n1,0\n2,1\n")
     with pytest.raises(FileError, match=r"n\\udce9.csv' is not UTF-8"):
@@ -224,7 +224,7 @@ def test_a_name_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_wide_files_take_as_many_queries_as_narrow_ones(
+def test_the_number_of_queries_does_not_grow_with_columns(
     tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A query plans for every column of the table, so one query for each column takes quadratic time."""
@@ -250,7 +250,7 @@ def test_wide_files_take_as_many_queries_as_narrow_ones(
 
 
 @pytest.mark.parametrize("together", [1, 30, 1 << 20])
-def test_columns_are_the_same_however_many_are_read_together(
+def test_columns_do_not_depend_on_the_batch_size(
     tmp_path: Path, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "_AHEAD", together)

@@ -167,7 +167,7 @@ def test_rows_can_be_dropped_for_two_columns_in_turn():
     assert (list(table.histogram("row").values), table.n_dropped) == ([2, 3], 2)
 
 
-def test_zero_has_one_sign():
+def test_negative_zero_becomes_zero():
     for zeros in ([-0.0, 0.0], [0.0, -0.0], [-0.0]):
         assert [repr(value) for value in read({"x": zeros}).histogram("x").values] == ["0.0"]
 

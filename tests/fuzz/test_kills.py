@@ -115,7 +115,7 @@ def survives(kind: str, kills: list[tuple[float, str]], once_saved: bool = False
         max_size=3,
     ),
 )
-def test_a_killed_search_goes_on_to_the_same_answer(kind: str, kills: list[tuple[float, str]]) -> None:
+def test_a_killed_search_resumes_to_the_same_result(kind: str, kills: list[tuple[float, str]]) -> None:
     for (_, number), saved in zip(kills, survives(kind, kills), strict=True):
         event(f"{number}, {'with' if saved else 'without'} a checkpoint")
 

@@ -240,7 +240,7 @@ def test_graphs_of_hundreds_of_variables_are_answered_or_refused(share: float) -
             check(edges, target=names[-1], actionable=names[200:212], control="auto")
 
 
-def test_of_equally_good_controls_the_name_decides() -> None:
+def test_ties_between_controls_are_broken_by_name() -> None:
     chain = "p -> {x q}; q -> r -> y"
     assert adjustments(chain, "y", ["x"]).sets[0].control == ("p",)
     assert adjustments(chain, "y", ["x"], observed=["r", "q"]).sets[0].control == ("q",)
@@ -253,7 +253,7 @@ def test_too_many_sets_are_refused_before_they_are_built() -> None:
         adjustments(graph, "y", [f"x{number}" for number in range(100)])
 
 
-def test_check_tells_what_own_controls_would_do() -> None:
+def test_check_reports_the_effect_of_own_controls() -> None:
     graph = "smoking -> tar -> cancer; smoking -> cancer"
     roles: dict[str, Any] = {"target": "cancer", "actionable": ["smoking", "tar"]}
     assert not check(graph, **roles)

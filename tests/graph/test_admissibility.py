@@ -206,7 +206,7 @@ def places(violations: Iterable[Violation]) -> set[tuple[str, ...]]:
 
 @settings(max_examples=examples(150, 300), deadline=None)
 @given(graphs_with_roles(most=6))
-def test_every_remedy_mends_its_violation_and_brings_up_no_other(case: tuple[CausalGraph, Roles]) -> None:
+def test_every_remedy_fixes_its_violation_without_new_ones(case: tuple[CausalGraph, Roles]) -> None:
     graph, role = case
     verdict = judge(graph, role)
     for violation, remedy in ((one, remedy) for one in verdict.violations for remedy in one.remedies):
@@ -269,7 +269,7 @@ def test_a_rule_is_identified_by_the_back_door_criterion_or_its_open_path_is_nam
 
 @settings(max_examples=examples(150, 400), deadline=None)
 @given(graphs_with_roles(most=5, unknown=3, arrows=("", "->", "--", "--", "<->")))
-def test_what_is_partly_known_is_judged_by_all_its_readings(case: tuple[CausalGraph, Roles]) -> None:
+def test_partly_known_graphs_are_judged_by_all_readings(case: tuple[CausalGraph, Roles]) -> None:
     graph, role = case
     (target,), control = of(role, "t"), set(of(role, "z"))
     each = [not broken_edges(reading, role) for reading in readings(graph)]
@@ -290,7 +290,7 @@ def test_what_is_partly_known_is_judged_by_all_its_readings(case: tuple[CausalGr
 
 @settings(max_examples=examples(120, 250), deadline=None)
 @given(graphs_with_roles(most=5, unknown=3, arrows=("", "->", "--", "--", "<->")))
-def test_with_too_many_readings_to_try_nothing_certain_is_claimed_wrongly(
+def test_with_too_many_readings_no_false_certainty_is_claimed(
     case: tuple[CausalGraph, Roles],
 ) -> None:
     graph, role = case
@@ -364,7 +364,7 @@ def assert_complete(graph: CausalGraph, target: str, candidates: list[str] | Non
 
 @settings(max_examples=120, deadline=None)
 @given(graphs_with_roles(most=5, unknown=2, arrows=("", "", "->", "->", "--", "<->")), st.booleans())
-def test_suggestions_are_what_trying_every_role_finds(case: tuple[CausalGraph, Roles], restricted: bool) -> None:
+def test_suggestions_equal_those_by_exhaustive_search(case: tuple[CausalGraph, Roles], restricted: bool) -> None:
     graph, role = case
     (target,) = of(role, "t")
     assert_complete(graph, target, of(role, "x") if restricted else None)
@@ -435,7 +435,7 @@ def test_an_effect_of_the_target_is_no_control() -> None:
         assert violation.remedies == ("remove Z from the controls",)
 
 
-def test_remedies_mend_what_they_are_for() -> None:
+def test_remedies_fix_their_violations() -> None:
     graph = "u [latent]; u -> {a y}; b -> a; {a b c} -> y; c -> z; y -> w"
     verdict = check(graph, target="y", actionable=["a", "b", "c"], control=["z", "w"])
     assert letters(verdict) == ["b", "c", "d", "e"]
@@ -512,7 +512,7 @@ PATHS += [(part, 0, key) for part in ("violations", "unknowns") for key in SAVED
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: ".".join(map(str, path)))
 @pytest.mark.parametrize("junk", [None, True, 1, "x", [], {}, [1], [["a"]], {"a": 1}, float("nan")], ids=repr)
-def test_a_spoilt_admissibility_is_a_data_error_that_names_the_field(path: tuple[Any, ...], junk: Any) -> None:
+def test_corrupted_admissibility_is_a_data_error_that_names_the_field(path: tuple[Any, ...], junk: Any) -> None:
     saved = {"whole": json.loads(json.dumps(SAVED))}
     *parents, last = ("whole", *path)
     part: Any = saved

@@ -31,7 +31,7 @@ def graphs(draw: st.DrawFn, names: st.SearchStrategy[str] = ANY_NAME) -> CausalG
 
 @settings(max_examples=examples(150, 300), deadline=None)
 @given(graphs())
-def test_every_format_brings_every_graph_back(graph: CausalGraph) -> None:
+def test_graphs_survive_every_format(graph: CausalGraph) -> None:
     assert CausalGraph.read(graph) == graph
     assert CausalGraph.read(graph.to_networkx()) == graph
     for text in (graph.to_dot(), graph.to_dagitty(), graph.to_gml()):
@@ -40,7 +40,7 @@ def test_every_format_brings_every_graph_back(graph: CausalGraph) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(graphs(names=st.text(st.characters(codec="utf-8"), max_size=8)))
-def test_files_bring_every_graph_back(tmp_path_factory: pytest.TempPathFactory, graph: CausalGraph) -> None:
+def test_graphs_survive_files(tmp_path_factory: pytest.TempPathFactory, graph: CausalGraph) -> None:
     folder = tmp_path_factory.mktemp("graphs", numbered=True)
     texts = {"dot": graph.to_dot(), "gv": graph.to_dot(), "gml": graph.to_gml(), "txt": graph.to_dagitty()}
     for ending, text in {**texts, "dagitty": graph.to_dagitty()}.items():

@@ -47,7 +47,7 @@ def test_a_data_frame_of_edges(library: str) -> None:
         CausalGraph.read(build({"cause": ["a", "b"], "effect": ["b", "c"], "kind": ["->", "=>"]}))
 
 
-def test_an_edge_with_a_circle_and_a_head_is_the_most_that_it_can_be() -> None:
+def test_an_edge_with_a_circle_and_a_head_has_its_most_general_reading() -> None:
     most = CausalGraph(("a", "b"), directed=(("a", "b"),), bidirected=(("a", "b"),))
     for text in ("pag { a o-> b }", "pag { a @-> b }", "b <-@ a", "b <-o a"):
         assert CausalGraph.read(f"{{a b}}; {text}" if "<-" in text else text) == most
@@ -64,7 +64,7 @@ def test_a_bif_file_is_read_for_its_edges(tmp_path: Path) -> None:
     assert len(CausalGraph.read(many + "probability ( x1 | x0 ) {\n" + " " * 100_000 + "}").nodes) == 20_000
 
 
-def test_pgmpys_graphs_are_known_by_what_they_offer() -> None:
+def test_pgmpys_graphs_are_recognised_by_their_interface() -> None:
     dag = nx.DiGraph([("u", "a"), ("u", "y"), ("a", "y")])
     vars(dag)["latents"] = {"u"}
     assert CausalGraph.read(dag) == CausalGraph.read("u -> {a y}; a -> y", latent="u")
@@ -114,7 +114,7 @@ def learned(*edges: tuple[str, str, str, str], pag: bool = False, latent: str = 
     return SimpleNamespace(get_nodes=lambda: nodes, get_graph_edges=lambda: found, is_pag=lambda: pag)
 
 
-def test_causal_learns_graphs_are_known_by_what_they_offer() -> None:
+def test_causal_learns_graphs_are_recognised_by_their_interface() -> None:
     pc = learned(("a", "b", "TAIL", "ARROW"), ("b", "c", "TAIL", "TAIL"), ("c", "d", "ARROW", "ARROW"), latent="d")
     assert CausalGraph.read(pc) == CausalGraph.read("a -> b -- c <-> d", latent="d")
     assert CausalGraph.read(SimpleNamespace(G=pc)) == CausalGraph.read(pc)

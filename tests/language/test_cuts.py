@@ -55,7 +55,7 @@ def test_cuts_of_the_user_are_shown_as_given_and_select_the_same_rows():
         assert table.select("age", proposition.holds(table.histogram("age").values)).tolist() == inside.tolist()
 
 
-def test_cuts_that_separate_nothing_are_said():
+def test_useless_cuts_are_ignored_with_a_note():
     language = build_language(read({"age": [10, 20, 30]}), ("age",), cuts={"age": [5, 20, 25, 30]})
     assert [p.text for p in language.propositions] == ["age ≤ 20", "age ≥ 30"]
     assert len(language.notes) == 3

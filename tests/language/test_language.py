@@ -109,7 +109,7 @@ def test_a_language_does_not_depend_on_the_order_of_columns():
     assert forward.column_index.tolist() == backward.column_index.tolist()
 
 
-def test_many_values_are_said():
+def test_many_values_are_reported():
     words = [f"w{number}" for number in range(1_001)] * 2
     language = build_language(read({"word": words}), ("word",))
     assert len(language.propositions) == 1_001

@@ -39,7 +39,7 @@ def test_a_product_of_two_controls_is_learnt(binary: bool) -> None:
     assert np.mean((found - truth) ** 2) < 0.15 * np.var(truth)
 
 
-def test_products_that_stand_out_by_chance_alone_are_not_taken() -> None:
+def test_chance_products_are_not_selected() -> None:
     from causalrules.language.learning import _Regression
 
     rng = np.random.default_rng(1)
@@ -108,7 +108,7 @@ def test_a_control_has_more_categories_than_trees_tell_numbers_apart() -> None:
     assert found[place % 2 == 1].mean() - found[place % 2 == 0].mean() > 0.3
 
 
-def test_few_values_that_come_in_order_are_bent_too() -> None:
+def test_ordered_columns_of_few_values_get_curvature_too() -> None:
     rng = np.random.default_rng(3)
     age = rng.integers(20, 70, 20_000)
     truth = np.abs(age - 45) / 25
@@ -128,7 +128,7 @@ def test_controls_that_do_not_vary_where_a_model_is_fitted() -> None:
     assert found.doubly_robust.effect == pytest.approx(y[x == 1].mean() - y[x == 0].mean(), abs=0.01)
 
 
-def test_steps_categories_missing_values_and_huge_numbers_go_in_as_they_are() -> None:
+def test_steps_categories_missing_values_and_huge_numbers_are_accepted() -> None:
     rng = np.random.default_rng(2)
     place = rng.integers(0, 4, N)
     number = rng.normal(size=N)
@@ -141,7 +141,7 @@ def test_steps_categories_missing_values_and_huge_numbers_go_in_as_they_are() ->
     assert 0 < found.min() < found.max() < 1
 
 
-def test_a_row_that_counts_twice_pulls_as_two() -> None:
+def test_a_row_of_weight_two_equals_two_rows() -> None:
     rng = np.random.default_rng(3)
     z = rng.integers(0, 2, 400)
     y = (rng.random(400) < 0.5).astype(float)

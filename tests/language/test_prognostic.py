@@ -80,7 +80,7 @@ def test_no_model_predicts_a_row_that_it_was_trained_on() -> None:
         predict(models, matrix, (fold + 1) % FOLDS)
 
 
-def test_prognostic_strata_find_the_cause_and_not_its_company() -> None:
+def test_prognostic_strata_find_the_cause_and_not_its_correlates() -> None:
     unadjusted = cr.discover(table(), "y", actionable=["cause", "company"], k=2, max_length=1)
     assert "company" in unadjusted[0].text
     rules = found(table())
@@ -100,7 +100,7 @@ def test_the_same_rows_in_another_order_have_the_same_strata() -> None:
     assert found(data, seed=1, adjust_model=quick()).rules != one.rules
 
 
-def test_auto_says_what_it_chose_and_keeps_thick_strata() -> None:
+def test_auto_reports_its_choice_and_keeps_large_strata() -> None:
     data = table()
     rules = found(data, adjust_model=quick())
     (note,) = [note for note in rules.notes if "adjust=" in note]
@@ -135,7 +135,7 @@ def test_auto_keeps_strata_of_a_control_that_no_model_can_learn() -> None:
     assert any("control 'doctor' has 300 values" in note and "group its values" in note for note in alone.notes)
 
 
-def test_without_scikit_learn_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     actual = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "sklearn" else actual(name))
     rules = found(table())
@@ -176,7 +176,7 @@ def test_results_survive_json_and_new_rows_find_their_strata() -> None:
     assert abs(effect - 0.25) < 0.12
 
 
-def test_weighted_rows_that_repeat_are_refused_or_keep_their_strata() -> None:
+def test_repeated_weighted_rows_are_rejected_or_keep_their_strata() -> None:
     data = {**table(), "n": np.where(np.arange(N) % 2, 1, 5)}
     with pytest.raises(cr.OptionError, match="repeat the rows instead"):
         found(data, adjust="prognostic", weights="n")
@@ -197,7 +197,7 @@ def test_rows_in_files_have_the_strata_of_rows_in_memory(tmp_path: Path, monkeyp
     assert streamed.rules == expected.rules
 
 
-def test_rare_categories_are_one_and_said() -> None:
+def test_rare_categories_are_merged_with_a_note() -> None:
     rng = np.random.default_rng(0)
     names = np.array([f"town {number}" for number in range(400)])
     data = {"town": names[np.sort(rng.integers(0, 400, 3000))], "u": rng.normal(size=3000)}
@@ -224,7 +224,7 @@ def test_quantiles_hold_equally_many_rows_but_for_ties(scores: list[float], n_bi
 
 @given(st.integers(0, 3), st.integers(1, 60), st.integers(1, 12))
 @settings(max_examples=30)
-def test_folds_deal_equal_rows_in_turn_and_keep_groups_whole(seed: int, n_rows: int, n_groups: int) -> None:
+def test_folds_spread_equal_rows_and_keep_groups_together(seed: int, n_rows: int, n_groups: int) -> None:
     same = np.zeros((n_rows, 2))
     assert np.ptp(np.bincount(fold_of(same, seed), minlength=FOLDS)) <= 1
     rng = np.random.default_rng(seed)

@@ -45,7 +45,7 @@ def test_a_proposition_survives_json_with_the_type_of_its_value(proposition):
         [],
     ],
 )
-def test_what_is_not_a_proposition_is_rejected(data):
+def test_invalid_propositions_are_rejected(data):
     with pytest.raises(DataError, match="not a proposition"):
         Proposition.from_dict(data)
 

@@ -116,7 +116,7 @@ def test_defaults_take_every_other_column_that_varies():
 
 
 @pytest.mark.parametrize("actionable", [None, ["id", "x"]])
-def test_identifiers_have_no_role_and_are_said(actionable):
+def test_identifiers_are_ignored_with_a_note(actionable):
     table = read({"id": ["a", "b", None], "x": [1, 2, 2], "y": [0, 1, 0]})
     roles = resolve(table, "y", actionable=actionable)
     assert roles.actionable == ("x",)
@@ -125,7 +125,7 @@ def test_identifiers_have_no_role_and_are_said(actionable):
         resolve(table, "y", actionable="id")
 
 
-def test_a_value_that_reads_like_a_condition_is_the_value():
+def test_a_value_that_looks_like_a_condition_is_a_value():
     table = read({"y": ["y = a", "a", "true", "True"], "x": [1, 2, 1, 2]})
     for outcome in ("y = a", "a", "true", "True"):
         assert satisfied_values(table, resolve(table, "y", outcome)) == [outcome]
@@ -216,14 +216,14 @@ def test_every_mistake_has_its_own_message(arguments, message):
 
 
 @pytest.mark.parametrize(("name", "why"), [("same", "it has one value only, 7"), ("void", "it has no values")])
-def test_a_control_of_one_value_is_left_out_and_said(name, why):
+def test_a_constant_control_is_ignored_with_a_note(name, why):
     roles = resolve(read(DATA), "survived", control=[name, "sex"])
     assert roles.control == ("sex",)
     assert name not in roles.actionable
     assert any(note.startswith(f"control {name!r} is left out: {why}") for note in roles.notes)
 
 
-def test_a_target_of_numbers_means_its_mean():
+def test_a_numeric_target_means_its_mean():
     table = read(DATA)
     outcome = resolve(table, "age").outcome
     assert outcome.kind is MEAN

@@ -57,7 +57,7 @@ def expected_front(rules: Sequence[oracle.CodedRule], size: Any, least: int) -> 
         }
     ),
 )
-def test_the_front_is_that_of_brute_force(small: SmallTable, question: dict[str, Any]) -> None:
+def test_the_front_equals_brute_force(small: SmallTable, question: dict[str, Any]) -> None:
     rules = cr.discover(small.columns(), TARGET, 1, list(small.control), k=1, progress=False, **question)
     front = rules.frontier()
     sign = -1 if question["direction"] == "decrease" else 1
@@ -197,7 +197,7 @@ def test_ctrl_c_keeps_the_front_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(front[:2]) == list(whole[:2])
 
 
-def test_the_front_keeps_the_evidence_that_is_still_true() -> None:
+def test_the_front_keeps_valid_evidence() -> None:
     rules = cr.discover(PASSENGERS, "survived", k=3, max_length=2, beta="calibrated", holdout=0.3)
     tested = rules.significance(19)
     assert tested.evidence is not None

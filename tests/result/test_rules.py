@@ -8,7 +8,10 @@ import json
 import math
 import operator
 import os
+import pickle
 import stat
+import subprocess
+import sys
 import unicodedata
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,6 +24,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import causalrules as cr
 from causalrules.datasets import titanic
 from causalrules.discovery import discover
 from causalrules.estimators import scores
@@ -39,7 +43,7 @@ OLD = Path(__file__).parents[1] / "golden" / "old" / "titanic_ideas.json"
 
 
 @given(rule_results(3), st.sampled_from(ESTIMATORS))
-def test_a_rule_adds_up_from_its_strata(rule: RuleResult, estimator: str) -> None:
+def test_a_rules_numbers_follow_from_its_strata(rule: RuleResult, estimator: str) -> None:
     rule = dataclasses.replace(rule, criterion=dataclasses.replace(rule.criterion, estimator=estimator))
     strata = rule.strata
     rows = sum(stratum.n for stratum in strata)
@@ -135,7 +139,7 @@ def test_covers_names_a_column_that_is_not_there() -> None:
 @pytest.mark.parametrize("width", [40, 80, 120])
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rules=rule_sets())
-def test_text_fits_the_terminal_and_commands_it_nothing(
+def test_text_fits_the_terminal_without_control_characters(
     width: int, rules: RuleSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
@@ -201,21 +205,21 @@ def test_an_unfinished_search_says_what_is_proven(changes: dict[str, Any], words
     ("estimator", "words"),
     [("reliable", "No rule has a conservative difference above 0"), ("plugin", "No rule has a positive value")],
 )
-def test_a_best_rule_without_effect_is_said_in_words(estimator: str, words: str) -> None:
+def test_a_best_rule_without_effect_is_reported(estimator: str, words: str) -> None:
     none = RuleResult.from_counts([Proposition("x", "=", "a")], 5, 5, 5, 5, [{}], 2.0, estimator)
     for shown in (str(rule_set(none)), rule_set(none)._repr_html_()):
         assert words in shown
     assert "No rule" not in str(rule_set(women_of_two_classes(estimator)))
 
 
-def test_names_are_quoted_where_a_comma_in_them_would_make_two_of_one() -> None:
+def test_names_with_commas_are_quoted() -> None:
     question = dataclasses.replace(rule_set().question, control=("age, in years", "sex"))
     words = " ".join(str(rule_set(women_of_two_classes(), question=question)).split())
     assert "adjusted for 'age, in years', sex" in words
 
 
 @pytest.mark.parametrize(("nodes", "words"), [(1, "1 node in"), (0, "0 nodes in"), (1200, "1,200 nodes in")])
-def test_one_node_is_not_many(nodes: int, words: str) -> None:
+def test_one_node_is_singular(nodes: int, words: str) -> None:
     assert f", {words} " in str(rule_set(women_of_two_classes(), nodes=nodes))
 
 
@@ -259,7 +263,7 @@ class Tags(HTMLParser):
 
 
 @given(rule_sets())
-def test_html_holds_no_markup_but_ours(rules: RuleSet) -> None:
+def test_html_escapes_names_and_values(rules: RuleSet) -> None:
     page = Tags()
     page.feed(rules._repr_html_())
     assert page.tags <= {"div", "table", "thead", "tbody", "tr", "th", "td", "bdi", "p", "span", *DRAWN}
@@ -315,7 +319,7 @@ def test_json_brings_back_an_equal_result(rules: RuleSet) -> None:
         assert written["reliable_effect"] == rule.reliable_effect
 
 
-def test_json_of_options_that_are_gone_is_read() -> None:
+def test_json_with_removed_options_is_read() -> None:
     """The file has `similarity` and `redundant` in its question, and `variants` with each rule."""
     kept = json.loads(OLD.read_text(encoding="utf-8"))
     assert {"similarity", "redundant"} < set(kept["question"])
@@ -415,7 +419,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("", "cannot read a result from ''"),
     ],
 )
-def test_what_is_no_result_is_an_error(source: str, message: str) -> None:
+def test_invalid_results_are_an_error(source: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         RuleSet.from_json(source)
 
@@ -461,7 +465,7 @@ JUNK: list[Any] = [None, True, -1, 10**400, 1e308, "x", "", [], {}, [None], {"x"
 
 
 @pytest.mark.parametrize("junk", JUNK, ids=lambda junk: repr(junk)[:20])
-def test_a_spoilt_document_is_an_error_or_read_but_never_crashes(junk: Any) -> None:
+def test_a_corrupted_document_is_an_error_or_read_but_never_crashes(junk: Any) -> None:
     n_read = 0
     for place in places(DOCUMENT):
         try:
@@ -481,3 +485,31 @@ def test_a_count_is_a_whole_number_of_rows(count: Any) -> None:
     spoilt = changed(DOCUMENT, ("rules", 0, "strata", 1, "c"), count)
     with pytest.raises(DataError, match=r"strata"):
         RuleSet.from_json(json.dumps(spoilt))
+
+
+def test_a_list_that_was_checked_and_not_kept_is_reported() -> None:
+    table = cr.datasets.titanic()
+    rules = cr.discover(table[::2], "survived", actionable=["class", "sex"])
+    rules.to_html()
+    rules.sensitivity()
+    rules.confirm(table[1::2])
+    with pytest.warns(cr.CausalRulesWarning, match=r"not in this list: what sensitivity\(\), confirm\(\) found"):
+        rules.to_html()
+    assert "not in this list" in str(rules)
+    # Another process knows nothing of it, and neither does the list that a check returned.
+    assert "not in this list" not in str(pickle.loads(pickle.dumps(rules)))
+    assert "not in this list" not in str(rules.sensitivity())
+
+
+def test_a_rule_that_is_read_in_another_process_is_escaped() -> None:
+    table = {"<b>x</b>": [0, 1] * 20, "y": [0, 1] * 20}
+    rule = cr.discover(table, "y")[0]
+    assert len(pickle.dumps(rule)) < 2000
+    shown = subprocess.run(
+        [sys.executable, "-c", "import pickle, sys; print(pickle.load(sys.stdin.buffer)._repr_html_())"],
+        input=pickle.dumps(rule),
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout.decode()
+    assert "&lt;b&gt;x" in shown
+    assert "<b>x" not in shown

@@ -298,7 +298,7 @@ def test_a_name_that_sql_cannot_write_is_an_error(name: str) -> None:
         export.where([[Proposition(name, "=", 1)]])
 
 
-def test_what_cannot_be_asked_for_is_an_error() -> None:
+def test_invalid_requests_are_an_error() -> None:
     with pytest.raises(OptionError, match=r"'mysql'.*'duckdb', 'postgres', 'sqlite'"):
         women_of_two_classes().to_sql("mysql")
     with pytest.raises(OptionError, match="name of a function"):
@@ -324,7 +324,7 @@ def test_a_list_of_rules_selects_what_any_of_them_covers() -> None:
 
 @given(rule_sets())
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_tables_keep_their_shape_whatever_the_names(rules: cr.RuleSet) -> None:
+def test_tables_keep_their_shape_with_hostile_names(rules: cr.RuleSet) -> None:
     lines = rules.to_markdown().splitlines()
     for line in lines[: 2 + len(rules)]:
         assert line.replace("\\|", "").count("|") == len(tables.headings(rules)) + 1
@@ -339,7 +339,7 @@ def test_tables_keep_their_shape_whatever_the_names(rules: cr.RuleSet) -> None:
     assert latex.count("{") - latex.count("\\{") == latex.count("}") - latex.count("\\}")
 
 
-def test_tables_keep_the_caveat_of_no_graph_and_the_evidence() -> None:
+def test_tables_include_the_missing_graph_caveat_and_the_evidence() -> None:
     rules = cr.discover(cr.datasets.kidney_stones(library="dict"), "success", control="size", k=2)
     for table in (rules.to_markdown(), rules.to_latex()):
         assert "No causal graph given: these are associations" in table
@@ -412,7 +412,7 @@ def test_a_function_cannot_have_every_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["*/ 1 = 1 --", "/* open", "*/*", "*//*", "line\nbreak; DROP", "'\"`", "/*/", "\x00"])
-def test_the_comment_with_the_controls_holds_whatever_they_are_called(name: str) -> None:
+def test_hostile_control_names_stay_within_the_comment(name: str) -> None:
     condition = [Proposition("n", ">=", 2)]
     for dialect, connection in (("duckdb", duckdb.connect()), ("sqlite", sqlite3.connect(":memory:"))):
         text = export.where([condition, [Proposition("n", "=", 0)]], dialect, [[name, "age"], []])

@@ -53,7 +53,7 @@ class StopError(Exception):
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
 @given(small_tables(max_rows=80, max_actionable=5), questions(), st.integers(1, 6))
-def test_a_stopped_search_goes_on_to_the_same_answer(
+def test_a_stopped_search_resumes_to_the_same_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: SmallTable, question: dict[str, Any], steps: int
 ) -> None:
     # Steps of no time expand at most one node, and each is saved.
@@ -86,7 +86,7 @@ def test_a_stopped_search_goes_on_to_the_same_answer(
     assert [progress.nodes for progress in again.history] == [again.nodes]
 
 
-def test_a_search_that_ran_out_of_time_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_ran_out_of_time_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "search.ckpt"
     clock = [0.0]
     with monkeypatch.context() as hurried:
@@ -126,7 +126,7 @@ cr.discover(noise(), "y", max_length=3, checkpoint=sys.argv[2], progress=watch)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
-def test_a_killed_search_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_search_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "search.ckpt"
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(path)]
     environment = {**os.environ, "PYTHONWARNINGS": "default"}
@@ -163,19 +163,21 @@ def columns(value: int = 1) -> dict[str, list[Any]]:
         ({"k": 2, "outcome": 0}, "other columns, values or cut points"),
     ],
 )
-def test_other_questions_are_refused(small_checkpoint: Path, changed: dict[str, Any], message: str) -> None:
+def test_checkpoints_of_other_questions_are_rejected(
+    small_checkpoint: Path, changed: dict[str, Any], message: str
+) -> None:
     with pytest.raises(DataError, match=rf"search.ckpt' was made with {message}; .* delete it to start over"):
         cr.discover(columns(), "y", checkpoint=small_checkpoint, **changed)
 
 
-def test_equal_options_are_the_same(tmp_path: Path) -> None:
+def test_equal_options_of_other_types_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "search.ckpt"
     cr.discover(columns(), "y", checkpoint=path, beta=2, alpha=1, min_coverage=0)
     others: dict[str, Any] = {"alpha": Fraction(1), "min_coverage": np.float32(0)}  # numbers of other libraries
     cr.discover(columns(), "y", checkpoint=path, beta=2.0, **others)
 
 
-def test_other_rows_are_refused_and_another_order_is_not(small_checkpoint: Path) -> None:
+def test_other_rows_are_rejected_and_reordered_rows_are_not(small_checkpoint: Path) -> None:
     before = cr.discover(columns(), "y", k=2)
     turned = {name: values[::-1] for name, values in columns().items()}
     assert answer(cr.discover(turned, "y", k=2, checkpoint=small_checkpoint)) == answer(before)
@@ -195,11 +197,11 @@ def damaged(content: bytes) -> dict[str, tuple[bytes, str]]:
     uneven = json.dumps({**json.loads(header), **odd}).encode() + b"\n" + numbers[:-3]
     other_version = json.dumps({**json.loads(header), "version": "99"}).encode()
     return {
-        "cut short": (content[:-8], "damaged or cut short"),
-        "no numbers": (header + b"\n", "damaged or cut short"),
-        "one bit": (header + b"\n" + bytes(changed), "damaged or cut short"),
-        "not eights": (uneven, "damaged or cut short"),
-        "longer": (content + b"\0" * 8, "damaged or cut short"),
+        "cut short": (content[:-8], "damaged or truncated"),
+        "no numbers": (header + b"\n", "damaged or truncated"),
+        "one bit": (header + b"\n" + bytes(changed), "damaged or truncated"),
+        "not eights": (uneven, "damaged or truncated"),
+        "longer": (content + b"\0" * 8, "damaged or truncated"),
         "half a header": (header[:20], "not a checkpoint"),
         "empty": (b"", "not a checkpoint"),
         "a photo": (b"\x89PNG\r\n\x1a\n" * 100, "not a checkpoint"),
@@ -229,18 +231,18 @@ def packed() -> Any:
 
 @given(numbers=st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 20), max_size=30))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_numbers_that_make_no_sense_do_no_harm(numbers: list[int]) -> None:
+def test_invalid_numbers_do_not_crash(numbers: list[int]) -> None:
     started = packed().search(estimator="reliable", beta=2.0, k=2)
     with pytest.raises(cr.exceptions.CausalRulesError, match="damaged"):
         started.restore(np.array([*numbers, 2**64 - 1], np.uint64))
 
 
-def test_places_that_cannot_be_written_are_known_before(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_written_are_rejected_before_the_search(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is a directory"):
         cr.discover(columns(), "y", checkpoint=tmp_path)
     with pytest.raises(DataError, match="there is no directory"):
         cr.discover(columns(), "y", checkpoint=tmp_path / "nowhere" / "search.ckpt")
 
 
-def test_nothing_is_left_beside_it(small_checkpoint: Path) -> None:
+def test_no_temporary_file_is_left(small_checkpoint: Path) -> None:
     assert [path.name for path in small_checkpoint.parent.iterdir()] == ["search.ckpt"]

@@ -82,7 +82,7 @@ def test_counts_by_stratum_and_outcome() -> None:
         (batch(weights=np.array([1, 1, 9], np.uint64)), "weight 9"),
     ],
 )
-def test_rows_that_do_not_fit_are_refused(part: _native.Batch, words: str) -> None:
+def test_invalid_rows_are_rejected(part: _native.Batch, words: str) -> None:
     with pytest.raises(CausalRulesError, match=words):
         table(part)
 

@@ -78,7 +78,7 @@ def test_a_deadline_is_shared(clock: SimpleNamespace) -> None:
         Deadline.after(-1)
 
 
-def test_p_values_count_what_was_begun(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
+def test_p_values_count_started_searches(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
     full = rules.significance(7, stop_early=False, n_jobs=1)
     ends_after(7)
     cut = rules.significance(50, stop_early=False, n_jobs=1, time_limit=LIMIT)
@@ -97,7 +97,7 @@ def test_p_values_count_what_was_begun(rules: RuleSet, ends_after: Callable[[int
     assert cr.RuleSet.from_json(cut.to_json()) == cut
 
 
-def test_some_of_the_arrangements_are_a_sample_of_them(ends_after: Callable[[int], None]) -> None:
+def test_enumerated_arrangements_that_are_cut_short_are_a_random_sample(ends_after: Callable[[int], None]) -> None:
     columns = {"x": [0, 0, 0, 1, 1, 1], "y": [0, 0, 0, 1, 1, 1]}
     rules = cr.discover(columns, "y", k=1, **RELIABLE)
     every = rules.significance(20, n_jobs=1)
@@ -124,7 +124,7 @@ def test_no_time_at_all_is_an_error(rules: RuleSet, ends_after: Callable[[int], 
         getattr(rules, ask)(9, n_jobs=1, time_limit=LIMIT)
 
 
-def test_samples_that_were_searched_are_counted(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
+def test_only_searched_samples_count(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
     full = rules.stability(4, n_jobs=1)
     ends_after(4)
     cut = rules.stability(30, n_jobs=1, time_limit=LIMIT)
@@ -135,7 +135,7 @@ def test_samples_that_were_searched_are_counted(rules: RuleSet, ends_after: Call
     assert "4 of 30 subsamples (the time limit ended the rest)" in " ".join(str(cut).split())
 
 
-def test_splits_that_were_searched_are_measured(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
+def test_only_searched_splits_are_measured(rules: RuleSet, ends_after: Callable[[int], None]) -> None:
     ends_after(2)
     cut = rules.cross_fit(4, seed=3, n_jobs=1, time_limit=LIMIT)
     assert rules.problem is not None
@@ -153,7 +153,7 @@ def test_splits_that_were_searched_are_measured(rules: RuleSet, ends_after: Call
     assert "2 of 4 blocks (the time limit ended the rest)" in " ".join(str(cut).split())
 
 
-def test_a_cut_calibration_keeps_its_promise(
+def test_a_calibration_cut_short_stays_valid(
     ends_after: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = rows_of(cr.discover(noise(4), "y", control="z", k=1, max_length=2))
@@ -185,7 +185,7 @@ def test_a_cut_calibration_keeps_its_promise(
         calibrate(Problem((problem,)), options, permutations=199, time_limit=LIMIT)
 
 
-def test_a_search_that_the_user_ends_is_not_taken_for_the_best(rules: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_search_is_not_taken_for_the_best(rules: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
     run = search.run
     monkeypatch.setattr(
         search, "run", lambda *given, **how: dataclasses.replace(run(*given, **how), stopped="interrupted")
@@ -236,7 +236,7 @@ def test_reading_calibrating_and_searching_share_the_time(
 
 
 @pytest.mark.parametrize("k", [1, 3])
-def test_trust_in_no_time_says_what_is_not_known(k: int) -> None:
+def test_trust_without_time_reports_what_is_unknown(k: int) -> None:
     columns = noise(0)
     columns["y"] = columns["y"] | (np.array(columns["x0"]) > 0.9)
     rules = cr.discover(columns, "y", control="z", k=k, max_length=1)

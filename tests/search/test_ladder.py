@@ -208,7 +208,7 @@ def little_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("little_steps")
 @pytest.mark.parametrize("step", [1, 2, 3])
-def test_a_list_goes_on_in_the_middle_of_a_step(tmp_path: Path, step: int) -> None:
+def test_a_list_resumes_in_the_middle_of_a_step(tmp_path: Path, step: int) -> None:
     tried = 0
     for seed in range(12):
         asked = asked_of(seed, beta=(None, 0.3)[seed % 2], k=3, max_length=3)
@@ -236,7 +236,7 @@ def test_a_list_goes_on_in_the_middle_of_a_step(tmp_path: Path, step: int) -> No
     assert tried > 3
 
 
-def test_a_margin_of_shuffled_tables_comes_back_from_a_checkpoint(tmp_path: Path) -> None:
+def test_a_margin_from_permuted_tables_survives_a_checkpoint(tmp_path: Path) -> None:
     # The first rule stands out only with such a margin; the search ends with it, or continues below it.
     for seed in range(200):
         asked = replace(ladders.drawn(Random(seed).choice), k=2, beta=None, max_length=2, reference=None)
@@ -252,7 +252,7 @@ def test_a_margin_of_shuffled_tables_comes_back_from_a_checkpoint(tmp_path: Path
 
 @pytest.mark.usefixtures("little_steps")
 @pytest.mark.parametrize("end", ["Ctrl-C", "time limit"])
-def test_what_ends_early_lists_the_rules_so_far(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_stopped_early_has_the_rules_so_far(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = cr.discover(planted(), "y", control="z", max_length=1, n_jobs=1)
     clock = SimpleNamespace(now=100.0)
     if end == "time limit":
@@ -576,7 +576,7 @@ def test_with_controls_of_their_own_lists_have_several_rules() -> None:
     assert sum(own_controls(seed) > 0 for seed in range(40)) > 3
 
 
-def test_a_mediator_that_is_held_fixed_leaves_its_causes_out() -> None:
+def test_holding_a_mediator_fixed_excludes_its_causes() -> None:
     rng = np.random.default_rng(0)
     a, c = (rng.integers(0, 2, 1500) for _ in range(2))
     b = np.where(rng.random(1500) < 0.7, a, 1 - a)

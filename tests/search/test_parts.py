@@ -197,14 +197,14 @@ def test_rules_without_controls_are_counted_and_explained() -> None:
         ({"graph": "a -> y", "allowed_control": "bb"}, RoleError, "no column 'bb'"),
     ],
 )
-def test_what_cannot_be_is_said(options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_impossible_questions_are_rejected(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         cr.discover(TABLE, "y", control="auto", **options)
     with pytest.raises(OptionError, match="it limits control='auto'"):
         cr.discover(TABLE, "y", control="b", allowed_control="a")
 
 
-def test_a_result_with_several_sets_of_controls_comes_back_from_json() -> None:
+def test_a_result_with_several_sets_of_controls_survives_json() -> None:
     rules = cr.discover(TABLE, "y", control="auto", graph="a -> b -> y; a -> y", stepwise=False, n_jobs=1)
     assert {rule.control for rule in rules} == {(), ("a",)}
     assert rules.question.control == "auto"
@@ -219,9 +219,7 @@ def little_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("little_steps")
 @pytest.mark.parametrize("max_length", [3, None])
-def test_a_search_that_is_interrupted_keeps_what_it_has_and_goes_on_from_there(
-    max_length: int | None, tmp_path: Path
-) -> None:
+def test_an_interrupted_search_keeps_its_rules_and_resumes(max_length: int | None, tmp_path: Path) -> None:
     options: dict[str, Any] = {"k": 6, "n_jobs": 1, "estimator": "reliable", "beta": 0.3, "max_length": max_length}
     interrupted = 0
     for seed in range(12):

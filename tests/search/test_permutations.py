@@ -96,9 +96,7 @@ def test_the_largest_ratio_of_each_table(seed: int) -> None:
 
 @pytest.mark.parametrize("direction", ["increase", "decrease"])
 @pytest.mark.parametrize(("missing", "n_tables"), [(0.0, 64), (0.1, 16)])
-def test_shuffled_tables_have_the_ratios_of_searches_of_their_own(
-    direction: str, missing: float, n_tables: int
-) -> None:
+def test_permuted_tables_have_the_ratios_of_separate_searches(direction: str, missing: float, n_tables: int) -> None:
     rng, n = np.random.default_rng(3), 2000
     columns = {f"x{i}": rng.integers(0, 4, n).astype(float) for i in range(4)} | {"z": rng.integers(0, 3, n)}
     columns["x0"][rng.random(n) < missing] = np.nan
@@ -113,7 +111,7 @@ def test_shuffled_tables_have_the_ratios_of_searches_of_their_own(
     )
 
 
-def test_what_cannot_be_walked_together_is_refused() -> None:
+def test_tables_that_cannot_share_a_walk_are_rejected() -> None:
     table = oracle.Coded([0, 0, 1, 1], [0, 1, 0, 1], [[0, 1, 0, 1]], [(0, 1, 1)], [1] * 4)
     other = table._replace(target=[0, 0, 1, 1])
     options = {"beta": [1.0], "max_length": 1, "min_rows": 0, "least": 0.0}

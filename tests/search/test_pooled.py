@@ -23,7 +23,7 @@ from strategies import coded_questions, coded_tables, examples
 
 @settings(max_examples=examples(200, 600), deadline=None)
 @given(coded_tables(), coded_questions(), st.integers(1, 2))
-def test_the_search_finds_what_the_brute_force_finds(coded: CodedTable, question: dict[str, Any], threads: int) -> None:
+def test_the_search_equals_brute_force(coded: CodedTable, question: dict[str, Any], threads: int) -> None:
     question = possible(question, coded[1])
     agree(run(pack(coded), question, threads), expect(coded, question))
 
@@ -60,7 +60,7 @@ def test_rows_in_parts_give_the_same_rules(coded: CodedTable, question: dict[str
 
 @settings(max_examples=60, deadline=None)
 @given(coded_tables(), coded_questions())
-def test_a_search_goes_on_from_where_it_was_saved(coded: CodedTable, question: dict[str, Any]) -> None:
+def test_a_search_resumes_from_its_saved_state(coded: CodedTable, question: dict[str, Any]) -> None:
     question = possible(question, coded[1])
     packed = pack(coded)
     search = packed.search(**question)
@@ -145,7 +145,7 @@ def refuse(words: str, call: Callable[[], Any], error: type[Exception] = CausalR
         call()
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_input_is_rejected() -> None:
     strata, columns = np.zeros(3, np.int32), [np.array([0, 1, -1], np.int32)]
 
     def table(outcomes: Sequence[int], reference: Any = None, **more: Any) -> _native.PackedTable:

@@ -219,7 +219,7 @@ def test_weights_are_checked(client: Any, weights: list[Any], message: str) -> N
         cr.discover(parts_of(frame, [0, 2]), "y", weights="n", client=client)
 
 
-def test_mistakes_are_named_as_always(client: Any) -> None:
+def test_errors_are_those_of_local_rows(client: Any) -> None:
     frame = dd.from_pandas(planted(), npartitions=2)
     with pytest.raises(cr.exceptions.RoleError, match="no column 'yy'; did you mean 'y'"):
         cr.discover(frame, "yy", client=client)
@@ -253,7 +253,7 @@ def during_a_question(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None
     return waiting
 
 
-def test_time_limits_end_it(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_limits_stop_the_search(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote.RemoteSearch, "patience", 0.2)
     clock = [0.0]
     monkeypatch.setattr(search, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
@@ -268,7 +268,7 @@ def test_time_limits_end_it(client: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(stopped) == 10
 
 
-def test_interrupts_end_it(
+def test_interrupts_stop_the_search(
     client: Any, monkeypatch: pytest.MonkeyPatch, during_a_question: list[Callable[[], None]]
 ) -> None:
     monkeypatch.setattr(remote.RemoteSearch, "patience", 0.2)
@@ -287,7 +287,7 @@ def test_interrupts_end_it(
     assert not stopped.optimal
 
 
-def test_a_checkpoint_does_not_care_where_the_rows_are(
+def test_checkpoints_are_exchanged_between_local_and_remote_rows(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     local = noise(300, 4)
@@ -310,7 +310,7 @@ def test_a_checkpoint_does_not_care_where_the_rows_are(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
-def test_a_worker_that_is_killed_loses_nothing(
+def test_a_worker_that_is_killed_does_not_change_the_result(
     monkeypatch: pytest.MonkeyPatch, during_a_question: list[Callable[[], None]]
 ) -> None:
     monkeypatch.setattr(search, "_FIRST_STEP", 0.0)

@@ -235,7 +235,7 @@ def test_too_many_texts(tmp_path: Path, sliced: pytest.MonkeyPatch) -> None:
         cr.discover(write({**values, "x": list("abcda")}, tmp_path / "b.parquet"), "y")
 
 
-def test_what_does_not_fit_is_said_before_it_starts(
+def test_insufficient_memory_is_reported_before_the_search(
     tmp_path: Path, sliced: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "available_memory", lambda: 50)
@@ -247,7 +247,7 @@ def test_what_does_not_fit_is_said_before_it_starts(
             cr.discover(source, "y")
 
 
-def test_available_memory_is_something() -> None:
+def test_available_memory_is_positive() -> None:
     free = memory.available_memory()
     assert free is None or free > 2**20
 
@@ -269,7 +269,7 @@ def test_remote_rows_are_fetched_on_access(tmp_path: Path, sliced: pytest.Monkey
         assert problem.weights is None
 
 
-def test_a_query_cannot_tell_cases_apart(tmp_path: Path) -> None:
+def test_a_query_rejects_column_names_that_differ_only_in_case(tmp_path: Path) -> None:
     columns = {"y": [0, 1, 1, 0], "a": [1, 2, 3, 4], "A": [4, 3, 2, 2], "é": [1, 2, 1, 2], "É": [1, 1, 2, 2]}
     path = write(columns, tmp_path / "data.parquet")
     with pytest.raises(OptionError, match="the columns 'a' and 'A' differ only in case"):
@@ -329,7 +329,7 @@ def test_merged_rows_are_the_same_rows(n_distinct: int, seed: int, weighted: boo
         assert len(merged.strata) == len(np.unique(rows))
 
 
-def test_the_digest_tells_rows_apart() -> None:
+def test_the_digest_distinguishes_rows() -> None:
     batch = Batch(np.array([0, 1], np.int32), np.array([0, 1], np.uint8), None, [np.array([3, -1], np.int32)])
     turned = Batch(np.array([1, 0], np.int32), np.array([1, 0], np.uint8), None, [np.array([-1, 3], np.int32)])
     other = Batch(np.array([0, 1], np.int32), np.array([0, 1], np.uint8), None, [np.array([-1, 3], np.int32)])

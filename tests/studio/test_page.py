@@ -146,7 +146,7 @@ def test_from_a_table_to_a_report_by_keyboard_alone(browser: Browser, tmp_path: 
         assert download.value.suggested_filename == "kidney.html"
 
 
-def test_the_graph_decides_what_a_rule_may_be_called(browser: Browser, tmp_path: Path) -> None:
+def test_the_graph_determines_the_claim_of_a_rule(browser: Browser, tmp_path: Path) -> None:
     with browser.on(kidney_stones(tmp_path), tmp_path) as server:
         studio = server.studio
         idle(studio)

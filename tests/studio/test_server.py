@@ -33,7 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("path", ["/", "/studio.js", "/api/stream", "/api/take/workspace", "/nothing"])
-def test_nothing_is_said_without_the_token(server: Server, path: str) -> None:
+def test_requests_without_the_token_are_rejected(server: Server, path: str) -> None:
     for given in ({}, {"X_Studio_Token": "wrong"}, {"X_Studio_Token": server.token[:-1]}):
         status, text = request(server, "GET", path, **given)
         assert (status, text.split(":")[0]) == (403, "Refused")

@@ -14,13 +14,13 @@ import pytest
 
 import causalrules as cr
 from causalrules.exceptions import DataError, GraphError, InputError, OptionError
-from causalrules.studio import checks
+from causalrules.studio import checks, searches
 from causalrules.studio import workspace as workspaces
 from causalrules.studio.jobs import Job, Worker
 from causalrules.studio.session import Studio
 from causalrules.studio.workspace import Drawing, Workspace
 from causalrules.trust import registry
-from studios import idle, kidney_stones, renewals, state, titanic, until
+from studios import PATIENCE, idle, kidney_stones, renewals, state, titanic, until
 
 KIDNEY = "size -> treatment -> success; size -> success"
 
@@ -119,7 +119,7 @@ def test_the_graph_is_judged_at_every_edit(kidney: Studio) -> None:
     assert status() == ("none", "by design")
 
 
-def test_a_graph_that_is_drawn_later_says_what_rules_that_were_found_may_be_called(kidney: Studio) -> None:
+def test_a_graph_drawn_later_updates_the_claims_of_found_rules(kidney: Studio) -> None:
     kidney.search()
     assert idle(kidney)["said"]["answers"][1]["word"] == "unchecked"
     kidney.graph_text(KIDNEY)
@@ -184,7 +184,7 @@ def test_a_list_whose_rules_add_is_shown_and_measured_step_by_step(ladder: Studi
         assert alone["effect"] == pytest.approx(rule.alone.effect)
 
 
-def test_a_rule_is_kept_in_the_place_of_the_one_that_it_was_made_from(ladder: Studio, tmp_path: Path) -> None:
+def test_an_edited_rule_replaces_its_original(ladder: Studio, tmp_path: Path) -> None:
     second = found(ladder)[1]
     shorter = [each for each in edited(second) if each["column"] == "discount"]
     expected = ladder.measure([shorter], None, 1)["result"]["rules"][0]
@@ -211,7 +211,7 @@ def test_a_rule_is_kept_in_the_place_of_the_one_that_it_was_made_from(ladder: St
     assert idle(ladder)["rules"]["edited"] is None
 
 
-def test_a_list_whose_rules_add_is_checked_rule_by_rule_and_taken_away(ladder: Studio) -> None:
+def test_a_list_whose_rules_add_is_checked_rule_by_rule_and_exported(ladder: Studio) -> None:
     for name in ("sensitivity", "overlap", "balance", "honest"):
         ladder.check(name)
         assert name in idle(ladder)["rules"]["checked"]
@@ -453,3 +453,78 @@ def test_one_job_runs_one_waits_and_another_may_replace_it() -> None:
     until(lambda: not worker.busy)
     assert worker.view()["error"] == {"kind": "check", "error": "that cannot be"}
     worker.close()
+
+
+class Held:
+    """Work that has begun, and ends when it is let go."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        self.begun, self._go = threading.Event(), threading.Event()
+        real = getattr(searches, name)
+
+        def held(*arguments: Any, **options: Any) -> Any:
+            self.begun.set()
+            assert self._go.wait(PATIENCE)
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(searches, name, held)
+
+    def let_go(self) -> None:
+        self._go.set()
+
+
+def test_what_a_search_finds_for_another_workspace_is_not_kept(
+    kidney: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Held(monkeypatch, "discover")
+    kidney.search()
+    assert search.begun.wait(PATIENCE)
+    kidney.open(str(titanic(tmp_path)))
+    search.let_go()
+    idle(kidney)
+    assert kidney.state.rules is None
+    assert kidney.state.workspace.result is None
+    assert kidney.state.table is not None
+    assert "survived" in kidney.state.table.names
+
+
+def test_rules_that_are_forgotten_during_a_search_do_not_come_back(
+    kidney: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Held(monkeypatch, "discover")
+    kidney.search()
+    assert search.begun.wait(PATIENCE)
+    kidney.forget()
+    search.let_go()
+    idle(kidney)
+    assert kidney.state.rules is None
+    assert kidney.state.workspace.result is None
+
+
+def test_a_front_that_waits_for_a_check_is_kept_with_what_the_check_found(
+    ladder: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+    real = checks.Tile.run
+
+    def held(tile: checks.Tile, *arguments: Any) -> Any:
+        begun.set()
+        assert go.wait(PATIENCE)
+        return real(tile, *arguments)
+
+    monkeypatch.setattr(checks.Tile, "run", held)
+    ladder.check("sensitivity")
+    assert begun.wait(PATIENCE)
+    ladder.front()
+    go.set()
+    idle(ladder)
+    assert ladder.state.front is not None
+    assert all(rule.evidence is not None and rule.evidence.sensitivity is not None for rule in found(ladder))
+
+
+def test_a_check_that_cannot_run_says_why(ladder: Studio) -> None:
+    ladder.check("honest")
+    idle(ladder)
+    assert all(rule.evidence is not None and rule.evidence.honest is not None for rule in found(ladder))
+    ladder.check("honest")
+    assert "Held-out rows: known already" in idle(ladder)["job"]["error"]["error"]

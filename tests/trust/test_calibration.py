@@ -78,7 +78,7 @@ def test_noise_is_rarely_above_zero() -> None:
     assert hits <= 6
 
 
-def test_discover_says_which_beta_and_what_it_cost() -> None:
+def test_discover_reports_the_calibrated_beta_and_its_cost() -> None:
     columns = noise(3, n=400)
     columns["y"] = columns["y"] | (np.array(columns["x1"]) > 0.9)
     rules = cr.discover(columns, "y", control="z", k=1, max_length=1, beta="calibrated")

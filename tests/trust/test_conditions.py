@@ -115,7 +115,7 @@ def test_superfluous_conditions_are_marked_and_needed_ones_are_not(numeric: bool
     assert kept >= 0.9 * needed
 
 
-def test_two_conditions_that_need_each_other_both_earn_their_place() -> None:
+def test_two_conditions_that_need_each_other_are_both_kept() -> None:
     found = 0
     for seed in range(4):
         rules = cr.discover(planted(seed, needed=2), "y", control="z", k=1, max_length=3, n_jobs=1)

@@ -69,7 +69,7 @@ def reference(data: dict[str, Any], counts: NDArray[Any]) -> tuple[float, float]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_it_is_the_formula(weighted: bool) -> None:
+def test_the_doubly_robust_effect_equals_the_formula(weighted: bool) -> None:
     data = table()
     counts = np.random.default_rng(1).integers(1, 3, N) if weighted else np.ones(N, int)
     options = {"weights": "n"} if weighted else {}
@@ -81,7 +81,7 @@ def test_it_is_the_formula(weighted: bool) -> None:
     assert found.low == pytest.approx(effect - 1.959964 * error, abs=1e-6)
 
 
-def test_on_the_rules_own_rows_it_is_the_formula_too() -> None:
+def test_the_effect_on_covered_rows_equals_the_formula() -> None:
     data = table()
     data["y"] = (np.random.default_rng(4).random(N) < 0.2 + 0.3 * data["z0"] * data["x"]).astype(int)
     found = measured(data, adjust_model=Means())
@@ -159,7 +159,7 @@ def test_rules_found_on_some_rows_are_measured_on_the_others() -> None:
     assert cr.RuleSet.from_json(second.to_json()) == second
 
 
-def test_rows_without_rows_like_them_are_left_out_and_said() -> None:
+def test_rows_without_comparable_rows_are_excluded_and_reported() -> None:
     data = table(n=900)
     data["x"] = np.where(data["z0"] == 2, np.arange(900) % 150 == 0, data["x"]).astype(bool)
     found = measured(data, adjust_model=Means())

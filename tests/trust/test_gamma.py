@@ -47,7 +47,7 @@ def extreme(values: list[int], share: list[float], gamma: float, sign: int) -> f
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(side, side), min_size=1, max_size=2), st.floats(1, 6))
-def test_the_bias_is_the_worst_of_all_reweightings(strata: list[tuple[list[int], list[int]]], gamma: float) -> None:
+def test_the_bias_is_the_maximum_over_all_reweightings(strata: list[tuple[list[int], list[int]]], gamma: float) -> None:
     expected, n_rows = 0.0, sum(len(on) + len(off) for on, off in strata)
     for on, off in strata:
         every, n = [*on, *off], len(on) + len(off)
@@ -76,7 +76,7 @@ counts = st.tuples(*[st.integers(0, 60)] * 4)
 
 @settings(max_examples=40)
 @given(st.lists(counts, min_size=1, max_size=4), st.floats(0.01, 0.5), st.floats(0, 0.3))
-def test_turning_the_outcome_or_the_rule_round_changes_nothing(
+def test_gamma_is_invariant_to_reversing_the_outcome_or_the_rule(
     tables: list[tuple[int, int, int, int]], effect: float, reach: float
 ) -> None:
     tables = [*tables, (5, 6, 7, 8)]

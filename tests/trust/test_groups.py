@@ -201,7 +201,7 @@ def test_groups_in_every_way_of_asking(tmp_path: Path) -> None:
     assert discovered(columns, estimator="reliable").significance(19)[0].p_value is not None
 
 
-def test_a_missing_group_is_one_of_its_own_and_wrong_columns_are_told() -> None:
+def test_a_missing_group_is_a_separate_group_and_wrong_columns_are_errors() -> None:
     columns: dict[str, Any] = clustered(7)
     columns["person"] = [None if i < 3 else f"p{group}" for i, group in enumerate(columns["person"])]
     rules = discovered(columns)

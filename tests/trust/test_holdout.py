@@ -297,7 +297,7 @@ def uneven(n_small: int, effect: float = 0.5, seed: int = 0) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("how", ["cross-fitting", "holdout", "second table"])
-def test_an_effect_that_speaks_for_fewer_rows_says_so(how: str) -> None:
+def test_an_effect_on_fewer_rows_is_reported(how: str) -> None:
     """Few of the small strata have both sides among the held-out rows, though most do in the table."""
     columns = uneven(400)
     holdout = {"cross-fitting": None, "holdout": 0.2, "second table": uneven(2000, seed=1)}[how]
@@ -344,7 +344,7 @@ def test_the_share_that_could_be_compared_is_that_of_the_counts(counts: list[tup
     assert honest.n_rows == np.sum(counts)
 
 
-def test_one_row_is_not_many() -> None:
+def test_one_row_is_singular() -> None:
     columns = {"x": [0, 1, 0, 1], "y": [0, 1, 0, 1]}
     with pytest.raises(OptionError, match="leaves 1 row to search, all with the same outcome"):
         cr.discover({name: values[:2] for name, values in columns.items()}, "y", holdout=0.5)

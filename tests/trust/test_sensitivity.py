@@ -124,7 +124,7 @@ def population(seed: int = 0, n: int = 20_000) -> dict[str, Any]:
     return {"x": x, "z": z, "v": v, "y": y}
 
 
-def test_controls_are_the_yardsticks() -> None:
+def test_measured_controls_are_benchmarks() -> None:
     rule = cr.discover(population(), "y", control=["z", "v"], actionable="x", k=1).sensitivity()[0]
     assert rule.text == "x = 1"
     found = rule.evidence.sensitivity  # type: ignore[union-attr]

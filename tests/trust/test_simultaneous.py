@@ -24,7 +24,7 @@ def bound_of(rule: cr.RuleResult) -> Simultaneous:
     return rule.evidence.simultaneous
 
 
-def test_bounds_come_from_the_largest_ratios_of_shuffled_tables() -> None:
+def test_bounds_come_from_the_largest_ratios_of_permuted_tables() -> None:
     columns, times = noise(3, n=80), 19
     asked: dict[str, Any] = {"control": "z", "actionable": [f"x{i}" for i in range(4)]}
     rules = cr.discover(columns, "y", **asked, k=3, stepwise=False, max_length=1, max_bins=3)
@@ -113,7 +113,7 @@ def test_the_rules_of_a_ladder_share_the_error_of_as_many_as_it_could_have() -> 
     assert cr.RuleSet.from_json(bounded.to_json()) == bounded
 
 
-def test_nothing_to_compare_has_no_bound_and_too_few_permutations_are_told() -> None:
+def test_rules_without_comparisons_have_no_bound_and_too_few_permutations_are_reported() -> None:
     data = {"x": [False, True] * 3, "z": ["a", "b"] * 3, "y": [1, 0] * 3}
     rules = cr.evaluate(data, "x = True", target="y", control="z")
     assert bound_of(rules.simultaneous(19)[0]).bound is None

@@ -32,7 +32,7 @@ def test_a_hidden_confounder_is_never_strong_evidence_without_a_graph() -> None:
     assert words("truth 0, strong confounder hidden, no graph", 3) == {"supported": 3}
 
 
-def test_a_wrong_graph_is_believed_but_a_small_gamma_warns() -> None:
+def test_a_wrong_graph_is_trusted_but_a_small_gamma_warns() -> None:
     word, rule = CELLS["truth 0, strong confounder hidden, wrong graph"](0)
     assert word == "strong"
     # the hidden confounder itself multiplies the odds of the rule by four
@@ -41,7 +41,7 @@ def test_a_wrong_graph_is_believed_but_a_small_gamma_warns() -> None:
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.3])
-def test_the_word_does_not_depend_on_how_the_outcome_is_coded(truth: float) -> None:
+def test_the_verdict_does_not_depend_on_the_outcome_coding(truth: float) -> None:
     columns = VERDICTS.confounded(truth, "strong", 0)
     turned = columns | {"y": 1 - columns["y"]}
     one, other = (

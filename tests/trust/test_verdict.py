@@ -67,7 +67,7 @@ def test_a_rule_without_effect_does_not_reappear() -> None:
     assert stability.returned < 0.3
 
 
-def test_shares_are_those_of_the_lists() -> None:
+def test_stability_shares_equal_recounted_ones() -> None:
     """Recounts the shares from the samples."""
     from causalrules.trust import repeat
     from causalrules.trust.resample import subsample
@@ -149,7 +149,7 @@ def test_options_are_checked() -> None:
         RuleSet.from_json(rules.to_json()).stability()
 
 
-def test_everything_at_once(trusted: RuleSet) -> None:
+def test_all_checks_at_once(trusted: RuleSet) -> None:
     first = trusted[0]
     evidence = first.evidence
     assert evidence is not None
@@ -200,7 +200,7 @@ def test_noise_is_not_supported() -> None:
 
 @pytest.mark.parametrize("control", [(), ("z",)])
 @pytest.mark.parametrize("n", [2, 3, 7, 12])
-def test_a_tiny_table_is_judged_by_what_can_be_asked_of_it(n: int, control: tuple[str, ...]) -> None:
+def test_a_tiny_table_is_judged_by_the_possible_checks(n: int, control: tuple[str, ...]) -> None:
     columns: dict[str, Any] = {"x": [0, 1] * 6, "z": ["a", "b"] * 6, "y": [0, 1, 1, 0] * 3}
     table = {name: values[:n] for name, values in columns.items() if name != "z" or control}
     rules = cr.discover(table, "y", control=control).trust(19, 5, progress=False)
@@ -295,7 +295,7 @@ LARGE, WEAK, NEGATIVE = (80, 20, 20, 80), (35, 65, 25, 75), (20, 80, 80, 20)
         (of_counts((40, 60, 0, 0), p_value=1.0), TESTED, "cannot tell", "overlap", "100 % of the rows have no"),
     ],
 )
-def test_the_evidence_rests_on_one_thing(
+def test_the_verdict_rests_on_one_criterion(
     rule: RuleResult, known: Circumstances, word: str, basis: str, doubt: str | None
 ) -> None:
     verdict = judge(rule, known)
@@ -324,7 +324,9 @@ def test_the_evidence_rests_on_one_thing(
         (changed(stability={"nearly": 0.4}), "40 % of subsamples find it or nearly the same rule"),
     ],
 )
-def test_held_out_rows_and_subsamples_are_told_and_move_no_verdict(evidence: ev.RuleEvidence, said: str) -> None:
+def test_held_out_rows_and_subsamples_are_reported_without_effect_on_the_verdict(
+    evidence: ev.RuleEvidence, said: str
+) -> None:
     for rule in (of_counts(LARGE, evidence=evidence, p_value=0.01), of_counts(LARGE, evidence=evidence)):
         verdict = judge(rule, BY_MARGIN)
         assert verdict.evidence == "supported"
@@ -414,7 +416,7 @@ def test_only_the_margin_for_the_number_of_rules_or_a_calibrated_one_is_evidence
     assert strict[0].verdict.evidence == "not supported"
 
 
-def test_files_of_the_first_schema_are_read_and_judged_anew(trusted: RuleSet) -> None:
+def test_files_of_the_first_schema_are_read_and_judged_again(trusted: RuleSet) -> None:
     payload = json.loads(trusted.to_json())
     assert payload["schema"] == "causalrules/3"
     assert payload["rules"][0]["verdict"]["evidence"] == "supported"
@@ -473,7 +475,7 @@ json_values = st.recursive(
 
 
 @given(st.data())
-def test_spoilt_evidence_is_an_error_in_words(trusted: RuleSet, data: st.DataObject) -> None:
+def test_corrupted_evidence_is_a_clear_error(trusted: RuleSet, data: st.DataObject) -> None:
     payload = json.loads(trusted.to_json())
     place = payload["rules"][0]["evidence"] if data.draw(st.booleans()) else payload["evidence"]
     while isinstance(place, (dict, list)) and place:
@@ -494,7 +496,7 @@ def command(folder: Path, columns: dict[str, Any], *words: str) -> Any:
     return CliRunner().invoke(cli, arguments)
 
 
-def test_the_command_line_asks_for_it(tmp_path: Path) -> None:
+def test_the_command_line_runs_the_checks(tmp_path: Path) -> None:
     columns = planted(300)
     question: dict[str, Any] = {"target": "y", "control": "z", "k": 1, "max_length": 1}
     judged = command(tmp_path, columns, "--permutations", "19", "--seed", "3", "--format", "json", "--quiet")
