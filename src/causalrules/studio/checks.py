@@ -1,4 +1,4 @@
-"""The checks of how far rules can be trusted, each on demand and with progress."""
+"""The checks of rules, run on demand and with progress."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from causalrules.rules import RuleSet
 
 Tell = Callable[..., None]
-# Seconds for what cannot be stopped.
+# Time limit in seconds for checks that cannot be stopped.
 LIMIT = 60.0
-# Strengths of a hidden confounder that the slider offers, as a multiple of what explains the effect away.
+# Range of the slider for hidden confounders, as a multiple of the strength that explains the effect away.
 _FURTHER, _LEAST, _STRENGTHS = 1.6, 3.0, 60
 
 
 @dataclass(frozen=True)
 class Tile:
-    """Checks of one title, which are run together.
+    """Checks with the same title, which are run together.
 
     Attributes
     ----------
     name, title, about
-        What commands call it, and the page; what it finds out, in a few words.
+        Its name in commands, its title on the page, and a short description.
     checks
         The checks.
     """
@@ -42,7 +42,7 @@ class Tile:
     checks: tuple[registry.Check, ...]
 
     def is_done(self, rules: RuleSet) -> bool:
-        """Return whether rules have its evidence."""
+        """Return whether the rules have its evidence."""
         return any(getattr(rule.evidence, check.name, None) for rule in rules for check in self.checks)
 
     def run(self, rules: RuleSet, tell: Tell) -> RuleSet:
@@ -55,7 +55,7 @@ class Tile:
 
 
 class _Progress:
-    """Tells which check is at work, and how many of its repetitions are done.
+    """Reports which check runs, and how many of its repetitions are done.
 
     In a list in which each rule adds, most checks are repeated for each of the rules.
     """
@@ -70,7 +70,7 @@ class _Progress:
         self._tell(step=self._title)
 
     def __call__(self, done: int, total: int) -> None:
-        """Note that so many repetitions are done."""
+        """Report the number of finished repetitions."""
         self._place = min(self._place + (done == 1), self._each)
         of_which = f", rule {max(self._place, 1)} of {self._each}" if self._each > 1 else ""
         self._tell(done=done, total=total, step=f"{self._title}{of_which}")
@@ -89,14 +89,14 @@ _BY_NAME = {each.name: each for each in (Tile("everything", "All checks", "", re
 
 
 def find(name: str) -> Tile:
-    """Return the check of a name."""
+    """Return the check with this name."""
     if name not in _BY_NAME:
         raise InputError(f"no check {name!r:.40}; the checks are {', '.join(_BY_NAME)}")
     return _BY_NAME[name]
 
 
 def robust(rules: RuleSet, place: int) -> dict[str, Any]:
-    """Return what is left of a rule's effect for growing strengths of a hidden confounder, and the landmarks."""
+    """Return the bounds on a rule's effect for increasing strengths of a hidden confounder, and the landmarks."""
     rule = rules[place]
     if rules.ladder:
         rules = replace(rules, ladder=(replace(rules.ladder[0], problem=Problem((rules.problem_of(rule),))),))

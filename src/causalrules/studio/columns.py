@@ -1,4 +1,4 @@
-"""Columns at a glance: kind, distribution, missing values, and what looks like a code or an identifier."""
+"""Summaries of columns: kind, distribution, missing values, and suspected codes and identifiers."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
     from causalrules.data.table import Table
 
 _BARS = 24
-# Values offered as outcomes and in conditions.
+# Maximum values to choose from, for outcomes and conditions.
 MOST_VALUES = 60
-# A number with so few different values may be a code.
+# Maximum distinct values of a number that may be a code.
 _FEW_CODES = 20
 _CODE_NAME = re.compile(r"(^|[_\W])(id|code|type|zip|postcode|category)$", re.IGNORECASE)
-# Numbers that often mean missing; suspected only far from all other values.
+# Numbers that often mean missing; suspected only if far from all other values.
 _SENTINELS = (-999, -99, -9, -1, 99, 999, 9999, 99999)
 _FAR = 3
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A column at a glance.
+    """Summary of a column.
 
     Attributes
     ----------
     bars
-        Rows in each of some equal ranges of a number or date, or of the most frequent values.
+        Rows in equal ranges of a number or date, or of the most frequent values.
     labels
-        What the bars are: the lowest and the highest value of a range, or each value.
+        Labels of the bars: the lowest and the highest value of a range, or the value.
     values
         The values to choose an outcome from: the most frequent ones; empty for many numbers.
     remarks
-        What to look at twice.
+        Warnings.
     sentinel
         A number that may mean missing.
     left_out
-        Why no conditions are put on the column unless it is asked for.
+        Why the column is not actionable by default.
     """
 
     name: str

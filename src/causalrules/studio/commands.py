@@ -1,4 +1,4 @@
-"""What the page may ask, and each command's check of its arguments."""
+"""The commands of the page, which validate their arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROLES = ("actionable", "control", None)
 
 
 class Commands:
-    """The commands on a state: every public method is one, and has the name that the page uses."""
+    """The commands on a state: every public method is one, under the name that the page uses."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -29,7 +29,7 @@ class Commands:
         opening.open_path(self.state, str(path))
 
     def missing(self, values: Sequence[str]) -> None:
-        """Set the texts that mean missing, and read the table again."""
+        """Set the texts that mean missing, and reread the table."""
         self.state.change(na_values=tuple(dict.fromkeys(map(str, values))))
         self.state.publish("table")
         opening.read_table(self.state)
@@ -39,7 +39,7 @@ class Commands:
         return measuring.cuts(self.state.opened(), name)
 
     def forget(self) -> None:
-        """Start anew with the same table."""
+        """Clear everything but the table."""
         state = self.state
         with state.lock:
             kept = Workspace(file=state.workspace.file, uploaded=state.workspace.uploaded)
@@ -103,7 +103,7 @@ class Commands:
             self.state.change(actionable=actionable, control=control, randomised=randomised)
 
     def mark(self, names: Sequence[str], what: str, on: bool) -> None:
-        """Say that columns were assigned at random, or that their numbers are codes."""
+        """Declare that columns were assigned at random, or that their numbers are codes."""
         if what not in ("randomised", "categorical"):
             raise InputError("columns can be randomised or categorical")
         for name in names:
@@ -113,11 +113,11 @@ class Commands:
             self.state.change(**{what: tuple([*kept, *names] if on else kept)})
 
     def own_controls(self, on: bool) -> None:
-        """Let each rule have controls of its own, or not."""
+        """Set whether each rule has its own controls."""
         self.state.change(own_controls=bool(on))
 
     def option(self, name: str, text: str) -> None:
-        """Set an option as it was typed."""
+        """Set an option from the typed text."""
         with self.state.lock:
             changed = self.state.workspace.with_option(name, str(text))
             actionable = changed.actionable
@@ -129,12 +129,12 @@ class Commands:
     # The graph
 
     def graph(self, drawing: Mapping[str, Any] | None) -> None:
-        """Set the graph as it is drawn; a GraphError says why it is none."""
+        """Set the graph that was drawn; a GraphError says why it is invalid."""
         drawn = None if drawing is None else from_json(Drawing, drawing, "graph")
         self.state.change(graph=None if drawn is None else Drawing.of(drawn.graph, drawn.places))
 
     def graph_text(self, text: str) -> None:
-        """Read a graph that was pasted: dagitty, DOT, GML or plain edges. A text never names a file here."""
+        """Read a pasted graph: dagitty, DOT, GML or plain edges. The text is never taken for a file name."""
         if not text.strip():
             raise InputError("paste a graph, such as: size -> treatment -> success")
         graph = CausalGraph.read(f"{text.rstrip()}\n")
@@ -142,7 +142,7 @@ class Commands:
         self.state.change(graph=Drawing.of(graph, drawing.places))
 
     def remedy(self, roles: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]], add: str | None) -> None:
-        """Apply a remedy: roles that change, edges that are other edges or none, and a variable that is added."""
+        """Apply a remedy: changes of roles, edges to replace or delete, and a variable to add."""
         state = self.state
         with state.lock:
             drawing = state.workspace.graph or Drawing()
@@ -157,11 +157,11 @@ class Commands:
                 state.change()
 
     def suggest(self) -> dict[str, Any]:
-        """Return roles that the graph allows."""
+        """Return admissible roles by the graph."""
         return verdict.suggested(self.state.workspace, self.state.opened().names)
 
     def answer(self, letter: str, answer: str) -> None:
-        """Answer one of the questions that stand for a graph."""
+        """Answer one of the questions that replace a graph."""
         if letter not in tuple("abcde") or answer not in ("yes", "no", "unsure", ""):
             raise InputError("answer one of (a) to (e) by yes, no or unsure")
         self.state.change(answers={**self.state.workspace.answers, letter: answer})
@@ -169,7 +169,7 @@ class Commands:
     # Long work
 
     def search(self, replacing: bool = False) -> None:
-        """Search for the rules; if another search runs, wait for its end, or stop it."""
+        """Search for the rules; if another search runs, wait for it or stop it."""
         searches.search(self.state, replacing)
 
     def front(self) -> None:
@@ -177,15 +177,15 @@ class Commands:
         searches.front(self.state)
 
     def check(self, what: str) -> None:
-        """Run a check of how far the rules can be trusted."""
+        """Run a check of the rules."""
         searches.check(self.state, what)
 
     def stop(self) -> None:
-        """Stop what runs; a search keeps its best rules."""
+        """Stop the running job; a search keeps its best rules."""
         self.state.worker.stop()
 
     def skip(self) -> None:
-        """Take back the job that waits."""
+        """Cancel the waiting job."""
         self.state.worker.stop(running=False)
 
     # Rules
@@ -193,9 +193,9 @@ class Commands:
     def measure(
         self, rules: Sequence[Sequence[Mapping[str, Any]]], control: Sequence[str] | None, place: int = 0
     ) -> dict[str, Any]:
-        """Measure rules as they are edited, and say how many rows the first two of them share.
+        """Measure rules while they are edited, and count the rows that the first two of them share.
 
-        `place` is that in the list of the rule that is edited: the columns of the rules above it are held fixed.
+        `place` is the index of the edited rule in the list: the columns of the rules above it are held fixed.
         """
         texts = [measuring.text_of(conditions) for conditions in rules]
         measured = measuring.measured(self.state, texts, int(place), control or ())
@@ -203,7 +203,7 @@ class Commands:
         return {**measuring.page_of(measured), "shared": shared}
 
     def keep(self, conditions: Sequence[Mapping[str, Any]], place: int = 0) -> None:
-        """Keep an edited rule in the list of those that were edited by hand."""
+        """Add a rule to the list of edited rules."""
         state = self.state
         text = measuring.measured(state, [measuring.text_of(conditions)], int(place))[0].text
         with state.lock:
@@ -212,14 +212,14 @@ class Commands:
                 state.change(edited=(*edited, text), edited_from={**made, text: int(place)})
 
     def drop(self, place: int) -> None:
-        """Remove a rule that was edited by hand."""
+        """Remove an edited rule."""
         asked = self.state.workspace
         kept = tuple(text for at, text in enumerate(asked.edited) if at != place)
         made = {text: at for text, at in asked.edited_from.items() if text in kept}
         self.state.change(edited=kept, edited_from=made)
 
     def robust(self, place: int) -> dict[str, Any]:
-        """Return what is left of a rule's effect for growing strengths of a hidden confounder."""
+        """Return the bounds on a rule's effect for increasing strengths of a hidden confounder."""
         rules = self.state.derived.rules()
         if rules is None or not 0 <= place < len(rules):
             raise InputError("there is no such rule")

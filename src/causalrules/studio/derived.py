@@ -1,4 +1,4 @@
-"""What follows from the state of a studio, computed anew only when what it follows from has changed."""
+"""Values derived from the state of a studio, cached until their inputs change."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ T = TypeVar("T")
 
 
 class Derived:
-    """What follows from a state."""
+    """Cached values derived from a state."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        # By name: the objects and the key that it was made from, and what was made.
+        # By name: the input objects, the key, and the cached value.
         self._made: dict[str, tuple[tuple[object, ...], object, Any]] = {}
 
     def _last(self, name: str, objects: tuple[object, ...], key: object, make: Callable[[], T]) -> T:
-        """Return what was made last; make it anew if an object is not the same, or the key is not equal."""
+        """Return the cached value; compute it again if an object is not identical or the key not equal."""
         known = self._made.get(name)
         if known is None or any(a is not b for a, b in zip(known[0], objects, strict=True)) or known[1] != key:
             known = self._made[name] = objects, key, make()
@@ -36,7 +36,7 @@ class Derived:
         return made
 
     def level(self) -> tuple[str, str]:
-        """Say how often the outcome happens, or why that cannot be said."""
+        """Describe how often the outcome happens, or return the error."""
         table, asked = self._state.table, self._state.workspace
         target, weights = asked.target, asked.options.get("weights")
         if table is None or target is None:
@@ -53,7 +53,7 @@ class Derived:
         return self._last("level", (table,), (target, asked.outcome, weights), make)
 
     def judged(self) -> tuple[Admissibility | None, dict[str, Any]]:
-        """Return the verdict of the graph on the roles, if there is one, and what the page shows of it."""
+        """Return the check of the roles by the graph, or None, and its view for the page."""
         table, asked = self._state.table, self._state.workspace
         edges = None if asked.graph is None else replace(asked.graph, places={})
         options = [asked.options.get(name) for name in ("weights", "max_length")]
@@ -63,16 +63,16 @@ class Derived:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the rules answer another question than the one that is asked now, if only by another default."""
+        """Whether the rules answer another question than the current one, also by a changed default."""
         rules, asked = self._state.rules, self._state.workspace
         if rules is None:
             return False
         return asked.asked != asked.fingerprint() or rules.question.is_stepwise != asked.is_stepwise
 
     def rules(self, name: str = "rules") -> RuleSet | None:
-        """Return the rules, or the front, with what the graph on the canvas says of them.
+        """Return the rules, or the front, checked by the graph on the canvas.
 
-        Rules that answer another question than the one that is asked now stay as they are.
+        Rules that answer another question than the current one are unchanged.
         """
         rules: RuleSet | None = getattr(self._state, name)
         if rules is None or self.is_stale or self._state.workspace.own_controls:
@@ -84,16 +84,16 @@ class Derived:
         return self._last(name, (rules,), (graph, found), lambda: with_graph(rules, graph, found))
 
     def answer(self) -> RuleSet | None:
-        """Return the rules if they answer the question that is asked now."""
+        """Return the rules if they answer the current question."""
         return None if self.is_stale else self.rules()
 
     def page(self, name: str = "rules") -> dict[str, Any] | None:
-        """Return the page of the rules, or of the front."""
+        """Return the view of the rules, or of the front."""
         rules = self.rules(name)
         return None if rules is None else self._last(f"page of {name}", (rules,), (), lambda: measuring.page_of(rules))
 
     def edited(self) -> dict[str, Any] | None:
-        """Return the page of the rules that were edited by hand, or why they cannot be measured."""
+        """Return the view of the edited rules, or why they cannot be measured."""
         table, asked = self._state.table, self._state.workspace
         if not asked.edited or table is None or asked.target is None:
             return None

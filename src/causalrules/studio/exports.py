@@ -1,4 +1,4 @@
-"""What is taken away: the report, the rules in other languages, the graph, a notebook."""
+"""Exports: the report, the rules in other languages, the graph, a notebook."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Export:
 
 
 def export(what: str, asked: Workspace, rules: RuleSet | None, call: str) -> Export:
-    """Return the file that is asked for; an InputError says what has to be done first."""
+    """Return the requested file; an InputError says what must be done first."""
     made: dict[str, tuple[str, str, Callable[[], str]]] = {
         "workspace": (SUFFIX, "application/json", lambda: write(asked)),
         "dagitty": (".txt", "text/plain", lambda: _drawn(asked).to_dagitty()),
@@ -45,7 +45,7 @@ def export(what: str, asked: Workspace, rules: RuleSet | None, call: str) -> Exp
         "sql": (".sql", "application/sql", lambda: _sql(_found(rules))),
     }
     if what not in made:
-        raise InputError(f"there is nothing called {what!r:.40} to take away")
+        raise InputError(f"there is no export {what!r:.40}")
     suffix, media_type, content = made[what]
     stem = re.sub(r"[^\w.-]", "_", Path(asked.file or "rules").name.partition(".")[0]) or "rules"
     return Export(f"{stem}{suffix}", media_type, content())
@@ -64,7 +64,7 @@ def _found(rules: RuleSet | None) -> RuleSet:
 
 
 def _sql(rules: RuleSet) -> str:
-    """Return a condition for each rule, after a comment with the rule."""
+    """Return a condition for each rule, after a comment with its text."""
     lines = [f"-- Conditions for WHERE, one for each rule ({_DIALECT})."]
     for place, rule in enumerate(rules, 1):
         try:
@@ -76,7 +76,7 @@ def _sql(rules: RuleSet) -> str:
 
 
 def _notebook(call: str) -> str:
-    """Return a Jupyter notebook that asks the same, and looks at the answer."""
+    """Return a Jupyter notebook that repeats the search and shows the result."""
     cells = [call, "rules", "rules[0].verdict", 'rules.to_html("report.html")\nrules.plot("effects")']
     title = "# Rules\n\nThe question that was asked in the studio of causalrules."
     ran: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}

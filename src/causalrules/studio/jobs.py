@@ -1,4 +1,4 @@
-"""Work that takes a while, in one thread: one job runs, one may wait, and any can be stopped."""
+"""Long work in one thread: one job runs, one may wait, and both can be stopped."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Job:
     Attributes
     ----------
     kind, title
-        What it is: "read", "search", "check" or "front", and the same in words.
+        Its kind, "read", "search", "check" or "front", and its title for the page.
     work
-        What to do; it is called with the job, and calls `tell` as it goes on.
+        The function to run; it is called with the job, and calls `tell` with progress.
     told
-        The progress so far, as the page shows it.
+        The progress, as shown on the page.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Job:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def tell(self, **progress: Any) -> None:
-        """Keep the progress and show it; raise a KeyboardInterrupt if the job is to stop, as Ctrl-C would."""
+        """Publish the progress; raise a KeyboardInterrupt, like Ctrl-C, if the job must stop."""
         self.told = {**self.told, **progress}
         self.changed()
         if self.stopping.is_set():
@@ -45,7 +45,7 @@ class Job:
 
 
 class Worker:
-    """The thread that does the jobs, one after the other."""
+    """The thread that runs the jobs, one after the other."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
@@ -58,7 +58,7 @@ class Worker:
         self._thread.start()
 
     def ask(self, job: Job, *, replace: bool = False) -> None:
-        """Do a job next; a job that waits gives way to it, and with `replace` one that runs stops."""
+        """Run a job next, instead of a waiting one; with `replace`, stop the running one."""
         job.changed = self._changed
         with self._ready:
             self._waiting, self._error = job, None
@@ -68,7 +68,7 @@ class Worker:
         self._changed()
 
     def stop(self, *, running: bool = True) -> None:
-        """Take back the job that waits, and stop the one that runs; what it has found is kept."""
+        """Cancel the waiting job and stop the running one, which keeps its results."""
         with self._ready:
             self._waiting = None
             if running and self._running is not None:
@@ -76,7 +76,7 @@ class Worker:
         self._changed()
 
     def close(self) -> None:
-        """Stop, and end the thread once its job has ended."""
+        """Stop all jobs and end the thread."""
         with self._ready:
             self._closed = True
             self._ready.notify_all()
@@ -90,7 +90,7 @@ class Worker:
             return self._running is not None or self._waiting is not None
 
     def view(self) -> dict[str, Any]:
-        """Return what the page shows: the job that runs, the one that waits, and the last error."""
+        """Return the running job, the waiting job and the last error, for the page."""
         with self._ready:
             job, waiting, error = self._running, self._waiting, self._error
         return {
@@ -119,11 +119,11 @@ class Worker:
             self._changed()
 
     def _do(self, job: Job) -> str | None:
-        """Do a job; return why it could not be done."""
+        """Run a job; return its error, if any."""
         self._changed()
         try:
             job.work(job)
-        except KeyboardInterrupt:  # stopped before there was anything to keep
+        except KeyboardInterrupt:  # stopped without a result
             return f"{job.title}: stopped before there was a result"
         except (CausalRulesError, MemoryError) as error:
             return str(error) or "not enough memory"

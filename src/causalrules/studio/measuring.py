@@ -1,4 +1,4 @@
-"""Rules as the page edits and compares them: their text, their page, the rows that two share, and cuts to choose."""
+"""Rules that are edited and compared on the page: their text, view, shared rows, and cuts to choose from."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from causalrules.rules import RuleSet
     from causalrules.studio.state import State
 
-# Cut points that a slider offers.
+# Maximum cut points of a slider.
 _MOST_CUTS = 400
 
 
 def page_of(rules: RuleSet) -> dict[str, Any]:
-    """Return a result as the page of a report has it."""
+    """Return a result as the view of a report."""
     return {"result": as_json(rules, MOST_STRATA), "view": to_json(view(rules))}
 
 
 def measured(state: State, texts: Sequence[str], place: int, control: Sequence[str] = ()) -> RuleSet:
-    """Measure rules with the strata and the margin of the search that they were edited from.
+    """Measure edited rules with the strata and the margin of the original search.
 
-    `place` is that of the edited rule in what was found. In a list in which each rule adds, the columns of the rules
-    above are held fixed there. `control` is for rules that have controls of their own.
+    `place` is the index of the edited rule in the result. In a list in which each rule adds, the columns of the rules
+    above are held fixed. `control` is for rules with their own controls.
     """
     table, source, answer = state.opened(), state.workspace.source, state.derived.answer()
     question = state.workspace.question()
@@ -58,7 +58,7 @@ def measured(state: State, texts: Sequence[str], place: int, control: Sequence[s
 
 
 def kept(state: State) -> RuleSet:
-    """Measure the rules that were kept, each where the rule stands that it was made from."""
+    """Measure the edited rules, each at the position of its original rule."""
     texts, made = state.workspace.edited, state.workspace.edited_from
     places = [0 if state.derived.is_stale else made.get(text, 0) for text in texts]
     found = {
@@ -74,7 +74,7 @@ def kept(state: State) -> RuleSet:
 
 
 def text_of(conditions: Sequence[Mapping[str, Any]]) -> str:
-    """Return a rule as text, in which names and values are quoted.
+    """Return a rule as text, with quoted names and values.
 
     >>> text_of([{"column": "age", "operator": "<=", "value": "30"}])
     '"age" <= "30"'
@@ -90,7 +90,7 @@ def text_of(conditions: Sequence[Mapping[str, Any]]) -> str:
 
 
 def shared_rows(rules: RuleSet) -> dict[str, Any]:
-    """Count the rows that the first two rules share; they have just been measured."""
+    """Count the rows that the first two rules, which have just been measured, share."""
     problem = rules.problem
     assert problem is not None, "rules that were measured have their rows"
     packed = problem.pack()
@@ -101,7 +101,7 @@ def shared_rows(rules: RuleSet) -> dict[str, Any]:
 
 
 def cuts(table: Table, name: str) -> dict[str, Any]:
-    """Return the values of a column that conditions can be put on; of many numbers, quantiles."""
+    """Return the values to choose from in conditions on a column; of many numbers, quantiles."""
     table.require(name)
     known, ordered = table.histogram(name), table.kinds[name].ordered
     places = np.arange(len(known.values))

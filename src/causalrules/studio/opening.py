@@ -1,4 +1,4 @@
-"""Tables and workspaces that are opened, uploaded and read."""
+"""Open, upload and read tables and workspaces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from causalrules.studio.workspace import Workspace, beside
 if TYPE_CHECKING:
     from causalrules.studio.state import State
 
-# Columns come to the page in portions, so that wide tables show their first ones at once.
+# Columns are published in portions, so that wide tables show their first columns at once.
 _PORTION = 0.3
 
 
@@ -41,7 +41,7 @@ def open_path(state: State, path: str) -> None:
 
 
 def take_over(state: State, name: str, partial: Path, folder: Path) -> None:
-    """Open a table or a workspace that was uploaded to a temporary file; its workspace is saved in a folder."""
+    """Open a table or a workspace that was uploaded to a temporary file, and save its workspace in a folder."""
     plain = Path(name.replace("\\", "/")).name
     asked, path = state.workspace, partial.with_name(re.sub(r"[^\w.-]", "_", plain))
     saved: Path | None
@@ -54,7 +54,7 @@ def take_over(state: State, name: str, partial: Path, folder: Path) -> None:
     else:
         partial.replace(path)
         if asked.uploaded and asked.file is not None and Path(asked.file).name == path.name and state.table is None:
-            # The table of a workspace that was opened again.
+            # The table of a reopened workspace.
             saved, known = state.saved, replace(asked, file=str(path))
         else:
             saved = folder / beside(path).name
@@ -64,7 +64,7 @@ def take_over(state: State, name: str, partial: Path, folder: Path) -> None:
 
 
 def read_table(state: State) -> None:
-    """Read the table of the workspace, if it has one, instead of whatever runs."""
+    """Read the table of the workspace, if any, and stop the running job."""
     if state.workspace.file is not None:
         title = f"Reading {short(state.workspace.source, 80)}"
         state.worker.ask(Job("read", title, lambda job: _read(state, job)), replace=True)
@@ -106,7 +106,7 @@ def _read(state: State, job: Job) -> None:
 
 
 def _fitted(asked: Workspace, names: Collection[str]) -> Workspace:
-    """Leave out roles of columns that the table does not have."""
+    """Remove roles of columns that are not in the table."""
     if asked.target is not None and asked.target not in names:
         return replace(asked, target=None, outcome=None, actionable=(), control=(), randomised=())
     roles: dict[str, Any] = {

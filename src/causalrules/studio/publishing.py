@@ -1,4 +1,4 @@
-"""The sections of the view: what the page shows, as JSON, with the version in which each last changed."""
+"""The sections of the page's view as JSON, each with the version of its last change."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 class Sections:
-    """Sections of a view that others follow.
+    """Sections of a view, with listeners.
 
     Parameters
     ----------
     make
-        By name, the function that makes a section in JSON's own types.
+        By name, the function that returns a section in JSON types.
     lock
-        Held while sections are made: nothing may change meanwhile.
+        Held while sections are computed, so that the state does not change.
     """
 
     def __init__(self, make: Mapping[str, Callable[[], Any]], lock: threading.RLock) -> None:
@@ -26,7 +26,7 @@ class Sections:
         self._listeners: frozenset[Callable[[], None]] = frozenset()
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call a function, from any thread, whenever something is published; returns what ends that."""
+        """Call a function, from any thread, after each change; returns a function that removes the listener."""
         with self._lock:
             self._listeners |= {listener}
 
@@ -37,13 +37,13 @@ class Sections:
         return end
 
     def since(self, version: int) -> tuple[int, str]:
-        """Return the latest version, and the sections that changed after another one, as JSON."""
+        """Return the latest version, and the sections that changed after `version`, as JSON."""
         with self._lock:
             changed = [f"{json.dumps(name)}:{text}" for name, (at, text) in self._made.items() if at > version]
             return self._version, "{" + ",".join(changed) + "}"
 
     def publish(self, *names: str) -> None:
-        """Publish the named sections, or all of them, as far as they have changed."""
+        """Publish the named sections, or all, if they have changed."""
         with self._lock:
             for name in names or self._make:
                 text = json.dumps(self._make[name](), allow_nan=False, separators=(",", ":"))

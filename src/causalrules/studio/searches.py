@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from causalrules.search.run import Progress
     from causalrules.studio.state import State
 
-# Points of the figure of a search's progress.
+# Maximum points in the figure of a search's progress.
 _MOST_POINTS = 240
 
 
 def search(state: State, replacing: bool) -> None:
-    """Search for the rules; if another search runs, wait for its end, or stop it."""
+    """Search for the rules; if another search runs, wait for it or stop it."""
     state.opened()
     question, asked = state.workspace.question(), state.workspace.fingerprint()
 
@@ -38,7 +38,7 @@ def search(state: State, replacing: bool) -> None:
 
 
 def _watch(state: State, job: Job, question: Question, progress: Progress) -> None:
-    """Tell the progress of a search, and add it to the figure."""
+    """Report the progress of a search, and add it to the figure."""
     bound = progress.upper_bound if np.isfinite(progress.upper_bound) else None
     best = progress.best if progress.best is None or np.isfinite(progress.best) else None
     points = state.points if len(state.points) < _MOST_POINTS else state.points[::2]
@@ -69,7 +69,7 @@ def front(state: State) -> None:
 
 
 def check(state: State, name: str) -> None:
-    """Run a check of how far the rules can be trusted."""
+    """Run a check of the rules."""
     rules, wanted = state.searched(), checks.find(name)
 
     def work(job: Job) -> None:

@@ -1,4 +1,4 @@
-"""The strongest sentence that is justified now, and the call and the command that ask the same."""
+"""The strongest justified statement, and the call and the command that repeat the search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def before_search(workspace: Workspace, n_rows: int, level: str) -> list[str]:
-    """Say what can be said before anything was searched: how often the outcome happens."""
+    """Describe the table before any search: how often the outcome happens."""
     if workspace.file is None:
         return ["Open a table to begin."]
     if workspace.target is None or not level:
@@ -35,7 +35,7 @@ def before_search(workspace: Workspace, n_rows: int, level: str) -> list[str]:
 
 
 def so_far(told: Mapping[str, Any]) -> list[str]:
-    """Say what a search that runs has found, from its progress."""
+    """Describe the rules found so far by a running search, from its progress."""
     found, rung = told["rules"], told["rung"]
     proven = f"Rule {rung - 1} is found: {found[rung - 2]['text']}." if rung > 1 else ""
     best = f"Best so far: {found[rung - 1]['text']}." if len(found) >= rung else ""
@@ -43,7 +43,7 @@ def so_far(told: Mapping[str, Any]) -> list[str]:
 
 
 def level_of(outcome: Outcome, known: Histogram) -> str:
-    """Say how often an outcome happens, or what the mean of the target is."""
+    """Describe how often an outcome happens, or the mean of the target."""
     n_rows = int(known.counts.sum())
     if not outcome.kind.binary:
         mean = float(np.average(np.asarray(known.values.sortable, np.float64), weights=known.counts))
@@ -53,7 +53,7 @@ def level_of(outcome: Outcome, known: Histogram) -> str:
 
 
 def claim_of(workspace: Workspace, verdict: Admissibility | None) -> Answer:
-    """Return what rules on the actionable columns could claim, by what the user has said."""
+    """Return the claim that rules on the actionable columns could make, by the user's graph and answers."""
     if workspace.actionable and set(workspace.actionable) <= set(workspace.randomised):
         return claimed("by design")
     if verdict is None:
@@ -70,7 +70,7 @@ def _unchecked(workspace: Workspace) -> Answer:
 
 
 def questions(workspace: Workspace) -> list[dict[str, str]]:
-    """Return the assumptions that acting on a rule makes without a graph, as questions to answer."""
+    """Return the assumptions behind acting on a rule without a graph, as questions to the user."""
     if workspace.target is None or not workspace.actionable:
         return []
     x, y, z = listed(workspace.actionable, "or"), plain(workspace.target), listed(workspace.control, "or")
@@ -90,7 +90,7 @@ def questions(workspace: Workspace) -> list[dict[str, str]]:
 
 
 def _answered(workspace: Workspace) -> str:
-    """Say what the answers to the questions allow, which are assumptions, not a check; empty if some are missing."""
+    """Return the claim by the answers, which are assumptions, not a check; empty if some are missing."""
     asked = questions(workspace)
     denied = [each["letter"] for each in asked if each["answer"] == "no"]
     if denied:
@@ -101,7 +101,7 @@ def _answered(workspace: Workspace) -> str:
 
 
 def of_rules(rules: RuleSet, lead: int | None) -> list[str]:
-    """Say what the best rule of a result allows to say."""
+    """Return the strongest justified statement on a result."""
     if lead is None:
         said, _, more = (result_words.warning(rules) or "No rule stands out from chance.").partition(": ")
         return [sentence(said), *([sentence(more)] if more else [])]
@@ -128,7 +128,7 @@ def tone_of(rules: RuleSet, lead: int | None) -> str:
 def asked(
     question: Question, source: str | None, verdict: Admissibility | None, rules: RuleSet | None = None
 ) -> dict[str, str]:
-    """Return the call and the command that ask a question; with the evidence of its answer, if that is given."""
+    """Return the call and the command of a question, including the checks of its result, if given."""
     if rules is None:
         rules = RuleSet((), question.answered(), Searched(False, 0.0, 0.0, "", 0, 0.0), 0, 0, 0, 0)
         graph = question.graph if isinstance(question.graph, CausalGraph) else None

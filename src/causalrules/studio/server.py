@@ -1,7 +1,7 @@
-"""The studio's server: on loopback only, for one browser that knows the token.
+"""The studio's server: on loopback only, for one browser with the token.
 
-Every request needs the token, the right Host, and the right Origin if it has one. The page runs no script and loads no
-style but its own, and nothing from elsewhere; names and values reach it as JSON and are shown as text.
+Every request needs the token, the right Host, and the right Origin if it has one. The page loads only its own script
+and style; names and values reach it as JSON and are shown as text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HOST = "127.0.0.1"
 # Larger tables are opened by their path.
 UPLOAD_LIMIT = 1 << 30
 _BODY_LIMIT = 16 << 20
-# Seconds between messages on an idle stream, and the least between two of them.
+# Seconds between messages on an idle stream, and minimum seconds between any two.
 _ALIVE, _PAUSE = 5.0, 0.03
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -77,7 +77,7 @@ _PAGE = """<!doctype html>
 
 
 class Guard:
-    """Refuse every request without the token, or from another site."""
+    """Reject requests without the token, or from another site."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self.app, self.token = app, token
@@ -85,7 +85,7 @@ class Guard:
         self.origins = {f"http://{host}" for host in self.hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, with the headers that every answer has, or refuse."""
+        """Handle a request, with security headers, or reject it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
@@ -102,7 +102,7 @@ class Guard:
         await answer(scope, receive, send_with_headers)
 
     def _reason(self, request: Request) -> str | None:
-        """Return why a request is refused, or None."""
+        """Return why a request is rejected, or None."""
         if request.headers.get("host", "").lower() not in self.hosts:
             return "Refused: this server answers to its loopback address only."
         origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
@@ -115,14 +115,14 @@ class Guard:
 
 
 def _answering(handle: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn errors of the package into answers that name them."""
+    """Convert exceptions of the package to JSON responses."""
 
     @functools.wraps(handle)
     async def answer(request: Request) -> Response:
         try:
             result = await handle(request)
         except CausalRulesError as error:
-            # An answer like any other: what the user typed is wrong, not the request.
+            # Status 200: the user's input is invalid, not the request.
             return JSONResponse({"error": str(error), "parameter": getattr(error, "parameter", None)})
         except (KeyError, TypeError, ValueError, UnicodeError, RecursionError) as error:
             _LOG.debug("a request that cannot be understood", exc_info=error)
@@ -135,18 +135,18 @@ def _answering(handle: Callable[..., Any]) -> Callable[..., Any]:
 def application(
     ready: Callable[[], Studio], token: str, port: int, leaving: Callable[[], bool] = lambda: False
 ) -> ASGIApp:
-    """Return the application of one studio.
+    """Return the ASGI application of one studio.
 
     Parameters
     ----------
     ready
-        Returns the state, and waits until there is one: the page is painted before.
+        Returns the state, waiting until it exists: the page is shown before.
     token
-        What every request must know.
+        The token that every request must have.
     port
-        The port that it is served on; other Hosts are refused.
+        The port of the server; other Hosts are rejected.
     leaving
-        Whether the server is about to end: streams end then.
+        Returns whether the server is shutting down, which ends streams.
     """
 
     async def page(_: Request) -> Response:
@@ -228,11 +228,11 @@ def _asset(name: str) -> bytes:
 
 
 async def _changes(studio: Studio, leaving: Callable[[], bool]) -> AsyncIterator[bytes]:
-    """Yield the sections of the view that changed, one line of JSON at a time; first all of them."""
+    """Yield the changed sections of the view as lines of JSON, at first all sections."""
     loop, changed, version = asyncio.get_running_loop(), asyncio.Event(), 0
 
     def wake() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended
+        with contextlib.suppress(RuntimeError):  # the event loop is closed
             loop.call_soon_threadsafe(changed.set)
 
     end = studio.sections.listen(wake)
@@ -262,14 +262,14 @@ def _begin(path: str | None, folder: Path | None) -> Studio:
 
 
 class Server:
-    """A studio that is being served.
+    """The server of a studio.
 
     Parameters
     ----------
     path
         A table or a workspace; None to choose one on the page.
     port
-        Where to listen; 0 for any free port.
+        Port to listen on; 0 for any free port.
     folder
         Where workspaces of uploaded tables are saved; by default the current one.
     """
@@ -279,14 +279,14 @@ class Server:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((HOST, port))
-            self._socket.listen()  # a browser that is quicker than this waits
+            self._socket.listen()  # earlier connections wait in the backlog
         except OSError as error:
             self._socket.close()
             raise FileError(f"cannot listen on port {port}: {error.strerror}; choose another with --port") from error
         self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
         self.url = f"http://{HOST}:{self.port}/?token={self.token}"
-        # The page is served while the rest is imported.
+        # The page is served while other modules are imported.
         self._ready: Future[Studio] = ThreadPoolExecutor(1).submit(_begin, path, folder)
         app = application(self._ready.result, self.token, self.port, lambda: self._server.should_exit)
         config = uvicorn.Config(
@@ -304,7 +304,7 @@ class Server:
 
     @property
     def studio(self) -> Studio:
-        """The state, as soon as there is one."""
+        """The state; waits until it exists."""
         return self._ready.result()
 
     def run(self) -> None:
@@ -320,10 +320,10 @@ class Server:
         self.studio.close()
 
     def stop(self) -> None:
-        """Let `run` return."""
+        """Make `run` return."""
         self._server.should_exit = True
 
     @property
     def started(self) -> bool:
-        """Whether it answers."""
+        """Whether the server answers requests."""
         return bool(self._server.started)

@@ -1,4 +1,4 @@
-"""A studio: its state, what the page may ask of it, and what is uploaded to it and taken away."""
+"""A studio: its state, commands, uploads and downloads."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Studio(Commands):
     Parameters
     ----------
     path
-        A table, or a workspace to open again; None to let the user choose one on the page.
+        A table, or a workspace to reopen; None to let the user choose one on the page.
     folder
         Where workspaces of uploaded tables are saved.
     """
 
-    # The names of what the page may ask.
+    # The names of the commands.
     commands = frozenset(name for name in vars(Commands) if not name.startswith("_"))
 
     def __init__(self, path: str | None = None, folder: Path | None = None) -> None:
@@ -34,7 +34,7 @@ class Studio(Commands):
         if path is not None:
             try:
                 self.open(path)
-            except CausalRulesError as error:  # the page says it, and asks for another
+            except CausalRulesError as error:  # shown on the page, which asks for another file
                 self.state.read_error = str(error)
                 self.state.publish("table")
 
@@ -44,7 +44,7 @@ class Studio(Commands):
 
     @property
     def busy(self) -> bool:
-        """Whether there is anything left to do."""
+        """Whether a job runs or waits."""
         return self.state.worker.busy
 
     @cached_property
@@ -63,7 +63,7 @@ class Studio(Commands):
             asked, rules = state.workspace, state.derived.rules()
             admissible, answer = state.derived.judged()[0], state.derived.answer()
             call = ""
-            if what != "workspace":  # which is there before there is a question
+            if what != "workspace":  # which exists before there is a question
                 call = sentences.asked(asked.question(), asked.file, admissible, answer)["call"]
         rules = None if rules is None else replace(rules, source=state.workspace.source)
         return exports.export(what, asked, rules, call)

@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 class State:
-    """What a studio knows.
+    """The state of a studio.
 
     Attributes
     ----------
     lock, worker
-        Held by whoever changes anything; does long work, one job at a time.
+        Lock for every change of the state; thread for long work, one job at a time.
     sections, derived
-        What the page is told; what follows from the rest.
+        The view for the page; cached values derived from the state.
     workspace, saved, unsaved, resumed
-        What the user has said; where it is saved, if anywhere; why it could not be; whether it was opened again.
+        The user's input; its file, or None; the error of saving it; whether it was reopened.
     table, columns, read_error
-        The table and its columns, as far as they are read; why it cannot be read.
+        The table and the columns read so far; the error of reading it.
     rules, front, points
-        What was found last, and how: seconds, best value, bound and step.
+        The last results, and the progress of the search: seconds, best value, bound and step.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class State:
     def begin(
         self, workspace: Workspace, saved: Path | None, table: Table | None = None, columns: Sequence[Summary] = ()
     ) -> None:
-        """Take over a workspace; its results have no rows until a search."""
+        """Replace the workspace; its results have no rows until a search."""
         rules, front = (
             None if each is None else RuleSet.from_json(json.dumps(each))
             for each in (workspace.result, workspace.front)
@@ -70,7 +70,7 @@ class State:
         with self.lock:
             self.workspace = replace(self.workspace, **changes)
             self.save()
-            # The verdict first: it is waited for.
+            # The verdict first, because the user waits for it.
             self.publish("question", "graph")
             self.publish("said", "rules")
 
@@ -87,7 +87,7 @@ class State:
         self.publish("rules", "said", "question")
 
     def save(self) -> None:
-        """Save the workspace, or note why it cannot be saved."""
+        """Save the workspace, or store the error."""
         if self.saved is None:
             return
         try:
@@ -97,13 +97,13 @@ class State:
             self.unsaved = str(error)
 
     def opened(self) -> Table:
-        """Return the table; an InputError says that there is none."""
+        """Return the table, or raise an InputError."""
         if self.table is None:
             raise InputError("there is no table yet: open one")
         return self.table
 
     def searched(self) -> RuleSet:
-        """Return the rules with their rows; an InputError says what is missing."""
+        """Return the rules with their rows, or raise an InputError."""
         if self.rules is None:
             raise InputError("there are no rules yet: search first")
         if self.rules.problem is None:

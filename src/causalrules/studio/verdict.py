@@ -1,4 +1,4 @@
-"""What the causal graph says of the roles, for the page: the offending edges, and remedies that a button applies."""
+"""The check of the roles by the causal graph, for the page: violating edges, and remedies to apply."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST = 20
 
 
 def judge(workspace: Workspace, columns: Sequence[str]) -> tuple[Admissibility | None, dict[str, Any]]:
-    """Check the roles by the graph; return the verdict, if there is one, and what the page shows of it."""
+    """Check the roles by the graph; return the result, or None, and its view for the page."""
     drawing = workspace.graph
     if drawing is None or not drawing.nodes:
         return None, _nothing("No causal graph: rules are associations", "Draw what you know, or answer the questions.")
@@ -109,7 +109,7 @@ def _violation(violation: Any) -> dict[str, Any]:
 
 
 def _unknown(a: str, b: str) -> list[dict[str, Any]]:
-    """Return what an edge of unknown direction can turn out to be."""
+    """Return the possible resolutions of an edge of unknown direction."""
     answers = (
         (f"{plain(a)} causes {plain(b)}", "->", a, b),
         (f"{plain(b)} causes {plain(a)}", "->", b, a),
@@ -123,7 +123,7 @@ def _unknown(a: str, b: str) -> list[dict[str, Any]]:
 
 
 def _absent(name: str) -> list[dict[str, Any]]:
-    """Return what can be done about a variable with a role that is not in the graph."""
+    """Return the remedies for a variable with a role that is not in the graph."""
     return [
         {"text": f"Add {plain(name)} to the graph", "roles": [], "edges": [], "add": name},
         {"text": f"Ignore {plain(name)}", "roles": [{"name": name, "role": None}], "edges": []},
@@ -131,7 +131,7 @@ def _absent(name: str) -> list[dict[str, Any]]:
 
 
 def suggested(workspace: Workspace, columns: Sequence[str]) -> dict[str, Any]:
-    """Return the largest admissible choice of roles, and why the others are left out."""
+    """Return the largest admissible choice of roles, and why other columns are left out."""
     if workspace.target is None or workspace.graph is None:
         raise InputError("draw a graph with the outcome in it first")
     known = set(columns)

@@ -1,4 +1,4 @@
-"""What the page is told: each section of its view, from the state."""
+"""The sections of the page's view, derived from the state."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from causalrules.studio.workspace import describe_options, written
 if TYPE_CHECKING:
     from causalrules.studio.state import State
 
-# What the page is told of the question as the workspace has it.
+# Fields of the workspace that the page gets.
 _OF_QUESTION = ("target", "outcome", "direction", "actionable", "control", "randomised", "categorical", "own_controls")
 
 
 def sections(state: State) -> dict[str, Callable[[], Any]]:
-    """Return the function that makes each section, by the section's name."""
+    """Return the function of each section, by name."""
     return {
         "options": describe_options,
         "table": lambda: _table(state),
@@ -92,7 +92,7 @@ def _said(state: State) -> dict[str, Any]:
         if asked.target is not None and table is not None:
             view |= sentences.asked(asked.question(), asked.file, admissible, rules)
     except InputError:
-        pass  # the question says what is wrong with it
+        pass  # the section of the question shows the error
     running = state.worker.view()
     if running["kind"] == "search" and running["told"].get("rules"):
         view["sentences"] = sentences.so_far(running["told"])

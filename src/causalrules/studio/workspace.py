@@ -1,4 +1,4 @@
-"""A workspace: all that the user has said and found, saved as one JSON file after every change."""
+"""A workspace: the user's input and results, saved as one JSON file after every change."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from causalrules.writing import replace_file
 
 SCHEMA = "causalrules-studio/1"
 SUFFIX = ".studio.json"
-# The options that the page asks for, and those that it folds away.
+# The options on the page, and those that are folded away.
 FEW = ("k", "stepwise", "max_length", "min_coverage", "time_limit")
 MORE = (
     *("estimator", "beta", "error_rate", "max_bins", "control_bins", "adjust", "missing"),
     *("holdout", "weights", "groups", "seed", "alpha", "n_jobs"),
 )
 _KNOWN = dict(options_of_question())
-# The answers to an option that is a flag, where they are not yes and no, and what they mean.
+# The choices of flags that are not shown as yes and no.
 _ANSWERS = {"stepwise": {"true": "each rule adds to those above", "false": "the best rules, however similar"}}
 _DOCS = {
     "stepwise": "Which rules are listed. A rule that adds is the best on the columns that are left, with the columns "
@@ -37,7 +37,7 @@ _LISTS = {"->": "directed", "<->": "bidirected", "--": "unknown"}
 
 @dataclass(frozen=True)
 class Drawing:
-    """A causal graph as it is drawn: its variables and edges, and where each variable stands on the canvas."""
+    """A drawn causal graph: its variables and edges, and the position of each variable on the canvas."""
 
     nodes: tuple[str, ...] = ()
     directed: tuple[Edge, ...] = ()
@@ -48,13 +48,13 @@ class Drawing:
 
     @classmethod
     def of(cls, graph: CausalGraph, places: dict[str, tuple[float, float]] | None = None) -> Drawing:
-        """Return the drawing of a graph; variables without a place get one on the canvas."""
+        """Return the drawing of a graph; variables without a position get one."""
         kept = {name: at for name, at in (places or {}).items() if name in graph.nodes}
         latent = tuple(name for name in graph.nodes if name in graph.latent)
         return cls(graph.nodes, graph.directed, graph.bidirected, graph.unknown, latent, kept)
 
     def with_edge(self, a: str, b: str, old: str | None, new: str | None) -> Drawing:
-        """Return the drawing with the edge between two variables removed, or with another arrow in its place."""
+        """Return the drawing with the edge between two variables removed or replaced."""
         changes: dict[str, Any] = {}
         if old in _LISTS:
             ends = [(a, b)] if old == "->" else [(a, b), (b, a)]
@@ -65,13 +65,13 @@ class Drawing:
 
     @property
     def graph(self) -> CausalGraph:
-        """The causal graph; a GraphError says why the edges form none."""
+        """The causal graph; a GraphError says why the edges are invalid."""
         return CausalGraph(self.nodes, self.directed, self.bidirected, self.unknown, frozenset(self.latent))
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """What the user has said, and what was found.
+    """The input of the user, and the results.
 
     Attributes
     ----------
@@ -82,23 +82,23 @@ class Workspace:
     na_values
         Texts that mean missing.
     target, outcome, direction
-        The outcome: a column, what is wanted of it as text (None: the default), and whether to raise or lower it.
+        The outcome: a column, the desired outcome as text (None: the default), and whether to raise or lower it.
     actionable, control, randomised, categorical
-        The roles of the columns, and what is known about them.
+        The roles of the columns, and their declarations.
     own_controls
-        Whether each rule gets controls of its own by the graph.
+        Whether each rule gets its own controls by the graph.
     options
         The options of the question that differ from their defaults.
     graph
         The causal graph, if one was drawn.
     answers
-        Answers to the assumptions (a) to (e), where there is no graph: "yes", "no" or "unsure".
+        Answers to the assumptions (a) to (e), without a graph: "yes", "no" or "unsure".
     result, front
-        What was found, in the JSON of `RuleSet.to_json`.
+        The results, in the JSON of `RuleSet.to_json`.
     asked
         The fingerprint of the question that the result answers.
     edited, edited_from
-        Rules that were edited by hand, as text, and the place in the list of the rule that each was made from.
+        Edited rules, as text, and the index of the rule that each was made from.
     """
 
     file: str | None = None
@@ -128,21 +128,21 @@ class Workspace:
 
     @property
     def is_stepwise(self) -> bool:
-        """Whether each rule of the list that is asked for adds to those above it."""
+        """Whether the question is for a list in which each rule adds to those above it."""
         pooled = self.options.get("estimator", default("estimator")) == "pooled"
         return pooled and self.options.get("stepwise") is not False
 
     def fingerprint(self) -> str:
-        """Return a digest of what a search depends on; without it, a graph only says what the rules may be called."""
+        """Return a digest of everything that a search depends on, including the graph if it sets the controls."""
         asked = {name: to_json(getattr(self, name)) for name in _ASKED}
         asked["actionable"], asked["control"] = sorted(self.actionable), sorted(self.control)
         asked["graph"] = to_json(self.graph) if self.own_controls else None
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
     def question(self) -> Question:
-        """Return the question that is asked; an InputError says what is wrong with it.
+        """Return the question; an InputError says why it is invalid.
 
-        The graph is checked on the page, so rules that it does not allow are searched too, as associations.
+        The graph is checked on the page, so inadmissible rules are searched too, as associations.
         """
         if self.target is None:
             raise OptionError("pick the outcome first: click a column", parameter="target")
@@ -164,7 +164,7 @@ class Workspace:
         )
 
     def with_option(self, name: str, text: str) -> Workspace:
-        """Return the workspace with an option as the user typed it; empty for its default."""
+        """Return the workspace with an option from typed text; empty for its default."""
         if name not in (*FEW, *MORE):
             raise OptionError("there is no such option", parameter=name)
         kind = _KNOWN[name].kind
@@ -184,7 +184,7 @@ class Workspace:
 
 
 def describe_options() -> list[dict[str, Any]]:
-    """Return what the page must know to ask for the options."""
+    """Return the description of the options for the page."""
     return [
         {
             "name": name,
@@ -200,7 +200,7 @@ def describe_options() -> list[dict[str, Any]]:
 
 
 def written(value: Any) -> str:
-    """Return the value of an option as it is typed."""
+    """Return the value of an option as text to edit."""
     return "" if value is None else "true" if value is True else "false" if value is False else f"{value}"
 
 
@@ -210,7 +210,7 @@ def arguments(question: Question) -> dict[str, Any]:
 
 
 def beside(path: Path) -> Path:
-    """Return where the workspace of a table is saved."""
+    """Return the path of the workspace of a table."""
     stem = path.name
     for suffix in (".gz", ".csv", ".tsv", ".txt", ".parquet"):
         stem = stem.removesuffix(suffix)
@@ -228,7 +228,7 @@ def save(workspace: Workspace, path: Path) -> None:
 
 
 def read(text: str | bytes, name: str) -> Workspace:
-    """Read a workspace from its JSON text; a DataError names the file and what does not fit."""
+    """Read a workspace from its JSON text; a DataError names the file and the invalid field."""
     try:
         payload = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -238,7 +238,7 @@ def read(text: str | bytes, name: str) -> Workspace:
     try:
         workspace: Workspace = from_json(Workspace, payload, "workspace")
         if workspace.graph is not None:
-            workspace.graph.graph  # noqa: B018 -- a graph that is none is an error of the file
+            workspace.graph.graph  # noqa: B018 -- an invalid graph is an error of the file
     except DataError as error:
         raise DataError(f"{name!r}: {error}") from None
     options = {key: value for key, value in workspace.options.items() if key in (*FEW, *MORE)}
@@ -246,7 +246,7 @@ def read(text: str | bytes, name: str) -> Workspace:
 
 
 def known(path: Path) -> Workspace:
-    """Read a workspace from its file, or begin one."""
+    """Read a workspace from its file, or create one."""
     return load(path) if path.is_file() else Workspace()
 
 
