@@ -123,6 +123,7 @@ def rule_results(draw: st.DrawFn, n_strata: int, estimator: str = "reliable") ->
 @st.composite
 def rule_sets(draw: st.DrawFn) -> RuleSet:
     n_strata = draw(st.integers(1, 3))
+    optimal = draw(st.booleans())
     return rule_set(
         *draw(st.lists(rule_results(n_strata), max_size=3)),
         question=dataclasses.replace(
@@ -132,9 +133,10 @@ def rule_sets(draw: st.DrawFn) -> RuleSet:
             control=tuple(draw(st.lists(NAME, max_size=8))),
             max_length=draw(st.none() | st.integers(1, 9)),
         ),
-        optimal=draw(st.booleans()),
-        upper_bound=draw(st.floats(-1, 1) | st.just(math.inf)),
-        gap=draw(st.floats(0, 1) | st.just(math.inf)),
+        optimal=optimal,
+        # A proof has bounds.
+        upper_bound=draw(st.floats(-1, 1) if optimal else st.floats(-1, 1) | st.just(math.inf)),
+        gap=draw(st.floats(0, 1) if optimal else st.floats(0, 1) | st.just(math.inf)),
         stopped=draw(st.sampled_from(["optimal", "time limit", "interrupted"])),
         notes=tuple(draw(st.lists(NAME, max_size=2))),
         admissibility=draw(st.none() | st.sampled_from(VERDICTS)),

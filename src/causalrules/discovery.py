@@ -136,7 +136,7 @@ def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet
     Takes milliseconds: models of the controls are not refitted.
     """
     problem, question = rules.problem, rules.question
-    if problem is None or not problem.is_single or not problem.is_local or question.reference is not None:
+    if problem is None or problem.has_own_controls or not problem.is_local or question.reference is not None:
         return None
     rows, observed = problem.only.rows.local, table.observed(question.target, question.weights)
     if rows.record is not None or len(rows.stratum) != observed.n_records:

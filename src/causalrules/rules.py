@@ -59,8 +59,15 @@ class RuleSet(Result):
 
         given = {option: value for option, value in options.items() if option != "self"}
         found = registry.trust(self, **given) if name == "trust" else registry.run(name, self, **given)
-        vars(self).setdefault("_checks", []).append(name)
+        return self._known_to(found, name)
+
+    def _known_to(self, found: RuleSet, name: str) -> RuleSet:
+        """Remember that a check has returned a list that knows more."""
+        vars(self)["_checks"] = (*vars(self).get("_checks", ()), name)
         return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_checks"}
 
     @property
     def _forgotten(self) -> str:
@@ -425,7 +432,7 @@ class RuleSet(Result):
         """
         from causalrules.trust import holdout
 
-        return holdout.confirm(self, table, confidence)
+        return self._known_to(holdout.confirm(self, table, confidence), "confirm")
 
     def frontier(self, time_limit: float | None = None) -> RuleSet:
         """Return the Pareto front of value and coverage: the best rule for every minimum coverage.

@@ -180,7 +180,7 @@ class _Searcher:
             return tuple(self.rules), rungs
         packed = first.pack() if self._packed is None else self._packed
         numbers = [tuple(sorted(language.numbers(rule))) for rule in ladder]
-        if first.is_single and self.question.reference is None:
+        if not first.has_own_controls and self.question.reference is None:
             decided = not any(rule.n_undecided for found in self.rules[:listed] for rule in found)
             rungs = staircase(first.only, packed, numbers[:listed], decided)
         known = [place for place, each in enumerate(numbers) if place == 0 or first.has(each)]

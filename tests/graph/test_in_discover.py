@@ -102,7 +102,7 @@ def test_the_graph_is_read_before_the_data_and_latent_needs_one() -> None:
         find("{u a b c z} -> y; u -> a", latent="u")
 
 
-def test_a_column_that_the_graph_lacks_cannot_be_told_and_the_weights_need_no_place_in_it() -> None:
+def test_a_column_missing_in_the_graph_is_unknown_but_weights_may_be_missing() -> None:
     with pytest.raises(cr.InadmissibleError, match="What are the causes and effects of c") as caught:
         find("{a b z} -> y")
     assert caught.value.verdict.status == "unknown"
@@ -112,7 +112,7 @@ def test_a_column_that_the_graph_lacks_cannot_be_told_and_the_weights_need_no_pl
     assert rules.admissibility.missing_columns == ("note",)
 
 
-def test_a_column_that_no_rule_can_speak_of_needs_no_place_in_the_graph() -> None:
+def test_a_column_without_conditions_may_be_missing_in_the_graph() -> None:
     table = {**TABLE, "id": [f"row {place}" for place in range(60)]}
     rules = cr.discover(table, "y", control=["z"], graph="{a b c z} -> y")
     assert rules.question.actionable == ("a", "b", "c")
@@ -149,7 +149,7 @@ def shown(rules: cr.RuleSet) -> dict[str, str]:
     return {way: " ".join(text.split()) for way, text in ways.items()}
 
 
-def test_associations_are_called_so_wherever_they_are_shown() -> None:
+def test_associations_are_named_so_in_every_display() -> None:
     rules = find("u -> a; {u a b c z} -> y", allow_inadmissible=True)
     for one in (rules, cr.RuleSet.from_json(rules.to_json())):
         for way, text in shown(one).items():
@@ -162,7 +162,7 @@ def test_associations_are_called_so_wherever_they_are_shown() -> None:
         assert json.loads(one.to_json())["claim"] == "association"
 
 
-def test_effects_are_called_so_where_the_graph_allows_it() -> None:
+def test_effects_are_named_so_if_the_graph_allows_it() -> None:
     rules = find("{a b c z} -> y; z -> a")
     for way, text in shown(rules).items():
         assert "ssociation" not in text, way
@@ -173,7 +173,7 @@ def test_effects_are_called_so_where_the_graph_allows_it() -> None:
     assert json.loads(rules.to_json())["claim"] == "effect"
 
 
-def test_without_a_graph_the_reader_is_told_what_is_assumed() -> None:
+def test_without_a_graph_the_assumptions_are_listed() -> None:
     assumed = cr.assumptions("y", ["a", "b", "c"], ["z"])
     assert [sentence[1] for sentence in assumed] == list("abcde")
     said = shown(PLAIN)
@@ -216,7 +216,7 @@ def test_the_chain_of_the_paper_keeps_identified_rules_apart() -> None:
     assert "the spurious path X1 &lt;- X2 -&gt; Y is open" in page
 
 
-def test_a_report_tells_how_to_ask_again_with_the_graph() -> None:
+def test_a_report_shows_how_to_repeat_the_search_with_the_graph() -> None:
     rules = find("u -> a; \"the 'cause'\" -> u; {u a b c z} -> y", allow_inadmissible=True)
     command = re.search(r"<pre>causalrules (discover .*?)</pre>", rules.to_html(), re.DOTALL)
     assert command is not None
@@ -232,7 +232,7 @@ JUNK: list[Any] = [None, True, -1, "x", "", "/etc/passwd", [], {}, [None], [["a"
 
 @pytest.mark.parametrize("part", [*SAVED["graph"], None])
 @pytest.mark.parametrize("junk", JUNK, ids=repr)
-def test_a_spoilt_graph_is_an_error_or_read_but_never_crashes(part: str | None, junk: Any) -> None:
+def test_a_corrupted_graph_is_an_error_or_read_but_never_crashes(part: str | None, junk: Any) -> None:
     graph = junk if part is None else {**SAVED["graph"], part: junk}
     try:
         rules = cr.RuleSet.from_json(json.dumps({**SAVED, "graph": graph}))
@@ -350,7 +350,7 @@ def test_bad_input_to_check_is_one_line(words: str, message: str, monkeypatch: A
     assert not list(tmp_path.iterdir())
 
 
-def test_hostile_names_of_variables_reach_no_terminal() -> None:
+def test_hostile_variable_names_are_escaped_on_the_terminal() -> None:
     graph = '"\x1b[2J" -> "a\nb" -> y; "\x1b[2J" -> y'
     for result in (run("check", "--graph", graph, "--target", "y"), run("suggest", "--graph", graph, "--target", "y")):
         assert result.stdout
@@ -369,7 +369,7 @@ def marked(ax: Any) -> list[str]:
 @given(graphs())
 @example(CausalGraph.read("y -> u -> v -> z; a -> y; {b c} -> y"))
 @settings(deadline=None, max_examples=40)
-def test_a_drawing_puts_causes_left_and_marks_just_what_breaks_a_criterion(graph: CausalGraph) -> None:
+def test_a_drawing_puts_causes_left_and_marks_only_violating_edges(graph: CausalGraph) -> None:
     verdict = cr.check(graph, **ROLES)
     ax: Any = plot_graph(graph, verdict)
     place = ax.plotted["place"]
@@ -392,7 +392,7 @@ def test_a_drawing_puts_causes_left_and_marks_just_what_breaks_a_criterion(graph
 
 @given(graphs())
 @settings(deadline=None, max_examples=15)
-def test_no_edge_runs_through_a_variable_that_it_does_not_touch(graph: CausalGraph) -> None:
+def test_edges_avoid_other_variables(graph: CausalGraph) -> None:
     ax: Any = plot_graph(dataclasses.replace(graph, bidirected=()))
     ax.figure.canvas.draw()
     boxes = {
@@ -450,7 +450,7 @@ def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     assert max(map(len, written)) <= 24
 
 
-def test_drawings_are_files_of_their_kind_and_replaced_as_a_whole(tmp_path: Path) -> None:
+def test_drawings_have_the_format_of_their_suffix_and_are_written_atomically(tmp_path: Path) -> None:
     for kind, beginning in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
         path = tmp_path / f"graph.{kind}"
         path.write_text("before")
@@ -483,3 +483,24 @@ def test_a_result_without_a_graph_has_none_to_plot() -> None:
         assert one.plot("graph").plotted["offending"] == {("->", "u", "a"): ["d"]}
     lacks_a_column = find("{a b z} -> y", allow_inadmissible=True)
     assert "c" not in lacks_a_column.plot("graph").plotted["place"]
+
+
+def test_one_set_of_controls_that_only_some_rules_have_is_their_own() -> None:
+    """Where columns are left out and the others have one set of controls, rules are tested as they were found."""
+    draw = np.random.default_rng(3)
+    c, a, b, d = draw.integers(0, 2, (4, 1500))
+    a = np.where(draw.random(1500) < 0.4, c, a)
+    y = draw.random(1500) < 0.2 + 0.2 * a + 0.15 * b + 0.2 * c
+    table = {"a": a, "b": b, "c": c, "d": d, "y": y.astype(int)}
+    graph = "c -> {a b y}; a -> y; b -> y; d -> y; d <-> y"
+    asked = {"actionable": ["a", "b", "d"], "control": "auto", "allowed_control": ["c"], "graph": graph}
+    for stepwise in (True, False):
+        rules = cr.discover(table, "y", k=3, stepwise=stepwise, **asked)
+        assert {rule.control for rule in rules} == {("c",)}
+        assert rules.rungs == ()
+        trusted = rules.trust(19, 5, progress=False)
+        for rule in trusted:
+            assert rule.p_value is not None
+            assert rule.evidence is not None
+            assert rule.evidence.stability is not None
+            assert rule.evidence.balance

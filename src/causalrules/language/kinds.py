@@ -97,6 +97,16 @@ class OutcomeKind:
             return "not measurable"
         return f"{self.difference(effect)} ({self.figure(low)} to {self.figure(high)})"
 
+    def figures(self, effect: float | None, low: float | None, high: float | None) -> str:
+        """Format a difference with its interval, without the unit.
+
+        >>> BINARY.figures(0.054, -0.021, 0.13)
+        '5.4 (−2.1 to 13.0)'
+        """
+        if effect is None or low is None or high is None or math.isnan(effect):
+            return "not measurable"
+        return f"{self.figure(effect)} ({self.figure(low)} to {self.figure(high)})"
+
     def precise(self, value: float) -> str:
         """Format a difference with many digits, for tables in papers.
 

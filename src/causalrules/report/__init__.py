@@ -1,1 +1,1 @@
-"""Everything that shows results: terminal, tables, plots, and a report in one HTML file."""
+"""Output of results: terminal, tables, plots, and a report in one HTML file."""

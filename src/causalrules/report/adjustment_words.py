@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def adds(rules: Result) -> bool:
-    """Whether rules are listed that add to others above them."""
+    """Whether each rule of the list adds to the rules above it."""
     return any(rule.held_fixed for rule in rules)
 
 
 def adjustment_of(rules: Result) -> str:
-    """Say what the rules of a list are adjusted for."""
+    """Describe what the rules of a list are adjusted for."""
     question = rules.question
     above = "the columns of the rules above" if adds(rules) else ""
     if question.own_controls:
@@ -32,7 +32,7 @@ def adjustment_of(rules: Result) -> str:
 
 
 def adjusted(rule: RuleResult, rules: Result) -> str:
-    """Say what one rule is adjusted for, and which columns of the rules above are held fixed."""
+    """Describe what one rule is adjusted for, and which columns of the rules above are held fixed."""
     control, fixed = control_of(rule, rules), adjustment(rule.held_fixed).replace("adjusted for", "with")
     if not rule.held_fixed:
         return adjustment(control)
@@ -40,7 +40,7 @@ def adjusted(rule: RuleResult, rules: Result) -> str:
 
 
 def compared_with(question: Question) -> str:
-    """Name the reference rows; empty without any."""
+    """Name the reference rows; empty if there are none."""
     if question.reference is None:
         return ""
     column, value = question.reference
@@ -53,7 +53,7 @@ def control_of(rule: RuleResult, rules: Result) -> tuple[str, ...]:
 
 
 def same_mix(control: Sequence[str]) -> str:
-    """Say for which mix of these columns the two levels are; empty without any."""
+    """Describe the mix of these columns to which both levels are adjusted; empty without columns."""
     return adjustment(control).replace("adjusted for", "both adjusted to the same mix of") if control else ""
 
 

@@ -1,4 +1,4 @@
-"""What to look at twice before a rule is used, as short alerts."""
+"""Short alerts about problems of a rule."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
 
-# Of this many strata, the largest, it is looked at whether they contradict the rule.
+# Number of largest strata that are tested for contradicting the rule.
 _MOST_STRATA = 30
-# The shares of rows from which on these are worth an alert.
+# Minimum shares of rows for an alert.
 _CONTRADICTING, _LACKING, _UNDECIDED = 0.1, 0.2, 0.1
-# One stratum with at least this share of the effect, and at most that share of the rows.
+# Alert on a stratum with at least this share of the effect and at most that share of the rows.
 _NEARLY_ALL, _PART = 0.9, 0.6
 
 
 @dataclass(frozen=True)
 class Alert:
-    """A title of a few words and one sentence."""
+    """A short title and one sentence."""
 
     title: str
     text: str
 
 
 def of_rule(rule: RuleResult, rules: Result) -> tuple[Alert, ...]:
-    """Return the alerts of one rule, the gravest first."""
+    """Return the alerts of one rule, the most serious first."""
     found = (
         _leak(rule, rules),
         _reversed(rule),
@@ -64,7 +64,7 @@ def _reversed(rule: RuleResult) -> Alert | None:
 
 
 def _disagreeing(rule: RuleResult) -> Alert | None:
-    """Alert where the difference clearly has the other sign in strata with a good part of the rows."""
+    """Alert if the difference clearly has the other sign in strata with many rows."""
     if math.isnan(rule.effect):
         return None
     largest = sorted(range(len(rule.strata)), key=lambda place: -rule.strata[place].n)[:_MOST_STRATA]
@@ -79,7 +79,7 @@ def _disagreeing(rule: RuleResult) -> Alert | None:
 
 
 def _opposed(rule: RuleResult, place: int) -> bool:
-    """Return whether the interval of one stratum's own difference is on the other side of 0 than the effect."""
+    """Return whether the interval of a stratum's difference is on the opposite side of 0 from the effect."""
     if not rule.strata[place].overlap:
         return False
     own = rule.strata[place].interval
@@ -87,7 +87,7 @@ def _opposed(rule: RuleResult, place: int) -> bool:
 
 
 def _one_stratum(rule: RuleResult) -> Alert | None:
-    """Alert where nearly all of the effect comes from one stratum."""
+    """Alert if nearly all of the effect comes from one stratum."""
     compared = [stratum for stratum in rule.strata if stratum.overlap]
     n_rows = sum(stratum.n for stratum in compared)
     if len(compared) < 2 or math.isnan(rule.effect) or rule.effect == 0:
@@ -104,7 +104,7 @@ def _one_stratum(rule: RuleResult) -> Alert | None:
 
 
 def _methods(rule: RuleResult) -> Alert | None:
-    """Alert where the doubly robust estimate does not agree with the strata."""
+    """Alert if the doubly robust estimate disagrees with the strata."""
     found = None if rule.evidence is None else rule.evidence.doubly_robust
     if found is None or found.agrees:
         return None

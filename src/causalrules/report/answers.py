@@ -11,11 +11,11 @@ from causalrules.report.adjustment_words import adjustment
 if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
 
-# From strong to weak; the weaker answer colours a report.
+# From strong to weak; the weaker answer sets the colour of a report.
 TONES = ("good", "caution", "bad", "none")
 _EVIDENCE = {"supported": "good", "suggestive": "caution", "not supported": "none", "cannot tell": "none"}
 _CLAIM = {"by design": "good", "identified": "good", "unchecked": "caution", "not identified": "bad"}
-# What a claim lets one say.
+# Explanation of each claim.
 _MEANING = {
     "by design": "causal: its columns are assigned at random, given the controls",
     "identified": "causal if the causal graph is right",
@@ -27,7 +27,7 @@ _MEANING = {
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: its word, its tone, and why; and the question that it answers."""
+    """An answer: its word, its tone, the reason, and the question."""
 
     word: str
     tone: str
@@ -36,7 +36,7 @@ class Answer:
 
 
 def answers(rule: RuleResult) -> tuple[Answer, Answer]:
-    """Return the evidence, with what was needed and what was got, and the claim."""
+    """Return the evidence, with the required and the actual numbers, and the claim."""
     verdict = rule.verdict
     why = (*verdict.doubts, *verdict.reasons)[0]
     if verdict.evidence == "suggestive":
@@ -48,12 +48,12 @@ def answers(rule: RuleResult) -> tuple[Answer, Answer]:
 
 
 def claimed(word: str, control: Sequence[str] = ()) -> Answer:
-    """Return a claim as an answer, with what it lets one say of rules that are adjusted for these columns."""
+    """Return a claim as an answer, for rules that are adjusted for these columns."""
     adjusted = f"{adjustment(control)} only" if control else "adjusted for nothing"
     why = _MEANING[word].format(adjusted=adjusted, nothing="nothing else" if control else "nothing")
     return Answer(word, _CLAIM[word], why, "Claim: is it causal?")
 
 
 def weakest(*given: Answer) -> str:
-    """Return the tone of the weakest answer."""
+    """Return the tone of the weaker answer."""
     return max((answer.tone for answer in given), key=TONES.index)

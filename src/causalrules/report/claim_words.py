@@ -1,7 +1,7 @@
-"""What may be claimed, in words: what the evidence rests on, and what a causal graph or a design allows.
+"""Claims in words: the basis of the evidence, and what a causal graph or a design allows.
 
 Only an admissible causal graph or randomised columns allow causal language. Otherwise an effect is called a difference
-or an association between the rows where the rule holds and the others.
+or an association.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_GRAPH_FOR_OTHERS = "No causal graph given: the others are associations"
 
 
 def verdict_lines(rules: Result) -> list[str]:
-    """Say what the evidence rests on, what lets differences be called effects, and which rules have both."""
+    """Describe the basis of the evidence, the claims, and which rules have strong causal evidence."""
     if not rules:
         return []
     strong = [str(place) for place, rule in enumerate(rules, 1) if rule.verdict.strong]
@@ -35,7 +35,7 @@ def verdict_lines(rules: Result) -> list[str]:
 
 
 def _basis(rules: Result) -> str:
-    """Say what the words of the evidence rest on."""
+    """Describe the basis of the evidence of each rule."""
     rate = percent(error_rate(rules), 0)
     named = "number of rules" if rules.is_named else "search"
     words = {
@@ -71,12 +71,12 @@ def _claims(rules: Result) -> str:
 
 
 def rules_named(places: Sequence[str]) -> str:
-    """Name rules by their places, such as "rules 1 and 3"."""
+    """Name rules by their positions, such as "rules 1 and 3"."""
     return f"rule{'s' * (len(places) > 1)} {listed(places)}"
 
 
 def by_design_lines(rules: Result) -> list[str]:
-    """Name the rules whose columns are all randomised, where some are."""
+    """Name the rules whose columns are all randomised, if any."""
     places = [str(place) for place, rule in enumerate(rules, 1) if rule.verdict.claim == "by design"]
     if not places:
         return []
@@ -85,7 +85,7 @@ def by_design_lines(rules: Result) -> list[str]:
 
 
 def graph_lines(rules: Result) -> list[str]:
-    """Say that there is no graph, or which rules it identifies; nothing if it is admissible."""
+    """Say that there is no graph, or which rules it identifies; empty if the roles are admissible."""
     design = by_design_lines(rules)
     if rules.admissibility is None:
         return design if rules.claim == "effect" else [*design, _NO_GRAPH if not design else _NO_GRAPH_FOR_OTHERS]
@@ -101,7 +101,7 @@ def graph_lines(rules: Result) -> list[str]:
 
 
 def control_lines(rules: Result) -> list[str]:
-    """Say what each rule is adjusted for, and which paths that blocks, where rules have their own controls."""
+    """Describe what each rule is adjusted for, and which paths that blocks, if rules have their own controls."""
     if not rules.question.own_controls:
         return []
     places: dict[tuple[str, str], list[str]] = {}
@@ -126,7 +126,7 @@ def identified(rule: RuleResult) -> str:
 
 
 def open_path(rule: RuleResult) -> str:
-    """Return the path that keeps the rule from being identified, such as "class <- fare -> survived"."""
+    """Return the path that prevents identification of the rule, such as "class <- fare -> survived"."""
     return "" if rule.identification is None else rule.identification.path_text
 
 
@@ -140,7 +140,7 @@ def identification(rule: RuleResult) -> str | None:
 
 
 def verdict(rules: Result) -> str:
-    """Say what the graph, or the lack of one, allows to claim."""
+    """Describe which claims the graph, or the lack of one, allows."""
     adjusted = "adjusted for the controls" if rules.question.adjusts else "unadjusted"
     if rules.admissibility is None and rules.claim == "effect":
         return "The columns are declared randomised, given the controls: these are effects of bringing a rule about."

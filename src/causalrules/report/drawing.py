@@ -224,7 +224,7 @@ def _curve(ax: Axes, through: list[layout.Point], bulge: float) -> Any:
 
 
 def _middle(points: list[layout.Point], bulge: float) -> layout.Point:
-    """Return a point for the letter of an edge, away from its effect, where edges meet."""
+    """Return a point for the letter of an edge, away from its head, where edges meet."""
     (x0, y0), (x1, y1) = points[:2] if len(points) > 2 else (points[0], points[-1])
     return (x0 + x1) / 2 + bulge * (y1 - y0) / 2, (y0 + y1) / 2 - bulge * (x1 - x0) / 2
 

@@ -1,7 +1,7 @@
-"""What all figures share: colours, axes, labels and legends.
+"""Shared parts of all figures: colours, axes, labels and legends.
 
-The colours are those of Okabe and Ito, which colour-blind readers can tell apart; shapes and line styles repeat what
-they say. Untrusted names are shown as they are, never as mathematics.
+The colours are the colour-blind safe palette of Okabe and Ito; shapes and line styles repeat the information. Untrusted
+names are shown literally, never as mathematics.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_LINES = 4
 
 
 def axes(ax: Axes | None, height: float, width: float = _WIDTH) -> Axes:
-    """Return the given axes, or those of a new figure."""
+    """Return the given axes, or the axes of a new figure."""
     if ax is not None:
         return ax
     made: Axes = pyplot().subplots(figsize=(width, min(height, _MAX_HEIGHT)), layout="constrained")[1]
@@ -36,7 +36,7 @@ def axes(ax: Axes | None, height: float, width: float = _WIDTH) -> Axes:
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot, or say how to install it."""
+    """Return matplotlib.pyplot, or raise an error that says how to install it."""
     if not is_available():
         raise MissingPackageError('plots need matplotlib: pip install "causalrules[plots]"')
     import matplotlib.pyplot as plt
@@ -60,7 +60,7 @@ def label(text: str, most: int = _MAX_LABEL) -> str:
 
 
 def rule_labels(rules: Sequence[RuleResult]) -> tuple[list[str], str]:
-    """Return a label of several lines for each rule, and what all rules have in common, for the axis."""
+    """Return a multi-line label for each rule, and the conditions that all rules share, for the axis."""
     common = shared(rules)
     labels = []
     for place, rule in enumerate(rules, 1):

@@ -40,7 +40,7 @@ def _page(rules: Result, result: dict[str, Any], n_left: int) -> str:
     from markupsafe import Markup, escape
 
     def code(text: str) -> Markup:
-        # Browsers turn a carriage return into a line feed, which would change copied code. Lone surrogates cannot be
+        # Browsers convert carriage returns to line feeds, which would change copied code. Lone surrogates cannot be
         # encoded.
         written = text.encode("utf-8", "backslashreplace").decode("utf-8")
         return Markup(str(escape(written)).replace("\r", "&#13;"))
@@ -68,6 +68,6 @@ def _page(rules: Result, result: dict[str, Any], n_left: int) -> str:
         style=Markup(style),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        # Nothing in the data can end the element that holds it.
+        # The data cannot contain the end tag of its element.
         data=Markup(data.replace("<", "\\u003c")),
     )

@@ -1,4 +1,4 @@
-"""Where the variables of a causal graph are drawn: in layers, causes to the left of their effects.
+"""Layout of a causal graph: variables in layers, causes to the left of their effects.
 
 Edges that span several layers pass through a free slot in each, so that they cross no other variable.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_NODES, MAX_EDGES = 80, 250
 _SWEEPS = 8
 
-# An item of a layer: a variable, or a slot for an edge that passes through.
+# An item of a layer: a variable, or a slot for a passing edge.
 Item = str | tuple[Edge, int]
 Point = tuple[float, float]
 # An edge: its arrow and its ends.
@@ -38,7 +38,7 @@ def can_be_drawn(graph: CausalGraph) -> bool:
 
 
 def roles(graph: CausalGraph, admissibility: Admissibility | None) -> dict[str, str]:
-    """Return what each variable is drawn as: its role, "latent" or "no role"."""
+    """Return the role of each variable, "latent" or "no role"."""
     role = {name: "latent" if name in graph.latent else "no role" for name in graph.nodes}
     if admissibility is not None:
         given = {admissibility.target: "target"}
@@ -69,7 +69,7 @@ def violating(admissibility: Admissibility | None) -> tuple[dict[Arrow, list[str
 
 
 def places(graph: CausalGraph) -> tuple[dict[str, Point], dict[Arrow, list[Point]]]:
-    """Return the position of each variable, and those where each edge passes the layers between its ends, in order."""
+    """Return the position of each variable, and the positions of each edge in the layers between its ends, in order."""
     layer = _layers(graph)
     order: list[list[Item]] = [[] for _ in range(max(layer.values(), default=0) + 1)]
     for name, depth in layer.items():
@@ -137,7 +137,7 @@ def _causal_order(graph: CausalGraph) -> list[str]:
 
 
 def _reduce_crossings(order: list[list[Item]], neighbours: dict[Item, list[Item]]) -> None:
-    """Sort each layer by the mean rank of its neighbours, to and fro; keep the order with the fewest crossings."""
+    """Sort each layer by the mean rank of its neighbours, in both directions; keep the order with fewest crossings."""
     depth = {item: number for number, items in enumerate(order) for item in items}
     best, fewest = [list(items) for items in order], _crossings(order, neighbours, depth)
     for sweep in range(_SWEEPS):

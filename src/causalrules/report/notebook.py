@@ -23,7 +23,7 @@ _TONES = {"good": "#00714f", "caution": "#7a4a00", "bad": "#a5281b", "none": "#5
 
 
 def table(rules: Result) -> str:
-    """Return the rules with their intervals, drawn on one scale, and the sentences below."""
+    """Return the rules with their intervals, drawn on one scale, and the sentences below the table."""
     low, high = _range(rules)
     name, *others = terminal.headings(rules) if not result_words.ranking(rules) else terminal.headings(rules)[1:]
     cells = "".join(f"<th>{escape(heading)}</th>" for heading in ("#", "rule", "", name, *others))
@@ -40,7 +40,7 @@ def table(rules: Result) -> str:
 def _staircase(rules: Result) -> str:
     """Draw the level where none of the rules holds, where the first does, the first two, and so on."""
     if len(rules.rungs) < 3:
-        return ""  # of one rule, the table says it
+        return ""  # for one rule, the table shows it
     level, largest = rules.kind.level, rules.kind.largest([rung.level for rung in rules.rungs])
     steps = "".join(
         f'<tr><td style="text-align:left"><bdi>{_text(name)}</bdi></td>'
@@ -52,7 +52,7 @@ def _staircase(rules: Result) -> str:
 
 
 def card(rule: RuleResult) -> str:
-    """Return one rule: its conditions in words, two bars, its answers and their reasons."""
+    """Return one rule: its conditions in words, two bars, and its answers with reasons."""
     level = rule.kind.level
     conditions = " and ".join(
         f"<b><bdi>{_text(column)}</bdi></b> {verb} <b><bdi>{_text(value)}</bdi></b>"
@@ -88,7 +88,7 @@ def _chip(answer: Answer) -> str:
 
 
 def _range(rules: Result) -> tuple[float, float]:
-    """Return the range of the axis that all rules share, which includes 0."""
+    """Return the range of the shared axis, which includes 0."""
     shown = [(*rule.interval, *([rule.conservative] if rule.stands_out else [])) for rule in rules]
     ends = [end for each in shown for end in each if math.isfinite(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])

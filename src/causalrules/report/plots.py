@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
 
 _MOST_STRATA = 30
-# Letters in a line of the name of a step.
+# Characters per line of the name of a step.
 _MAX_STEP = 40
 # Above this many rules, numbers in a plot are not readable.
 _MOST_NUMBERS = 30
@@ -216,9 +216,9 @@ def coverage(rules: Result, ax: Axes | None = None) -> Axes:
 
 
 def front(rules: Result, ax: Axes | None = None) -> Axes:
-    """Plot the best conservative effect for each coverage: a stronger one for fewer, or a weaker one for more.
+    """Plot the best conservative effect for each coverage: stronger for fewer rows, or weaker for more rows.
 
-    Rules that another one beats in both are faint. The front is exact for the rules of `RuleSet.frontier`.
+    Dominated rules are faint. The front is exact for the rules of `RuleSet.frontier`.
     """
     ax = axes(ax, height=4.0)
     shares, values = (np.array([getattr(rule, name) for rule in rules]) for name in ("coverage", "value"))
@@ -254,7 +254,7 @@ def front(rules: Result, ax: Axes | None = None) -> Axes:
 
 
 def convergence(rules: Result, ax: Axes | None = None) -> Axes:
-    """Plot the best value and the upper bound over the time of the search; each step of a list begins anew."""
+    """Plot the best value and the upper bound over the time of the search; each step of a list starts again."""
     if not rules.history:
         raise OptionError(
             "this result was read from a file, without the history of the search; search again to plot it"
@@ -298,10 +298,10 @@ def graph(rules: Result, ax: Axes | None = None) -> Axes:
 
 
 def _ranked(rules: Result) -> str:
-    """Return what to call the values that rules are ranked by."""
+    """Return the label of the values that rules are ranked by."""
     return "conservative: less a margin for chance" if rules.question.estimator in ("pooled", "reliable") else "value"
 
 
 def _adjusted(rules: Result) -> str:
-    """Return what to call the estimates, which are adjusted only if there are controls."""
+    """Return the label of the estimates, which are adjusted only if there are controls."""
     return "adjusted" if rules.question.adjusts else rules.noun

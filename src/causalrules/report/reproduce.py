@@ -73,7 +73,7 @@ def _has_sensitivity(rules: Result) -> bool:
 
 
 def _asked(rules: Result) -> Iterator[tuple[str, Option, Any]]:
-    """Yield the options in the form that `discover` takes: outcome without its column, β as given, means by default."""
+    """Yield the options in the form for `discover`: outcome without its column, β as given, means by default."""
     question = rules.question
     calibrated = rules.evidence is not None and rules.evidence.calibration is not None
     for name, known, value in differing(question):

@@ -1,4 +1,4 @@
-"""What a result means as a whole, in words: what is listed, what is proven, and whether anything was found."""
+"""A result in words: what is listed, what is proven, and whether there is a finding."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def quantity(rules: Result) -> str:
 
 
 def meaning(rules: Result) -> str:
-    """Say what the effects are."""
+    """Describe the numbers of the list."""
     question = rules.question
     adjusted = adjustment_of(rules)
     compared = compared_with(question)
@@ -58,7 +58,7 @@ def meaning(rules: Result) -> str:
 
 
 def maximised(question: Question) -> str:
-    """Say what the search maximised."""
+    """Describe the objective of the search."""
     adjusted = "the adjusted difference" if question.adjusts else "the difference"
     conservative = f"the conservative estimate: {adjusted} less a margin for chance"
     return {
@@ -71,7 +71,7 @@ def maximised(question: Question) -> str:
 
 
 def ranking(rules: Result) -> str | None:
-    """Say what the rules are ranked by if it is not the conservative estimate; None if it is."""
+    """Describe what the rules are ranked by; None if by the conservative estimate."""
     question = rules.question
     if question.estimator in ("pooled", "reliable"):
         return None
@@ -84,7 +84,7 @@ def headings(names: Sequence[str], rules: Result) -> list[str]:
 
 
 def proof(rules: Result) -> str:
-    """Say whether the list is proven to be the best."""
+    """Describe whether the list is proven optimal."""
     effort = f"{counted(rules.nodes, 'node')} in {rules.seconds:.2f} s"
     if rules.is_named:
         return f"{counted(len(rules), 'rule')} measured as given, not searched for"
@@ -103,11 +103,11 @@ def proof(rules: Result) -> str:
 
 
 def ending(rules: Result) -> str:
-    """Say why a list of rules that add ends before the number that was asked for; empty if it does not."""
+    """Describe why a list of rules that add ends before the requested number; empty if it does not."""
     if not rules.question.is_stepwise or rules.stopped != "optimal" or not 0 < len(rules) < rules.question.k:
         return ""
     if not any(rule.stands_out for rule in rules):
-        return ""  # it is said that there is no finding
+        return ""  # another sentence says that there is no finding
     if rules.nearest is None:
         if rules.question.reference is not None:
             return "no other arm can be compared"
@@ -128,18 +128,18 @@ def rung_names(rules: Result) -> list[str]:
 
 
 def rungs_meaning(rules: Result) -> str:
-    """Say what the steps of the staircase are."""
+    """Describe the levels of the staircase."""
     level = rules.kind.level_of(rules.question.outcome)
     return f"{level}, {adjustment(rules.question.controls)}, where only these rules hold"
 
 
 def nothing_found(rules: Result) -> bool:
-    """Return whether there is no rule that stands out from chance, nor one that could not be judged."""
+    """Return whether no rule stands out from chance, and all could be judged."""
     return not any(rule.verdict.found or is_unjudged(rule, rules) for rule in rules)
 
 
 def outcome_level(rules: Result) -> str:
-    """Name the outcome, and how often it occurs or its mean, where all rows are counted with the rules."""
+    """Name the outcome, with its share or mean over all rows if the rules are known to refer to them."""
     outcome: str = rules.question.outcome
     everything = rules[0].measured.sides[2] if rules else None
     if everything is None or everything.n.sum() != rules.n_rows:
@@ -149,7 +149,7 @@ def outcome_level(rules: Result) -> str:
 
 
 def _why_empty(rules: Result) -> str:
-    """Say why a complete search found no rule."""
+    """Describe why a complete search found no rule."""
     question = rules.question
     if question.estimator == "pooled" and question.control and not question.min_coverage:
         return (
@@ -222,12 +222,12 @@ def nothing(rules: Result) -> str:
 
 
 def _passed(rules: Result) -> RuleResult | None:
-    """Return the first rule whose p-value is small enough, though something else speaks against it."""
+    """Return the first rule with a small enough p-value that is not supported for another reason."""
     return next((rule for rule in rules if rule.p_value is not None and rule.p_value <= error_rate(rules)), None)
 
 
 def undecided_lines(rules: Result) -> list[str]:
-    """Say how many rows are left out of the comparison, where some are."""
+    """Describe how many rows are left out of the comparison, if any."""
     if rules.question.reference is not None or not any(rule.n_undecided for rule in rules):
         return []
     counts = {place: rule.n_undecided for place, rule in enumerate(rules, 1) if rule.n_undecided}
@@ -239,7 +239,7 @@ def undecided_lines(rules: Result) -> list[str]:
 
 
 def mixed_lines(rules: Result) -> list[str]:
-    """Say where a rule that is compared with reference rows has other conditions, which these rows need not satisfy."""
+    """Warn if a rule compared with reference rows has other conditions, which these rows need not satisfy."""
     if rules.question.reference is None:
         return []
     column, value = rules.question.reference

@@ -1,4 +1,4 @@
-"""Rules as text in little room: conditions that all share said once, lines broken between conditions."""
+"""Compact text of rules: shared conditions are shown once, lines are broken between conditions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shared(rules: Sequence[RuleResult]) -> tuple[Proposition, ...]:
 
 
 def remaining(rule: RuleResult, common: Sequence[Proposition]) -> str:
-    """Return the text of a rule without the conditions that are said once for all."""
+    """Return the text of a rule without the shared conditions."""
     if not common:
         return rule.text
     return describe([each for each in rule.conditions if each not in common]) or "(nothing else)"
@@ -38,7 +38,7 @@ def columns(words: str) -> int:
 
 
 def wrap_rule(words: str, room: int) -> list[str]:
-    """Break a rule into lines after ∧, and inside a condition only if it has no room of its own."""
+    """Break a rule into lines after ∧, and inside a condition only if it is too long for a line."""
     sign = AND.rstrip()
     lines: list[str] = []
     conditions = words.split(AND)

@@ -1,4 +1,4 @@
-"""What the numbers of one rule mean, in words."""
+"""The numbers of one rule in words."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
 
 
-# Marks a rule with a condition that does not earn its place.
+# Marks a rule with a superfluous condition.
 MARK = "*"
 
 # Smaller changes by adjusting are not mentioned.
 _CHANGED = 0.005
 
-# What intervals are worth that do not allow for the search.
+# Caveat of intervals that do not allow for the search.
 IGNORING = "ignoring the search"
 
 
 def is_marked(rule: RuleResult) -> bool:
-    """Return whether a condition of the rule does not earn its place."""
+    """Return whether the rule has a superfluous condition."""
     return rule.length > 1 and bool(rule.superfluous)
 
 
 def alone(rule: RuleResult, rules: Result) -> str:
-    """Say the effect of a rule on its own, where that is not what it adds; else nothing."""
+    """Describe the effect of a rule on its own, if that differs from what it adds; else empty."""
     known = rule.alone
     if known is None or not rule.held_fixed:
         return ""
@@ -47,14 +47,14 @@ def alone(rule: RuleResult, rules: Result) -> str:
 
 
 def is_unjudged(rule: RuleResult, rules: Result) -> bool:
-    """Return whether a rule that may matter could not be judged."""
+    """Return whether a rule that may matter could not be judged for lack of rows."""
     verdict = rule.verdict
     may_matter = rules.is_named or rule.stands_out or verdict.basis == "nothing"
     return verdict.evidence == "cannot tell" and may_matter
 
 
 def measured(rule: RuleResult, rules: Result) -> str:
-    """Say the effect, first what is left of it after allowing for the search."""
+    """Describe the effect, first its bound after allowing for the search."""
     named = rules.is_named
     estimate = rule.kind.with_interval(rule.effect, *rule.interval)
     if not named and estimate.endswith(")"):
@@ -81,7 +81,7 @@ def sides(rule: RuleResult) -> tuple[str, str]:
 
 
 def reading(rule: RuleResult, rules: Result) -> tuple[str, ...]:
-    """Say in sentences what a rule's numbers mean, the most important first."""
+    """Describe a rule's numbers in sentences, the most important first."""
     own = None if rules.admissibility and not rules.question.own_controls else identification(rule)
     said = [_headline(rule, rules), *([own] if own else []), _estimate(rule, rules)]
     if by_itself := alone(rule, rules):
@@ -90,7 +90,7 @@ def reading(rule: RuleResult, rules: Result) -> tuple[str, ...]:
 
 
 def _headline(rule: RuleResult, rules: Result) -> str:
-    """Say the estimate and its conservative value, and first whether the rule is not supported."""
+    """Describe the estimate and its conservative value, after any reason why the rule is not supported."""
     conditions, outcome = rule.text.replace(AND, " and "), rules.question.outcome
     how = adjusted(rule, rules) + compared_with(rules.question)
     less = rule.effect < 0
@@ -109,16 +109,16 @@ def _headline(rule: RuleResult, rules: Result) -> str:
 
 
 def _against(rule: RuleResult) -> str:
-    """Return why the rule is not supported, or why that cannot be told; empty if it is, or if it was not tested."""
+    """Return why the rule is not supported or cannot be judged; empty if it is supported or was not tested."""
     verdict = rule.verdict
     told = verdict.evidence in ("not supported", "cannot tell") and not math.isnan(rule.effect)
     if not told or verdict.basis in ("margin", "nothing"):
-        return ""  # the conservative estimate says it, or that nothing was tested
+        return ""  # the conservative estimate says this, or that the rule was not tested
     return verdict.doubts[0]
 
 
 def _conservative(rule: RuleResult, rules: Result) -> str:
-    """Say the conservative estimate, and whether it accounts for the search."""
+    """Describe the conservative estimate, and whether it allows for the search."""
     calibration = None if rules.evidence is None else rules.evidence.calibration
     promise = calibration is not None and calibration.beta == rule.criterion.beta
     how = f"β = {rule.criterion.beta:.4g}" + (
@@ -143,7 +143,7 @@ def _conservative(rule: RuleResult, rules: Result) -> str:
 
 
 def conservative(rule: RuleResult) -> str:
-    """Return what is left of the effect after its margin for chance; "none" where nothing is, in the asked direction.
+    """Return the effect after its margin for chance; "none" if nothing is left in the direction of the search.
 
     A number on the other side of 0 would look like the opposite effect.
     """
@@ -151,7 +151,7 @@ def conservative(rule: RuleResult) -> str:
 
 
 def calibrated(calibration: Calibration) -> str:
-    """Say what a calibrated β guarantees."""
+    """Describe the guarantee of a calibrated β."""
     share = percent(1 - calibration.confidence, 0)
     return f"calibrated: on shuffled data the best rule exceeds 0 in at most {share} of tables"
 
@@ -167,7 +167,7 @@ def conditions(rule: RuleResult) -> list[tuple[str, str, str]]:
 
 
 def headline(rule: RuleResult, rules: Result) -> tuple[str, str]:
-    """Return what stands before and after the rule in the sentence of the first screen."""
+    """Return the words before and after the rule in the headline."""
     holds, fails = rule.kind.level(rule.p_do_rule), rule.kind.level(rule.p_do_not_rule)
     of_what = f"the {rule.kind.level_of(rules.question.outcome)}"
     told = rule.verdict.evidence != "cannot tell"
@@ -179,7 +179,7 @@ def headline(rule: RuleResult, rules: Result) -> tuple[str, str]:
 
 
 def in_a_sentence(rule: RuleResult, rules: Result) -> str:
-    """Say the headline and the rule in one sentence."""
+    """Return the headline and the rule in one sentence."""
     before, after = headline(rule, rules)
     return f"{before} {rule.text.replace(AND, ' and ')}{'' if before.startswith('Ensuring') else ','} {after}."
 

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
     from causalrules.result.variations import Variation
 
-# Controls listed; the others differ less.
+# Maximum controls to list, those that differ most.
 _MOST_CONTROLS = 30
 _NOTHING_TO_EXPLAIN = "Not supported: there is no finding for a hidden confounder to explain away."
 _MEASURED_ALIKE = "Adjusted as this rule is; intervals ignore the search."
 _STANDS_FOR = "Good rules of the same search that share at least 80 % of their rows with it."
-# The rules near a rule are measured for the first rules of a list, in tables up to this size.
+# Maximum rules, and rows of the table, for which variations are measured.
 _MOST_NEAR, _MOST_NEAR_ROWS = 10, 200_000
 _CONDITION_HEADINGS = ("condition", "reappears", "cut points")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A title, sentences, and a table with its headings; `about` tells the page which figure goes with it."""
+    """A title, sentences, and a table with its headings; `about` selects the figure on the page."""
 
     title: str
     sentences: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ def of_rule(rule: RuleResult, rules: Result) -> tuple[Section, ...]:
 
 
 def _trust(rules: Result) -> tuple[Section, ...]:
-    """Return the evidence on all rules at a glance, and how it was obtained."""
+    """Return the evidence on all rules, and how it was obtained."""
     judged = [(place, rule) for place, rule in enumerate(rules, 1) if rule.evidence is not None]
     sentences = tuple(map(sentence, trust_words.obtained(rules)))
     if not judged and not sentences:
@@ -87,7 +87,7 @@ def _trust(rules: Result) -> tuple[Section, ...]:
 
 
 def _near(rule: RuleResult, rules: Result) -> list[Section]:
-    """Show what the rules near this one are worth, where its rows are at hand."""
+    """Show the variations of this rule, if its rows are available."""
     place = rules.rules.index(rule)
     problem = rules.problem
     if problem is None or not problem.first.is_local or place >= _MOST_NEAR or rules.n_rows > _MOST_NEAR_ROWS:
@@ -129,7 +129,7 @@ def _near(rule: RuleResult, rules: Result) -> list[Section]:
 
 
 def _conditions(found: ConditionTests, rule: RuleResult, rules: Result) -> list[Section]:
-    """Show which conditions earn their place."""
+    """Show which conditions the rule needs."""
     if rule.length == 1 or rule.verdict.evidence == "not supported":
         return []
     rows = tuple(
@@ -170,7 +170,7 @@ def _confounding(found: Sensitivity, rule: RuleResult, rules: Result) -> list[Se
 
 
 def _balance(balance: Sequence[ControlBalance], rule: RuleResult, rules: Result) -> list[Section]:
-    """Return what models of the controls say, and how the controls differ on both sides."""
+    """Return the results of models of the controls, and how the controls differ on both sides."""
     sentences = []
     if rule.evidence is not None and (found := rule.evidence.doubly_robust) is not None:
         said = rules.kind.with_interval(found.effect, found.low, found.high)

@@ -28,7 +28,7 @@ _HEADINGS = (
 
 
 def latex(rules: Result) -> str:
-    """Return a LaTeX table with booktabs; its caption says what the numbers mean."""
+    """Return a LaTeX table with booktabs; its caption explains the numbers."""
     heading = headings(rules)
     body = "".join(
         f"  {' & '.join(map(_latex_text, _cells(place, rule, rules)))} \\\\\n" for place, rule in enumerate(rules, 1)
@@ -42,7 +42,7 @@ def latex(rules: Result) -> str:
 
 
 def markdown(rules: Result) -> str:
-    """Return a Markdown table, and below it what the numbers mean."""
+    """Return a Markdown table, and an explanation of the numbers below it."""
     heading = headings(rules)
     lines = ["| " + " | ".join(heading) + " |", "|---:|:---|" + "---:|" * (len(heading) - 2)]
     for place, rule in enumerate(rules, 1):
@@ -51,7 +51,7 @@ def markdown(rules: Result) -> str:
 
 
 def headings(rules: Result) -> tuple[str, ...]:
-    """Return the headings, with the value that rules are ranked by, and with p if it is known."""
+    """Return the headings, with the value that rules are ranked by, and with p if known."""
     first, rule, *others = result_words.headings(_HEADINGS, rules)
     others = [result_words.quantity(rules) if name == rules.noun else name for name in others]
     value = ["value"] if result_words.ranking(rules) else []

@@ -1,4 +1,4 @@
-"""Format a Result as text for terminals: one table, what its numbers mean, and how far to trust them.
+"""Format a Result as text for terminals: a table, an explanation of its numbers, and the evidence.
 
 Names and values are untrusted: control characters are escaped.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
 
 _NARROWEST_RULE = 16
-# Columns that a narrow terminal does without, the first first.
+# Columns to omit on a narrow terminal, in this order.
 _SPARE = ("coverage", "conservative", "value", "evidence")
 _MOST_SENTENCE_LINES = 20
 _MOST_WHY_LINES = 4
@@ -35,14 +35,14 @@ def text(rules: Result, *, colour: bool = False, explain: bool = False) -> str:
     rules
         The result.
     colour
-        Whether to colour the words of the evidence, by the codes of terminals.
+        Whether to colour the words of the evidence, with terminal escape codes.
     explain
-        Whether to say what acting on the rules assumes, and how the evidence was obtained.
+        Whether to add what acting on the rules assumes, and how the evidence was obtained.
 
     Returns
     -------
     str
-        Lines without blanks at their ends.
+        Lines without trailing blanks.
     """
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     common = shared(rules)
@@ -63,7 +63,7 @@ def text(rules: Result, *, colour: bool = False, explain: bool = False) -> str:
 
 
 def sentences(rules: Result) -> list[str]:
-    """Return what is said around the table, for readers of the bare rules."""
+    """Return the sentences around the table, for output of the rules in other formats."""
     from causalrules.report import trust_words
 
     said = [_title(rules), result_words.warning(rules), result_words.ending(rules), *_below(rules)]
@@ -71,7 +71,7 @@ def sentences(rules: Result) -> list[str]:
 
 
 def headings(rules: Result) -> list[str]:
-    """Return the names of the columns after the rule: p where it is known, else the conservative effect."""
+    """Return the names of the columns after the rule: p if known, else the conservative effect."""
     tested = any(rule.p_value is not None for rule in rules)
     value = ["value"] if result_words.ranking(rules) else []
     return [
@@ -109,7 +109,7 @@ def _common(common: Sequence[Proposition]) -> str:
 
 
 def _table(rules: Result, common: Sequence[Proposition], width: int) -> list[str]:
-    """Return the rows; rules are wrapped between conditions, in the room that the other columns leave."""
+    """Return the rows; rules are wrapped between conditions to the width that the other columns leave."""
     if not rules:
         return []
     rows = [["#", *headings(rules)]]
@@ -136,7 +136,7 @@ def _table(rules: Result, common: Sequence[Proposition], width: int) -> list[str
 
 
 def _marked(rule: RuleResult, common: Sequence[Proposition]) -> str:
-    """Return the rest of a rule, with a mark if a condition does not earn its place."""
+    """Return the rest of a rule, with a mark if a condition is superfluous."""
     return f"{remaining(rule, common)} {rule_words.MARK}" if rule_words.is_marked(rule) else remaining(rule, common)
 
 
@@ -156,7 +156,7 @@ def _below(rules: Result) -> list[str]:
 
 
 def _trust(rules: Result, width: int, explain: bool) -> list[str]:
-    """Return the evidence as a table, and below each rule that is not supported why it is not."""
+    """Return the evidence as a table, with the reason below each rule that is not supported."""
     from causalrules.report import trust_words
 
     how = _wrapped(trust_words.obtained(rules) if explain else trust_words.needed(rules), width)
@@ -174,7 +174,7 @@ def _trust(rules: Result, width: int, explain: bool) -> list[str]:
 
 
 def _explained(rules: Result) -> list[str]:
-    """Say what acting on the rules assumes."""
+    """List what acting on the rules assumes."""
     from causalrules.graph.assumptions import assumptions
 
     question = rules.question
@@ -185,7 +185,7 @@ def _explained(rules: Result) -> list[str]:
 
 
 def _coloured(words: str) -> str:
-    """Colour the words of the evidence where they end a line."""
+    """Colour the words of the evidence at the ends of lines."""
     lines = []
     for line in words.split("\n"):
         for word, code in _COLOURS.items():

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
 
-# Controls shown in a plot, and the difference that is usually called balanced.
+# Maximum controls in a plot, and the usual threshold for balance.
 _MOST_CONTROLS, _BALANCED = 30, 0.1
 
 
 def honest(rules: Result, ax: Axes | None = None) -> Axes:
-    """Plot the effects on the rows that were searched and on held-out rows."""
+    """Plot the effects on the searched rows and on held-out rows."""
     measured = [
         rule.evidence.honest for rule in rules if rule.evidence is not None and rule.evidence.honest is not None
     ]
@@ -74,7 +74,7 @@ def bias(rule: RuleResult, ax: Axes | None = None) -> Axes:
     """
     found = rule.evidence.sensitivity if rule.evidence is not None else None
     if found is None or not found.risk_ratio or not found.limit or not found.e_value or not found.e_value_limit:
-        raise OptionError("no E-values yet; call rules.sensitivity() first (they are for outcomes that happen or not)")
+        raise OptionError("no E-values yet; call rules.sensitivity() first (they need a binary outcome)")
     ax = axes(ax, height=4.2, width=5.2)
     ratios = [max(ratio, 1 / ratio) for ratio in (found.risk_ratio, found.limit)]
     controls = found.controls
@@ -134,7 +134,7 @@ def stability(rules: Result, ax: Axes | None = None) -> Axes:
 
 
 def conditions(rules: Result, ax: Axes | None = None) -> Axes:
-    """Plot the p-value of each condition: those to the right of the line are not shown to matter beside the rest."""
+    """Plot the p-value of each condition: conditions to the right of the line are not shown to matter beside the rest."""
     tested = [
         (place, rule, rule.evidence.conditions)
         for place, rule in enumerate(rules, 1)
@@ -174,7 +174,7 @@ def conditions(rules: Result, ax: Axes | None = None) -> Axes:
 
 
 def propensity(rules: Result, ax: Axes | None = None) -> Axes:
-    """Plot how likely the rows on each side of the first rule were to satisfy it, given their controls."""
+    """Plot the propensities of the first rule on both sides, given the controls."""
     found = rules[0].evidence.doubly_robust if len(rules) and rules[0].evidence is not None else None
     if found is None or not any(map(sum, found.propensities)):
         raise OptionError("no propensities yet; call rules.doubly_robust() first")

@@ -1,4 +1,4 @@
-"""The evidence in words: a line for each rule, and how it was obtained."""
+"""The evidence in words: one line per rule, and how it was obtained."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _LIMIT = "the time limit ended"
 
 
 def lines(rules: Result) -> list[str]:
-    """Say how far the rules can be trusted, a line each, and how that was found; empty without evidence."""
+    """Describe the evidence, one line per rule, and how it was obtained; empty without evidence."""
     found = [f"{place}: {line}" for place, rule in enumerate(rules, 1) if (line := of_rule(rule, rules))]
     heading = [f"{title(rules)}:"] if found else []
     return [*heading, *found, *obtained(rules)]
 
 
 def title(rules: Result) -> str:
-    """Return the heading of the evidence, which says what its intervals are worth."""
+    """Return the heading of the evidence, which qualifies its intervals."""
     together = _together(rules)
     run = None if rules.evidence is None else rules.evidence.honest
     where = "on new rows" if run is not None and run.source == "second table" else "on held-out rows"
@@ -48,7 +48,7 @@ def _together(rules: Result) -> Simultaneous | None:
 
 
 def of_rule(rule: RuleResult, rules: Result) -> str:
-    """Say the word for the evidence, what is known, and the doubts."""
+    """Return the word for the evidence, the known numbers, and the doubts."""
     if rule.evidence is None:
         return ""
     names = headings(rules)
@@ -66,7 +66,7 @@ def headings(rules: Result) -> tuple[str, ...]:
 
 
 def table(rules: Result) -> list[list[str]]:
-    """Return the evidence as rows below their headings, without columns of which nothing is known; empty if all are."""
+    """Return the evidence as headings and rows, without empty columns; empty if all columns are."""
     if all(rule.evidence is None for rule in rules):
         return []
     rows = [list(cells(rule)) for rule in rules]
@@ -78,7 +78,7 @@ def table(rules: Result) -> list[list[str]]:
 
 
 def why_not(rule: RuleResult, rules: Result) -> list[str]:
-    """Say what speaks against a rule or is not known, and which conditions do not earn their place."""
+    """Return the doubts about a rule, and its superfluous conditions."""
     said = [f"why not: {'; '.join(rule.verdict.doubts)}"] if rule.verdict.doubts else []
     known = None if rule.evidence is None else rule.evidence.conditions
     if known is None or not rule.verdict.found or not rule.superfluous or rule.length == 1:
@@ -89,7 +89,7 @@ def why_not(rule: RuleResult, rules: Result) -> list[str]:
 
 
 def cells(rule: RuleResult) -> tuple[str, ...]:
-    """Return what is known: the bound for all rules at once, held-out rows, Γ, E-value, overlap and stability."""
+    """Return the numbers: simultaneous bound, held-out rows, Γ, E-value, overlap and stability."""
     from causalrules.result.evidence import RuleEvidence
 
     evidence = rule.evidence or RuleEvidence()
@@ -106,13 +106,13 @@ def cells(rule: RuleResult) -> tuple[str, ...]:
 
 
 def robustness(rule: RuleResult) -> Sensitivity | None:
-    """Return how strong a hidden confounder must be; None if that is not known, or there is nothing to explain away."""
+    """Return how strong a hidden confounder must be; None if unknown, or if there is nothing to explain away."""
     known = None if rule.evidence is None else rule.evidence.sensitivity
     return None if known is None or rule.verdict.evidence == "not supported" or known.includes_zero else known
 
 
 def held_out(rule: RuleResult) -> str:
-    """Say whose the effect on held-out rows is, where not all blocks measured this same rule."""
+    """Describe which rules the effect on held-out rows refers to, if not all blocks measured this rule."""
     known = None if rule.evidence is None else rule.evidence.honest
     return f"held-out rows: {said}" if known is not None and (said := whose(known).lstrip(", ")) else ""
 
@@ -129,7 +129,7 @@ def condition_cells(condition: ConditionStability) -> tuple[str, str, str]:
 
 
 def confirmed(rules: Result) -> list[str]:
-    """Say which rules new or held-out rows confirm, where no search has seen them."""
+    """Describe which rules are confirmed by new or held-out rows that were not searched."""
     run = None if rules.evidence is None else rules.evidence.honest
     if run is None or run.splits > 1 or not rules:
         return []
@@ -147,7 +147,7 @@ def confirmed(rules: Result) -> list[str]:
 
 
 def needed(rules: Result) -> list[str]:
-    """Say what the table cannot be read without: whose the held-out effects are, and what a time limit cut short."""
+    """Return necessary remarks on the table: which rules held-out effects refer to, and what a time limit cut short."""
     return [*confirmed(rules), *_needed(rules)]
 
 
@@ -160,7 +160,7 @@ def _needed(rules: Result) -> list[str]:
 
 
 def obtained(rules: Result) -> list[str]:
-    """Say how the evidence was obtained."""
+    """Describe how the evidence was obtained."""
     evidence = rules.evidence
     if evidence is None:
         return []
@@ -201,7 +201,7 @@ def obtained(rules: Result) -> list[str]:
 def _honest(honest: HonestEffect, kind: OutcomeKind) -> str:
     share = percent(honest.overlap, 0)
     for_whom = "" if honest.effect is None or share == "100 %" else f" for {share} of them"
-    return kind.with_interval(honest.effect, honest.low, honest.high).replace(f" {kind.unit}", "", 1) + for_whom
+    return kind.figures(honest.effect, honest.low, honest.high) + for_whom
 
 
 def _calibration(calibration: Calibration, noun: str, kind: OutcomeKind) -> str:

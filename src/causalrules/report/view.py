@@ -1,7 +1,7 @@
-"""What a report shows, as data: the plain page and the script render the same view.
+"""The view of a report as data, rendered by both the plain page and the script.
 
-Numbers are in the result's own JSON, which goes with it; a view has the words. All of its texts are printable and of
-bounded length, except code that is to be copied.
+A view has the words; numbers are in the result's JSON, which accompanies it. All texts are printable and of bounded
+length, except code to copy.
 """
 
 from __future__ import annotations
@@ -41,48 +41,48 @@ if TYPE_CHECKING:
     from causalrules.result.rule import RuleResult
 
 MOST_STRATA = 30
-# Reasons why sets of columns are left out.
+# Maximum reasons for leaving out sets of columns.
 _MOST_REASONS = 20
-# A staircase has more rungs than these; a level on fewer rows is rough.
+# A staircase has more than this many rungs; a level on fewer rows is rough.
 _FEWEST, _FEW_ROWS = 2, 30
 
 
 @dataclass(frozen=True)
 class RuleView:
-    """One rule: its conditions in words, two answers, what to look at twice, and what is behind them.
+    """One rule: its conditions in words, two answers, alerts and details.
 
     Attributes
     ----------
     conditions
-        For each condition its column, how it is compared, and the value.
+        The column, comparison and value of each condition.
     holds, fails
-        The two levels that are compared, formatted.
+        The two compared levels, formatted.
     estimate
         The effect with its interval, formatted.
     measured
-        The effect in a sentence, first what is left of it after allowing for the search.
+        The effect in a sentence, first its bound after allowing for the search.
     ignoring
-        What the interval of a rule that is no finding ignores; empty of a finding.
+        What the interval ignores; empty for a finding.
     sides, mix
-        The names of the two levels, with their rows, and for which mix of the controls they are.
+        The names of the two levels, with their rows, and the mix of the controls that they are adjusted to.
     p
         The adjusted p-value, formatted.
     whose
-        What the effect on held-out rows is of, where not all blocks measured this same rule.
+        Which rules the effect on held-out rows refers to, if not all blocks measured this rule.
     strata
-        The names of the strata that the JSON lists; `strata_left` says what is not listed.
+        The names of the strata in the JSON; `strata_left` describes the others.
     code
         Pairs of a language and the rule in it.
     control
         What the rule is adjusted for.
     held_fixed
-        The columns of the rules above that are held fixed, in a sentence; empty without any.
+        The columns of the rules above that are held fixed, in a sentence; empty if there are none.
     estimated
-        What the estimate is called.
+        The name of the estimate.
     concerns
-        How many of 1,000 rows it covers.
+        Coverage as rows of 1,000.
     blocked
-        The edges (from, arrow, to) of the spurious paths that this blocks.
+        The edges (from, arrow, to) of the spurious paths that the controls block.
     """
 
     text: str
@@ -116,22 +116,22 @@ class RuleView:
 
 @dataclass(frozen=True)
 class RungView:
-    """Where the first rules of a list hold together.
+    """The rows where the first rules of a list hold together.
 
     Attributes
     ----------
     name, short
-        Which rules hold, in words, and the same under a figure.
+        Which rules hold, in words, and in short for the figure.
     rule
-        The rule that holds here and need not hold on the rung before; empty on the first.
+        The rule that holds here in addition to the rung before; empty on the first.
     level, value
         The adjusted level of the outcome, formatted and as a number.
     step, change
-        How far it is from the rung before, formatted and as a number; empty and None on the first.
+        The difference from the rung before, formatted and as a number; empty and None on the first.
     rows
-        How many rows there are.
+        Number of rows.
     few
-        Whether they are so few that the level is rough.
+        Whether there are too few rows for an accurate level.
     """
 
     name: str
@@ -147,7 +147,7 @@ class RungView:
 
 @dataclass(frozen=True)
 class Staircase:
-    """The rungs of a list whose rules add, with the title and the sentence of the figure, and what a step is called."""
+    """The rungs of a list whose rules add, with the title, sentence and step label of the figure."""
 
     title: str
     says: str
@@ -162,17 +162,17 @@ class View:
     Attributes
     ----------
     tone
-        What the weakest answer allows: "good", "caution", "bad" or "none".
+        Tone of the weakest answer: "good", "caution", "bad" or "none".
     lead
-        The place of the rule on the first screen; None if no rule stands out from chance.
+        Index of the rule on the first screen; None if no rule stands out from chance.
     p, list
         What p-values are adjusted for; the title of the list of rules.
     adds, ending
-        That rules add to those above, and why there are no more of them; empty where it is not so.
+        That rules add to those above, and why the list ends; empty otherwise.
     staircase
         The levels where the first rules hold; None for fewer than two rules.
     headline
-        What the first screen says before and after the rule.
+        The words before and after the rule on the first screen.
     """
 
     title: str
@@ -209,7 +209,7 @@ class View:
 
 
 def view(rules: Result, n_left: int = 0) -> View:
-    """Return what the report of a result shows; `n_left` rules were left out of it."""
+    """Return the view of a result; `n_left` rules were left out of it."""
     shown = tuple(_rule(rule, rules) for rule in rules)
     lead, named = lead_of(rules), rules.is_named
     return View(
@@ -252,7 +252,7 @@ def view(rules: Result, n_left: int = 0) -> View:
 
 
 def _alerts(shown: Sequence[RuleView], lead: int | None) -> tuple[Alert, ...]:
-    """Return the alerts of the first screen: of its rule, or of the only one, named, where it is no finding."""
+    """Return the alerts of the first screen: for its rule, or for a single named rule that is no finding."""
     if lead is not None:
         return shown[lead].alerts
     if len(shown) != 1:
@@ -268,10 +268,10 @@ def short(text: str, most: int) -> str:
 
 
 def lead_of(rules: Result) -> int | None:
-    """Return the place of the rule for the first screen: the first with evidence, or that could not be judged."""
+    """Return the index of the rule for the first screen: the first with evidence, or that could not be judged."""
     verdicts = [rule.verdict for rule in rules]
     found = [place for place, verdict in enumerate(verdicts) if verdict.found]
-    # Of rules that were searched for and do not stand out, those that could not be judged are candidates like others.
+    # If no searched rule stands out, rules that could not be judged are candidates like the others.
     named = rules.is_named
     unknown = [
         place
@@ -323,7 +323,7 @@ def _estimated(rules: Result) -> str:
 
 
 def _of_thousand(share: float) -> str:
-    """Say how many of 1,000 rows a share is.
+    """Format a share as rows of 1,000.
 
     >>> _of_thousand(0.217), _of_thousand(0.0002), _of_thousand(0.9999)
     ('217 of 1,000', 'fewer than 1 of 1,000', 'more than 999 of 1,000')
@@ -334,7 +334,7 @@ def _of_thousand(share: float) -> str:
 
 
 def _staircase(rules: Result) -> Staircase | None:
-    """Return the levels where the first rules hold, where that is known for two rules at least."""
+    """Return the levels where the first rules hold, if known for at least two rules."""
     if len(rules.rungs) <= _FEWEST:
         return None
     kind = rules.kind
@@ -374,7 +374,7 @@ def _together(place: int) -> str:
 
 
 def _edges(paths: Sequence[Sequence[str]]) -> tuple[tuple[str, str, str], ...]:
-    """Return the edges of paths as the graph has them."""
+    """Return the edges of paths, directed as in the graph."""
     found: dict[tuple[str, str, str], None] = {}
     for path in paths:
         for a, arrow, b in zip(path[::2], path[1::2], path[2::2], strict=False):
@@ -417,14 +417,14 @@ def _table(rules: Result) -> str:
 
 
 def _headline(rules: Result, lead: int | None) -> tuple[str, str]:
-    """Return what stands before and after the rule on the first screen; only the second if no rule stands out."""
+    """Return the words before and after the rule on the first screen; only the latter if no rule stands out."""
     if lead is None:
         return "", result_words.nothing(rules) if rules else "No rule was found"
     return rule_words.headline(rules[lead], rules)
 
 
 def _warning(rules: Result, lead: int | None) -> str:
-    """Return the warning that nothing was found, without what the headline says; or the numbers of a named rule."""
+    """Return the warning that there is no finding, without the headline; or the numbers of a named rule."""
     if lead is None and rules.is_named and len(rules) == 1:
         (rule,) = rules
         estimate = rule.kind.with_interval(rule.effect, *rule.interval)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -162,7 +163,7 @@ class RuleResult(Plain):
     circumstances: Circumstances = Circumstances()
 
     # The HTML of a rule in notebooks; set by `causalrules.rules`, because results do not import the report.
-    notebook_card: ClassVar[Callable[[RuleResult], str]] = str
+    notebook_card: ClassVar[Callable[[RuleResult], str]] = lambda rule: escape(rule.text)
 
     @classmethod
     def from_counts(

@@ -126,6 +126,11 @@ class Problem:
         return len(self.adjustments) == 1
 
     @property
+    def has_own_controls(self) -> bool:
+        """Whether rules have controls of their own, if only for some sets of columns."""
+        return self.language.offered is not None
+
+    @property
     def only(self) -> Adjusted:
         """The only adjustment, if all rules have the same controls."""
         (adjusted,) = self.adjustments

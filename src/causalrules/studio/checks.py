@@ -50,8 +50,11 @@ class Tile:
         controls = rules.question.controls or any(rule.held_fixed for rule in rules)
         if not controls and all(check.needs_controls for check in self.checks):
             raise InputError("there are no controls to model: put columns into the tray of controls, and search again")
+        alone = self.checks is not registry.CHECKS
+        if alone and not any(check.needs_controls or check.applies(rules) for check in self.checks):
+            raise InputError(f"{self.title}: known already, or not asked of such rules")
         progress = _Progress(rules, tell)
-        return registry.trust(rules, checks=self.checks, told=progress.begin, progress=progress)
+        return registry.trust(rules, checks=self.checks, told=progress.begin, strict=alone, progress=progress)
 
 
 class _Progress:

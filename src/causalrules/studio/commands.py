@@ -138,8 +138,9 @@ class Commands:
         if not text.strip():
             raise InputError("paste a graph, such as: size -> treatment -> success")
         graph = CausalGraph.read(f"{text.rstrip()}\n")
-        drawing = self.state.workspace.graph or Drawing()
-        self.state.change(graph=Drawing.of(graph, drawing.places))
+        with self.state.lock:
+            drawing = self.state.workspace.graph or Drawing()
+            self.state.change(graph=Drawing.of(graph, drawing.places))
 
     def remedy(self, roles: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]], add: str | None) -> None:
         """Apply a remedy: changes of roles, edges to replace or delete, and a variable to add."""
@@ -164,7 +165,8 @@ class Commands:
         """Answer one of the questions that replace a graph."""
         if letter not in tuple("abcde") or answer not in ("yes", "no", "unsure", ""):
             raise InputError("answer one of (a) to (e) by yes, no or unsure")
-        self.state.change(answers={**self.state.workspace.answers, letter: answer})
+        with self.state.lock:
+            self.state.change(answers={**self.state.workspace.answers, letter: answer})
 
     # Long work
 
@@ -213,10 +215,11 @@ class Commands:
 
     def drop(self, place: int) -> None:
         """Remove an edited rule."""
-        asked = self.state.workspace
-        kept = tuple(text for at, text in enumerate(asked.edited) if at != place)
-        made = {text: at for text, at in asked.edited_from.items() if text in kept}
-        self.state.change(edited=kept, edited_from=made)
+        with self.state.lock:
+            asked = self.state.workspace
+            kept = tuple(text for at, text in enumerate(asked.edited) if at != place)
+            made = {text: at for text, at in asked.edited_from.items() if text in kept}
+            self.state.change(edited=kept, edited_from=made)
 
     def robust(self, place: int) -> dict[str, Any]:
         """Return the bounds on a rule's effect for increasing strengths of a hidden confounder."""

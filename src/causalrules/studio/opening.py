@@ -73,17 +73,20 @@ def read_table(state: State) -> None:
 def _read(state: State, job: Job) -> None:
     """Read the table and summarise its columns."""
     with state.lock:
-        asked = state.workspace
+        asked, generation = state.workspace, state.generation
         state.table, state.columns, state.read_error = None, [], ""
     assert asked.file is not None, "there is a file to read"
     try:
         table = read(asked.file, asked.na_values).kept()
     except CausalRulesError as error:
         with state.lock:
-            state.read_error = str(error)
+            if generation == state.generation:
+                state.read_error = str(error)
         state.publish("table")
         raise
     with state.lock:
+        if generation != state.generation:
+            return
         state.table = table
         state.workspace = _fitted(state.workspace, set(table.names))
     state.publish("table", "question", "graph", "rules", "said")
@@ -91,12 +94,16 @@ def _read(state: State, job: Job) -> None:
     for place, name in enumerate(table.names, 1):
         summary = summarise(table, name)
         with state.lock:
+            if generation != state.generation:
+                return
             state.columns.append(summary)
         if time.monotonic() - shown > _PORTION:
             state.publish("table")
             shown = time.monotonic()
         job.tell(done=place, total=len(table.names))
     with state.lock:
+        if generation != state.generation:
+            return
         if asked.target is None and state.workspace.target is not None:  # it was picked while columns were read
             left_out = {each.name for each in state.columns if each.left_out is not None}
             kept = tuple(name for name in state.workspace.actionable if name not in left_out)

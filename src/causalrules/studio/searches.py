@@ -24,14 +24,15 @@ _MOST_POINTS = 240
 
 def search(state: State, replacing: bool) -> None:
     """Search for the rules; if another search runs, wait for it or stop it."""
-    state.opened()
-    question, asked = state.workspace.question(), state.workspace.fingerprint()
+    with state.lock:
+        table, generation, source = state.opened(), state.generation, state.workspace.source
+        question, asked = state.workspace.question(), state.workspace.fingerprint()
 
     def work(job: Job) -> None:
         state.points = []
         watched = {**arguments(question), "progress": lambda progress: _watch(state, job, question, progress)}
-        found = discover(state.opened(), **watched)
-        state.keep(replace(found, source=state.workspace.source), None, asked=asked, edited=(), edited_from={})
+        found = discover(table, **watched)
+        state.keep(generation, replace(found, source=source), None, asked=asked, edited=(), edited_from={})
 
     title = f"Search for rules on {short(state.workspace.target or '', 60)}"
     state.worker.ask(Job("search", title, work), replace=replacing)
@@ -57,25 +58,31 @@ def _watch(state: State, job: Job, question: Question, progress: Progress) -> No
 
 def front(state: State) -> None:
     """Search for the front of effect and coverage."""
-    rules = state.searched()
+    state.searched()
 
     def work(_: Job) -> None:
+        # Not the rules of when it was asked for: a check that ran before has added to them.
+        with state.lock:
+            rules, generation = state.searched(), state.generation
         found = rules.frontier(time_limit=checks.LIMIT)
         with state.lock:
             if state.rules is rules:
-                state.keep(rules, found)
+                state.keep(generation, rules, found)
 
     state.worker.ask(Job("front", "Effect and coverage", work))
 
 
 def check(state: State, name: str) -> None:
     """Run a check of the rules."""
-    rules, wanted = state.searched(), checks.find(name)
+    state.searched()
+    wanted = checks.find(name)
 
     def work(job: Job) -> None:
+        with state.lock:
+            rules, generation = state.searched(), state.generation
         found = wanted.run(rules, job.tell)
         with state.lock:
             if state.rules is rules:
-                state.keep(found, state.front)
+                state.keep(generation, found, state.front)
 
     state.worker.ask(Job("check", wanted.title, work))

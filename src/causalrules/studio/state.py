@@ -39,11 +39,14 @@ class State:
         The table and the columns read so far; the error of reading it.
     rules, front, points
         The last results, and the progress of the search: seconds, best value, bound and step.
+    generation
+        Grows with every workspace that is begun: what a job found for another one is not kept.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.derived = Derived(self)
+        self.generation = 0
         self.sections = Sections(views.sections(self), self.lock)
         self.publish = self.sections.publish
         self.worker = Worker(lambda: self.publish("job", "said"))
@@ -58,6 +61,7 @@ class State:
             for each in (workspace.result, workspace.front)
         )
         with self.lock:
+            self.generation += 1
             self.workspace, self.saved, self.unsaved = workspace, saved, ""
             self.resumed = workspace.target is not None
             self.table, self.columns, self.read_error = table, [*columns], ""
@@ -74,13 +78,15 @@ class State:
             self.publish("question", "graph")
             self.publish("said", "rules")
 
-    def keep(self, rules: RuleSet, front: RuleSet | None, **changes: Any) -> None:
-        """Keep what was found, and change the workspace with it."""
+    def keep(self, generation: int, rules: RuleSet, front: RuleSet | None, **changes: Any) -> None:
+        """Keep what was found, and change the workspace with it, unless another one was begun since."""
         results: dict[str, Any] = {
             "result": as_json(rules, None),
             "front": None if front is None else as_json(front, None),
         }
         with self.lock:
+            if generation != self.generation:
+                return
             self.rules, self.front = rules, front
             self.workspace = replace(self.workspace, **results, **changes)
             self.save()

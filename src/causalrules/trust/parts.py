@@ -48,9 +48,9 @@ def each_part(
         Whether to measure all steps at once, unless rules have their own controls.
     """
     parts = rules.problem
-    if len(rules.ladder) > 1 and rules and not (whole and parts is not None and parts.is_single):
+    if len(rules.ladder) > 1 and rules and not (whole and parts is not None and not parts.has_own_controls):
         return _each_step(rules, measure, time_limit, adjust)
-    if parts is None or parts.is_single or not rules:
+    if parts is None or not parts.has_own_controls or not rules:
         return measure(rules, time_limit, 1.0)
     places: dict[int, list[int]] = {}
     for place, rule in enumerate(rules):

@@ -200,6 +200,7 @@ def trust(
     *,
     checks: Sequence[Check] | None = None,
     told: Callable[[Check], None] | None = None,
+    strict: bool = False,
     time_limit: float | None = None,
     **options: Any,
 ) -> R:
@@ -237,7 +238,10 @@ def trust(
                 except repeat.OutOfTimeError:
                     return own
                 except TooFewRowsError as error:
-                    return replace(own, notes=(*own.notes, f"{check.measure.__name__} was skipped: {error}"))
+                    if strict:
+                        raise
+                    note = f"{check.measure.__name__} was skipped: {error}"
+                    return own if note in own.notes else replace(own, notes=(*own.notes, note))
 
             limit = None if check.of_time is None else deadline.left(check.of_time)
             rules = each_part(rules, measure, limit, check.adjusts, check.whole)

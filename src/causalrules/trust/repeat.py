@@ -109,7 +109,8 @@ class Searcher:
 
         def following(above: Sequence[Rule]) -> Problem | None:
             held = hold(problem, above)
-            return None if held is None else Problem((held,))
+            # Where rules have their own controls, no set of the columns that are left may have any.
+            return None if held is None or held.language.offered_numbers == () else Problem((held,))
 
         steps = climb(Problem((problem,)), question.k, search, following)
         return [
