@@ -139,7 +139,7 @@ def nothing_found(rules: Result) -> bool:
 
 
 def outcome_level(rules: Result) -> str:
-    """Name the outcome, with its share or mean over all rows if the rules are known to refer to them."""
+    """Name the outcome, with its share or mean over all rows if the strata of the rules include all rows."""
     outcome: str = rules.question.outcome
     everything = rules[0].measured.sides[2] if rules else None
     if everything is None or everything.n.sum() != rules.n_rows:

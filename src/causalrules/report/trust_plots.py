@@ -134,7 +134,7 @@ def stability(rules: Result, ax: Axes | None = None) -> Axes:
 
 
 def conditions(rules: Result, ax: Axes | None = None) -> Axes:
-    """Plot the p-value of each condition: conditions to the right of the line are not shown to matter beside the rest."""
+    """Plot the p-value of each condition: those to the right of the line are not shown to matter beside the rest."""
     tested = [
         (place, rule, rule.evidence.conditions)
         for place, rule in enumerate(rules, 1)
