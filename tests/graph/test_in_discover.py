@@ -493,7 +493,7 @@ def test_one_set_of_controls_that_only_some_rules_have_is_their_own() -> None:
     y = draw.random(1500) < 0.2 + 0.2 * a + 0.15 * b + 0.2 * c
     table = {"a": a, "b": b, "c": c, "d": d, "y": y.astype(int)}
     graph = "c -> {a b y}; a -> y; b -> y; d -> y; d <-> y"
-    asked = {"actionable": ["a", "b", "d"], "control": "auto", "allowed_control": ["c"], "graph": graph}
+    asked: dict[str, Any] = {"actionable": ["a", "b", "d"], "control": "auto", "allowed_control": ["c"], "graph": graph}
     for stepwise in (True, False):
         rules = cr.discover(table, "y", k=3, stepwise=stepwise, **asked)
         assert {rule.control for rule in rules} == {("c",)}
