@@ -29,7 +29,7 @@ from causalrules.search.ladder import Step
 from causalrules.search.margins import beta_of_rules
 from causalrules.search.problem import Problem, own_controls, prepare
 from causalrules.search.rows import excludes_reference
-from causalrules.stepwise import Climbed, search_list, with_beta
+from causalrules.stepwise import SearchedList, search_list, with_beta
 from causalrules.text import points
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def discover(data: Any, question: Question) -> RuleSet:
     admissibility = _admitted(table, roles, graph, question)
     problem = prepare(table, roles, question, _own_controls(admissibility))
     problem, held_out = _hold_out(problem, question)
-    climbed = search_list(table, problem, question, graph, deadline, held_out)
-    result = with_graph(_result(data, question, climbed), graph, admissibility)
+    searched = search_list(table, problem, question, graph, deadline, held_out)
+    result = with_graph(_result(data, question, searched), graph, admissibility)
     return result if held_out is None else held_out.measure(result)
 
 
@@ -172,15 +172,15 @@ def _measured(
     found = search.Found(rules, nothing, optimal=True, stopped=Named.stopped, history=(nothing,))
     step = Step(problem, question, found, stands_out=True)
     measured = rule_results(problem, problem.pack(), question, found)
-    return replace(_result(data, question, Climbed((step,), (measured,), calibration)), origin=Named())
+    return replace(_result(data, question, SearchedList((step,), (measured,), calibration)), origin=Named())
 
 
-def _result(data: Any, question: Question, climbed: Climbed) -> RuleSet:
+def _result(data: Any, question: Question, searched: SearchedList) -> RuleSet:
     """Combine the rules found with what is proven about them."""
-    first, last = climbed.steps[0], climbed.steps[-1]
+    first, last = searched.steps[0], searched.steps[-1]
     problem = first.problem
-    rules, nearest = climbed.listed
-    steps = tuple(proof(step, found) for step, found in zip(climbed.steps, climbed.rules, strict=True))
+    rules, nearest = searched.listed
+    steps = tuple(proof(step, found) for step, found in zip(searched.steps, searched.rules, strict=True))
     return RuleSet(
         rules=rules,
         question=_answered(replace(question, beta=first.question.beta), problem),
@@ -192,20 +192,20 @@ def _result(data: Any, question: Question, climbed: Climbed) -> RuleSet:
             nodes=sum(step.nodes for step in steps),
             seconds=sum(step.seconds for step in steps),
             steps=steps,
-            history=climbed.history,
+            history=searched.history,
         ),
         n_rows=problem.n_rows,
         n_dropped=problem.n_dropped,
         n_strata=problem.n_strata,
         n_propositions=len(problem.language.propositions),
-        notes=(*problem.notes, *climbed.notes, *_leaks(rules)),
+        notes=(*problem.notes, *searched.notes, *_leaks(rules)),
         versions={"causalrules": __version__, "python": platform.python_version()},
         source=os.path.basename(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None,
         library=problem.library,
-        evidence=climbed.evidence,
+        evidence=searched.evidence,
         nearest=nearest,
-        rungs=climbed.rungs,
-        ladder=climbed.steps,
+        rungs=searched.rungs,
+        ladder=searched.steps,
     )
 
 

@@ -79,7 +79,7 @@ class Question:
         None,
         Column(),
         "Columns to adjust for: those that may influence both the target and the actionable columns. With a graph, "
-        "'auto' gives each rule controls of its own.",
+        "'auto' gives each rule its own controls.",
         panel=QUESTION,
         repeated=True,
     )
@@ -296,7 +296,7 @@ class Question:
         if self.stepwise:  # the default, named
             object.__setattr__(self, "stepwise", None)
         if not self.own_controls and self.allowed_control is not None:
-            raise OptionError("it limits control='auto', which is not asked for", parameter="allowed_control")
+            raise OptionError("it only applies to control='auto'", parameter="allowed_control")
         if self.graph is None and self.latent:
             raise OptionError(
                 "these are variables of a graph; give the graph too", parameter="latent", value=shown(self.latent)

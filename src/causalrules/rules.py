@@ -41,7 +41,7 @@ class RuleSet(Result):
     """
 
     def __str__(self) -> str:
-        return terminal.text(self) + f"\n\n{self._forgotten}" * bool(self._forgotten)
+        return terminal.text(self) + f"\n\n{self._missing_evidence}" * bool(self._missing_evidence)
 
     __repr__ = __str__
 
@@ -51,18 +51,18 @@ class RuleSet(Result):
     def _repr_html_(self) -> str:
         from causalrules.report import notebook
 
-        return notebook.table(self) + f"<p>{self._forgotten}</p>" * bool(self._forgotten)
+        return notebook.table(self) + f"<p>{self._missing_evidence}</p>" * bool(self._missing_evidence)
 
     def _checked(self, name: str, options: dict[str, Any]) -> RuleSet:
-        """Run the check of this name and record that it was run, because only its return value has the evidence."""
+        """Run the check of this name with the options of its method."""
         from causalrules.trust import registry
 
         given = {option: value for option, value in options.items() if option != "self"}
         found = registry.trust(self, **given) if name == "trust" else registry.run(name, self, **given)
-        return self._known_to(found, name)
+        return self._record_check(found, name)
 
-    def _known_to(self, found: RuleSet, name: str) -> RuleSet:
-        """Remember that a check has returned a list that knows more."""
+    def _record_check(self, found: RuleSet, name: str) -> RuleSet:
+        """Record that a check was run, because only its return value has the evidence."""
         vars(self)["_checks"] = (*vars(self).get("_checks", ()), name)
         return found
 
@@ -70,7 +70,7 @@ class RuleSet(Result):
         return {name: value for name, value in vars(self).items() if name != "_checks"}
 
     @property
-    def _forgotten(self) -> str:
+    def _missing_evidence(self) -> str:
         """Name the checks that were run whose evidence is not in this list; empty if none were."""
         names = dict.fromkeys(vars(self).get("_checks", ()))
         if not names:
@@ -81,10 +81,10 @@ class RuleSet(Result):
             f"rules = rules.{next(iter(names))}()"
         )
 
-    def _warn_of_what_is_forgotten(self, method: str) -> None:
+    def _warn_of_missing_evidence(self, method: str) -> None:
         """Warn if this list lacks the evidence of checks that were run."""
-        if self._forgotten:
-            warnings.warn(f"{method}(): {self._forgotten}", CausalRulesWarning, stacklevel=3)
+        if self._missing_evidence:
+            warnings.warn(f"{method}(): {self._missing_evidence}", CausalRulesWarning, stacklevel=3)
 
     def to_frame(self) -> Any:
         """Return a data frame with one row per rule.
@@ -432,7 +432,7 @@ class RuleSet(Result):
         """
         from causalrules.trust import holdout
 
-        return self._known_to(holdout.confirm(self, table, confidence), "confirm")
+        return self._record_check(holdout.confirm(self, table, confidence), "confirm")
 
     def frontier(self, time_limit: float | None = None) -> RuleSet:
         """Return the Pareto front of value and coverage: the best rule for every minimum coverage.
@@ -508,7 +508,7 @@ class RuleSet(Result):
         """
         from causalrules.result import json
 
-        self._warn_of_what_is_forgotten("to_json")
+        self._warn_of_missing_evidence("to_json")
         return json.write(self, path)
 
     @classmethod
@@ -560,7 +560,7 @@ class RuleSet(Result):
         """
         from causalrules.report import tables
 
-        self._warn_of_what_is_forgotten("to_latex")
+        self._warn_of_missing_evidence("to_latex")
         return tables.latex(self)
 
     def to_markdown(self) -> str:
@@ -573,7 +573,7 @@ class RuleSet(Result):
         """
         from causalrules.report import tables
 
-        self._warn_of_what_is_forgotten("to_markdown")
+        self._warn_of_missing_evidence("to_markdown")
         return tables.markdown(self)
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
@@ -591,7 +591,7 @@ class RuleSet(Result):
         """
         from causalrules.report import html
 
-        self._warn_of_what_is_forgotten("to_html")
+        self._warn_of_missing_evidence("to_html")
         return html.write(self, path)
 
     def plot(self, kind: str = "effects", ax: Any = None, *, rule: int = 0) -> Any:

@@ -44,7 +44,7 @@ _KEPT = 2**31
 
 
 @dataclass(frozen=True, eq=False)
-class Climbed:
+class SearchedList:
     """The result of all steps.
 
     Attributes
@@ -102,13 +102,13 @@ def search_list(
     graph: CausalGraph | None,
     deadline: Deadline,
     held_out: HeldOut | None = None,
-) -> Climbed:
+) -> SearchedList:
     """Search for the list that the question asks for, without the held-out rows."""
     searcher = _Searcher(table, problem, question, graph, deadline, held_out)
     k = question.k if question.is_stepwise else 1
     steps = climb(problem, k, searcher.search, searcher.following)
     rules, rungs = searcher.in_context(steps)
-    return Climbed(
+    return SearchedList(
         tuple(steps),
         rules,
         searcher.calibration,

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-_OFTEN = 0.1
+_INTERVAL = 0.1
 
 
-def interruptible(work: Callable[[], T], hurry: Callable[[], None], watch: Callable[[], None] | None = None) -> T:
+def interruptible(work: Callable[[], T], interrupt: Callable[[], None], watch: Callable[[], None] | None = None) -> T:
     """Return what `work` returns; it runs in another thread, because only the main thread receives signals.
 
     Parameters
     ----------
     work
         The call to wait for.
-    hurry
+    interrupt
         Asks `work` to end; called repeatedly after an interrupt until it ends.
     watch
         Called ten times a second; an exception in it interrupts `work`, like Ctrl-C.
@@ -32,37 +32,37 @@ def interruptible(work: Callable[[], T], hurry: Callable[[], None], watch: Calla
         return work()
     results: list[T] = []
     errors: list[BaseException] = []
-    over: list[bool] = []
+    finished: list[bool] = []
     # A lock instead of an event: an exception that a signal raises inside wait() may leave the event's internal lock
-    # locked, so that it cannot be set. `over` says whether the work has ended.
-    bell = threading.Lock()
-    bell.acquire()
+    # locked, so that it cannot be set. `finished` says whether the work has ended.
+    lock = threading.Lock()
+    lock.acquire()
 
     def run() -> None:
         try:
             results.append(work())
         except BaseException as error:
             errors.append(error)
-        over.append(True)
-        bell.release()
+        finished.append(True)
+        lock.release()
 
     reason: BaseException | None = None
     try:
         _thread.start_new_thread(run, ())  # Thread.start() would also wait for an event
     except RuntimeError:  # no more threads available
         return work()
-    while not over:
+    while not finished:
         try:
-            bell.acquire(timeout=_OFTEN)
+            lock.acquire(timeout=_INTERVAL)
             if reason is not None:
-                hurry()
+                interrupt()
             elif watch is not None:
                 watch()
         except BaseException as raised:
             if reason is not None:
                 raise
             reason = raised
-            hurry()
+            interrupt()
     if reason is not None:
         raise reason
     if errors:

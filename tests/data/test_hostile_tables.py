@@ -253,8 +253,8 @@ def test_the_number_of_queries_does_not_grow_with_columns(
 def test_columns_do_not_depend_on_the_batch_size(
     tmp_path: Path, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_AHEAD", together)
-    monkeypatch.setattr(inference, "_TOGETHER", together)
+    monkeypatch.setattr(database, "_MOST_VALUES", together)
+    monkeypatch.setattr(inference, "_MOST_VALUES", together)
     path = tmp_path / "kinds.csv"
     path.write_text(
         "b,n,t,d,e,z,u\n1,1.5,é,2020-01-01,true,01,1_0\n2,,z,2020-01-02,false,02,2\n3,-2,,,true,03,3\n"

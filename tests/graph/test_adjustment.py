@@ -217,7 +217,7 @@ def test_dense_graphs_give_the_same_controls(seed: int, n_columns: int) -> None:
     bidirected = [(a, b) for a, b in itertools.combinations(names, 2) if rng.random() < 0.02]
     graph = CausalGraph((*names, "y"), tuple(directed), tuple(bidirected), latent=frozenset(rng.sample(names, 2)))
     place = {name: number for number, name in enumerate(graph.nodes)}
-    dense, sparse = (adjustment._Drawing(graph, place, "y") for _ in range(2))
+    dense, sparse = (adjustment._Completion(graph, place, "y") for _ in range(2))
     assert dense.is_dense
     sparse.is_dense = False
     x = sum(1 << place[name] for name in rng.sample(names, n_columns))

@@ -39,7 +39,7 @@ T = TypeVar("T")
 SLICE = 8 * 122_880
 # Most values and columns to fetch together: the planning time of a query grows with all columns of the table, selected
 # or not.
-_AHEAD, _MOST_TOGETHER = 1 << 20, 10_000
+_MOST_VALUES, _MOST_COLUMNS = 1 << 20, 10_000
 _MOST_CONDITIONS = 500
 
 _INTEGERS = {f"{sign}{size}int" for sign in ("", "u") for size in ("tiny", "small", "", "big")} | {
@@ -242,7 +242,7 @@ class DuckDBSource:
         """Fetch a column of a small table together with the columns used after it."""
         import duckdb
 
-        width = min(_MOST_TOGETHER, _AHEAD // max(1, self.n_rows))
+        width = min(_MOST_COLUMNS, _MOST_VALUES // max(1, self.n_rows))
         if width < 2:
             return
         # Fixed groups of neighbours, so that reading columns in order fetches each group once.

@@ -35,51 +35,51 @@ def read_path(path: str | os.PathLike[str], na_values: tuple[str, ...]) -> DuckD
     """Read a file, or all files that match a pattern, by their suffix."""
     import duckdb
 
-    places = _places(os.fspath(path))
-    formats = {_format(place) for place in places}
+    files = _file_paths(os.fspath(path))
+    formats = {_format(file) for file in files}
     if len(formats) > 1:
         raise FileError(f"{os.fspath(path)!r} matches files of different kinds; name one kind, as in '*.parquet'")
     ((suffix, compressed),) = formats
     try:
         if suffix in _DELIMITERS:
-            return _read_text(places, _DELIMITERS[suffix], compressed, na_values)
+            return _read_text(files, _DELIMITERS[suffix], compressed, na_values)
         if suffix in (".parquet", ".pq"):
             if na_values:
                 raise OptionError("it is for text files; Parquet files mark missing values", parameter="na_values")
-            return _read_parquet(places, compressed)
+            return _read_parquet(files, compressed)
     except FileError:
         raise
     except duckdb.Error as error:
-        raise _explain(_culprit(places, str(error)), error) from error
+        raise _file_error(_file_of_error(files, str(error)), error) from error
     except (OSError, EOFError) as error:
         raise FileError(f"cannot read {os.fspath(path)!r}: {error}") from error
     raise FileError(
-        f"unknown file type: {str(places[0])!r}; its name should end in .csv, .tsv, .txt or .parquet "
+        f"unknown file type: {str(files[0])!r}; its name should end in .csv, .tsv, .txt or .parquet "
         "(each also with .gz)"
     )
 
 
-def _format(place: Path) -> tuple[str, bool]:
-    suffixes = [suffix.lower() for suffix in place.suffixes]
+def _format(file: Path) -> tuple[str, bool]:
+    suffixes = [suffix.lower() for suffix in file.suffixes]
     compressed = bool(suffixes) and suffixes[-1] == ".gz"
     return ((suffixes[:-1] if compressed else suffixes)[-1:] or [""])[0], compressed
 
 
-def _places(text: str) -> list[Path]:
+def _file_paths(text: str) -> list[Path]:
     """Return the file of that name, or the files that match the pattern, sorted by name."""
     try:
         is_pattern = glob.has_magic(text) and not os.path.lexists(text)
-        places = [Path(found) for found in sorted(glob.glob(text, recursive=True))] if is_pattern else [Path(text)]
+        files = [Path(found) for found in sorted(glob.glob(text, recursive=True))] if is_pattern else [Path(text)]
     except ValueError as error:
         raise FileError(f"{text[:200]!r} is not a valid path: {error}") from error
-    if not places:
+    if not files:
         raise NoSuchFileError(f"no file matches {text!r}; the working directory is {os.getcwd()!r}")
-    for place in places:
-        _check_file(str(place) if is_pattern else text, place)
-    return places
+    for file in files:
+        _check_file(str(file) if is_pattern else text, file)
+    return files
 
 
-def _check_file(text: str, place: Path) -> None:
+def _check_file(text: str, file: Path) -> None:
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
         raise FileError(f"{text!r} is an address, not a file on this computer; download it first")
     try:
@@ -87,13 +87,13 @@ def _check_file(text: str, place: Path) -> None:
     except UnicodeEncodeError:
         raise FileError(f"the name {text!r} is not UTF-8, which DuckDB cannot open; rename the file") from None
     try:
-        if place.is_dir():
+        if file.is_dir():
             raise FileError(f"{text!r} is a directory; name a file in it")
-        if not place.exists():
+        if not file.exists():
             raise NoSuchFileError(f"no file {text!r}; the working directory is {os.getcwd()!r}")
-        if not place.is_file():
+        if not file.is_file():
             raise FileError(f"{text!r} is not a regular file")
-        if place.stat().st_size == 0:
+        if file.stat().st_size == 0:
             raise FileError(f"{text!r} is empty")
     except FileError:
         raise
@@ -101,15 +101,15 @@ def _check_file(text: str, place: Path) -> None:
         raise FileError(f"{text[:200]!r} is not a valid path: {error}") from error
 
 
-def _culprit(places: list[Path], message: str) -> Path:
+def _file_of_error(files: list[Path], message: str) -> Path:
     """Return the file named in an error of DuckDB."""
-    return next((place for place in places if str(place.resolve()) in message), places[0])
+    return next((file for file in files if str(file.resolve()) in message), files[0])
 
 
-def _explain(place: Path, error: Exception) -> FileError:
+def _file_error(file: Path, error: Exception) -> FileError:
     message = str(error)
     line = re.search(r"CSV Error on Line: (\d+)", message)
-    where = f"{str(place)!r}, line {int(line[1]):,}" if line else f"{str(place)!r}"
+    where = f"{str(file)!r}, line {int(line[1]):,}" if line else f"{str(file)!r}"
     if "not utf-8" in message or "Invalid unicode" in message or "not valid utf" in message.lower():
         return _not_utf8(where)
     if counts := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
@@ -125,21 +125,21 @@ def _not_utf8(where: str) -> FileError:
     return FileError(f"{where}: the text is not UTF-8 (perhaps Latin-1 or Windows-1252); save the file as UTF-8")
 
 
-def _read_parquet(places: list[Path], compressed: bool) -> DuckDBSource:
+def _read_parquet(files: list[Path], compressed: bool) -> DuckDBSource:
     database = Database()
-    paths = places
+    paths = files
     if compressed:
-        paths = [database.folder / f"data{position}.parquet" for position in range(len(places))]
-        for place, path in zip(places, paths, strict=True):
-            with gzip.open(place) as packed, path.open("wb") as unpacked:
+        paths = [database.folder / f"data{position}.parquet" for position in range(len(files))]
+        for file, path in zip(files, paths, strict=True):
+            with gzip.open(file) as packed, path.open("wb") as unpacked:
                 shutil.copyfileobj(packed, unpacked)
-    for place, path in zip(places, paths, strict=True):
-        with path.open("rb") as file:
-            if file.read(4) != b"PAR1":
-                raise FileError(f"{str(place)!r} is not a Parquet file, despite its name")
+    for file, path in zip(files, paths, strict=True):
+        with path.open("rb") as stream:
+            if stream.read(4) != b"PAR1":
+                raise FileError(f"{str(file)!r} is not a Parquet file, despite its name")
     schema = _schema(database, paths[0])
-    for place, path in zip(places[1:], paths[1:], strict=True):
-        _check_same(places[0], schema, place, _schema(database, path))
+    for file, path in zip(files[1:], paths[1:], strict=True):
+        _check_same(files[0], schema, file, _schema(database, path))
     return from_parquet(database, paths, list(schema))
 
 
@@ -176,19 +176,19 @@ def _check_same(first: Path, columns: dict[str, str], other: Path, other_columns
             )
 
 
-def _read_text(places: list[Path], delimiters: str, compressed: bool, na_values: tuple[str, ...]) -> DuckDBSource:
+def _read_text(files: list[Path], delimiters: str, compressed: bool, na_values: tuple[str, ...]) -> DuckDBSource:
     import duckdb
 
-    names, delimiter = _header(places[0], delimiters, compressed)
-    for place in places[1:]:
-        other_names, other_delimiter = _header(place, delimiters, compressed)
-        _check_same(places[0], dict.fromkeys(names, ""), place, dict.fromkeys(other_names, ""))
+    names, delimiter = _header(files[0], delimiters, compressed)
+    for file in files[1:]:
+        other_names, other_delimiter = _header(file, delimiters, compressed)
+        _check_same(files[0], dict.fromkeys(names, ""), file, dict.fromkeys(other_names, ""))
         if other_delimiter != delimiter:
             raise FileError(
-                f"{str(place)!r} separates fields by {other_delimiter!r} and {str(places[0])!r} by {delimiter!r}; "
+                f"{str(file)!r} separates fields by {other_delimiter!r} and {str(files[0])!r} by {delimiter!r}; "
                 "write all files with the same separator"
             )
-    database = Database(on_disk=sum(place.stat().st_size for place in places) > _KEPT_BYTES)
+    database = Database(on_disk=sum(file.stat().st_size for file in files) > _KEPT_BYTES)
     columns = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(len(names)))
     # The dialect is fixed: DuckDB's detection may skip lines, take '#' for a comment or guess date formats.
     source = (
@@ -200,35 +200,35 @@ def _read_text(places: list[Path], delimiters: str, compressed: bool, na_values:
     create = f"CREATE TABLE data AS SELECT * FROM {source}"
     form = [delimiter, ["", *na_values]]
     try:
-        database.execute(create, [[literal(place) for place in places], *form, "gzip" if compressed else "none"])
+        database.execute(create, [[literal(file) for file in files], *form, "gzip" if compressed else "none"])
     except duckdb.Error:
         # DuckDB reads either kind of line end, but not both in one file.
-        if not any(_ends_lines_differently(place, compressed) for place in places):
+        if not any(_ends_lines_differently(file, compressed) for file in files):
             raise
-        same = [database.folder / f"data{number}.csv" for number in range(len(places))]
-        for place, path in zip(places, same, strict=True):
-            _end_lines_alike(place, compressed, path)
+        same = [database.folder / f"data{number}.csv" for number in range(len(files))]
+        for file, path in zip(files, same, strict=True):
+            _end_lines_alike(file, compressed, path)
         database.execute(create, [[literal(path) for path in same], *form, "none"])
         for path in same:
             path.unlink()
     database.execute("CHECKPOINT")
     n_rows = database.rows("SELECT count(*) FROM data")[0][0]
     if not n_rows:
-        raise FileError(f"{str(places[0])!r} has a header and no rows")
+        raise FileError(f"{str(files[0])!r} has a header and no rows")
     notes: list[str] = []
     types = detect_all(database.rows, names, n_rows, notes)
     return DuckDBSource(database, names, types, notes, rowid_slices(n_rows))
 
 
-def _open(place: Path, compressed: bool) -> gzip.GzipFile | IO[bytes]:
-    return gzip.open(place) if compressed else place.open("rb")
+def _open(file: Path, compressed: bool) -> gzip.GzipFile | IO[bytes]:
+    return gzip.open(file) if compressed else file.open("rb")
 
 
-def _unquoted(place: Path, compressed: bool) -> Iterator[tuple[bytes, bool]]:
+def _unquoted(file: Path, compressed: bool) -> Iterator[tuple[bytes, bool]]:
     """Yield the parts of a text file between quotes, and whether each part is outside quotes."""
     outside, cut = True, b""
-    with _open(place, compressed) as file:
-        while piece := file.read(_HEAD):
+    with _open(file, compressed) as stream:
+        while piece := stream.read(_HEAD):
             piece, cut = cut + piece, b""
             if piece.endswith(b"\r"):  # a line end may be cut in two
                 piece, cut = piece[:-1], b"\r"
@@ -240,9 +240,9 @@ def _unquoted(place: Path, compressed: bool) -> Iterator[tuple[bytes, bool]]:
     yield cut, outside
 
 
-def _ends_lines_differently(place: Path, compressed: bool) -> bool:
+def _ends_lines_differently(file: Path, compressed: bool) -> bool:
     with_return = without = False
-    for part, outside in _unquoted(place, compressed):
+    for part, outside in _unquoted(file, compressed):
         if outside:
             n_returns = part.count(b"\r\n")
             with_return |= n_returns > 0
@@ -252,29 +252,29 @@ def _ends_lines_differently(place: Path, compressed: bool) -> bool:
     return False
 
 
-def _end_lines_alike(place: Path, compressed: bool, path: Path) -> None:
+def _end_lines_alike(file: Path, compressed: bool, path: Path) -> None:
     """Copy a text file with one kind of line end; quoted fields are unchanged."""
     with path.open("wb") as copy:
-        for part, outside in _unquoted(place, compressed):
+        for part, outside in _unquoted(file, compressed):
             copy.write(part.replace(b"\r\n", b"\n") if outside else part)
 
 
-def _header(place: Path, delimiters: str, compressed: bool) -> tuple[list[str], str]:
+def _header(file: Path, delimiters: str, compressed: bool) -> tuple[list[str], str]:
     """Return the names of the columns and the delimiter."""
-    with _open(place, compressed) as file:
-        head = file.read(_HEAD)
+    with _open(file, compressed) as stream:
+        head = stream.read(_HEAD)
     if not head.strip():
-        raise FileError(f"{str(place)!r} is empty")
+        raise FileError(f"{str(file)!r} is empty")
     for encoding, marks in _MARKS.items():
         if head.startswith(marks):
-            raise FileError(f"{str(place)!r} is {encoding}; save it as UTF-8")
+            raise FileError(f"{str(file)!r} is {encoding}; save it as UTF-8")
     if b"\0" in head:
-        raise FileError(f"{str(place)!r} is not a text file: it holds zero bytes")
+        raise FileError(f"{str(file)!r} is not a text file: it holds zero bytes")
     try:
         start = head.decode("utf-8-sig", errors="strict" if len(head) < _HEAD else "ignore")
     except UnicodeDecodeError as error:
         line = head.count(b"\n", 0, error.start) + 1
-        raise _not_utf8(f"{str(place)!r}, line {line:,}") from error
+        raise _not_utf8(f"{str(file)!r}, line {line:,}") from error
     # The delimiter is in the header and in the line after it; a name alone may hold any character.
     header, following = (re.sub(r'"[^"]*"', "", line) for line in (*start.split("\n", 2), "", "")[:2])
     likely = [sign for sign in delimiters if sign in following or not following.strip()]
@@ -282,8 +282,8 @@ def _header(place: Path, delimiters: str, compressed: bool) -> tuple[list[str], 
     try:
         names = next(csv.reader(io.StringIO(start, newline=""), delimiter=delimiter))
     except csv.Error as error:
-        raise FileError(f"{str(place)!r}, line 1: cannot read the header: {error}") from error
+        raise FileError(f"{str(file)!r}, line 1: cannot read the header: {error}") from error
     if blank := [position + 1 for position, name in enumerate(names) if not name.strip()]:
-        raise FileError(f"{str(place)!r}: the header gives no name to column {shorten(blank)}")
+        raise FileError(f"{str(file)!r}: the header gives no name to column {shorten(blank)}")
     check_names(names)
     return names, delimiter

@@ -13,7 +13,7 @@ _NA_TOKENS = ("?", "NA", "N/A", "n/a", "na", "null", "NULL", "nan", "NaN", "None
 _NA_BESIDE_NUMBERS = (*_NA_TOKENS, "none")
 
 # Most values to query together: the time of a query grows with all columns of the table.
-_TOGETHER = 1 << 20
+_MOST_VALUES = 1 << 20
 
 # Runs a query over the table `data` and returns its rows.
 Ask = Callable[[str], list[tuple[Any, ...]]]
@@ -24,7 +24,7 @@ def detect_all(ask: Ask, names: Sequence[str], n_rows: int, notes: list[str]) ->
 
     Remarks are appended to `notes`, under the names of the columns.
     """
-    width = max(1, _TOGETHER // max(1, n_rows))
+    width = max(1, _MOST_VALUES // max(1, n_rows))
     types: list[tuple[str, str]] = []
     for start in range(0, len(names), width):
         columns = [f"c{position}" for position in range(start, min(start + width, len(names)))]

@@ -280,7 +280,7 @@ class _Finder:
             self.cost[self.place[name]] = ((combinations * (n + 1) + 1) << n) + (1 << number)
         # Where completions are too many to enumerate, a few suggest controls, which are then tested by the edge marks.
         graphs = completions(graph) if self.links.can_enumerate else _some_completions(graph)
-        self.drawings = [_Drawing(one, self.place, target) for one in graphs]
+        self.completions = [_Completion(one, self.place, target) for one in graphs]
 
     def adjustment(self, columns: tuple[str, ...], absent: Collection[str]) -> Adjustment:
         """Return the controls of a set of columns, or why there are none."""
@@ -288,8 +288,8 @@ class _Finder:
             return Adjustment(columns, None, f"the graph does not contain {listed(outside)}")
         x = sum(1 << self.place[name] for name in columns)
         effects = 0
-        for drawing in self.drawings:
-            effects |= drawing.effects(x)
+        for completion in self.completions:
+            effects |= completion.effects(x)
         if between := [name for name in self.held_fixed if effects >> self.place[name] & 1]:
             verb = f"with {listed(between)} held fixed, what the rule does by way of"
             return Adjustment(columns, None, f"{verb} {'it' if len(between) == 1 else 'them'} would be left out")
@@ -306,7 +306,7 @@ class _Finder:
             sizes = range(len(bits) + 1)
             trials = {sum(chosen) for size in sizes for chosen in itertools.combinations(bits, size)}
         else:
-            cheapest = [drawing.cheapest(x, cost, self.given) for drawing in self.drawings]
+            cheapest = [completion.cheapest(x, cost, self.given) for completion in self.completions]
             trials = {z for z in cheapest if z is not None}
             if self.graph.unknown:
                 trials.add(functools.reduce(operator.or_, trials, 0))
@@ -314,7 +314,7 @@ class _Finder:
 
     def _is_valid(self, columns: tuple[str, ...], x: int, z: int) -> bool:
         if self.links.can_enumerate:
-            return all(drawing.separates(x, z | self.given) for drawing in self.drawings)
+            return all(completion.separates(x, z | self.given) for completion in self.completions)
         control = (*self._names(z), *self.held_fixed)
         return bool(identify_rule(self.graph, target=self.target, variables=columns, control=control))
 
@@ -347,7 +347,7 @@ def _some_completions(graph: CausalGraph) -> Iterator[CausalGraph]:
             )
 
 
-class _Drawing:
+class _Completion:
     """A graph without unknown edges; every bidirected edge gets a node, the unobserved cause of both ends."""
 
     def __init__(self, graph: CausalGraph, place: Mapping[str, int], target: str) -> None:
@@ -435,9 +435,9 @@ class _Drawing:
                 path.append(before)
             path.reverse()
             steps = list(itertools.pairwise(path))
-            room = min(network.room(a, b) for a, b in steps)
+            room = min(network.residual(a, b) for a, b in steps)
             for a, b in steps:
-                network.send(a, b, room)
+                network.push(a, b, room)
 
 
 # The side of a node where flow enters (True) or leaves (False).
@@ -455,7 +455,7 @@ class _Network:
         # For each node, the nodes with flow into it.
         self.sources: dict[int, int] = dict.fromkeys(neighbours, 0)
 
-    def room(self, a: _Side, b: _Side) -> int:
+    def residual(self, a: _Side, b: _Side) -> int:
         """Return the residual capacity between the two sides of a node, or between neighbours."""
         (node, enters), (other, _) = a, b
         if node == other:
@@ -463,7 +463,7 @@ class _Network:
             return self.cost.get(node, self.unlimited) - used if enters else used
         return self.flow.get((other, node), 0) if enters else self.unlimited
 
-    def send(self, a: _Side, b: _Side, amount: int) -> None:
+    def push(self, a: _Side, b: _Side, amount: int) -> None:
         """Add flow, or cancel flow in the opposite direction."""
         (node, enters), (other, _) = a, b
         if node == other:
@@ -484,7 +484,7 @@ class _Network:
             side = pending.popleft()
             node, enters = side
             others = self.sources[node] if enters else self.neighbours[node] & ~(1 << node)
-            if self.room(side, (node, not enters)):
+            if self.residual(side, (node, not enters)):
                 others |= 1 << node
             others &= ~found[not enters]
             found[not enters] |= others

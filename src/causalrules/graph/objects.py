@@ -109,7 +109,7 @@ def causal_learn_edges(edges: Iterable[Any]) -> Iterator[tuple[str, str, str]]:
     """Read edges of causal-learn; FCI's edges mark where an unobserved common cause is impossible."""
     for edge in edges:
         if not is_causal_learn_edge(edge):
-            raise GraphError(f"a list of causal-learn's edges holds {quoted(edge)}, which is none")
+            raise GraphError(f"a list of causal-learn's edges holds {quoted(edge)}, which is not an edge")
         properties = {getattr(each, "name", "") for each in getattr(edge, "properties", ())}
         yield _causal_learn_edge(edge, "pl" in properties)
 

@@ -42,10 +42,10 @@ _LEAVES = ((16, 10_000), (8, 1_000), (4, 0))
 # Rows per slice when products are summed.
 _SLICE = 20_000
 # Log-odds are clipped here.
-_FARTHEST = 10.0
+_MAX_LOG_ODDS = 10.0
 # Minimum rows for more than one thread. With 50,000 rows, two threads save a tenth of the time on an idle machine and
 # take ten times as long on a busy one, where they wait for each other.
-_MANY = 100_000
+_MIN_ROWS_FOR_THREADS = 100_000
 INSTALL = 'pip install "causalrules[ml]"'
 
 
@@ -84,7 +84,7 @@ class Learner:
             return _Constant(float(y[0]) if len(y) else 0.0)
         if self.model is None:
             return _Blend(self.features, self.binary, self.seed).fit(matrix, y, weights)
-        return _Given(self.features, self.binary, self.model, self.seed).fit(matrix, y, weights)
+        return _UserModel(self.features, self.binary, self.model, self.seed).fit(matrix, y, weights)
 
 
 def is_available() -> bool:
@@ -162,17 +162,17 @@ def cross_fit(
     fitted = []
     # Regressions never need threads. Folds run one after the other, because scikit-learn changes the warning filters
     # while it fits.
-    with threadpool_limits({"openmp": n_threads if len(y) >= _MANY else 1, "blas": 1}):
+    with threadpool_limits({"openmp": n_threads if len(y) >= _MIN_ROWS_FOR_THREADS else 1, "blas": 1}):
         for place in range(n_folds):
             chosen = (fold != place) & (weights > 0)
             fitted.append(learner.fit(matrix[chosen], y[chosen], weights[chosen]))
             if watch is not None:
                 watch(place + 1, n_folds)
-        _weigh(learner, fitted, matrix, y, weights, fold)
+        _choose_tree_weight(learner, fitted, matrix, y, weights, fold)
     return fitted
 
 
-def _weigh(
+def _choose_tree_weight(
     learner: Learner,
     models: Sequence[Predictor],
     matrix: Matrix,
@@ -248,7 +248,7 @@ class _Constant:
 
 
 @dataclass
-class _Given:
+class _UserModel:
     """The user's model, with categories as 0/1 columns and missing numbers as nan."""
 
     features: Features
@@ -256,7 +256,7 @@ class _Given:
     model: Any
     seed: int
 
-    def fit(self, matrix: Matrix, y: Vector, weights: Vector) -> _Given:
+    def fit(self, matrix: Matrix, y: Vector, weights: Vector) -> _UserModel:
         from sklearn.base import clone
         from sklearn.utils.validation import has_fit_parameter
 
@@ -324,7 +324,7 @@ class _Blend:
         if not self.binary:
             return np.asarray(self._trees.predict(matrix)), smooth
         odds = self._trees.decision_function(matrix)
-        return np.clip(odds, -_FARTHEST, _FARTHEST), np.clip(smooth, -_FARTHEST, _FARTHEST)
+        return np.clip(odds, -_MAX_LOG_ODDS, _MAX_LOG_ODDS), np.clip(smooth, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
 
 
 @dataclass
@@ -369,7 +369,7 @@ class _Basis:
         self._features = features
         columns, _ = features.indicators(matrix)
         missing = np.isnan(columns)
-        self._holed = np.flatnonzero(missing.any(axis=0))
+        self._with_missing = np.flatnonzero(missing.any(axis=0))
         present = [np.sort(column[~holes]) for column, holes in zip(columns.T, missing.T, strict=True)]
         present = [each if len(each) else np.zeros(1) for each in present]
         is_bent = np.array([np.count_nonzero(np.diff(each)) >= 4 for each in present])
@@ -423,7 +423,7 @@ class _Basis:
         inside, missing = self._inside(matrix)
         bends = np.maximum(inside[:, self._knotted] - self._knots, 0.0)
         left, right = (self._around_median(inside)[:, each] for each in self._pairs)
-        return np.hstack([inside, bends, missing[:, self._holed], left * right])
+        return np.hstack([inside, bends, missing[:, self._with_missing], left * right])
 
     def _inside(self, matrix: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
         """Return the controls with extreme values clipped and missing ones replaced by medians, and what is missing."""
@@ -436,4 +436,4 @@ class _Basis:
 
 
 def _expit(odds: Vector) -> Vector:
-    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -_FARTHEST, _FARTHEST))))
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -_MAX_LOG_ODDS, _MAX_LOG_ODDS))))

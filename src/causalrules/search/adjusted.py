@@ -33,7 +33,7 @@ from causalrules.search.rows import Comparison, LocalRows, Rows, compared, local
 from causalrules.search.run import threads
 
 # Minimum rows × controls to show progress while models are fitted.
-_LONG = 200_000
+_SLOW = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +281,7 @@ def _stratify(table: Table, roles: Roles, cuts: Cuts, question: Question, combin
     options = question.control_bins, question.max_bins, cuts, question.categorical
     exact = partial(stratify, table, roles.control, *options, combining=combining)
     check_model(question.adjust_model)
-    shown = False if callable(question.progress) or table.n_rows * len(roles.control) < _LONG else question.progress
+    shown = False if callable(question.progress) or table.n_rows * len(roles.control) < _SLOW else question.progress
     with watching(shown, partial(count_bar, "models of the controls", FOLDS)) as watch:
         return adjusting(table, exact, roles.outcome, question, roles.control, threads(question.n_jobs), watch)
 

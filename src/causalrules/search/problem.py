@@ -127,7 +127,7 @@ class Problem:
 
     @property
     def has_own_controls(self) -> bool:
-        """Whether rules have controls of their own, if only for some sets of columns."""
+        """Whether rules have their own controls, even if only for some sets of columns."""
         return self.language.offered is not None
 
     @property
@@ -192,7 +192,7 @@ class Problem:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, each counted as often as its weight says."""
+        """Number of rows, by weight."""
         return self.first.n_rows
 
     @property

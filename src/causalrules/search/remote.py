@@ -44,7 +44,7 @@ _COUNTS, _REFERENCE = 1, 8
 class RemoteTable(Packed):
     """Remote packed rows: `ask` takes a question and the length of its answer, from any thread.
 
-    `hurry` is called when the user interrupts the search. `levels`, `missing` and `reference` must match the parts.
+    `interrupt` is called when the user interrupts the search. `levels`, `missing` and `reference` must match the parts.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class RemoteTable(Packed):
         high: ArrayLike,
         n_strata: int,
         threads: int,
-        hurry: Callable[[], None] = lambda: None,
+        interrupt: Callable[[], None] = lambda: None,
         *,
         levels: ArrayLike = BINARY,
         missing: str = "false",
         reference: bool = False,
     ) -> None:
-        self.n_strata, self.threads, self.hurry = n_strata, threads, hurry
+        self.n_strata, self.threads, self.interrupt = n_strata, threads, interrupt
         self.levels = checked_levels(levels)
         self.sides = 2 if reference else int(is_unknown(missing))
         self.propositions = as_array(column_index, np.uint32), as_array(low, np.int32), as_array(high, np.int32)
@@ -189,7 +189,7 @@ class RemoteSearch(NativeSearch):
         super().__init__(packed, **options)
 
     def _source(self, number: int) -> tuple[Any, Any]:
-        """Return one of the tables, for the core, and what it points to."""
+        """Return one of the tables for the core, and the objects to keep alive with it."""
         made, kept = super()._source(number)
         if isinstance(kept[0], RemoteTable):
             self._asked.append(kept[0])
@@ -204,7 +204,7 @@ class RemoteSearch(NativeSearch):
                 return call()
 
         try:
-            return interruptible(alone, self._first.hurry)
+            return interruptible(alone, self._first.interrupt)
         except BaseException as error:
             failures = (table.failure for table in self._asked)
             raise next((failure for failure in failures if failure is not None), error) from None

@@ -214,7 +214,7 @@ class ShardedRows(RemoteRows):
             language.high,
             self.strata.n_strata,
             _QUERIES,
-            messenger.hurry,
+            messenger.stop_waiting,
             levels=self.comparison.levels,
             missing=self.comparison.missing,
         )
@@ -250,7 +250,7 @@ class Messenger:
                 pass
             self._check_cluster()
 
-    def hurry(self) -> None:
+    def stop_waiting(self) -> None:
         """Stop waiting for workers if there are none."""
         self._patience = 0.0
 
@@ -273,7 +273,7 @@ class Messenger:
             with self._lock:
                 self._places = {}
             time.sleep(_RETRY)
-        raise _gone(f"does not answer: {failed[0]!r}")
+        raise _cluster_error(f"does not answer: {failed[0]!r}")
 
     def _find_shards(self) -> dict[str, list[str]]:
         """Return the keys of the shards on each worker."""
@@ -302,14 +302,14 @@ class Messenger:
         """Raise an error if the cluster is closed or has had no workers for too long."""
         with self._health, self._converting_errors():
             if self._is_closed():
-                raise _gone("was closed")
+                raise _cluster_error("was closed")
             now = time.monotonic()
             if now - self._checked_at >= _POLL:  # one thread checks for all
                 self._checked_at = now
                 workers = self._client.scheduler_info(n_workers=-1)["workers"]
                 self._idle_since = math.inf if workers else min(self._idle_since, now)
             if now - self._idle_since >= self._patience:
-                raise _gone("has lost all its workers")
+                raise _cluster_error("has lost all its workers")
 
     def _is_closed(self) -> bool:
         return self._client.status in ("closing", "closed") or any(each.status == "cancelled" for each in self._shards)
@@ -323,8 +323,8 @@ class Messenger:
             raise
         except (Exception, asyncio.CancelledError) as error:
             if self._is_closed():
-                raise _gone("was closed") from error
-            raise _gone(f"does not answer: {type(error).__name__}: {error}") from error
+                raise _cluster_error("was closed") from error
+            raise _cluster_error(f"does not answer: {type(error).__name__}: {error}") from error
 
     def _by_worker(self, where: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
         """Group the shards by worker; return an empty dict if one has just been lost."""
@@ -339,7 +339,7 @@ class Messenger:
         return places
 
 
-def _gone(what: str) -> DataError:
+def _cluster_error(what: str) -> DataError:
     return DataError(f"the cluster {what}; start it and run the search again, from a checkpoint if there is one")
 
 

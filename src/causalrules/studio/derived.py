@@ -25,13 +25,13 @@ class Derived:
     def __init__(self, state: State) -> None:
         self._state = state
         # By name: the input objects, the key, and the cached value.
-        self._made: dict[str, tuple[tuple[object, ...], object, Any]] = {}
+        self._cache: dict[str, tuple[tuple[object, ...], object, Any]] = {}
 
-    def _last(self, name: str, objects: tuple[object, ...], key: object, make: Callable[[], T]) -> T:
+    def _cached(self, name: str, objects: tuple[object, ...], key: object, make: Callable[[], T]) -> T:
         """Return the cached value; compute it again if an object is not identical or the key not equal."""
-        known = self._made.get(name)
+        known = self._cache.get(name)
         if known is None or any(a is not b for a, b in zip(known[0], objects, strict=True)) or known[1] != key:
-            known = self._made[name] = objects, key, make()
+            known = self._cache[name] = objects, key, make()
         made: T = known[2]
         return made
 
@@ -50,7 +50,7 @@ class Derived:
             except CausalRulesError as error:
                 return "", str(error)
 
-        return self._last("level", (table,), (target, asked.outcome, weights), make)
+        return self._cached("level", (table,), (target, asked.outcome, weights), make)
 
     def judged(self) -> tuple[Admissibility | None, dict[str, Any]]:
         """Return the check of the roles by the graph, or None, and its view for the page."""
@@ -59,7 +59,7 @@ class Derived:
         options = [asked.options.get(name) for name in ("weights", "max_length")]
         key = edges, asked.target, asked.actionable, asked.control, asked.own_controls, options
         names = () if table is None else table.names
-        return self._last("judged", (table,), key, lambda: verdict.judge(asked, names))
+        return self._cached("judged", (table,), key, lambda: verdict.judge(asked, names))
 
     @property
     def is_stale(self) -> bool:
@@ -81,7 +81,7 @@ class Derived:
         graph = None if drawing is None or found is None else drawing.graph
         if (rules.graph, rules.admissibility) == (graph, found):
             return rules
-        return self._last(name, (rules,), (graph, found), lambda: with_graph(rules, graph, found))
+        return self._cached(name, (rules,), (graph, found), lambda: with_graph(rules, graph, found))
 
     def answer(self) -> RuleSet | None:
         """Return the rules if they answer the current question."""
@@ -90,7 +90,7 @@ class Derived:
     def page(self, name: str = "rules") -> dict[str, Any] | None:
         """Return the view of the rules, or of the front."""
         rules = self.rules(name)
-        return None if rules is None else self._last(f"page of {name}", (rules,), (), lambda: measuring.page_of(rules))
+        return None if rules is None else self._cached(f"{name} view", (rules,), (), lambda: measuring.page_of(rules))
 
     def edited(self) -> dict[str, Any] | None:
         """Return the view of the edited rules, or why they cannot be measured."""
@@ -105,4 +105,4 @@ class Derived:
                 return {"error": str(error)}
 
         key = asked.edited, asked.fingerprint(), self.judged()[0]
-        return self._last("edited", (table, self._state.rules), key, make)
+        return self._cached("edited", (table, self._state.rules), key, make)

@@ -61,7 +61,7 @@ def front(state: State) -> None:
     state.searched()
 
     def work(_: Job) -> None:
-        # Not the rules of when it was asked for: a check that ran before has added to them.
+        # The current rules, because a check that ran before this job may have added evidence.
         with state.lock:
             rules, generation = state.searched(), state.generation
         found = rules.frontier(time_limit=checks.LIMIT)

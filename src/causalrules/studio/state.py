@@ -40,7 +40,7 @@ class State:
     rules, front, points
         The last results, and the progress of the search: seconds, best value, bound and step.
     generation
-        Grows with every workspace that is begun: what a job found for another one is not kept.
+        Number of workspaces so far; jobs discard their results if it has changed.
     """
 
     def __init__(self) -> None:

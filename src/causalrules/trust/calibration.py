@@ -143,7 +143,7 @@ def calibrate_margin(problem: Problem, question: Question, deadline: Deadline) -
     if len(problem.comparison.values) != 2 or question.max_length is None or question.reference or question.groups:
         return None  # before rows are fetched
     try:
-        ordered = _in_order(problem.only)
+        ordered = _sorted_rows(problem.only)
     except DataError:  # the workers with the rows are lost
         return None
     if not can_share([ordered], question):
@@ -198,7 +198,7 @@ def _shuffled_margin(
     return CalibratedMargin(min(factor, 1.0), confidence, permutations, question.seed)
 
 
-def _in_order(problem: Adjusted) -> Adjusted:
+def _sorted_rows(problem: Adjusted) -> Adjusted:
     """Return the rows, repeated by weight and sorted by stratum, columns and outcome."""
     rows = problem.rows.local
     order = np.lexsort((rows.outcome, *rows.columns, rows.stratum))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # A row has overlap if its propensity of each side is at least 1/10 of the average; weights are clipped at 5 times the
 # average.
-_FARTHEST, _CLIPPED = 10.0, 5.0
+_MAX_RATIO, _CLIPPED = 10.0, 5.0
 _BINS = 20
 # Minimum rows on each side to fit models.
 _FEWEST = 2 * FOLDS
@@ -144,7 +144,7 @@ def estimate(
     second = 1 - first if all_decided else fitted(side_model, sides[1].astype(np.float64), used)
     shares = [float(n[side].sum() / n[used].sum()) for side in sides]
     relative = [share / np.maximum(chance, 1e-12) for share, chance in zip(shares, (first, second), strict=True)]
-    inside = used & (relative[0] <= _FARTHEST) & (relative[1] <= _FARTHEST)
+    inside = used & (relative[0] <= _MAX_RATIO) & (relative[1] <= _MAX_RATIO)
     if min(int(counts[side & inside].sum()) for side in sides) < 2:
         return None
     clipped = inside & ((relative[0] > _CLIPPED) | (relative[1] > _CLIPPED))
