@@ -8,6 +8,8 @@ from typing import Any
 from hypothesis import settings
 
 import skips
+from opened_reports import browser as browser
+from opened_reports import opened as opened
 
 # The width of the text output; under pytest-xdist there is no terminal to give it.
 os.environ["COLUMNS"] = "100"

@@ -1,4 +1,4 @@
-"""Reports in a real browser without a network, for the test files that name this module in `pytest_plugins`."""
+"""Fixtures of reports in a real browser without a network; `conftest.py` offers them to all tests."""
 
 from __future__ import annotations
 

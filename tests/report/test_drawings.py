@@ -11,8 +11,6 @@ from browsers import WITH_BROWSER, has
 from causalrules.report import view
 from reports import fits, ladder_rules, noise_rules, passengers, plain, show_all, ten_rules, three_rules
 
-pytest_plugins = ["opened_reports"]
-
 
 @WITH_BROWSER
 def test_the_numbers_in_the_plot_do_not_cover_each_other(opened: Callable[..., Any]) -> None:

@@ -13,8 +13,6 @@ from browsers import WITH_BROWSER, has
 from causalrules.report import view
 from reports import noise_rules, passengers, three_rules
 
-pytest_plugins = ["opened_reports"]
-
 
 @WITH_BROWSER
 def test_the_first_screen_says_what_was_found_for_whom_how_sure_and_what_it_may_be_called(

@@ -11,8 +11,6 @@ import pytest
 from browsers import WITH_AXE, WITH_BROWSER, has, violations
 from reports import fits, kidney_rules, ladder_rules, noise_rules, open_all, show_all, ten_rules, three_rules
 
-pytest_plugins = ["opened_reports"]
-
 
 def backgrounds(page: Any) -> list[list[int]]:
     """The colours that text stands on."""

@@ -9,8 +9,6 @@ from browsers import WITH_BROWSER, has
 from causalrules.report import reproduce, rule_words
 from reports import show_all, shown, ten_rules, three_rules
 
-pytest_plugins = ["opened_reports"]
-
 
 @WITH_BROWSER
 def test_only_a_long_list_can_be_filtered_and_its_grey_words_are_explained(opened: Callable[..., Any]) -> None:

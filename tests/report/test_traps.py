@@ -15,8 +15,6 @@ from causalrules.report import sections
 from reports import fits, open_all, shown, ten_rules
 from rulesets import HOSTILE, admissibility, rule_set
 
-pytest_plugins = ["opened_reports"]
-
 # values with which anything that were run would leave a trace
 TRAPS = [
     "<script>window.pwned = 1</script>",

@@ -200,7 +200,7 @@ def test_rules_without_controls_are_counted_and_explained() -> None:
 def test_impossible_questions_are_rejected(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         cr.discover(TABLE, "y", control="auto", **options)
-    with pytest.raises(OptionError, match="it limits control='auto'"):
+    with pytest.raises(OptionError, match="it only applies to control='auto'"):
         cr.discover(TABLE, "y", control="b", allowed_control="a")
 
 
