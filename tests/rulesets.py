@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from causalrules.alerts import Alert
 from causalrules.graph.admissibility import Admissibility
 from causalrules.graph.criteria import Violation
 from causalrules.language.propositions import Proposition
@@ -138,6 +139,7 @@ def rule_sets(draw: st.DrawFn) -> RuleSet:
         upper_bound=draw(st.floats(-1, 1) if optimal else st.floats(-1, 1) | st.just(math.inf)),
         gap=draw(st.floats(0, 1) if optimal else st.floats(0, 1) | st.just(math.inf)),
         stopped=draw(st.sampled_from(["optimal", "time limit", "interrupted"])),
+        alerts=tuple(draw(st.lists(st.builds(Alert, NAME, st.tuples(NAME), NAME), max_size=2))),
         notes=tuple(draw(st.lists(NAME, max_size=2))),
         admissibility=draw(st.none() | st.sampled_from(VERDICTS)),
     )

@@ -30,7 +30,7 @@ LAYERS = [
     ("estimators",),
     ("question",),
     ("options", "payload", "writing"),
-    ("text", "exceptions", "temporary", "waiting"),
+    ("text", "exceptions", "alerts", "temporary", "waiting"),
 ]
 
 

@@ -18,9 +18,9 @@ from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
 from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
+from causalrules.result.columns import leaks
 from causalrules.result.measure import rule_results
 from causalrules.result.result import Named, Searched, with_graph
-from causalrules.result.rule import RuleResult
 from causalrules.result.steps import proof
 from causalrules.rules import RuleSet
 from causalrules.search import run as search
@@ -30,7 +30,6 @@ from causalrules.search.margins import beta_of_rules
 from causalrules.search.problem import Problem, own_controls, prepare
 from causalrules.search.rows import excludes_reference
 from causalrules.stepwise import SearchedList, search_list, with_beta
-from causalrules.text import points
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
@@ -40,9 +39,6 @@ if TYPE_CHECKING:
     from causalrules.language.propositions import Proposition
     from causalrules.result.evidence import Calibration
     from causalrules.trust.holdout import HeldOut
-
-# Minimum difference, and minimum rows on each side, to report that a column nearly determines the outcome.
-_LEAK, _FEW = 0.95, 20
 
 
 @asks(Question)
@@ -198,7 +194,8 @@ def _result(data: Any, question: Question, searched: SearchedList) -> RuleSet:
         n_dropped=problem.n_dropped,
         n_strata=problem.n_strata,
         n_propositions=len(problem.language.propositions),
-        notes=(*problem.notes, *searched.notes, *_leaks(rules)),
+        alerts=(*leaks(rules), *problem.alerts),
+        notes=(*problem.notes, *searched.notes),
         versions={"causalrules": __version__, "python": platform.python_version()},
         source=os.path.basename(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None,
         library=problem.library,
@@ -207,19 +204,6 @@ def _result(data: Any, question: Question, searched: SearchedList) -> RuleSet:
         rungs=searched.rungs,
         ladder=searched.steps,
     )
-
-
-def _leaks(rules: Sequence[RuleResult]) -> list[str]:
-    """Report a column that nearly determines the outcome: it may be a consequence of the outcome."""
-    for rule in rules:
-        few = min(rule.n_covered, rule.n_failing) < _FEW
-        columns = {condition.column for condition in rule.conditions}
-        if rule.kind.binary and not few and len(columns) == 1 and abs(rule.marginal_effect) >= _LEAK:
-            return [
-                f"column {columns.pop()!r} nearly determines the outcome (a difference of "
-                f"{points(abs(rule.marginal_effect))}); if it is a consequence of the outcome, leave it out"
-            ]
-    return []
 
 
 def _graph(question: Question) -> CausalGraph | None:

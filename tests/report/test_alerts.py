@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 
 import causalrules as cr
+from causalrules.alerts import Alert
 from causalrules.language.propositions import Proposition
 from causalrules.report import alerts, view
 from causalrules.result.rule import RuleResult
@@ -58,10 +60,47 @@ def test_rows_that_are_not_compared_are_told() -> None:
     assert "Many undecided rows" in [alert.title for alert in alerts.of_rule(rules[0], rules)]
 
 
+def leaking() -> cr.RuleSet:
+    return cr.discover({"x": [0, 1] * 100, "w": [0, 0, 1, 1] * 50, "y": [0, 1] * 100}, "y", k=1)
+
+
 def test_a_leak_is_suspected_where_a_column_determines_the_outcome() -> None:
-    columns = {"x": [0, 1] * 100, "w": [0, 0, 1, 1] * 50, "y": [0, 1] * 100}
-    rules = cr.discover(columns, "y", k=1)
-    assert alerts.of_rule(rules[0], rules)[0].title == "Leak suspected"
+    rules = leaking()
+    (alert,) = rules.alerts
+    assert (alert.kind, alert.columns, alert.title) == ("leak suspected", ("x",), "Leak suspected")
+    assert alerts.of_rule(rules[0], rules)[0] == alert
+    assert not any("determines" in note for note in rules.notes)
+
+
+def test_an_alert_comes_once_and_first_wherever_rules_are_shown() -> None:
+    rules = leaking()
+    sentence = rules.alerts[0].sentence
+    title, alert, *_ = (text := str(rules)).splitlines()
+    assert alert.startswith("! Leak suspected: column 'x' nearly")
+    assert "1 rule" in title
+    assert " ".join(text.split()).count(sentence) == 1
+    page = rules._repr_html_()
+    assert page.index("Leak suspected") < page.index("<table>")
+    assert page.count("Leak suspected") == 1
+    assert [each.title for each in view.view(rules).alerts].count("Leak suspected") == 1
+
+
+def test_alerts_survive_json_and_older_files_have_none() -> None:
+    rules = leaking()
+    assert cr.RuleSet.from_json(rules.to_json()).alerts == rules.alerts != ()
+    payload = json.loads(rules.to_json())
+    assert payload["alerts"][0]["columns"] == ["x"]
+    del payload["alerts"]
+    assert cr.RuleSet.from_json(json.dumps(payload)).alerts == ()
+
+
+def test_an_alert_about_other_columns_is_not_of_the_rule_but_on_the_first_screen() -> None:
+    other = Alert("missing controls", ("w",), "w is missing in 9 % of the rows")
+    rules = dataclasses.replace(leaking(), alerts=(other,))
+    assert other not in alerts.of_rule(rules[0], rules)
+    assert other.title in [each.title for each in view.view(rules).alerts]
+    whole = dataclasses.replace(other, columns=())
+    assert whole in alerts.of_rule(rules[0], dataclasses.replace(rules, alerts=(whole,)))
 
 
 def test_a_rule_that_nothing_tested_is_told() -> None:

@@ -111,6 +111,6 @@ def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, qui
             complete = False
     if not quiet and (path is not None or form != "table"):
         written = [] if path is None else [f"{counted(len(rules), 'rule')} written to {str(path)!r}"]
-        for remark in (*written, *terminal.sentences(rules)):
+        for remark in (*written, *terminal.alerts(rules), *terminal.sentences(rules)):
             click.echo(printable(remark), err=True)
     return complete

@@ -1,13 +1,13 @@
-"""Short alerts about problems of a rule."""
+"""The alerts of one rule: those of the result that are about its columns, and those that follow from its numbers."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from causalrules.alerts import Alert
 from causalrules.report.rule_words import stratum_name
 from causalrules.text import counted, effective, percent
 
@@ -23,43 +23,29 @@ _CONTRADICTING, _LACKING, _UNDECIDED = 0.1, 0.2, 0.1
 _NEARLY_ALL, _PART = 0.9, 0.6
 
 
-@dataclass(frozen=True)
-class Alert:
-    """A short title and one sentence."""
-
-    title: str
-    text: str
-
-
 def of_rule(rule: RuleResult, rules: Result) -> tuple[Alert, ...]:
     """Return the alerts of one rule, the most serious first."""
     found = (
-        _leak(rule, rules),
         _reversed(rule),
         _disagreeing(rule),
         _one_stratum(rule),
         _methods(rule),
         _lacking(rule),
     )
-    return tuple(alert for alert in (*found, _undecided(rule), _untested(rule), _unproven(rules)) if alert)
-
-
-def _leak(rule: RuleResult, rules: Result) -> Alert | None:
-    columns = {condition.column for condition in rule.conditions}
-    note = next((note for note in rules.notes if "nearly determines the outcome" in note), None)
-    if note is None or not any(note.startswith(f"column {column!r} ") for column in columns):
-        return None
-    return Alert("Leak suspected", f"{note[0].upper()}{note[1:]}.")
+    columns = {*(condition.column for condition in rule.conditions), *rule.control, *rule.held_fixed}
+    known = [alert for alert in rules.alerts if not alert.columns or columns & set(alert.columns)]
+    return (*known, *(alert for alert in (*found, _undecided(rule), _untested(rule), _unproven(rules)) if alert))
 
 
 def _reversed(rule: RuleResult) -> Alert | None:
     unadjusted, adjusted = rule.marginal_effect, rule.effect
     if len(rule.strata) < 2 or math.isnan(adjusted) or not unadjusted * adjusted < 0:
         return None
-    return Alert(
-        "Adjusting reverses the sign",
-        f"Unadjusted the difference is {rule.kind.difference(unadjusted)}, adjusted "
-        f"{rule.kind.difference(adjusted)} (Simpson's paradox).",
+    return _about(
+        rule,
+        "adjusting reverses the sign",
+        f"unadjusted the difference is {rule.kind.difference(unadjusted)}, adjusted "
+        f"{rule.kind.difference(adjusted)} (Simpson's paradox)",
     )
 
 
@@ -72,9 +58,10 @@ def _disagreeing(rule: RuleResult) -> Alert | None:
     n_rows = sum(stratum.n for stratum in against)
     if not n_rows or n_rows < _CONTRADICTING * sum(stratum.n for stratum in rule.strata if stratum.overlap):
         return None
-    return Alert(
-        "Strata disagree",
-        f"In {_strata(len(against))} with {counted(n_rows, 'row')} the difference clearly has the opposite sign.",
+    return _about(
+        rule,
+        "strata disagree",
+        f"in {_strata(len(against))} with {counted(n_rows, 'row')} the difference clearly has the opposite sign",
     )
 
 
@@ -97,9 +84,10 @@ def _one_stratum(rule: RuleResult) -> Alert | None:
     if parts[largest] < _NEARLY_ALL or compared[largest].n > _PART * n_rows:
         return None
     share = percent(compared[largest].n / n_rows, 0)
-    return Alert(
-        "One stratum carries it",
-        f"Nearly all of the difference comes from {stratum_name(compared[largest].labels)}, with {share} of the rows.",
+    return _about(
+        rule,
+        "one stratum carries it",
+        f"nearly all of the difference comes from {stratum_name(compared[largest].labels)}, with {share} of the rows",
     )
 
 
@@ -109,22 +97,23 @@ def _methods(rule: RuleResult) -> Alert | None:
     if found is None or found.agrees:
         return None
     said = rule.kind.with_interval(found.effect, found.low, found.high)
-    return Alert(
-        "Methods disagree",
-        f"The doubly robust estimate, {said}, does not cover the strata's, {rule.kind.difference(found.strata)}.",
+    return _about(
+        rule,
+        "methods disagree",
+        f"the doubly robust estimate, {said}, does not cover the strata's, {rule.kind.difference(found.strata)}",
     )
 
 
 def _lacking(rule: RuleResult) -> Alert | None:
     said = []
     if 1 - rule.overlap > _LACKING:
-        said.append(f"{percent(1 - rule.overlap, 0)} of the rows have no comparison group; the numbers leave them out.")
+        said.append(f"{percent(1 - rule.overlap, 0)} of the rows have no comparison group; the numbers leave them out")
     if rule.measured.thin:
         said.append(
-            "In some strata few rows are on one side, and the estimate rests on them: it is worth "
-            f"{effective(rule.effective_rows)}."
+            "in some strata few rows are on one side, and the estimate rests on them: it is worth "
+            f"{effective(rule.effective_rows)}"
         )
-    return Alert("Little overlap", " ".join(said)) if said else None
+    return _about(rule, "little overlap", "; ".join(said)) if said else None
 
 
 def _undecided(rule: RuleResult) -> Alert | None:
@@ -132,19 +121,25 @@ def _undecided(rule: RuleResult) -> Alert | None:
     share = rule.n_undecided / n_rows if n_rows else 0.0
     if share <= _UNDECIDED:
         return None
-    return Alert("Many undecided rows", f"{percent(share, 0)} of the rows are in neither group and are not compared.")
+    return _about(
+        rule, "many undecided rows", f"{percent(share, 0)} of the rows are in neither group and are not compared"
+    )
 
 
 def _untested(rule: RuleResult) -> Alert | None:
     if rule.verdict.basis != "nothing":
         return None
-    return Alert("Not tested yet", "Call rules.trust(), or use --trust, for a p-value and for held-out rows.")
+    return _about(rule, "not tested yet", "call rules.trust(), or use --trust, for a p-value and for held-out rows")
 
 
 def _unproven(rules: Result) -> Alert | None:
     if rules.optimal or rules.is_named:
         return None
-    return Alert("Search not finished", "A better rule may exist: raise the time limit.")
+    return Alert("search not finished", (), "a better rule may exist: raise the time limit")
+
+
+def _about(rule: RuleResult, kind: str, said: str) -> Alert:
+    return Alert(kind, tuple(sorted({condition.column for condition in rule.conditions})), said)
 
 
 def _strata(count: int) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from causalrules.report import result_words, rule_words, terminal
 from causalrules.report.answers import Answer, answers
-from causalrules.text import percent, printable
+from causalrules.text import percent, printable, sentence
 
 if TYPE_CHECKING:
     from causalrules.result.result import Result
@@ -23,7 +23,7 @@ _TONES = {"good": "#00714f", "caution": "#7a4a00", "bad": "#a5281b", "none": "#5
 
 
 def table(rules: Result) -> str:
-    """Return the rules with their intervals, drawn on one scale, and the sentences below the table."""
+    """Return the alerts, the rules with their intervals, drawn on one scale, and the sentences below the table."""
     low, high = _range(rules)
     name, *others = terminal.headings(rules) if not result_words.ranking(rules) else terminal.headings(rules)[1:]
     cells = "".join(f"<th>{escape(heading)}</th>" for heading in ("#", "rule", "", name, *others))
@@ -34,7 +34,9 @@ def table(rules: Result) -> str:
         numbers = "".join(f"<td>{escape(cell)}</td>" for cell in shown[:-1])
         body += f"<tr><td>{place}</td>{words}{numbers}<td>{_chip(answers(rule)[0])}</td></tr>"
     below = "".join(f"<p>{_text(sentence)}</p>" for sentence in terminal.sentences(rules))
-    return f"<div><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{_staircase(rules)}{below}</div>"
+    above = "".join(f"<p><b>{_text(alert.title)}.</b> {_text(sentence(alert.sentence))}</p>" for alert in rules.alerts)
+    shown = f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div>{above}{shown}{_staircase(rules)}{below}</div>"
 
 
 def _staircase(rules: Result) -> str:

@@ -47,7 +47,7 @@ def text(rules: Result, *, colour: bool = False, explain: bool = False) -> str:
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     common = shared(rules)
     blocks = [
-        _wrapped([_title(rules), result_words.warning(rules) or ""], width),
+        _wrapped([_title(rules), *alerts(rules), result_words.warning(rules) or ""], width),
         [
             *_wrapped([_common(common)], width),
             *_table(rules, common, width),
@@ -63,11 +63,16 @@ def text(rules: Result, *, colour: bool = False, explain: bool = False) -> str:
 
 
 def sentences(rules: Result) -> list[str]:
-    """Return the sentences around the table, for output of the rules in other formats."""
+    """Return the sentences around the table except alerts, for output of the rules in other formats."""
     from causalrules.report import trust_words
 
     said = [_title(rules), result_words.warning(rules), result_words.ending(rules), *_below(rules)]
     return [*(each for each in said if each), *trust_words.lines(rules), *rules.notes]
+
+
+def alerts(rules: Result) -> list[str]:
+    """Return what can mislead, a line for each alert."""
+    return [f"! {alert}" for alert in rules.alerts]
 
 
 def headings(rules: Result) -> list[str]:

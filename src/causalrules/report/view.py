@@ -23,7 +23,6 @@ from causalrules.report import (
     sections,
     trust_words,
 )
-from causalrules.report.alerts import Alert
 from causalrules.report.answers import Answer, answers, weakest
 from causalrules.report.sections import Section
 from causalrules.text import (
@@ -36,6 +35,7 @@ from causalrules.text import (
 )
 
 if TYPE_CHECKING:
+    from causalrules.alerts import Alert
     from causalrules.question import Question
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
@@ -45,6 +45,14 @@ MOST_STRATA = 30
 _MOST_REASONS = 20
 # A staircase has more than this many rungs; a level on fewer rows is rough.
 _FEWEST, _FEW_ROWS = 2, 30
+
+
+@dataclass(frozen=True)
+class AlertView:
+    """An alert: its title and a sentence."""
+
+    title: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,7 @@ class RuleView:
     whose: str
     stands_out: bool
     reading: tuple[str, ...]
-    alerts: tuple[Alert, ...]
+    alerts: tuple[AlertView, ...]
     strata: tuple[str, ...]
     strata_left: str
     sections: tuple[Section, ...]
@@ -190,7 +198,7 @@ class View:
     tone: str
     lead: int | None
     headline: tuple[str, str]
-    alerts: tuple[Alert, ...]
+    alerts: tuple[AlertView, ...]
     meaning: str
     proof: str
     warning: str
@@ -230,7 +238,7 @@ def view(rules: Result, n_left: int = 0) -> View:
         tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
         lead=lead,
         headline=_headline(rules, lead),
-        alerts=_alerts(shown, lead),
+        alerts=_alerts(rules, shown, lead),
         meaning=short(sentence(result_words.meaning(rules)), 1500) + ("" if named else " Intervals ignore the search."),
         proof=short(sentence(result_words.proof(rules)), 1500),
         warning=_warning(rules, lead),
@@ -251,14 +259,20 @@ def view(rules: Result, n_left: int = 0) -> View:
     )
 
 
-def _alerts(shown: Sequence[RuleView], lead: int | None) -> tuple[Alert, ...]:
-    """Return the alerts of the first screen: for its rule, or for a single named rule that is no finding."""
-    if lead is not None:
-        return shown[lead].alerts
-    if len(shown) != 1:
-        return ()
-    (only,) = shown
-    return tuple(replace(alert, text=f"{only.text}: {alert.text}") for alert in only.alerts)
+def _alerts(rules: Result, shown: Sequence[RuleView], lead: int | None) -> tuple[AlertView, ...]:
+    """Return the alerts of the first screen: of the result, and of its rule or a single rule that is no finding."""
+    known = tuple(map(_alert, rules.alerts))
+    if lead is None and len(shown) != 1:
+        return known
+    only = shown[lead or 0]
+    own = [alert for alert in only.alerts if alert not in known]
+    if lead is None:
+        own = [replace(alert, text=f"{only.text}: {alert.text}") for alert in own]
+    return (*known, *own)
+
+
+def _alert(alert: Alert) -> AlertView:
+    return AlertView(alert.title, short(sentence(alert.sentence), 600))
 
 
 def short(text: str, most: int) -> str:
@@ -305,7 +319,7 @@ def _rule(rule: RuleResult, rules: Result) -> RuleView:
         whose=sentence(trust_words.held_out(rule)),
         stands_out=rule.stands_out,
         reading=tuple(short(each, 1500) for each in rule_words.reading(rule, rules)),
-        alerts=tuple(Alert(each.title, short(each.text, 600)) for each in alerts.of_rule(rule, rules)),
+        alerts=tuple(map(_alert, alerts.of_rule(rule, rules))),
         strata=tuple(short(rule_words.stratum_name(stratum.labels), 300) for stratum in ordered[:MOST_STRATA]),
         strata_left=_left(len(ordered), sum(stratum.n for stratum in ordered[MOST_STRATA:])),
         sections=tuple(map(_printable, sections.of_rule(rule, rules))),

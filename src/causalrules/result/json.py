@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from causalrules.alerts import Alert
 from causalrules.data.table import default_library
 from causalrules.estimators.intervals import Grouped
 from causalrules.exceptions import DataError, FileError, GraphError, NoSuchFileError, OptionError, RoleError
@@ -154,6 +155,7 @@ class _Payload:
     notes: tuple[str, ...]
     versions: dict[str, str]
     evidence: SearchEvidence | None = None
+    alerts: tuple[Alert, ...] = ()
     rungs: tuple[_Rung, ...] = ()
 
 
@@ -184,6 +186,7 @@ def as_json(rules: Result, most_strata: int | None = None) -> dict[str, Any]:
         "n_dropped": rules.n_dropped,
         "n_strata": rules.n_strata,
         "n_propositions": rules.n_propositions,
+        "alerts": to_json(rules.alerts),
         "notes": list(rules.notes),
         "claim": rules.claim,
         "assumptions": None

@@ -13,6 +13,7 @@ from causalrules.result.rule import RuleResult
 from causalrules.result.verdict import circumstances
 
 if TYPE_CHECKING:
+    from causalrules.alerts import Alert
     from causalrules.graph.admissibility import Admissibility
     from causalrules.graph.backdoor import Identification
     from causalrules.graph.graph import CausalGraph
@@ -85,6 +86,8 @@ class Result(Sequence[RuleResult]):
         Whether the rules were searched for, with what is proven, or named in advance.
     n_rows, n_dropped, n_strata, n_propositions
         Rows searched, rows without a target, strata of the controls, and conditions in the language.
+    alerts
+        What can mislead, the most serious first: a leak, a row number, missing controls, columns out of balance.
     notes
         Remarks on how the data was read.
     admissibility, graph
@@ -111,6 +114,7 @@ class Result(Sequence[RuleResult]):
     n_dropped: int
     n_strata: int
     n_propositions: int
+    alerts: tuple[Alert, ...] = ()
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
     admissibility: Admissibility | None = None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from causalrules.alerts import Alert
 from causalrules.data.table import Table
 from causalrules.estimators import intervals
 from causalrules.estimators.intervals import Grouped
@@ -45,6 +46,7 @@ class Adjusted:
     n_dropped: int
     library: str
     notes: tuple[str, ...]
+    alerts: tuple[Alert, ...] = ()
     # The original controls of the rows, and those of held-out rows from a second table.
     controls: Controls | None = None
     second: Controls | None = None

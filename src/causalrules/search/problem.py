@@ -106,6 +106,7 @@ class PackedParts(Packed):
 
 
 if TYPE_CHECKING:
+    from causalrules.alerts import Alert
     from causalrules.data.table import Table
     from causalrules.graph.adjustment import Adjustments
     from causalrules.graph.graph import CausalGraph
@@ -209,6 +210,11 @@ class Problem:
     def library(self) -> str:
         """The data frame library of the input."""
         return self.first.library
+
+    @property
+    def alerts(self) -> tuple[Alert, ...]:
+        """What can mislead about the rows and their controls."""
+        return tuple(dict.fromkeys(alert for adjusted in self.adjustments for alert in adjusted.alerts))
 
     @property
     def notes(self) -> tuple[str, ...]:
