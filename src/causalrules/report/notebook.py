@@ -35,8 +35,8 @@ def table(rules: Result) -> str:
         body += f"<tr><td>{place}</td>{words}{numbers}<td>{_chip(answers(rule)[0])}</td></tr>"
     below = "".join(f"<p>{_text(sentence)}</p>" for sentence in terminal.sentences(rules))
     above = "".join(f"<p><b>{_text(alert.title)}.</b> {_text(sentence(alert.sentence))}</p>" for alert in rules.alerts)
-    shown = f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
-    return f"<div>{above}{shown}{_staircase(rules)}{below}</div>"
+    listed = f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div>{above}{listed}{_staircase(rules)}{below}</div>"
 
 
 def _staircase(rules: Result) -> str:
