@@ -375,8 +375,10 @@ def test_a_cluster_that_is_gone_is_an_error_and_the_search_is_kept(
 ) -> None:
     monkeypatch.setattr(cluster, "_WITHOUT_WORKERS", patience)
     monkeypatch.setattr(cluster, "_POLL", 0.1)
-    monkeypatch.setattr(remote.RemoteSearch, "patience", 0.2)
-    local = noise(500, 6)
+    # Short steps, so that much is left of the search after the first that visits a rule, on a fast machine too.
+    monkeypatch.setattr(search, "_FIRST_STEP", 0.0)
+    monkeypatch.setattr(remote.RemoteSearch, "patience", 0.02)
+    local = noise(500, 10)
     path = tmp_path / "search.ckpt"
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as workers,
