@@ -239,3 +239,25 @@ def test_an_estimate_without_a_comparison_group_is_undefined() -> None:
     )
     assert nothing.n_groups == 0
     assert np.isnan(intervals.grouped_estimate(float("nan"), nothing).low)
+
+
+@pytest.mark.parametrize("n_groups", [2, 5, 30])
+def test_in_strata_of_one_group_each_the_spread_of_their_differences_counts(n_groups: int) -> None:
+    rng = np.random.default_rng([57, n_groups])
+    group = np.repeat(np.arange(n_groups), rng.integers(4, 20, n_groups))
+    treated = np.concatenate([np.arange(size) % 2 == 0 for size in np.bincount(group)])
+    y = 3 * rng.normal(size=n_groups)[group] + rng.normal(1, 1, n_groups)[group] * treated + rng.normal(size=len(group))
+    found = intervals.grouped(group, y, np.ones(len(y)), (treated, ~treated), group)
+    apart = np.array([y[(group == g) & treated].mean() - y[(group == g) & ~treated].mean() for g in range(n_groups)])
+    weight = np.bincount(group) / len(group)
+    expected = np.sum(weight**2 * (apart - weight @ apart) ** 2) * n_groups / (n_groups - 1)
+    assert found.standard_error == pytest.approx(np.sqrt(expected))
+    assert found.n_groups == n_groups
+
+
+def test_the_difference_of_a_single_group_has_a_wide_interval() -> None:
+    y, treated = np.array([0.0, 2.0, 5.0, 9.0]), np.array([True, True, False, False])
+    one = np.zeros(4, np.int64)
+    found = intervals.grouped(one, y, np.ones(4), (treated, ~treated), one)
+    assert found.standard_error >= abs(y[treated].mean() - y[~treated].mean()) / 2
+    assert found.degrees == 1

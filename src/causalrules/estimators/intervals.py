@@ -305,8 +305,10 @@ def grouped(
     how many rows fall into each stratum, as in `estimate`
 
     The scores of a side are multiplied by √(g/(g − 1)), g its groups in the stratum. With one group, whose mean is ȳ_z,
-    the mean of both sides takes its place. The degrees of freedom are (Σ_g l_g)²/Σ_g l_g² − 1, where l_g is the square
-    of what one group adds if all its scores are equal: a few large groups leave few degrees of freedom.
+    the mean of both sides takes its place, unless the stratum has only this group: the group adds by how much its own
+    difference τ_z is apart from the others, n_z/N′ (τ_z − effect). The degrees of freedom are (Σ_g l_g)²/Σ_g l_g² − 1,
+    where l_g is the square of what one group adds if all its scores are equal: a few large groups leave few degrees of
+    freedom.
 
     Parameters
     ----------
@@ -329,13 +331,17 @@ def grouped(
     _, members = np.unique(group, return_inverse=True)
     n_groups = int(members.max()) + 1
     compared = both(covered, failing).mean
+    either = present & (sides[0] | sides[1])
+    pairs = np.unique(np.stack([stratum[either], members[either]]), axis=1)
+    # A single group in all has no others that its difference could be apart from.
+    alone = (np.bincount(pairs[0], minlength=n_strata) == 1) & (len(np.unique(pairs[1])) > 1)
     scores, reach = np.zeros(len(y)), np.zeros(len(y))
     for side, chosen, sign in ((covered, sides[0], 1.0), (failing, sides[1], -1.0)):
         rows = present & chosen
         pairs = np.unique(np.stack([stratum[rows], members[rows]]), axis=1)
         n_here = np.bincount(pairs[0], minlength=n_strata)
         factor = np.where(n_here > 1, np.sqrt(n_here / np.maximum(n_here - 1, 1)), 1.0)
-        mean = np.where(n_here > 1, side.mean, compared)
+        mean = np.where((n_here > 1) | alone, side.mean, compared)
         z = stratum[rows]
         each = weights[rows] * share[z] / side.n[z]
         scores[rows] += sign * each * factor[z] * (y[rows] - mean[z])
