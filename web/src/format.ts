@@ -1,5 +1,5 @@
-// Numbers as in causalrules.text: a real minus sign, "5.4 %", differences of probabilities in points.
-import type { Maybe } from "./types";
+// Numbers as in causalrules.text: a real minus sign, "5.4 %"; levels and differences by the kind of the outcome.
+import type { Kind, Maybe } from "./types";
 
 export const known = (value: Maybe): value is number => typeof value === "number" && Number.isFinite(value);
 
@@ -24,20 +24,18 @@ export const unbroken = (text: string): string => text.replaceAll(" %", "\u00a0%
 
 export const count = (value: number): string => value.toLocaleString("en-US");
 
-export function level(value: Maybe, isMean: boolean): string {
-  return isMean ? amount(value) : percent(value);
+export function difference(value: Maybe, kind: Kind): string {
+  const scaled = known(value) ? kind.scale * value : value;
+  return kind.places === null ? amount(scaled) : number(scaled, kind.places);
 }
 
-export function difference(value: Maybe, isMean: boolean): string {
-  return isMean ? amount(value) : number(known(value) ? 100 * value : value);
-}
+export const level = (value: Maybe, kind: Kind): string => difference(value, kind) + (known(value) ? kind.sign : "");
 
-export function interval(measured: { effect: Maybe; low?: Maybe; high?: Maybe }, isMean: boolean): string {
+export function interval(measured: { effect: Maybe; low?: Maybe; high?: Maybe }, kind: Kind): string {
   if (!known(measured.effect)) return "not measurable";
-  const unit = isMean ? "" : " points";
   const ends =
     known(measured.low) && known(measured.high)
-      ? ` (${difference(measured.low, isMean)} to ${difference(measured.high, isMean)})`
+      ? ` (${difference(measured.low, kind)} to ${difference(measured.high, kind)})`
       : "";
-  return `${difference(measured.effect, isMean)}${unit}${ends}`;
+  return `${difference(measured.effect, kind)}${kind.unit && ` ${kind.unit}`}${ends}`;
 }

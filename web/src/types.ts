@@ -178,7 +178,7 @@ export interface View {
   adds: string;
   ending: string;
   staircase: Staircase | null;
-  is_mean: boolean;
+  kind: Kind;
   tone: Tone;
   lead: number | null;
   headline: [before: string, after: string];
@@ -198,6 +198,16 @@ export interface View {
   command: string;
   call: string;
   versions: string;
+}
+
+// The kind of the outcome (language/kinds.py).
+export interface Kind {
+  unit: string;
+  sign: string;
+  scale: number;
+  places: number | null;
+  farthest: Maybe;
+  highest: Maybe;
 }
 
 export interface Page {

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from causalrules.estimators import intervals
 from causalrules.estimators.sides import standardised
-from causalrules.text import amount, number, percent, points
+from causalrules.text import amount, number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from causalrules.estimators.intervals import Estimate, Grouped
     from causalrules.estimators.sides import Side
 
@@ -28,16 +30,24 @@ class OutcomeKind:
         Its name in JSON, and of the constant below.
     binary
         Whether the outcome is binary, so that odds and propensities are defined.
-    unit
-        The unit of a difference, empty for the target's own.
+    unit, sign
+        The unit of a difference, and the sign after a level; empty for the target's own.
+    scale, places
+        The factor of displayed numbers, and their decimals; None for about four digits.
     farthest
         The largest possible effect, in absolute value.
+    highest
+        The upper end of the axis of levels; None for the largest level.
     """
 
     name: str = "mean"
     binary: bool = False
     unit: str = ""
+    sign: str = ""
+    scale: float = 1.0
+    places: int | None = None
     farthest: float = math.inf
+    highest: float | None = None
 
     def __reduce__(self) -> str:
         return self.name.upper()
@@ -59,7 +69,7 @@ class OutcomeKind:
         effect = standardised(sides[0].mean - sides[1].mean, *sides)
         return intervals.grouped_estimate(effect, grouped, confidence, binary=self.binary)
 
-    # Formats of numbers.
+    # Formats of numbers. The pages (web/src/format.ts) format by the same attributes.
 
     def level(self, value: float) -> str:
         """Format a level of the outcome.
@@ -67,7 +77,7 @@ class OutcomeKind:
         >>> BINARY.level(0.947), MEAN.level(1794.34)
         ('94.7 %', '1,794')
         """
-        return amount(value)
+        return self.figure(value) if math.isnan(value) else f"{self.figure(value)}{self.sign}"
 
     def figure(self, value: float | None) -> str:
         """Format a difference without its unit.
@@ -75,7 +85,8 @@ class OutcomeKind:
         >>> BINARY.figure(-0.054), MEAN.figure(0.054)
         ('−5.4', '0.054')
         """
-        return amount(value)
+        scaled = math.nan if value is None else self.scale * value
+        return amount(scaled) if self.places is None else number(scaled, self.places)
 
     def difference(self, value: float | None) -> str:
         """Format a difference.
@@ -83,7 +94,9 @@ class OutcomeKind:
         >>> BINARY.difference(-0.054), MEAN.difference(0.054)
         ('−5.4 points', '0.054')
         """
-        return amount(value)
+        if self.unit and (value is None or math.isnan(value)):
+            return "no number"
+        return f"{self.figure(value)} {self.unit}".rstrip()
 
     def with_interval(self, effect: float | None, low: float | None, high: float | None) -> str:
         """Format a difference with its interval.
@@ -93,9 +106,7 @@ class OutcomeKind:
         >>> MEAN.with_interval(1794, 521, 3067)
         '1,794 (521 to 3,067)'
         """
-        if effect is None or low is None or high is None or math.isnan(effect):
-            return "not measurable"
-        return f"{self.difference(effect)} ({self.figure(low)} to {self.figure(high)})"
+        return self._between(self.difference, effect, low, high)
 
     def figures(self, effect: float | None, low: float | None, high: float | None) -> str:
         """Format a difference with its interval, without the unit.
@@ -103,9 +114,14 @@ class OutcomeKind:
         >>> BINARY.figures(0.054, -0.021, 0.13)
         '5.4 (−2.1 to 13.0)'
         """
+        return self._between(self.figure, effect, low, high)
+
+    def _between(
+        self, written: Callable[[float], str], effect: float | None, low: float | None, high: float | None
+    ) -> str:
         if effect is None or low is None or high is None or math.isnan(effect):
             return "not measurable"
-        return f"{self.figure(effect)} ({self.figure(low)} to {self.figure(high)})"
+        return f"{written(effect)} ({self.figure(low)} to {self.figure(high)})"
 
     def precise(self, value: float) -> str:
         """Format a difference with many digits, for tables in papers.
@@ -116,18 +132,13 @@ class OutcomeKind:
         return amount(value)
 
     @property
-    def scale(self) -> float:
-        """Factor of levels on an axis."""
-        return 1.0
-
-    @property
     def in_units(self) -> str:
         """The unit as a suffix of a column's name."""
         return f", {self.unit}" if self.unit else ""
 
     def largest(self, levels: list[float]) -> float:
         """Return the upper end of the axis of a bar chart of levels."""
-        return max((abs(level) for level in levels if math.isfinite(level)), default=0.0)
+        return self.highest or max((abs(level) for level in levels if math.isfinite(level)), default=0.0)
 
     # Wording.
 
@@ -153,7 +164,7 @@ class OutcomeKind:
         >>> BINARY.differs_by("survived = 1", -0.2), MEAN.differs_by("mean of age", 3)
         ('survived = 1 occurs 20.0 points less often', 'the mean of age is 3 higher')
         """
-        return f"the {outcome} is {amount(abs(effect))} {'lower' if effect < 0 else 'higher'}"
+        return f"the {outcome} is {self.difference(abs(effect))} {'lower' if effect < 0 else 'higher'}"
 
     def over_all(self, outcome: str, level: float) -> str:
         """Say the level over all rows.
@@ -161,7 +172,7 @@ class OutcomeKind:
         >>> BINARY.over_all("survived = 1", 0.384), MEAN.over_all("mean of age", 29.7)
         ('survived = 1 (38.4 % of rows)', 'mean of age (29.7 over all rows)')
         """
-        return f"{outcome} ({amount(level)} over all rows)"
+        return f"{outcome} ({self.level(level)} over all rows)"
 
     @property
     def of_a_stratum(self) -> str:
@@ -177,24 +188,8 @@ class OutcomeKind:
 class _Binary(OutcomeKind):
     """A binary outcome: effects are differences of probabilities, in points."""
 
-    def level(self, value: float) -> str:
-        return percent(value)
-
-    def figure(self, value: float | None) -> str:
-        return number(None if value is None or math.isnan(value) else 100 * value, 1)
-
-    def difference(self, value: float | None) -> str:
-        return points(value)
-
     def precise(self, value: float) -> str:
         return number(value)
-
-    @property
-    def scale(self) -> float:
-        return 100.0
-
-    def largest(self, levels: list[float]) -> float:
-        return 1.0
 
     def of(self, outcome: str) -> str:
         return f"probability of {outcome}"
@@ -209,10 +204,10 @@ class _Binary(OutcomeKind):
         return f"how much more often {outcome} occurs"
 
     def differs_by(self, outcome: str, effect: float) -> str:
-        return f"{outcome} occurs {points(abs(effect))} {'less' if effect < 0 else 'more'} often"
+        return f"{outcome} occurs {self.difference(abs(effect))} {'less' if effect < 0 else 'more'} often"
 
     def over_all(self, outcome: str, level: float) -> str:
-        return f"{outcome} ({percent(level)} of rows)"
+        return f"{outcome} ({self.level(level)} of rows)"
 
     @property
     def of_a_stratum(self) -> str:
@@ -223,6 +218,6 @@ class _Binary(OutcomeKind):
         return "difference in probability"
 
 
-BINARY = _Binary("binary", binary=True, unit="points", farthest=1.0)
+BINARY = _Binary("binary", True, unit="points", sign=" %", scale=100.0, places=1, farthest=1.0, highest=1.0)
 MEAN = OutcomeKind()
 KINDS = {kind.name: kind for kind in (BINARY, MEAN)}

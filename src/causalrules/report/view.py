@@ -36,6 +36,7 @@ from causalrules.text import (
 
 if TYPE_CHECKING:
     from causalrules.alerts import Alert
+    from causalrules.language.kinds import OutcomeKind
     from causalrules.question import Question
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
@@ -177,6 +178,8 @@ class View:
         What p-values are adjusted for; the title of the list of rules.
     adds, ending
         That rules add to those above, and why the list ends; empty otherwise.
+    kind
+        How the page formats numbers of the outcome.
     staircase
         The levels where the first rules hold; None for fewer than two rules.
     headline
@@ -194,7 +197,7 @@ class View:
     adds: str
     ending: str
     staircase: Staircase | None
-    is_mean: bool
+    kind: OutcomeKind
     tone: str
     lead: int | None
     headline: tuple[str, str]
@@ -234,7 +237,7 @@ def view(rules: Result, n_left: int = 0) -> View:
         else "",
         ending=short(sentence(result_words.ending(rules)), 1500),
         staircase=_staircase(rules),
-        is_mean=not rules.kind.binary,
+        kind=rules.kind,
         tone="none" if lead is None else weakest(shown[lead].evidence, shown[lead].claim),
         lead=lead,
         headline=_headline(rules, lead),

@@ -25,7 +25,7 @@ export function TwoBars({ rule, said, view }: Props) {
   ];
   const values = bars.map((bar) => bar.value).filter(known);
   const low = Math.min(0, ...values);
-  const high = view.is_mean ? Math.max(0, ...values) : 1;
+  const high = view.kind.highest ?? Math.max(0, ...values);
   const share = (value: number): number => (100 * (value - low)) / (high - low || 1);
   return (
     <dl class="bars">

@@ -42,7 +42,7 @@ export function Card({ rule, said, view, controlled, children }: Props) {
         </div>
         <div>
           <h3>Estimates</h3>
-          <Estimates rule={rule} said={said} controlled={controlled} isMean={view.is_mean} />
+          <Estimates rule={rule} said={said} controlled={controlled} kind={view.kind} />
         </div>
       </div>
       <Chips evidence={said.evidence} claim={said.claim} />
@@ -51,7 +51,7 @@ export function Card({ rule, said, view, controlled, children }: Props) {
       {rule.strata.length > 1 && (
         <section>
           <h3>By stratum</h3>
-          <Dumbbells strata={rule.strata} names={said.strata} isMean={view.is_mean} />
+          <Dumbbells strata={rule.strata} names={said.strata} kind={view.kind} />
           {said.strata_left && <p class="muted">{said.strata_left}</p>}
         </section>
       )}

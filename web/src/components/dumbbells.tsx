@@ -1,15 +1,15 @@
 import { count, difference, known, level } from "../format";
 import { scale } from "../scale";
-import type { Stratum } from "../types";
+import type { Kind, Stratum } from "../types";
 
 interface Props {
   strata: Stratum[];
   names: string[];
-  isMean: boolean;
+  kind: Kind;
 }
 
 /** Each stratum with its two levels, sorted by their difference; those without a comparison group only on request. */
-export function Dumbbells({ strata, names, isMean }: Props) {
+export function Dumbbells({ strata, names, kind }: Props) {
   const named = strata.map((stratum, place) => ({ ...stratum, name: names[place] ?? "" }));
   const compared = named
     .filter((row) => known(row.difference))
@@ -17,24 +17,24 @@ export function Dumbbells({ strata, names, isMean }: Props) {
   const alone = named.filter((row) => !known(row.difference));
   return (
     <>
-      <Rows rows={compared} isMean={isMean} />
+      <Rows rows={compared} kind={kind} />
       {alone.length > 0 && (
         <details>
           <summary>
             {alone.length === 1 ? "1 stratum" : `${alone.length} strata`} without a comparison group (
             {count(alone.reduce((sum, row) => sum + row.n, 0))} rows)
           </summary>
-          <Rows rows={alone} isMean={isMean} />
+          <Rows rows={alone} kind={kind} />
         </details>
       )}
     </>
   );
 }
 
-function Rows({ rows, isMean }: { rows: (Stratum & { name: string })[]; isMean: boolean }) {
+function Rows({ rows, kind }: { rows: (Stratum & { name: string })[]; kind: Kind }) {
   const on = scale(
     rows.flatMap((row) => [row.p_rule, row.p_not_rule]),
-    isMean ? [] : [0, 1],
+    known(kind.highest) ? [0, kind.highest] : [],
   );
   const largest = Math.max(...rows.map((row) => row.n), 1);
   return (
@@ -53,7 +53,7 @@ function Rows({ rows, isMean }: { rows: (Stratum & { name: string })[]; isMean: 
           does not hold
         </span>
         <span>
-          from {level(on.low, isMean)} to {level(on.high, isMean)}; larger dots: more rows
+          from {level(on.low, kind)} to {level(on.high, kind)}; larger dots: more rows
         </span>
       </p>
       <table class="strata">
@@ -81,7 +81,7 @@ function Rows({ rows, isMean }: { rows: (Stratum & { name: string })[]; isMean: 
                     width="100%"
                     height="18"
                     role="img"
-                    aria-label={`${level(row.p_rule, isMean)} instead of ${level(row.p_not_rule, isMean)}`}
+                    aria-label={`${level(row.p_rule, kind)} instead of ${level(row.p_not_rule, kind)}`}
                   >
                     <line class="rail" x1="0" x2="100%" y1="9" y2="9" />
                     {known(row.p_rule) && known(row.p_not_rule) && (
@@ -92,9 +92,9 @@ function Rows({ rows, isMean }: { rows: (Stratum & { name: string })[]; isMean: 
                   </svg>
                 </td>
                 <td data-label="rows">{count(row.n)}</td>
-                <td data-label="holds">{level(row.p_rule, isMean)}</td>
-                <td data-label="does not">{level(row.p_not_rule, isMean)}</td>
-                <td data-label="difference">{difference(row.difference, isMean)}</td>
+                <td data-label="holds">{level(row.p_rule, kind)}</td>
+                <td data-label="does not">{level(row.p_not_rule, kind)}</td>
+                <td data-label="difference">{difference(row.difference, kind)}</td>
               </tr>
             );
           })}

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { difference, interval, known } from "../format";
 import type { Scale } from "../scale";
 import { scale } from "../scale";
-import type { Maybe, Measured, Rule, RuleView } from "../types";
+import type { Kind, Maybe, Measured, Rule, RuleView } from "../types";
 
 interface Marks {
   effect: Maybe;
@@ -35,12 +35,12 @@ export function ForestRow({ marks, on, label }: { marks: Marks; on: Scale; label
   );
 }
 
-export function ForestAxis({ on, isMean }: { on: Scale; isMean: boolean }) {
+export function ForestAxis({ on, kind }: { on: Scale; kind: Kind }) {
   return (
     <svg class="axis" width="100%" height="14" aria-hidden="true">
       {on.ticks.map((tick) => (
         <text key={tick} x={on.at(tick)} y="11" text-anchor="middle">
-          {isMean ? difference(tick, true) : difference(tick, false).replace(/\.0$/, "")}
+          {difference(tick, kind).replace(/\.0$/, "")}
         </text>
       ))}
     </svg>
@@ -87,15 +87,16 @@ export const marksOf = (rule: Rule, said: RuleView | undefined, controlled: bool
   unadjusted: controlled ? rule.marginal_effect : null,
 });
 
-export const forestScale = (rules: Rule[], views: RuleView[], controlled: boolean, isMean: boolean): Scale => {
-  const inside = (value: Maybe): Maybe => (isMean || !known(value) ? value : Math.min(Math.max(value, -1), 1));
+export const forestScale = (rules: Rule[], views: RuleView[], controlled: boolean, kind: Kind): Scale => {
+  const inside = (value: Maybe): Maybe => 
+    known(kind.farthest) && known(value) ? Math.min(Math.max(value, -kind.farthest), kind.farthest) : value;
   const marks = rules.flatMap((rule, place) => Object.values(marksOf(rule, views[place], controlled)));
   return scale(marks.map(inside), [0], 4);
 };
 
 /** All estimates of one rule, one per line: on searched rows, on held-out rows, by other methods. */
-export function Estimates(props: { rule: Rule; said: RuleView; controlled: boolean; isMean: boolean }) {
-  const { rule, said, controlled, isMean } = props;
+export function Estimates(props: { rule: Rule; said: RuleView; controlled: boolean; kind: Kind }) {
+  const { rule, said, controlled, kind } = props;
   const { conservative, ...marks } = marksOf(rule, said, false);
   const rows: [string, Marks][] = [[said.estimated, marks]];
   const { honest, doubly_robust: robust } = rule.evidence ?? {};
@@ -113,7 +114,7 @@ export function Estimates(props: { rule: Rule; said: RuleView; controlled: boole
         <tbody>
           {rows.map(([name, marks]) => {
             const shown = { ...marks, effect: marks.effect ?? marks.unadjusted ?? marks.conservative };
-            const text = name === "conservative" ? said.conservative : interval(shown, isMean);
+            const text = name === "conservative" ? said.conservative : interval(shown, kind);
             return (
               <tr key={name}>
                 <th scope="row">{name}</th>

@@ -68,7 +68,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
   const [wanted, want] = useState("");
   const [[key, order], sort] = useState<[Key, Order]>(["place", "ascending"]);
   const [active, activate] = useState<number | null>(null);
-  const on = useMemo(() => forestScale(result.rules, view.rules, controlled, view.is_mean), []);
+  const on = useMemo(() => forestScale(result.rules, view.rules, controlled, view.kind), []);
   const shared = useMemo(() => sharedConditions(view.rules), []);
   const tested = result.rules.some((rule) => known(rule.p_value));
   const places = view.rules
@@ -146,7 +146,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
             {heading("rule", "rule", "words")}
             {heading("evidence", "evidence", "words")}
             <td class="picture">
-              <ForestAxis on={on} isMean={view.is_mean} />
+              <ForestAxis on={on} kind={view.kind} />
             </td>
             {heading("effect", view.estimate)}
             {heading("conservative", `conservative ${view.noun}`)}
@@ -226,7 +226,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
             views={view.rules}
             shown={places}
             noun={view.noun}
-            isMean={view.is_mean}
+            kind={view.kind}
             active={active}
             onActive={activate}
             onOpen={(place) => onToggle(place, true)}

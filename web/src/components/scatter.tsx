@@ -2,14 +2,14 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { difference, known, percent } from "../format";
 import { beside } from "../labels";
 import { scale } from "../scale";
-import type { Rule, RuleView } from "../types";
+import type { Kind, Rule, RuleView } from "../types";
 
 interface Props {
   rules: Rule[];
   views: RuleView[];
   shown: number[];
   noun: string;
-  isMean: boolean;
+  kind: Kind;
   active: number | null;
   onActive: (place: number | null) => void;
   onOpen: (place: number) => void;
@@ -22,7 +22,7 @@ const LABEL = { width: 20, height: 14 };
 const WIDTH = 640;
 
 /** Effect against coverage, one numbered point per rule; linked to the list of rules. */
-export function Scatter({ rules, views, shown, noun, isMean, active, onActive, onOpen }: Props) {
+export function Scatter({ rules, views, shown, noun, kind, active, onActive, onOpen }: Props) {
   const points = shown.filter((place) => known(rules[place]?.effect));
   const x = scale(points.map((place) => rules[place]?.coverage), [0], 5);
   const y = scale(points.map((place) => rules[place]?.effect), [0], 4);
@@ -48,7 +48,7 @@ export function Scatter({ rules, views, shown, noun, isMean, active, onActive, o
             <g key={tick} aria-hidden="true">
               <line class={tick === 0 ? "zero" : "grid"} x1="0" x2="100%" y1={down(tick)} y2={down(tick)} />
               <text class="tick" x="-8" y={down(tick) + 4} text-anchor="end">
-                {difference(tick, isMean).replace(/\.0$/, "")}
+                {difference(tick, kind).replace(/\.0$/, "")}
               </text>
             </g>
           ))}
@@ -93,7 +93,7 @@ export function Scatter({ rules, views, shown, noun, isMean, active, onActive, o
       </div>
       <figcaption>
         Across: coverage (share of rows). Up: {noun}
-        {isMean ? "" : " (points)"}. Numbers are places in the list.
+        {kind.unit && ` (${kind.unit})`}. Numbers are places in the list.
         <span class="readout" aria-live="polite">
           {said && active !== null ? (
             <>
