@@ -17,8 +17,9 @@ from causalrules.language.propositions import Proposition, comparable, format_va
 from causalrules.text import shorten, unknown_column
 
 _SIGNS = {"≤": "<=", "≥": ">=", "==": "=", "=": "=", "<=": "<=", ">=": ">=", "<": "<", ">": ">"}
-_TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<", "=": "="}
-_TOKEN = re.compile(r'\s*(?:(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<sign><=|>=|==|[≤≥<>=])|(?P<and>∧|&&?))')
+_SIGNS |= dict.fromkeys(("!=", "≠", "<>"), "!=")
+_TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<", "=": "=", "!=": "!="}
+_TOKEN = re.compile(r'\s*(?:(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<sign><=|>=|==|!=|<>|[≤≥<>=≠])|(?P<and>∧|&&?))')
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 
 
@@ -36,7 +37,7 @@ def parse_rule(text: str, table: Table) -> tuple[Proposition, ...]:
     Parameters
     ----------
     text
-        Conditions joined by "and" or "∧". A condition compares a column with a value, by = ≤ ≥ < or >, or puts it
+        Conditions joined by "and" or "∧". A condition compares a column with a value, by = ≠ ≤ ≥ < or >, or puts it
         between two. A name or value that holds such signs stands in double quotes.
     table
         The table whose columns the rule names.
@@ -110,6 +111,8 @@ def _proposition(column: _Token, sign: _Token, value: _Token, text: str, table: 
     values = histogram.values
     if not len(values):
         raise _error(f"column {column.text!r} has no values", text, column.place)
+    if operator == "!=":
+        return _other_value(column, sign, value, text, table)
     if not table.kinds[column.text].ordered:
         if operator != "=":
             raise _error(f"the values of {column.text!r} have no order; compare them by =", text, sign.place)
@@ -130,6 +133,21 @@ def _proposition(column: _Token, sign: _Token, value: _Token, text: str, table: 
             raise _error(f"no value of {column.text!r} is {operator} {value.text}", text, value.place)
         operator, point = f"{operator}=", values[neighbour]
     return Proposition(column.text, operator, point, tuple(values.order or ()))
+
+
+def _other_value(column: _Token, sign: _Token, value: _Token, text: str, table: Table) -> Proposition:
+    """Return `x = b` for `x != a`, where a and b are the only values of x."""
+    values = table.histogram(column.text).values
+    excluded = _proposition(column, sign._replace(text="="), value, text, table).holds(values)
+    others = [place for place in range(len(values)) if not excluded[place]]
+    if len(others) != 1 or len(values) != 2:
+        raise _error(
+            f"a rule cannot exclude one of {len(values)} values; compare by = with a value that is wanted",
+            text,
+            sign.place,
+        )
+    other = values[others[0]]
+    return Proposition(column.text, "=", other, tuple(values.order or ()))
 
 
 def _where(text: str, place: int) -> str:
