@@ -1,19 +1,24 @@
-"""Checks the verdicts of trust() on tables whose truth is known.
+"""Checks the verdicts, and the numbers beside them, on tables whose truth is known.
 
-    python benchmarks/verdicts.py [--quick] [--tables N] [table stability conditions]
+    python benchmarks/verdicts.py [--quick] [--tables N] [NAME ...]
+    python benchmarks/verdicts.py --page
 
-Prints a Markdown table for each part and writes benchmarks/results/verdicts-PART.json. The full run, 100 tables a
-cell, takes about 15 minutes on two cores.
+NAME is a part (table, conditions) or a cell of `benchmarks/cells.py`, such as missing-null or same-seeds; by default
+all cells. Each prints a row of a Markdown table; results go to benchmarks/results/verdicts-PART.json, and those of
+cells to verdicts-cells.json. --page writes the table of the cells into docs/trust-statistics.md. 100 tables take
+seconds to a few minutes a cell, half an hour for all, and about 15 minutes for the parts, on one core.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,32 +28,16 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:1] = [str(ROOT)]
 
 import causalrules as cr  # noqa: E402
+from benchmarks.cells import Cell  # noqa: E402
+from benchmarks.cells import cells as regimes_and_questions  # noqa: E402
+from benchmarks.regimes import CONFOUNDERS, GRAPH, Columns, confounded, draw  # noqa: E402
 from causalrules.trust.conditions import conditions  # noqa: E402
 
-Columns = dict[str, Any]
 RESULTS = ROOT / "benchmarks" / "results"
-N_ROWS = 1000
+PAGE = ROOT / "docs" / "trust-statistics.md"
+MARKS = "<!-- verdicts: python benchmarks/verdicts.py --page -->", "<!-- end of verdicts -->"
 # The number of searches in each part of trust().
 REPEATS: dict[str, Any] = {"permutations": 39, "replicates": 10, "splits": 5}
-GRAPH = "z -> x; z -> y; x -> y; w0 -> y; w1 -> y; w2 -> y"
-CONFOUNDERS = ("strong", "weak", "numeric")
-
-
-def draw(*numbers: int) -> np.random.Generator:
-    """Return a random generator independent of the package's."""
-    return np.random.default_rng([20_261_116, *(1 + number for number in numbers)])
-
-
-def confounded(truth: float, confounder: str, seed: int) -> Columns:
-    """Draw a table: x raises the outcome by `truth`; z affects both; w0 to w2 have no effect."""
-    rng = draw(seed, round(100 * truth), CONFOUNDERS.index(confounder))
-    u = rng.random(N_ROWS)
-    z = u if confounder == "numeric" else (u < 0.5).astype(float)
-    push = 0.15 if confounder == "weak" else 0.6
-    x = (rng.random(N_ROWS) < 0.5 - push / 2 + push * z).astype(int)
-    base = 0.05 if confounder == "weak" else 0.4
-    y = (rng.random(N_ROWS) < 0.15 + base * z + truth * x).astype(int)
-    return {"x": x, "z": z, **{f"w{i}": rng.integers(0, 4, N_ROWS) for i in range(3)}, "y": y}
 
 
 def verdict(columns: Columns, seed: int, **options: Any) -> tuple[str, cr.RuleResult]:
@@ -103,36 +92,6 @@ def table(n_tables: int) -> dict[str, Any]:
     return rows
 
 
-def stability(n_tables: int) -> dict[str, Any]:
-    """Count how often the evidence stays the same under irrelevant changes."""
-
-    def random_control(columns: Columns, seed: int) -> Columns:
-        return columns | {"coin": draw(seed, 99).integers(0, 2, N_ROWS)}
-
-    rows: dict[str, Any] = {}
-    print("\n| change | truth | same word | supported before | after |\n|---|---:|---:|---:|---:|")
-    for truth in (0.0, 0.15, 0.3):
-        before, after = [], {"outcome turned round": [], "random control added": [], "another seed": []}  # type: ignore[var-annotated]
-        for seed in range(n_tables):
-            columns = confounded(truth, "strong", seed)
-            options: dict[str, Any] = {"control": ["z"], "actionable": ["x", "w0", "w1", "w2"]}
-            before.append(verdict(columns, seed, **options)[1].verdict.evidence)
-            turned = columns | {"y": 1 - columns["y"]}
-            others = {
-                "outcome turned round": (turned, seed, options | {"direction": "decrease"}),
-                "random control added": (random_control(columns, seed), seed, options | {"control": ["z", "coin"]}),
-                "another seed": (columns, seed + 1000, options),
-            }
-            for name, (rows_, other, asked) in others.items():
-                after[name].append(verdict(rows_, other, **asked)[1].verdict.evidence)
-        for name, words in after.items():
-            same = sum(one == other for one, other in zip(before, words, strict=True))
-            counts = [each.count("supported") for each in (before, words)]
-            rows[f"{name}, truth {truth:g}"] = {"same": same, "before": counts[0], "after": counts[1], "of": n_tables}
-            print(f"| {name} | {truth:g} | {same} of {n_tables} | {counts[0]} | {counts[1]} |", flush=True)
-    return rows
-
-
 def planted(needed: int, effect: float, n_rows: int, seed: int) -> Columns:
     """Draw ten numeric columns; the first, or the first two together, raise the outcome."""
     rng = draw(seed, needed, n_rows)
@@ -170,22 +129,113 @@ def superfluous(n_tables: int) -> dict[str, Any]:
     return rows
 
 
-PARTS = {"table": table, "stability": stability, "conditions": superfluous}
+PARTS = {"table": table, "conditions": superfluous}
+
+
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Wilson 1927)."""
+    z, share = 1.959964, hits / n
+    middle, half = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, (middle - half) / (1 + z * z / n)), min(1.0, (middle + half) / (1 + z * z / n))
+
+
+def simulate(cell: Cell, tables: int) -> dict[str, Any]:
+    """Return how often each thing happened, of how many tables, and which words were said."""
+    counts: dict[str, list[int]] = {}
+    words: Counter[str] = Counter()
+    asked, tried = 0, count()
+    while asked < tables * cell.times and (seed := next(tried)) < 20 * tables * cell.times:
+        answer = cell.ask(seed)
+        if answer is None:
+            continue
+        asked += 1
+        for name, value in answer.items():
+            if isinstance(value, str):
+                words[value] += 1
+            else:
+                hits = counts.setdefault(name, [0, 0])
+                hits[0] += bool(value)
+                hits[1] += 1
+    return {"row": cell.row, "what": cell.what, "counts": counts, "words": dict(words.most_common()), "tables": asked}
+
+
+def misses(cell: Cell, counts: Mapping[str, list[int]]) -> list[str]:
+    """Return what happened too often or too seldom, beyond binomial error."""
+    found = []
+    for name, (hits, n) in counts.items():
+        low, high = wilson(hits, n)
+        if low > cell.at_most.get(name, 1.0) + (1e-9 if hits else 1) or high < cell.at_least.get(name, 0.0):
+            found.append(name)
+    return found
+
+
+def line(cell: Cell, row: Mapping[str, Any]) -> str:
+    """Return a cell's line of the Markdown table; what fails is bold."""
+    wrong = misses(cell, row["counts"])
+    asked = [f"{name} ≤ {100 * share:g} %" for name, share in cell.at_most.items()]
+    asked += [f"{name} ≥ {100 * share:g} %" for name, share in cell.at_least.items()]
+    measured = []
+    for name, (hits, n) in row["counts"].items():
+        shown = f"{name} {hits} of {n}"
+        measured.append(f"**{shown}**" if name in wrong else shown)
+    said = ", ".join(f"{word} {times}" for word, times in row["words"].items())
+    return f"| {row['row']} | {row['what']} | {'; '.join(asked) or '–'} | {'; '.join(measured)} | {said or '–'} |"
+
+
+HEADER = "| row | regime | asked for | measured | words |\n|---|---|---|---|---|"
+
+
+def page(known: Mapping[str, Cell]) -> None:
+    """Write the table of all cells that have been simulated into the documentation."""
+    kept = json.loads((RESULTS / "verdicts-cells.json").read_text(encoding="utf-8"))
+    lines = [HEADER, *(line(cell, kept[name]) for name, cell in known.items() if name in kept)]
+    text = PAGE.read_text(encoding="utf-8")
+    before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
+    PAGE.write_text(f"{before}{MARKS[0]}\n\n{chr(10).join(lines)}\n\n{MARKS[1]}{after}", encoding="utf-8")
+
+
+def keep(name: str, row: Mapping[str, Any], folder: Path) -> None:
+    """Put a cell's result into the file of all cells, in the order of the cells."""
+    path = folder / "verdicts-cells.json"
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    kept[name] = row
+    ordered = {each: kept[each] for each in regimes_and_questions() if each in kept}
+    path.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the requested parts, and write their results."""
+    """Run the requested parts and cells, and write their results."""
+    known = regimes_and_questions()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", help=f"some of {', '.join(PARTS)}; by default all")
+    parser.add_argument("names", nargs="*", help=f"some of {', '.join([*PARTS, *known])}; by default all cells")
     parser.add_argument("--quick", action="store_true", help="3 tables a cell, and nothing is written")
     parser.add_argument("--tables", type=int, default=100, help="tables a cell")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
+    parser.add_argument("--page", action="store_true", help="write the table of the documentation, and nothing else")
     given = parser.parse_args(arguments)
-    if unknown := [name for name in given.parts if name not in PARTS]:
-        parser.error(f"no part {unknown[0]!r}; the parts are {', '.join(PARTS)}")
-    for name in given.parts or PARTS:
-        rows = PARTS[name](3 if given.quick else given.tables)
+    if unknown := [name for name in given.names if name not in PARTS and name not in known]:
+        parser.error(f"no part or cell {unknown[0]!r}; they are {', '.join([*PARTS, *known])}")
+    if given.page:
+        page(known)
+        return
+    tables = 3 if given.quick else given.tables
+    if any(name in known for name in given.names or known):
+        print(HEADER)
+    for name in given.names or known:
+        if name in PARTS:
+            rows = PARTS[name](tables)
+            if not given.quick:
+                path = given.results / f"verdicts-{name}.json"
+                path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            continue
+        try:
+            row = simulate(known[name], tables)
+        except (cr.OptionError, TypeError) as error:
+            print(f"left out: {name}: {error}", file=sys.stderr)
+            continue
+        print(line(known[name], row), flush=True)
         if not given.quick:
-            (RESULTS / f"verdicts-{name}.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            keep(name, row, given.results)
 
 
 if __name__ == "__main__":
