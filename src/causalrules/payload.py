@@ -1,6 +1,6 @@
-"""Convert frozen dataclasses to JSON and back. Input is untrusted: a DataError names an invalid field.
+"""Frozen dataclasses as plain data: pickled and shown by their fields, and converted to JSON and back.
 
-An undefined or infinite number is null.
+JSON is untrusted: a DataError names an invalid field. An undefined or infinite number is null.
 """
 
 from __future__ import annotations
@@ -17,6 +17,42 @@ from causalrules.exceptions import DataError
 T = TypeVar("T")
 # Larger integers are not exact in most JSON parsers.
 _LARGEST = 2**53
+# Maximum characters of a text, and items of a tuple, in a repr.
+_MOST_TEXT, _MOST_ITEMS = 80, 8
+
+
+class Readable:
+    """A dataclass whose repr leaves out fields with their defaults, rounds numbers, and shortens texts and tuples."""
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{item.name}={_written(value)}"
+            for item in fields(self)  # type: ignore[arg-type]
+            if item.repr and (value := getattr(self, item.name)) != item.default
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class Plain(Readable):
+    """A frozen dataclass that is pickled by the values of its fields, without their names and cached properties."""
+
+    def __reduce__(self) -> tuple[type[Plain], tuple[Any, ...]]:
+        known = fields(self)  # type: ignore[arg-type]
+        values = [getattr(self, item.name) for item in known]
+        while values and known[len(values) - 1].default is values[-1]:
+            values.pop()
+        return type(self), tuple(values)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, str):
+        return repr(value if len(value) <= _MOST_TEXT else f"{value[: _MOST_TEXT - 1]}…")
+    if type(value) is not tuple:
+        return repr(value)
+    items = [*map(_written, value[:_MOST_ITEMS]), *(["…"] if len(value) > _MOST_ITEMS else [])]
+    return f"({', '.join(items)}{',' * (len(items) == 1)})"
 
 
 def to_json(value: Any) -> Any:

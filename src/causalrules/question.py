@@ -35,6 +35,7 @@ from causalrules.options import (
     option,
     shown,
 )
+from causalrules.payload import Readable
 from causalrules.text import nearest
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ Q = TypeVar("Q", bound="Question")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class Question:
+@dataclass(frozen=True, repr=False)
+class Question(Readable):
     """The roles of the columns and all options. A value outside its range is an OptionError that names the range."""
 
     target: str = option(MISSING, Column(), "Column with the outcome.", panel=QUESTION, fitted=False)

@@ -19,7 +19,19 @@ from causalrules.result.rule import RuleResult
 from causalrules.result.variations import Variations, variations
 
 Watcher = Callable[[int, int], None]
-_INSIDE = {"columns", "index", "count", "is_named", "kind", "ladder", "origin", "problem", "problem_of"}
+_INSIDE = {
+    "columns",
+    "count",
+    "index",
+    "is_named",
+    "kind",
+    "ladder",
+    "library",
+    "noun",
+    "origin",
+    "problem",
+    "problem_of",
+}
 
 
 def _card(rule: RuleResult) -> str:
@@ -102,6 +114,7 @@ class RuleSet(Result):
         >>> rules.to_frame()[["rule", "n_covered"]].values.tolist()
         [['class ≤ 2 ∧ sex = female', 170]]
         """
+        self._warn_of_missing_evidence("to_frame")
         columns = frames.columns(self)
         if self.library == "dict":
             return columns
@@ -615,4 +628,5 @@ class RuleSet(Result):
         """
         from causalrules.report import plots
 
+        self._warn_of_missing_evidence("plot")
         return plots.plot(self, kind, ax, rule)

@@ -495,7 +495,11 @@ def test_a_list_that_was_checked_and_not_kept_is_reported() -> None:
     rules.confirm(table[1::2])
     with pytest.warns(cr.CausalRulesWarning, match=r"not in this list: what sensitivity\(\), confirm\(\) found"):
         rules.to_html()
+    for export in (rules.to_json, rules.to_frame, rules.to_markdown, rules.to_latex, rules.plot):
+        with pytest.warns(cr.CausalRulesWarning, match=f"^{export.__name__}\\(\\): not in this list"):
+            export()
     assert "not in this list" in str(rules)
+    assert "not in this list" in rules._repr_html_()
     # Another process knows nothing of it, and neither does the list that a check returned.
     assert "not in this list" not in str(pickle.loads(pickle.dumps(rules)))
     assert "not in this list" not in str(rules.sensitivity())

@@ -13,7 +13,7 @@ from causalrules.graph.backdoor import GraphLinks, format_path, unique_names, va
 from causalrules.graph.criteria import Criterion, Role, Violation, assess, edges_to_controls
 from causalrules.graph.graph import CausalGraph, Edge
 from causalrules.graph.remedies import Remedies
-from causalrules.payload import from_json
+from causalrules.payload import Plain, from_json
 from causalrules.question import OWN_CONTROLS
 from causalrules.text import listed, plain
 
@@ -26,8 +26,8 @@ _ACTIONABLE: tuple[Criterion, ...] = ("a", "b", "c", "d")
 _CONTROL: tuple[Criterion, ...] = ("b", "e")
 
 
-@dataclass(frozen=True)
-class Unknown:
+@dataclass(frozen=True, repr=False)
+class Unknown(Plain):
     """A question that the graph leaves open and that decides about admissibility.
 
     Parameters
@@ -45,8 +45,8 @@ class Unknown:
     question: str
 
 
-@dataclass(frozen=True)
-class Admissibility:
+@dataclass(frozen=True, repr=False)
+class Admissibility(Plain):
     """The result of `check`; true in a boolean context only if the roles are certainly admissible.
 
     Parameters

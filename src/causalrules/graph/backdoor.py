@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from causalrules.exceptions import GraphError, RoleError
 from causalrules.graph.graph import CausalGraph, Edge
+from causalrules.payload import Plain
 from causalrules.text import listed, nearest, plain, quoted
 
 TAIL, HEAD, CIRCLE = 0, 1, 2
@@ -29,8 +30,8 @@ Links = dict[str, list[Link]]
 _State = tuple[str, int]
 
 
-@dataclass(frozen=True)
-class Identification:
+@dataclass(frozen=True, repr=False)
+class Identification(Plain):
     """Whether the controls identify the effect of one rule, by the back-door criterion.
 
     True in a boolean context only if the effect is certainly identified.

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from causalrules.graph.backdoor import HEAD, TAIL, GraphLinks, ancestors, completions, descendants, open_paths, path_to
 from causalrules.graph.graph import Edge
+from causalrules.payload import Plain
 
 Role = Literal["target", "actionable", "control"]
 Criterion = Literal["a", "b", "c", "d", "e"]
@@ -25,8 +26,8 @@ Key = tuple[str, ...]
 MAX_WORK = 500_000
 
 
-@dataclass(frozen=True)
-class Violation:
+@dataclass(frozen=True, repr=False)
+class Violation(Plain):
     """An edge, or a path from the target to a control, that violates a criterion.
 
     Parameters

@@ -24,14 +24,15 @@ from causalrules.graph.backdoor import (
     validate_roles,
 )
 from causalrules.graph.graph import CausalGraph
+from causalrules.payload import Plain
 from causalrules.text import listed, plain
 
 # Limit on candidates times the size of the graph; beyond it, excluded variables are not tested on their own.
 _MAX_WORK = 1_000_000
 
 
-@dataclass(frozen=True)
-class Choice:
+@dataclass(frozen=True, repr=False)
+class Choice(Plain):
     """An admissible choice of roles.
 
     Parameters
@@ -49,8 +50,8 @@ class Choice:
     optional_control: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class LeftOut:
+@dataclass(frozen=True, repr=False)
+class LeftOut(Plain):
     """A variable that is actionable in no admissible input.
 
     Parameters
@@ -68,8 +69,8 @@ class LeftOut:
     identified_with: tuple[str, ...] | None
 
 
-@dataclass(frozen=True)
-class Suggestions:
+@dataclass(frozen=True, repr=False)
+class Suggestions(Plain):
     """The result of `suggest`; true in a boolean context if there is an admissible choice.
 
     Parameters

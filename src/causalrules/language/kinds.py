@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from causalrules.estimators.sides import Side
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OutcomeKind:
     """A kind of outcome, whose effect is a difference of two means in the units of the target.
 
@@ -49,8 +49,10 @@ class OutcomeKind:
     farthest: float = math.inf
     highest: float | None = None
 
-    def __reduce__(self) -> str:
+    def __repr__(self) -> str:
         return self.name.upper()
+
+    __reduce__ = __repr__
 
     def clip(self, effect: float) -> float:
         """Clip an effect to the range of effects.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from causalrules.data.columns import Scalar, Values, python_value
 from causalrules.exceptions import DataError, OptionError
+from causalrules.payload import Plain
 from causalrules.text import shorten
 
 AND = " ∧ "
@@ -79,8 +80,8 @@ def format_column(name: str) -> str:
     return _quoted(name, (AND.strip(), "=", "≤", "≥", "<", ">", "≠"))
 
 
-@dataclass(frozen=True)
-class Proposition:
+@dataclass(frozen=True, repr=False)
+class Proposition(Plain):
     """A condition on one column, which a missing value never satisfies.
 
     Attributes

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from causalrules.payload import Plain
+
 if TYPE_CHECKING:
     from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 BEST = 10
 
 
-@dataclass(frozen=True)
-class Significance:
+@dataclass(frozen=True, repr=False)
+class Significance(Plain):
     """P-values of one rule, adjusted for the search.
 
     Attributes
@@ -34,8 +36,8 @@ class Significance:
     permutations: int
 
 
-@dataclass(frozen=True)
-class Simultaneous:
+@dataclass(frozen=True, repr=False)
+class Simultaneous(Plain):
     """A bound on the effect that holds simultaneously for all rules of the list, after the search.
 
     Attributes
@@ -54,8 +56,8 @@ class Simultaneous:
     permutations: int
 
 
-@dataclass(frozen=True)
-class HonestEffect:
+@dataclass(frozen=True, repr=False)
+class HonestEffect(Plain):
     """The effect of one rule on held-out rows.
 
     With forward chaining, it is the mean over the blocks, weighted by their information, of the effect of the rule that
@@ -87,8 +89,8 @@ class HonestEffect:
     counts: tuple[tuple[int, int, int, int], ...] = field(default=(), repr=False)
 
 
-@dataclass(frozen=True)
-class ConditionStability:
+@dataclass(frozen=True, repr=False)
+class ConditionStability(Plain):
     """How often a condition is in one of the best rules of a sample.
 
     Attributes
@@ -105,8 +107,8 @@ class ConditionStability:
     high: str | None
 
 
-@dataclass(frozen=True)
-class Stability:
+@dataclass(frozen=True, repr=False)
+class Stability(Plain):
     """How often a rule reappears among the 10 best of resampled rows.
 
     Attributes
@@ -122,8 +124,8 @@ class Stability:
     conditions: tuple[ConditionStability, ...]
 
 
-@dataclass(frozen=True)
-class ControlStrength:
+@dataclass(frozen=True, repr=False)
+class ControlStrength(Plain):
     """A measured control, as a benchmark for an unmeasured confounder.
 
     Attributes
@@ -149,8 +151,8 @@ class ControlStrength:
     gamma: float = 1.0
 
 
-@dataclass(frozen=True)
-class Sensitivity:
+@dataclass(frozen=True, repr=False)
+class Sensitivity(Plain):
     """How strong an unmeasured confounder must be to explain an effect away.
 
     Attributes
@@ -184,8 +186,8 @@ class Sensitivity:
         return bool(limits) and max(limits) <= 1
 
 
-@dataclass(frozen=True)
-class Overlap:
+@dataclass(frozen=True, repr=False)
+class Overlap(Plain):
     """The strata where a rule always or never holds, so that its rows have no comparison group.
 
     Attributes
@@ -207,8 +209,8 @@ class Overlap:
     high: float | None
 
 
-@dataclass(frozen=True)
-class ConditionTests:
+@dataclass(frozen=True, repr=False)
+class ConditionTests(Plain):
     """Which conditions a rule needs; each condition has its own p-value.
 
     Attributes
@@ -227,8 +229,8 @@ class ConditionTests:
     n_covered: int | None
 
 
-@dataclass(frozen=True)
-class ControlBalance:
+@dataclass(frozen=True, repr=False)
+class ControlBalance(Plain):
     """How one control differs between the rows of a rule and the rows that they are compared with.
 
     Attributes
@@ -246,8 +248,8 @@ class ControlBalance:
     weighted: float | None = None
 
 
-@dataclass(frozen=True)
-class DoublyRobust:
+@dataclass(frozen=True, repr=False)
+class DoublyRobust(Plain):
     """The effect of one rule by augmented inverse probability weighting, on the original controls.
 
     Attributes
@@ -294,8 +296,8 @@ class DoublyRobust:
         return self.low <= self.strata <= self.high
 
 
-@dataclass(frozen=True)
-class RuleEvidence:
+@dataclass(frozen=True, repr=False)
+class RuleEvidence(Plain):
     """The evidence on one rule; None for parts that were not computed."""
 
     significance: Significance | None = None
@@ -309,8 +311,8 @@ class RuleEvidence:
     balance: tuple[ControlBalance, ...] = ()
 
 
-@dataclass(frozen=True)
-class PermutationRun:
+@dataclass(frozen=True, repr=False)
+class PermutationRun(Plain):
     """How the p-values were computed.
 
     Attributes
@@ -334,8 +336,8 @@ class PermutationRun:
     seed: int
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Plain):
     """The smallest β for which the best rule of shuffled data is at most 0 with probability `confidence`.
 
     Attributes
@@ -357,8 +359,8 @@ class Calibration:
     usual_value: float | None
 
 
-@dataclass(frozen=True)
-class HonestRun:
+@dataclass(frozen=True, repr=False)
+class HonestRun(Plain):
     """How effects on held-out rows were measured.
 
     Attributes
@@ -384,8 +386,8 @@ class HonestRun:
     seed: int | None
 
 
-@dataclass(frozen=True)
-class StabilityRun:
+@dataclass(frozen=True, repr=False)
+class StabilityRun(Plain):
     """How stability was measured.
 
     Attributes
@@ -406,8 +408,8 @@ class StabilityRun:
     conditions: tuple[ConditionStability, ...]
 
 
-@dataclass(frozen=True)
-class CalibratedMargin:
+@dataclass(frozen=True, repr=False)
+class CalibratedMargin(Plain):
     """The factor by which shuffled tables reduce the margins for the number of rules.
 
     Attributes
@@ -424,8 +426,8 @@ class CalibratedMargin:
     seed: int
 
 
-@dataclass(frozen=True)
-class SearchEvidence:
+@dataclass(frozen=True, repr=False)
+class SearchEvidence(Plain):
     """How the evidence was obtained; None for parts that were not computed."""
 
     permutation: PermutationRun | None = None

@@ -6,9 +6,9 @@ Only counts or sums are stored, so that no two numbers can disagree.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from causalrules.estimators.intervals import Estimate, Grouped
 from causalrules.estimators.sides import Side, comparable, standardised
 from causalrules.language.kinds import BINARY, OutcomeKind
 from causalrules.language.strata import SCORES
+from causalrules.payload import Plain
 
 
 class Interval(NamedTuple):
@@ -162,14 +163,7 @@ class StratumEffect:
         return self.sums.covered.n > 0 and self.sums.failing.n > 0
 
 
-class Plain:
-    """A frozen dataclass that is pickled by its fields, without cached properties."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measured(Plain):
     """The measurements of a rule.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, overload
 
 from causalrules.exceptions import DataError
 from causalrules.language.kinds import BINARY, OutcomeKind
+from causalrules.payload import Plain
 from causalrules.result.rule import RuleResult
 from causalrules.result.verdict import circumstances
 
@@ -29,8 +30,8 @@ R = TypeVar("R", bound="Result")
 _NOUNS = {"unchecked": "difference"}
 
 
-@dataclass(frozen=True)
-class Searched:
+@dataclass(frozen=True, repr=False)
+class Searched(Plain):
     """The rules were searched for.
 
     Attributes
@@ -55,11 +56,11 @@ class Searched:
     nodes: int
     seconds: float
     steps: tuple[StepProof, ...] = field(default=(), compare=False)
-    history: tuple[Progress, ...] = field(default=(), compare=False)
+    history: tuple[Progress, ...] = field(default=(), compare=False, repr=False)
 
 
-@dataclass(frozen=True)
-class Named:
+@dataclass(frozen=True, repr=False)
+class Named(Plain):
     """The rules were named in advance: there was no search, so there is no proof."""
 
     optimal: ClassVar[bool] = True

@@ -15,7 +15,8 @@ from causalrules.data.reading import read
 from causalrules.estimators import scores
 from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
-from causalrules.result.measured import AnyInterval, Measured, Plain, StratumEffect
+from causalrules.payload import Plain
+from causalrules.result.measured import AnyInterval, Measured, StratumEffect
 from causalrules.result.verdict import Circumstances, Verdict, judge
 from causalrules.text import unknown_column
 
@@ -54,8 +55,8 @@ _INSIDE = {
 }
 
 
-@dataclass(frozen=True)
-class Criterion:
+@dataclass(frozen=True, repr=False)
+class Criterion(Plain):
     """The objective of the search.
 
     Attributes

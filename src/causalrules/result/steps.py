@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from causalrules.estimators.sides import side_of
+from causalrules.payload import Plain
 from causalrules.search import run as search
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 _MOST_ELSEWHERE = 6
 
 
-@dataclass(frozen=True)
-class StepProof:
+@dataclass(frozen=True, repr=False)
+class StepProof(Plain):
     """One step of the search.
 
     Attributes

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from causalrules.estimators.sides import comparable
+from causalrules.payload import Plain
 from causalrules.result.evidence import HonestEffect, RuleEvidence
 from causalrules.text import adjusted_p, counted, effective, listed, p_needed, percent
 
@@ -34,8 +35,8 @@ _GRAPH = {
 }
 
 
-@dataclass(frozen=True)
-class Circumstances:
+@dataclass(frozen=True, repr=False)
+class Circumstances(Plain):
     """What the verdicts on all rules of a result depend on, in addition to the rules.
 
     Attributes
@@ -68,8 +69,8 @@ class Circumstances:
     permutations: int = 0
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Plain):
     """The verdict on one rule.
 
     Attributes

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from causalrules.exceptions import DataError
+from causalrules.payload import Plain
 from causalrules.search.core import Packed, Status
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ _LONGEST = 2**31
 _ROUNDING = 2.0**-37
 
 
-@dataclass(frozen=True)
-class Progress:
+@dataclass(frozen=True, repr=False)
+class Progress(Plain):
     """Progress of a search: `best` is None before the first rule, `upper_bound` is inf before the first bound.
 
     For progress callbacks: `conditions` are the indices of the best rule's conditions, `found` the values and
