@@ -57,7 +57,15 @@ def test_a_rule_is_small_and_everything_on_it_is_readable() -> None:
     assert len(pickle.dumps(tested[0])) <= 2000
     known = tested[0].evidence
     assert known is not None
-    shown = [rules[0], *tested[0].strata, known.honest, known.stability, *rules.steps, *rules[0].conditions, KINDS]
+    shown: list[Any] = [
+        rules[0],
+        *tested[0].strata,
+        known.honest,
+        known.stability,
+        *rules.steps,
+        *rules[0].conditions,
+        KINDS,
+    ]
     shown += [tested[0].verdict, rules.question, rules.origin]
     assert all(0 < len(repr(each)) < 700 for each in shown)
     assert not any("=()" in repr(each) or "0x" in repr(each) for each in shown[1:4])
