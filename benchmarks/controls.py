@@ -167,14 +167,14 @@ def truth(asked: argparse.Namespace) -> Iterator[Result]:
 
 def models(asked: argparse.Namespace) -> Iterator[Result]:
     """Measure the bias that trees, the regression and their mean leave beyond that of the true models."""
-    usual = learning.best_share
+    usual = learning.best_share, learning.may_pay
     for shape in ("linear", "bent", "steps"):
         tables = [confounded(5_000, 20, shape, np.random.default_rng([3, repeat])) for repeat in range(asked.repeats)]
         for share in (1.0, 0.0, None):
             if share is not None:
-                learning.best_share = lambda *_, share=share: share
+                learning.best_share, learning.may_pay = lambda *_, share=share: share, lambda *_, share=share: share > 0
             left = [_left(columns, shape) for columns in tables]
-            learning.best_share = usual
+            learning.best_share, learning.may_pay = usual
             yield {
                 "part": "models",
                 "shape": shape,

@@ -12,8 +12,18 @@ import pytest
 
 import causalrules as cr
 from causalrules.data.reading import read
-from causalrules.language.features import Features, Matrix
-from causalrules.language.learning import Learner, Vector, _Blend, best_share, cross_fit, fold_of, predict
+from causalrules.language.features import Features, Matrix, Vector
+from causalrules.language.learning import (
+    FOLDS,
+    Blend,
+    Learner,
+    best_share,
+    cross_fit,
+    fold_of,
+    may_pay,
+    predict,
+)
+from causalrules.language.regression import Basis, cross_fitted
 
 N = 1500
 
@@ -28,6 +38,14 @@ def learnt(data: dict[str, Any], y: Vector, binary: bool, weights: Vector | None
     return predict(models, matrix, fold), matrix
 
 
+def n_products(features: Features, matrix: Matrix, y: Vector) -> int:
+    """Return the number of products in the regressions of all folds."""
+    order = np.argsort(fold_of(matrix), kind="stable")
+    fold = fold_of(matrix)[order]
+    found = cross_fitted(features, matrix[order], y[order], np.ones(len(y)), fold, range(FOLDS), binary=True)
+    return found[0].basis.pairs.shape[1]
+
+
 @pytest.mark.parametrize("binary", [True, False])
 def test_a_product_of_two_controls_is_learnt(binary: bool) -> None:
     rng = np.random.default_rng(0)
@@ -40,26 +58,73 @@ def test_a_product_of_two_controls_is_learnt(binary: bool) -> None:
 
 
 def test_chance_products_are_not_selected() -> None:
-    from causalrules.language.learning import _Regression
-
     rng = np.random.default_rng(1)
     z = rng.normal(size=(N, 12))
     table = read({f"z{place}": column for place, column in enumerate(z.T)})
     features = Features.of(table, [f"z{place}" for place in range(12)])
     y = (rng.random(N) < 1 / (1 + np.exp(-z[:, 0] - np.abs(z[:, 1])))).astype(float)
-    assert _Regression(features, True).fit(features.matrix(table), y, np.ones(N))._basis._pairs.shape[1] == 0
+    assert n_products(features, features.matrix(table), y) == 0
 
 
 @pytest.mark.parametrize("share", [0.005, 0.02, 0.3])
 def test_products_of_rare_values_are_not_taken_because_a_rare_outcome_never_happens_there(share: float) -> None:
-    from causalrules.language.learning import _Regression
-
     rng = np.random.default_rng(2)
     names = [f"z{place}" for place in range(8)]
     table = read({name: (rng.random(N) < 0.2).astype(int) for name in names})
     features = Features.of(table, names)
     y = (rng.random(N) < share).astype(float)
-    assert _Regression(features, True).fit(features.matrix(table), y, np.ones(N))._basis._pairs.shape[1] == 0
+    assert n_products(features, features.matrix(table), y) == 0
+
+
+@pytest.mark.parametrize("n", [150, 6000])
+@pytest.mark.parametrize("binary", [True, False])
+def test_each_fold_has_the_regression_of_the_other_folds_alone(binary: bool, n: int) -> None:
+    rng = np.random.default_rng(n)
+    z = rng.normal(size=(n, 4))
+    weights = rng.integers(1, 4, n).astype(float)
+    odds = z[:, 0] + np.abs(z[:, 1]) + 0.7 * z[:, 0] * z[:, 2] - 1
+    y = (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(float) if binary else odds + rng.normal(size=n)
+    table = read({f"z{place}": column for place, column in enumerate(z.T)})
+    features = Features.of(table, list(table.names))
+    matrix, fold = features.matrix(table), np.sort(rng.integers(0, 3, n))
+    for place, found in enumerate(cross_fitted(features, matrix, y, weights, fold, range(3), binary)):
+        others = fold != place
+        x, b = found.basis(matrix[others]), found.coefficients
+        scores = x @ b
+        expected = 1 / (1 + np.exp(-scores)) if binary else scores
+        penalty = np.where(np.arange(len(b)) > 0, 10.0, 0.0)
+        gradient = x.T @ (weights[others] * (expected - y[others])) + penalty * b
+        # Products that only other folds need have no coefficient.
+        left_out = b == 0
+        assert left_out[: Basis(features, matrix).width].sum() == 0
+        assert np.abs(gradient[~left_out]).max() < 1e-6
+        assert found.scores(matrix[others]) == pytest.approx(scores)
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_no_prediction_depends_on_the_outcomes_of_its_own_fold(binary: bool) -> None:
+    rng = np.random.default_rng(8)
+    z = rng.normal(size=(600, 5))
+    odds = z[:, 0] * z[:, 1] + z[:, 2]
+    y = (rng.random(600) < 1 / (1 + np.exp(-odds))).astype(float) if binary else odds + rng.normal(size=600)
+    table = read({f"z{place}": column for place, column in enumerate(z.T)})
+    features = Features.of(table, list(table.names))
+    matrix, fold = features.matrix(table), np.sort(rng.integers(0, 3, 600))
+    other = np.where(fold == 1, 1 - y, y)
+    first, second = (
+        cross_fitted(features, matrix, each, np.ones(600), fold, range(3), binary)[1].scores(matrix)
+        for each in (y, other)
+    )
+    assert first == pytest.approx(second, abs=1e-6)
+
+
+def test_trees_may_pay_where_a_quarter_of_them_predicts_better_than_none() -> None:
+    rng = np.random.default_rng(9)
+    y, ones = rng.normal(size=400), np.ones(400)
+    steps, smooth = y + rng.normal(size=400), y + rng.normal(size=400)
+    assert may_pay(steps, smooth, y, ones, binary=False, n_rows=2000)
+    assert not may_pay(y + 9 * rng.normal(size=400), smooth, y, ones, binary=False, n_rows=2000)
+    assert not may_pay(smooth, smooth, y, ones, binary=False, n_rows=2000)
 
 
 @pytest.mark.parametrize("binary", [True, False])
@@ -94,7 +159,7 @@ def test_trees_count_where_controls_act_in_steps_and_hardly_where_they_act_smoot
     for odds in (z.sum(axis=1) / 2, 4.0 * ((z[:, 0] > 0) ^ (z[:, 1] > 0.3)) - 2):
         y = (rng.random(N) < 1 / (1 + np.exp(-odds))).astype(float) if binary else odds + rng.normal(size=N)
         models = cross_fit(Learner(features, binary), matrix, y, np.ones(N), fold)
-        found = {model.share for model in models if isinstance(model, _Blend)}
+        found = {model.share for model in models if isinstance(model, Blend)}
         assert len(found) == 1
         shares.append(found.pop())
     assert shares[0] < 0.25 < 0.75 < shares[1]
@@ -165,11 +230,11 @@ from causalrules.language.features import Features
 table = read({"z": np.arange(50.0)})
 features = Features.of(table, ["z"])
 matrix = features.matrix(table)
-fit, seen = learning._Regression.fit, set()
-def watched(self, *rows):
+fit, seen = learning.cross_fitted, set()
+def watched(*rows):
     seen.update(each["num_threads"] for each in threadpool_info() if each["user_api"] == "openmp")
-    return fit(self, *rows)
-learning._Regression.fit = watched
+    return fit(*rows)
+learning.cross_fitted = watched
 learning.cross_fit(learning.Learner(features, False), matrix, matrix[:, 0], np.ones(50), learning.fold_of(matrix))
 print(seen)
 """

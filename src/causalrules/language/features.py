@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from causalrules.data.streaming import Sql, StreamedTable
 
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 # Maximum categories of one column; rarer ones are merged into one.
 MOST_CATEGORIES = 200
@@ -99,18 +100,26 @@ class Features:
             ]
             yield np.column_stack(columns), arrays[len(expressions) :]
 
-    def indicators(self, matrix: Matrix) -> tuple[Matrix, tuple[str, ...]]:
-        """Return the matrix with a 0/1 column for each category, and the names of its columns."""
-        columns, names = [], []
-        for part, column in zip(self.parts, matrix.T, strict=True):
-            if not part.n_categories:
-                columns.append(column)
-                names.append(part.column)
-                continue
-            for category in range(part.n_categories):
-                columns.append((column == category).astype(np.float64))
-                names.append(f"{part.column} = {_name(part, category)}")
-        return np.column_stack(columns), tuple(names)
+    def indicators(self, matrix: Matrix) -> Matrix:
+        """Return the matrix with a 0/1 column for each category."""
+        parts = [
+            (column[:, None] == np.arange(part.n_categories)).astype(np.float64)
+            if part.n_categories
+            else column[:, None]
+            for part, column in zip(self.parts, matrix.T, strict=True)
+        ]
+        return np.hstack(parts)
+
+    @property
+    def indicator_names(self) -> tuple[str, ...]:
+        """The names of the columns of `indicators`."""
+        return tuple(
+            name
+            for part in self.parts
+            for name in (
+                [f"{part.column} = {_name(part, category)}" for category in range(part.n_categories)] or [part.column]
+            )
+        )
 
 
 def _feature(table: Table, column: str, is_category: bool, notes: list[str]) -> Feature:

@@ -1,9 +1,10 @@
 """Cross-fitted predictions from the controls: no model predicts its own training rows.
 
 The default model is a weighted mean of a smooth regression and gradient-boosted trees, in log-odds for probabilities.
-The weight of the trees is chosen by out-of-fold predictions. The regression is additive (linear splines, ridge
-penalty), with products of pairs of controls that are significant in its residuals. Trees alone approximate smooth
-functions by steps, which leaves confounding; a regression alone misses steps and interactions of many controls.
+The weight of the trees is chosen by out-of-fold predictions; if one fold shows that they do not pay, none are fitted.
+The regression is additive (linear splines, ridge penalty), with products of pairs of controls that are significant in
+its residuals. Trees alone approximate smooth functions by steps, which leaves confounding; a regression alone misses
+steps and interactions of many controls.
 """
 
 from __future__ import annotations
@@ -11,41 +12,31 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.exceptions import MissingPackageError, OptionError
-from causalrules.language.features import Features, Matrix
-
-Vector = NDArray[np.float64]
+from causalrules.language.features import Features, Matrix, Vector
+from causalrules.language.regression import MAX_LOG_ODDS, Smooth, cross_fitted, expit
 
 # Number of folds; each is predicted by a model fitted to the others.
 FOLDS = 5
-# Weight of the trees if there are no out-of-fold rows to choose it by.
-_TREES = 1 / 4
-# Candidate weights of the trees.
+# Candidate weights of the trees, and the least weight in one fold for which they are fitted to all.
 _SHARES = tuple(step / 20 for step in range(21))
-# Penalty of the regression, weaker than the best for prediction: shrinkage of both the outcome and the propensity model
-# leaves bias, overfitting does not.
-_RIDGE = 10.0
-# Products of controls: error rate of adding one by chance, factor by which they are scaled down (which multiplies their
-# penalty by its square), and maximum number.
-_BY_CHANCE, _SMALLER, _MOST_PRODUCTS = 0.01, 2.0, 100
+_LEAST = 1 / 4
 # Number of trees, learning rate and bins of a number. Fewer trees with a larger learning rate and fewer bins than
 # scikit-learn's defaults predict as well in half the time.
 _ROUNDS, _STEP, _VALUES = 60, 0.15, 64
 # Leaves of a tree, and the minimum rows for them.
 _LEAVES = ((16, 10_000), (8, 1_000), (4, 0))
-# Rows per slice when products are summed.
-_SLICE = 20_000
-# Log-odds are clipped here.
-_MAX_LOG_ODDS = 10.0
+# Rows that trees are tried out on, and rows per slice of their predictions, which stay in a processor's cache.
+_TRIED, _SLICE = 10_000, 1_000
 # Minimum rows for more than one thread. With 50,000 rows, two threads save a tenth of the time on an idle machine and
 # take ten times as long on a busy one, where they wait for each other.
 _MIN_ROWS_FOR_THREADS = 100_000
+Watcher = Callable[[int, int], None]
 INSTALL = 'pip install "causalrules[ml]"'
 
 
@@ -78,13 +69,36 @@ class Learner:
     model: Any = None
     seed: int = 0
 
-    def fit(self, matrix: Matrix, y: Vector, weights: Vector) -> Predictor:
-        """Fit the model; a constant target is predicted by its value."""
-        if not len(y) or y.min() == y.max():
-            return _Constant(float(y[0]) if len(y) else 0.0)
-        if self.model is None:
-            return _Blend(self.features, self.binary, self.seed).fit(matrix, y, weights)
-        return _UserModel(self.features, self.binary, self.model, self.seed).fit(matrix, y, weights)
+    def fit(
+        self,
+        matrix: Matrix,
+        y: Vector,
+        weights: Vector,
+        fold: NDArray[np.intp],
+        n_folds: int,
+        watch: Watcher | None = None,
+    ) -> list[Predictor]:
+        """Fit a model for each fold to the rows of the others; a constant target is predicted by its value.
+
+        Rows are sorted by their folds.
+        """
+        fitted: list[Predictor] = []
+        for place in range(n_folds):
+            known = y[fold != place]
+            fitted.append(_Constant(float(known[0]) if len(known) else 0.0))
+        varying = [place for place in range(n_folds) if len(np.unique(y[fold != place])) > 1]
+        if self.model is None and varying:
+            blends = _blends(self, matrix, y, weights, fold, varying, watch)
+            for place, blend in zip(varying, blends, strict=True):
+                fitted[place] = blend
+        elif self.model is not None:
+            for place in varying:
+                rest = fold != place
+                user = _UserModel(self.features, self.binary, self.model, self.seed)
+                fitted[place] = user.fit(matrix[rest], y[rest], weights[rest])
+                if watch is not None:
+                    watch(place + 1, n_folds)
+        return fitted
 
 
 def is_available() -> bool:
@@ -147,7 +161,7 @@ def cross_fit(
     weights: Vector,
     fold: NDArray[np.intp],
     n_threads: int = 1,
-    watch: Callable[[int, int], None] | None = None,
+    watch: Watcher | None = None,
     n_folds: int = FOLDS,
 ) -> list[Predictor]:
     """Fit one model for each fold, on the rows of the other folds, ordered by their values alone."""
@@ -156,42 +170,83 @@ def cross_fit(
 
     # Limits apply only to libraries that are already loaded.
     importlib.import_module("sklearn.ensemble")
-    order = np.lexsort((weights, y, row_hash(matrix)))
-    matrix, y, weights, fold = matrix[order], y[order], weights[order], fold[order]
-
-    fitted = []
-    # Regressions never need threads. Folds run one after the other, because scikit-learn changes the warning filters
-    # while it fits.
+    order = np.lexsort((weights, y, row_hash(matrix), fold))
+    order = order[weights[order] > 0]
+    # Folds run one after the other, because scikit-learn changes the warning filters while it fits.
     with threadpool_limits({"openmp": n_threads if len(y) >= _MIN_ROWS_FOR_THREADS else 1, "blas": 1}):
-        for place in range(n_folds):
-            chosen = (fold != place) & (weights > 0)
-            fitted.append(learner.fit(matrix[chosen], y[chosen], weights[chosen]))
-            if watch is not None:
-                watch(place + 1, n_folds)
-        _choose_tree_weight(learner, fitted, matrix, y, weights, fold)
-    return fitted
+        return learner.fit(matrix[order], y[order], weights[order], fold[order], n_folds, watch)
 
 
-def _choose_tree_weight(
+def _blends(
     learner: Learner,
-    models: Sequence[Predictor],
     matrix: Matrix,
     y: Vector,
     weights: Vector,
     fold: NDArray[np.intp],
-) -> None:
-    """Set the weight of the trees in all default models, chosen by out-of-fold predictions."""
-    tested = [(model, (fold == place) & (weights > 0)) for place, model in enumerate(models)]
-    blends = [(model, rows) for model, rows in tested if isinstance(model, _Blend) and rows.any()]
-    if not blends:
-        return
-    steps, smooth = (
-        np.concatenate(each) for each in zip(*(model.parts(matrix[rows]) for model, rows in blends), strict=True)
+    places: Sequence[int],
+    watch: Watcher | None,
+) -> list[Blend]:
+    """Fit the default model for each of these folds, with the weight of the trees chosen by out-of-fold predictions."""
+    binary = learner.binary
+    models = [
+        Blend(binary, smooth) for smooth in cross_fitted(learner.features, matrix, y, weights, fold, places, binary)
+    ]
+    own = [np.flatnonzero(fold == place) for place in places]
+    smooth = [model.smooth_scores(matrix[rows]) for model, rows in zip(models, own, strict=True)]
+    tried = max(range(len(places)), key=lambda number: len(own[number]))
+    rows = np.flatnonzero(fold != places[tried])
+    # Rows are in the order of a hash.
+    first = _trees(learner, matrix, y, weights, rows[:: -(-len(rows) // _TRIED)])
+    steps = tree_scores(first, matrix[own[tried]], binary)
+    if not may_pay(steps, smooth[tried], y[own[tried]], weights[own[tried]], binary, len(y)):
+        return models
+    for number, place in enumerate(places):
+        rows = np.flatnonzero(fold != place)
+        is_tried = number == tried and len(rows) <= _TRIED
+        models[number].trees = first if is_tried else _trees(learner, matrix, y, weights, rows)
+        if watch is not None:
+            watch(number + 1, len(places))
+    each = np.concatenate(own)
+    steps = np.concatenate(
+        [tree_scores(model.trees, matrix[rows], binary) for model, rows in zip(models, own, strict=True)]
     )
-    rows = np.concatenate([np.flatnonzero(rows) for _, rows in blends])
-    share = best_share(steps, smooth, y[rows], weights[rows], learner.binary)
-    for model, _ in blends:
+    share = best_share(steps, np.concatenate(smooth), y[each], weights[each], binary)
+    for model in models:
         model.share = share
+    return models
+
+
+def _trees(learner: Learner, matrix: Matrix, y: Vector, weights: Vector, rows: NDArray[np.intp]) -> Any:
+    """Fit gradient-boosted trees to some of the rows."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    kind = HistGradientBoostingClassifier if learner.binary else HistGradientBoostingRegressor
+    mask = learner.features.categorical
+    trees = kind(
+        max_iter=_ROUNDS,
+        learning_rate=_STEP,
+        max_bins=max([_VALUES, *(part.n_categories for part in learner.features.parts)]),
+        max_leaf_nodes=next(leaves for leaves, least in _LEAVES if len(rows) >= least),
+        early_stopping=False,
+        categorical_features=mask if mask.any() else None,
+        random_state=learner.seed,
+    )
+    return trees.fit(matrix[rows], y[rows], **_counted(weights[rows]))
+
+
+def may_pay(steps: Vector, smooth: Vector, y: Vector, weights: Vector, binary: bool, n_rows: int) -> bool:
+    """Return whether one fold shows that trees may pay: their best share is at least 1/4, and its gain may be real.
+
+    With g the mean gain of the best share over none, and s its standard error in this fold of m of the n rows, the gain
+    is significant if it goes on like this in all folds: g > s √(m/n). A smaller share averages out noise at best, and
+    leaves some of the trees' own error as bias.
+    """
+    losses = [_losses(steps, smooth, y, binary, share) for share in _SHARES]
+    best = min(range(len(losses)), key=lambda place: float(weights @ losses[place]))
+    gain = losses[0] - losses[best]
+    mean = weights @ gain / weights.sum()
+    error = np.sqrt(weights @ (gain - mean) ** 2) / weights.sum()
+    return bool(_SHARES[best] >= _LEAST and mean > error * np.sqrt(len(y) / n_rows))
 
 
 def best_share(steps: Vector, smooth: Vector, y: Vector, weights: Vector, binary: bool) -> float:
@@ -208,29 +263,33 @@ def best_share(steps: Vector, smooth: Vector, y: Vector, weights: Vector, binary
     >>> best_share(y, y - 1, y, ones, binary=False), best_share(y - 1, y, y, ones, binary=False)
     (1.0, 0.0)
     """
-
-    def losses(share: float) -> Vector:
-        score = share * steps + (1 - share) * smooth
-        return np.asarray(np.logaddexp(0, score) - y * score if binary else (y - score) ** 2)
-
     n_rows = weights.sum()
-    least = min((losses(share) for share in _SHARES), key=lambda each: float(weights @ each))
+    losses = [_losses(steps, smooth, y, binary, share) for share in _SHARES]
+    least = min(losses, key=lambda each: float(weights @ each))
 
-    def is_as_good(share: float) -> bool:
-        more = losses(share) - least
+    def is_as_good(loss: Vector) -> bool:
+        more = loss - least
         mean = weights @ more / n_rows
         return bool(mean <= np.sqrt(weights @ (more - mean) ** 2) / n_rows)
 
-    return next((share for share in _SHARES if is_as_good(share)), _TREES)
+    return next(share for share, loss in zip(_SHARES, losses, strict=True) if is_as_good(loss))
+
+
+def _losses(steps: Vector, smooth: Vector, y: Vector, binary: bool, share: float) -> Vector:
+    score = share * steps + (1 - share) * smooth
+    return np.asarray(np.logaddexp(0, score) - y * score if binary else (y - score) ** 2)
 
 
 def predict(models: Sequence[Predictor], matrix: Matrix, fold: NDArray[np.intp]) -> Vector:
     """Return the prediction of each row by the model of its fold."""
+    from threadpoolctl import threadpool_limits
+
     result = np.empty(len(matrix))
-    for place, model in enumerate(models):
-        chosen = fold == place
-        if chosen.any():
-            result[chosen] = model(matrix[chosen])
+    with threadpool_limits(1):
+        for place, model in enumerate(models):
+            chosen = fold == place
+            if chosen.any():
+                result[chosen] = model(matrix[chosen])
     return result
 
 
@@ -271,7 +330,7 @@ class _UserModel:
                 value=repr(self.model)[:60],
             )
         try:
-            fitted.fit(self.features.indicators(matrix)[0], y, **counted)
+            fitted.fit(self.features.indicators(matrix), y, **counted)
         except ValueError as error:
             raise OptionError(
                 f"it cannot be fitted to the controls: {error}", parameter="adjust_model", value=repr(self.model)[:60]
@@ -280,160 +339,37 @@ class _UserModel:
         return self
 
     def __call__(self, matrix: Matrix) -> Vector:
-        seen = self.features.indicators(matrix)[0]
+        seen = self.features.indicators(matrix)
         if self.binary and hasattr(self.model, "predict_proba"):
             return np.asarray(self.model.predict_proba(seen)[:, 1], np.float64)
         return np.asarray(self.model.predict(seen), np.float64)
 
 
 @dataclass
-class _Blend:
+class Blend:
     """Weighted mean of gradient-boosted trees and a smooth regression; `share` is the weight of the trees."""
 
-    features: Features
     binary: bool
-    seed: int
-    share: float = _TREES
-
-    def fit(self, matrix: Matrix, y: Vector, weights: Vector) -> _Blend:
-        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-        kind = HistGradientBoostingClassifier if self.binary else HistGradientBoostingRegressor
-        mask = self.features.categorical
-        trees = kind(
-            max_iter=_ROUNDS,
-            learning_rate=_STEP,
-            max_bins=max([_VALUES, *(part.n_categories for part in self.features.parts)]),
-            max_leaf_nodes=next(leaves for leaves, least in _LEAVES if len(y) >= least),
-            early_stopping=False,
-            categorical_features=mask if mask.any() else None,
-            random_state=self.seed,
-        )
-        self._trees = trees.fit(matrix, y, **_counted(weights))
-        self._regression = _Regression(self.features, self.binary).fit(matrix, y, weights)
-        return self
+    smooth: Smooth
+    trees: Any = None
+    share: float = 0.0
 
     def __call__(self, matrix: Matrix) -> Vector:
-        steps, smooth = self.parts(matrix)
-        score = self.share * steps + (1 - self.share) * smooth
-        return _expit(score) if self.binary else score
+        """Return the predictions for rows of the controls: probabilities, or means."""
+        score = self.smooth_scores(matrix)
+        if self.share:
+            score = self.share * tree_scores(self.trees, matrix, self.binary) + (1 - self.share) * score
+        return expit(score) if self.binary else score
 
-    def parts(self, matrix: Matrix) -> tuple[Vector, Vector]:
-        """Return the predictions of the trees and of the regression: log-odds, or means."""
-        smooth = self._regression.scores(matrix)
-        if not self.binary:
-            return np.asarray(self._trees.predict(matrix)), smooth
-        odds = self._trees.decision_function(matrix)
-        return np.clip(odds, -_MAX_LOG_ODDS, _MAX_LOG_ODDS), np.clip(smooth, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
-
-
-@dataclass
-class _Regression:
-    """A ridge regression on splines of the controls, and on products that are significant in its residuals."""
-
-    features: Features
-    binary: bool
-
-    def fit(self, matrix: Matrix, y: Vector, weights: Vector) -> _Regression:
-        self._basis = _Basis(self.features, matrix)
-        design = self._basis(matrix)
-        self._fit(design, y, weights)
-        scores = self._scores(design)
-        expected = _expit(scores) if self.binary else scores
-        spread = expected * (1 - expected) if self.binary else np.zeros_like(expected)
-        if self._basis.add_products(matrix, y - expected, spread, weights):
-            self._fit(self._basis(matrix), y, weights)
-        return self
-
-    def scores(self, matrix: Matrix) -> Vector:
-        """Return log-odds, or means."""
-        return self._scores(self._basis(matrix))
-
-    def _scores(self, design: Matrix) -> Vector:
-        return np.asarray((self._model.decision_function if self.binary else self._model.predict)(design))
-
-    def _fit(self, design: Matrix, y: Vector, weights: Vector) -> None:
-        from sklearn.linear_model import LogisticRegression, Ridge
-
-        model: Any = LogisticRegression(C=1 / _RIDGE, max_iter=200) if self.binary else Ridge(alpha=_RIDGE)
-        self._model = model.fit(design, y, **_counted(weights))
+    def smooth_scores(self, matrix: Matrix) -> Vector:
+        """Return the predictions of the regression: log-odds, or means."""
+        scores = self.smooth.scores(matrix)
+        return np.clip(scores, -MAX_LOG_ODDS, MAX_LOG_ODDS) if self.binary else scores
 
 
-class _Basis:
-    """Linear splines with knots at the quartiles, indicators of categories and of missing values, standardised.
-
-    `add_products` appends products of pairs of columns.
-    """
-
-    def __init__(self, features: Features, matrix: Matrix) -> None:
-        self._features = features
-        columns, _ = features.indicators(matrix)
-        missing = np.isnan(columns)
-        self._with_missing = np.flatnonzero(missing.any(axis=0))
-        present = [np.sort(column[~holes]) for column, holes in zip(columns.T, missing.T, strict=True)]
-        present = [each if len(each) else np.zeros(1) for each in present]
-        is_bent = np.array([np.count_nonzero(np.diff(each)) >= 4 for each in present])
-        ends = np.array([np.quantile(each, [0.01, 0.5, 0.99]) for each in present])
-        self._middle, self._spread = ends[:, 1], np.array([np.ptp(each) or 1.0 for each in present])
-        self._low, self._high = np.where(is_bent, ends[:, 0], -np.inf), np.where(is_bent, ends[:, 2], np.inf)
-        knots = {place: np.unique(np.quantile(present[place], [0.25, 0.5, 0.75])) for place in np.flatnonzero(is_bent)}
-        self._knotted = np.repeat(np.fromiter(knots, np.intp), [len(each) for each in knots.values()])
-        self._knots = np.concatenate([np.empty(0), *knots.values()])
-        self._pairs = np.empty((2, 0), np.intp)
-        self._standardise(matrix)
-
-    def __call__(self, matrix: Matrix) -> Matrix:
-        return np.asarray((self._raw(matrix) - self._mean) / self._scale)
-
-    def add_products(self, matrix: Matrix, residual: Vector, spread: Vector, weights: Vector) -> bool:
-        """Add products of two columns with a significant covariance with the residuals; return whether any was added.
-
-        Significance allows for all pairs (Bonferroni). `spread` is the variance of the residuals by the model: their
-        own squares are too small where a rare outcome happens in none of the rows with both.
-        """
-        left, right = np.triu_indices(len(self._middle), 1)
-        if not len(left):
-            return False
-        sums = squares = expected = np.zeros((len(self._middle),) * 2)
-        for start in range(0, len(matrix), _SLICE):
-            part = slice(start, start + _SLICE)
-            plain = self._around_median(self._inside(matrix[part])[0])
-            sums = sums + plain.T @ (plain * (weights * residual)[part, None])
-            squares = squares + (plain**2).T @ (plain**2 * (weights * residual**2)[part, None])
-            expected = expected + (plain**2).T @ (plain**2 * (weights * spread)[part, None])
-        variance = np.maximum(np.maximum(squares, expected), np.finfo(float).tiny)
-        strength = np.abs(sums / np.sqrt(variance))[left, right]
-        strongest = np.argsort(-strength, kind="stable")[:_MOST_PRODUCTS]
-        least = NormalDist().inv_cdf(1 - _BY_CHANCE / (2 * len(left)))
-        chosen = np.sort(strongest[strength[strongest] > least])
-        if not len(chosen):
-            return False
-        self._pairs = np.stack([left[chosen], right[chosen]])
-        self._standardise(matrix)
-        return True
-
-    def _standardise(self, matrix: Matrix) -> None:
-        basis = self._raw(matrix)
-        deviation = basis.std(axis=0)
-        deviation[deviation == 0] = 1.0
-        deviation[len(deviation) - self._pairs.shape[1] :] *= _SMALLER
-        self._mean, self._scale = basis.mean(axis=0), deviation
-
-    def _raw(self, matrix: Matrix) -> Matrix:
-        inside, missing = self._inside(matrix)
-        bends = np.maximum(inside[:, self._knotted] - self._knots, 0.0)
-        left, right = (self._around_median(inside)[:, each] for each in self._pairs)
-        return np.hstack([inside, bends, missing[:, self._with_missing], left * right])
-
-    def _inside(self, matrix: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
-        """Return the controls with extreme values clipped and missing ones replaced by medians, and what is missing."""
-        columns, _ = self._features.indicators(matrix)
-        missing = np.isnan(columns)
-        return np.clip(np.where(missing, self._middle, columns), self._low, self._high), missing
-
-    def _around_median(self, inside: Matrix) -> Matrix:
-        return np.asarray((inside - self._middle) / self._spread)
-
-
-def _expit(odds: Vector) -> Vector:
-    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -_MAX_LOG_ODDS, _MAX_LOG_ODDS))))
+def tree_scores(trees: Any, matrix: Matrix, binary: bool) -> Vector:
+    """Return the predictions of trees: log-odds, or means."""
+    parts = [matrix[start : start + _SLICE] for start in range(0, len(matrix), _SLICE)]
+    score = trees.decision_function if binary else trees.predict
+    scores = np.concatenate([np.empty(0), *(score(part) for part in parts)])
+    return np.clip(scores, -MAX_LOG_ODDS, MAX_LOG_ODDS) if binary else scores

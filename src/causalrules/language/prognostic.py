@@ -18,12 +18,12 @@ from causalrules.data.bins import Bins
 from causalrules.data.reading import read
 from causalrules.data.table import Table
 from causalrules.exceptions import OptionError
-from causalrules.language.features import Feature, Features, Matrix
+from causalrules.language.features import Feature, Features, Matrix, Vector
 from causalrules.language.learning import (
     INSTALL,
     Learner,
     Predictor,
-    Vector,
+    Watcher,
     cross_fit,
     fold_of,
     is_available,
@@ -32,7 +32,7 @@ from causalrules.language.learning import (
     row_hash,
 )
 from causalrules.language.outcome import Outcome
-from causalrules.language.strata import SCORES, Strata, default_bins
+from causalrules.language.strata import SCORES, Combined, Strata, default_bins
 from causalrules.text import counted
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ THICK = 10
 FEWEST_ROWS = 200
 # Maximum rows to fit models to, drawn by a hash of their controls; models are applied to all rows.
 MOST_FITTED = 200_000
-
-Watcher = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +101,7 @@ def group_codes(table: Table, column: str | None) -> NDArray[np.int32] | None:
 
 def adjusting(
     table: Table,
-    exact: Callable[[], Strata],
+    exact: Callable[[], Combined],
     outcome: Outcome,
     question: Question,
     columns: tuple[str, ...],
@@ -118,7 +116,7 @@ def adjusting(
     rows are alone in their strata. The choice depends neither on the target nor on the rules.
     """
     if not columns or question.adjust == "strata":
-        return exact()
+        return exact().strata()
     if question.adjust == "prognostic":
         require_models("adjust='prognostic'")
         if _repeats(table):
@@ -136,13 +134,11 @@ def adjusting(
                 value="'prognostic'",
             )
         return prognostic(table, outcome, question, columns, n_threads, watch)
-    strata = exact()
-    if table.n_rows < FEWEST_ROWS or _repeats(table):
-        return strata
-    if table.n_rows >= THICK * strata.n_strata:
-        return strata
+    combined = exact()
+    if table.n_rows < FEWEST_ROWS or _repeats(table) or table.n_rows >= THICK * combined.n_strata:
+        return combined.strata()
     thin = (
-        f"{strata.n_strata:,} strata of {counted(len(columns), 'control')} hold fewer than {THICK} of the "
+        f"{combined.n_strata:,} strata of {counted(len(columns), 'control')} hold fewer than {THICK} of the "
         f"{table.n_rows:,} rows each on average"
     )
     scattered = [part for part in Features.of(table, columns, question.categorical).parts if _is_scattered(part, table)]
@@ -151,13 +147,15 @@ def adjusting(
         for part in scattered
         if part.bins is not None
     )
-    if scattered and table.n_rows >= 2 * strata.n_strata:
-        return strata.noting(
+    if scattered and table.n_rows >= 2 * combined.n_strata:
+        return combined.strata().noting(
             f"{thin}{unknown}: the strata are kept, each row is compared with the few of its own; adjust='prognostic' "
             "adjusts for what models can learn of the controls instead"
         )
     if not is_available():
-        return strata.noting(f"{thin}, few to compare; to adjust for what the controls predict instead: {INSTALL}")
+        return combined.strata().noting(
+            f"{thin}, few to compare; to adjust for what the controls predict instead: {INSTALL}"
+        )
     result = prognostic(table, outcome, question, columns, n_threads, watch)
     left = f"{unknown}, so that some of its confounding stays: group its values" if unknown else ""
     return result.noting(

@@ -216,6 +216,46 @@ def n_levels(table: Table, column: str, control_bins: int | None = None, max_bin
     return n_values + bool(histogram.n_missing)
 
 
+@dataclass(frozen=True)
+class Combined:
+    """The combinations of the controls' values, before their strata get labels, which takes long for many.
+
+    Attributes
+    ----------
+    table
+        The rows.
+    ends, names
+        The bins of each control as positions in its histogram, and their names.
+    notes
+        Remarks on the bins.
+    levels
+        Sorted keys of the combinations for each prefix of the controls.
+    """
+
+    table: Table
+    ends: Mapping[str, Ends]
+    names: Mapping[str, list[str]]
+    notes: tuple[str, ...]
+    levels: tuple[NDArray[np.int64], ...]
+
+    @property
+    def n_strata(self) -> int:
+        """Number of strata."""
+        return len(self.levels[-1]) if self.levels else 1
+
+    def strata(self) -> Strata:
+        """Return the strata."""
+        columns, notes = tuple(self.ends), self.notes
+        if self.n_strata > self.table.n_rows / 2:
+            notes = (
+                *notes,
+                f"little can be learned: {self.n_strata:,} strata for {self.table.n_rows:,} rows, fewer than two "
+                "rows each on average; use fewer controls or group their values",
+            )
+        by_value = {column: Bins.of(self.table, column, ends) for column, ends in self.ends.items()}
+        return Strata(columns, self.ends, by_value, _labels(columns, self.names, self.levels), notes, self.levels)
+
+
 def stratify(
     table: Table,
     control: Sequence[str],
@@ -225,7 +265,20 @@ def stratify(
     categorical: Collection[str] = (),
     combining: Combining | None = None,
 ) -> Strata:
-    """Form the strata of the controls; ordered controls with many values are binned.
+    """Form the strata of the controls; see `combine`."""
+    return combine(table, control, control_bins, max_bins, cuts, categorical, combining).strata()
+
+
+def combine(
+    table: Table,
+    control: Sequence[str],
+    control_bins: int | None = None,
+    max_bins: int = 8,
+    cuts: Cuts | None = None,
+    categorical: Collection[str] = (),
+    combining: Combining | None = None,
+) -> Combined:
+    """Combine the values of the controls; ordered controls with many values are binned.
 
     `combining` caches the strata of the table's rows across sets of controls.
     """
@@ -250,14 +303,7 @@ def stratify(
                 f"{', '.join(names[column][:-1])}"
             )
     levels = _levels(table, ends) if combining is None else combining.levels(ends)
-    n_strata = len(levels[-1]) if levels else 1
-    if n_strata > table.n_rows / 2:
-        notes.append(
-            f"little can be learned: {n_strata:,} strata for {table.n_rows:,} rows, fewer than two "
-            "rows each on average; use fewer controls or group their values"
-        )
-    by_value = {column: Bins.of(table, column, ends[column]) for column in columns}
-    return Strata(columns, ends, by_value, _labels(columns, names, levels), tuple(notes), tuple(levels))
+    return Combined(table, ends, names, tuple(notes), tuple(levels))
 
 
 def _levels(table: Table, ends: Mapping[str, Ends]) -> list[NDArray[np.int64]]:

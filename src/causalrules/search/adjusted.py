@@ -25,7 +25,7 @@ from causalrules.language.learning import FOLDS, check_model
 from causalrules.language.outcome import Outcome, resolve_outcome
 from causalrules.language.prognostic import adjusting
 from causalrules.language.roles import Roles
-from causalrules.language.strata import Combining, Strata, stratify
+from causalrules.language.strata import Combining, Strata, combine
 from causalrules.question import Question
 from causalrules.search.controls import Controls
 from causalrules.search.core import Narrowed, Packed
@@ -281,7 +281,7 @@ def _group_notes(table: Table, question: Question) -> list[str]:
 def _stratify(table: Table, roles: Roles, cuts: Cuts, question: Question, combining: Combining | None = None) -> Strata:
     """Form the strata that the question asks for, with a progress bar if models take long to fit."""
     options = question.control_bins, question.max_bins, cuts, question.categorical
-    exact = partial(stratify, table, roles.control, *options, combining=combining)
+    exact = partial(combine, table, roles.control, *options, combining=combining)
     check_model(question.adjust_model)
     shown = False if callable(question.progress) or table.n_rows * len(roles.control) < _SLOW else question.progress
     with watching(shown, partial(count_bar, "models of the controls", FOLDS)) as watch:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.data.table import Table
-from causalrules.language.features import Features, Matrix
-from causalrules.language.learning import Vector, fold_of
+from causalrules.language.features import Features, Matrix, Vector
+from causalrules.language.learning import fold_of
 from causalrules.language.outcome import Outcome
 from causalrules.language.prognostic import group_codes, targets
 

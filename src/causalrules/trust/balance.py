@@ -60,7 +60,7 @@ def balance_of(
     weighted
         The weights of both sides in `doubly_robust`, or None.
     """
-    columns, names = controls.features.indicators(controls.matrix)
+    columns, names = controls.features.indicators(controls.matrix), controls.features.indicator_names
     sides = [(counts * side).astype(np.float64) for side in (covered, failing)]
     in_strata = _in_strata(sides, counts, stratum)
     found = []

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from causalrules.estimators import intervals
 from causalrules.estimators.sides import side_of, standardised
 from causalrules.exceptions import DataError, OptionError
-from causalrules.language.learning import FOLDS, Learner, Vector, cross_fit, predict, require_models
+from causalrules.language.features import Vector
+from causalrules.language.learning import FOLDS, Learner, cross_fit, predict, require_models
 from causalrules.options import Share
 from causalrules.result.evidence import DoublyRobust, with_evidence
 from causalrules.search.controls import Controls
