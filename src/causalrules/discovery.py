@@ -15,6 +15,7 @@ from causalrules.data.reading import is_dask, read
 from causalrules.exceptions import InadmissibleError, RoleError
 from causalrules.language.propositions import describe
 from causalrules.language.roles import Roles, check_randomised, resolve
+from causalrules.language.roles import columns as named_columns
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
 from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
@@ -260,9 +261,7 @@ def _admitted(
 
     columns = [name for name in table.names if name != question.weights]
     if question.own_controls:
-        from causalrules.language.roles import columns as named
-
-        allowed = named(table, question.allowed_control, "allowed_control") or columns
+        allowed = named_columns(table, question.allowed_control, "allowed_control") or columns
         found = own_controls(table, roles, graph, question, allowed, sets)
         admitted = admit_each(
             roles.target, roles.actionable, found, [name for name in columns if name not in graph.nodes]

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any
 
 from causalrules.exceptions import CausalRulesWarning, DataError, RoleError
-from causalrules.report import terminal
+from causalrules.report import notebook, tables, terminal
 from causalrules.result import frames, frontier, sql
 from causalrules.result.result import Result, with_graph
 from causalrules.result.rule import RuleResult
@@ -34,13 +34,7 @@ _INSIDE = {
 }
 
 
-def _card(rule: RuleResult) -> str:
-    from causalrules.report import notebook
-
-    return notebook.card(rule)
-
-
-RuleResult.notebook_card = staticmethod(_card)
+RuleResult.notebook_card = staticmethod(notebook.card)
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,8 +56,6 @@ class RuleSet(Result):
         return sorted(set(super().__dir__()) - _INSIDE)
 
     def _repr_html_(self) -> str:
-        from causalrules.report import notebook
-
         return notebook.table(self) + f"<p>{self._missing_evidence}</p>" * bool(self._missing_evidence)
 
     def _checked(self, name: str, options: dict[str, Any]) -> RuleSet:
@@ -572,8 +564,6 @@ class RuleSet(Result):
         str
             A table environment; its caption explains the numbers.
         """
-        from causalrules.report import tables
-
         self._warn_of_missing_evidence("to_latex")
         return tables.latex(self)
 
@@ -585,8 +575,6 @@ class RuleSet(Result):
         str
             The table, and an explanation of the numbers below it.
         """
-        from causalrules.report import tables
-
         self._warn_of_missing_evidence("to_markdown")
         return tables.markdown(self)
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import describe
+from causalrules.language.roles import columns
 from causalrules.language.strata import Combining
+from causalrules.result.evidence import CalibratedMargin, SearchEvidence
 from causalrules.result.measure import rule_results
 from causalrules.result.steps import Alone, Rung, staircase
 from causalrules.search import run
@@ -26,12 +28,13 @@ from causalrules.search.nearest import nearest, ratio_of
 from causalrules.search.problem import Problem, own_controls
 from causalrules.search.progress import search_bar, watching
 from causalrules.text import counted
+from causalrules.trust.calibration import calibrate, calibrate_margin
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import Question
-    from causalrules.result.evidence import CalibratedMargin, Calibration, SearchEvidence
+    from causalrules.result.evidence import Calibration
     from causalrules.result.rule import RuleResult
     from causalrules.search.checkpoint import Checkpoint
     from causalrules.search.core import Packed
@@ -79,8 +82,6 @@ class SearchedList:
         """How margins were obtained; None if by the number of rules."""
         if self.calibration is None and self.margin is None:
             return None
-        from causalrules.result.evidence import SearchEvidence
-
         return SearchEvidence(calibration=self.calibration, margin=self.margin)
 
     @property
@@ -216,8 +217,6 @@ class _Searcher:
         found = nearest(ratio, question, found, again)
         by_length = question.estimator == "pooled" and isinstance(question.beta, tuple)
         if found.rules and not stands_out and found.optimal and by_length:
-            from causalrules.trust.calibration import calibrate_margin
-
             margin = calibrate_margin(problem, question, self.deadline)
             if margin is None and self.deadline.passed:
                 self.notes.append(
@@ -263,8 +262,6 @@ class _Searcher:
         rest = tuple(name for name in roles.actionable if name not in fixed)
         if not rest:
             return None
-        from causalrules.language.roles import columns
-
         named = columns(self.table, question.allowed_control, "allowed_control")
         allowed = named or tuple(name for name in self.table.names if name != question.weights)
         found = own_controls(
@@ -321,8 +318,6 @@ def _recorded(step: Step, margin: CalibratedMargin | None) -> dict[str, Any]:
 def _margin(known: Any) -> CalibratedMargin | None:
     if known is None:
         return None
-    from causalrules.result.evidence import CalibratedMargin
-
     factor, confidence, permutations, seed = known
     return CalibratedMargin(float(factor), float(confidence), int(permutations), int(seed))
 
@@ -345,8 +340,6 @@ def with_beta(problem: Problem, question: Question, deadline: Deadline) -> tuple
         if beta is None and question.estimator == "pooled":
             beta = betas(problem.language, question.max_length, question.error_rate)
         return replace(question, beta=DEFAULT_BETA if beta is None else beta), None
-    from causalrules.trust.calibration import calibrate
-
     # Half of the time is for the search; a progress function for searches cannot take permutations.
     shown = False if callable(question.progress) else question.progress
     calibration = calibrate(problem, question, seed=question.seed, time_limit=deadline.left(0.5), progress=shown)

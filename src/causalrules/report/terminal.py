@@ -9,8 +9,9 @@ import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from causalrules.graph.assumptions import assumptions
 from causalrules.language.propositions import describe
-from causalrules.report import claim_words, result_words, rule_words
+from causalrules.report import claim_words, result_words, rule_words, trust_words
 from causalrules.report.rule_text import columns, remaining, shared, wrap, wrap_rule
 from causalrules.text import counted, p_number, percent, printable
 
@@ -64,8 +65,6 @@ def text(rules: Result, *, colour: bool = False, explain: bool = False) -> str:
 
 def sentences(rules: Result) -> list[str]:
     """Return the sentences around the table except alerts, for output of the rules in other formats."""
-    from causalrules.report import trust_words
-
     said = [_title(rules), result_words.warning(rules), result_words.ending(rules), *_below(rules)]
     return [*(each for each in said if each), *trust_words.lines(rules), *rules.notes]
 
@@ -162,8 +161,6 @@ def _below(rules: Result) -> list[str]:
 
 def _trust(rules: Result, width: int, explain: bool) -> list[str]:
     """Return the evidence as a table, with the reason below each rule that is not supported."""
-    from causalrules.report import trust_words
-
     how = _wrapped(trust_words.obtained(rules) if explain else trust_words.needed(rules), width)
     table = trust_words.table(rules)
     if not table:
@@ -180,8 +177,6 @@ def _trust(rules: Result, width: int, explain: bool) -> list[str]:
 
 def _explained(rules: Result) -> list[str]:
     """List what acting on the rules assumes."""
-    from causalrules.graph.assumptions import assumptions
-
     question = rules.question
     said = (
         ["Acting on a rule assumes:"] if rules.admissibility is None else ["The causal graph is assumed to be right:"]

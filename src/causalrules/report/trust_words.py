@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from causalrules.report.rule_words import MARK, calibrated
+from causalrules.result.evidence import BEST, RuleEvidence
 from causalrules.result.verdict import whose
 from causalrules.text import counted, percent
 
@@ -90,8 +91,6 @@ def why_not(rule: RuleResult, rules: Result) -> list[str]:
 
 def cells(rule: RuleResult) -> tuple[str, ...]:
     """Return the numbers: simultaneous bound, held-out rows, Γ, E-value, overlap and stability."""
-    from causalrules.result.evidence import RuleEvidence
-
     evidence = rule.evidence or RuleEvidence()
     honest, robust, together = evidence.honest, robustness(rule), evidence.simultaneous
     return (
@@ -189,8 +188,6 @@ def obtained(rules: Result) -> list[str]:
             "a factor of the odds of the rule; as risk ratios with rule and outcome)"
         )
     if (stability := evidence.stability) is not None:
-        from causalrules.result.evidence import BEST
-
         of_each = f" ({percent(stability.share, 0)} of the rows)" if stability.method == "subsample" else ""
         searched = _of(stability.replicates, stability.asked, _samples(rules))
         among = "in the lists" if rules.question.is_stepwise else f"among the {BEST} best rules"

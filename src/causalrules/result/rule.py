@@ -16,6 +16,7 @@ from causalrules.estimators import scores
 from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
 from causalrules.payload import Plain
+from causalrules.result import sql
 from causalrules.result.measured import AnyInterval, Measured, StratumEffect
 from causalrules.result.verdict import Circumstances, Verdict, judge
 from causalrules.text import unknown_column
@@ -453,8 +454,6 @@ class RuleResult(Plain):
         >>> print(rules[0].to_sql())
         "class" <= 2 AND "sex" = 'female'
         """
-        from causalrules.result import sql
-
         return sql.where([self.conditions], dialect, [(*self.control, *self.held_fixed)])
 
     def to_python(self, name: str = "covers") -> str:
@@ -478,6 +477,4 @@ class RuleResult(Plain):
         >>> is_covered({"class": 1, "sex": "female"})
         True
         """
-        from causalrules.result import sql
-
         return sql.python(self.conditions, name)
