@@ -84,11 +84,14 @@ def searched(draw: Callable[[int], Columns], **options: Any) -> Callable[[int], 
     return lambda seed: words(discover(draw(seed), k=1, **options)[0])
 
 
-def measured(draw: Callable[[int], Columns], truth: float, **options: Any) -> Callable[[int], Answer]:
-    """Ask for x = 1, named in advance, and whether its interval covers the truth."""
+def measured(
+    draw: Callable[[int], Columns], truth: float, rule: str = "x = 1", **options: Any
+) -> Callable[[int], Answer]:
+    """Ask for a rule named in advance, and whether its interval covers the truth."""
+    named = rule
 
     def ask(seed: int) -> Answer:
-        rule = evaluate(draw(seed), **options)
+        rule = evaluate(draw(seed), named, **options)
         low, high = rule.interval
         return {**words(rule), "covers": low <= truth <= high, "truth above": high < truth}
 
@@ -306,6 +309,23 @@ def cells() -> dict[str, Cell]:
             "6", f"15 points, {ten}; x named in advance", many(draw, named=True, truth=0.15), {}, COVERS
         )
     found["lowers"] = Cell("7", "−30 points, named, n = 1,000", lowers, {}, {"supported": 0.95, "lowers": 0.95})
+    found["named-null"] = Cell(
+        "7",
+        "no effect, strong confounder, n = 1,000, named",
+        measured(partial(regimes.confounded, 0.0, "strong"), 0.0, control="z"),
+        NULL,
+        COVERS,
+        times=4,
+    )
+    for truth, arm in ((0.0, "letter"), (-0.4, "call")):
+        found[f"arms-{arm}"] = Cell(
+            "7",
+            f"{'−0.4' if truth else 'no effect'} on a mean, three arms, n = 1,500, named, compared with one",
+            measured(partial(regimes.arms, truth=truth), truth, f"arm = {arm}", control="z", reference={"arm": "none"}),
+            {} if truth else NULL,
+            COVERS | (POWER if truth else {}),
+            times=4,
+        )
     for confounder in regimes.CONFOUNDERS:
         for points in (0, 30):
             draw = partial(regimes.confounded, points / 100, confounder)
@@ -331,7 +351,7 @@ def cells() -> dict[str, Cell]:
             measured(draw, points / 100, groups="group"),
             null if not points else {},
             COVERS | (POWER if points else {}),
-            times=2,
+            times=4,
         )
     found["groups-strata"] = Cell(
         "8",
@@ -341,7 +361,7 @@ def cells() -> dict[str, Cell]:
         ),
         {"supported": 0.05, "covers": 0.985},
         COVERS,
-        times=2,
+        times=4,
     )
     found["held-out"] = Cell("9", "22 and 20 points, n = 1,000, five blocks", held_out, {}, COVERS)
     for name, shares in (

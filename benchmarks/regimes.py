@@ -115,6 +115,15 @@ def propensities(seed: int, shares: Floats, base: float, truth: float, n: int) -
     return {"x": x, "z": z.astype(str), "y": happens(rng, base + truth * x)}
 
 
+def arms(seed: int, truth: float, n: int = 1500) -> Columns:
+    """Draw three arms of a trial and a mean as the target; one arm changes it, and the other does not."""
+    rng = draw(seed, round(100 * abs(truth)), 10)
+    arm = rng.choice(["none", "letter", "call"], n)
+    z = rng.integers(0, 3, n)
+    y = rng.normal(size=n) + 0.5 * z + truth * (arm == "call")
+    return {"arm": arm, "z": z.astype(str), "y": y}
+
+
 TAILS = ("lognormal, σ = 1.5", "lognormal, σ = 2", "97 % zeros", "spread × 8")
 
 
