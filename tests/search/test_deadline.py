@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import causalrules as cr
+from causalrules import stepwise
 from causalrules.exceptions import OptionError
 from causalrules.question import Question
 from causalrules.result.evidence import Calibration
@@ -218,7 +219,7 @@ def test_reading_calibrating_and_searching_share_the_time(
         return run(table, options, *given, **how)
 
     monkeypatch.setattr(discovery, "read", slow_read)
-    monkeypatch.setattr(calibration, "calibrate", calibrated)
+    monkeypatch.setattr(stepwise, "calibrate", calibrated)
     monkeypatch.setattr(search, "run", searched)
     asked: dict[str, Any] = {"control": "z", "beta": "calibrated", "stepwise": False}
     cr.discover(noise(0), "y", **asked, time_limit=60, progress=False)
