@@ -1,6 +1,6 @@
 """Kinds of outcomes. Each kind defines its unit, estimate, wording and rounding.
 
-To add a kind, add an object here and a way to select it in `language.outcome`.
+To add a kind of a numeric target, add an object here; `asked` selects it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ class OutcomeKind:
         Its name in JSON, and of the constant below.
     binary
         Whether the outcome is binary, so that odds and propensities are defined.
+    asked
+        The option `outcome` that selects it for a numeric target; None for the default.
     unit, sign
         The unit of a difference, and the sign after a level; empty for the target's own.
     scale, places
@@ -42,6 +44,7 @@ class OutcomeKind:
 
     name: str = "mean"
     binary: bool = False
+    asked: str | None = None
     unit: str = ""
     sign: str = ""
     scale: float = 1.0
@@ -143,6 +146,10 @@ class OutcomeKind:
         return self.highest or max((abs(level) for level in levels if math.isfinite(level)), default=0.0)
 
     # Wording.
+
+    def text(self, column: str) -> str:
+        """Name the outcome: the mean of a column."""
+        return f"mean of {column}"
 
     def of(self, outcome: str) -> str:
         """Name what changes: the mean of earnings, the probability of survived = 1."""

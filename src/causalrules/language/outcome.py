@@ -14,7 +14,7 @@ from causalrules.data.columns import Histogram, Kind, less, python_value
 from causalrules.data.table import Table
 from causalrules.exceptions import DataError, RoleError
 from causalrules.language.cuts import cut_ends
-from causalrules.language.kinds import BINARY, MEAN, OutcomeKind
+from causalrules.language.kinds import BINARY, KINDS, MEAN, OutcomeKind
 from causalrules.language.propositions import comparable, format_column, format_value, positions
 from causalrules.text import counted, shorten
 
@@ -67,7 +67,7 @@ class Outcome:
     @property
     def asked(self) -> str | None:
         """The outcome in the form that options take; None for the mean of a number."""
-        return self.text if self.kind.binary else None
+        return self.text if self.kind.binary else self.kind.asked
 
     def centred(self, numbers: NDArray[Any]) -> NDArray[np.float64]:
         """Return sortable values of the target, minus the centre."""
@@ -86,10 +86,13 @@ class Outcome:
 
 def resolve_outcome(table: Table, target: str, outcome: Any) -> Outcome:
     """Resolve the outcome on the rows whose target is present."""
-    histogram = table.histogram(target)
+    histogram, is_number = table.histogram(target), table.kinds[target] is Kind.NUMBER
+    named = next((kind for kind in KINDS.values() if kind.asked is not None and kind.asked == outcome), None)
+    if is_number and named is not None:
+        return _mean(target, histogram, named, in_memory=table.storage == "memory")
     if outcome is None:
-        if table.kinds[target] is Kind.NUMBER and not all(value in (0, 1) for value in histogram.values[:3]):
-            return _mean(target, histogram, in_memory=table.storage == "memory")
+        if is_number and not all(value in (0, 1) for value in histogram.values[:3]):
+            return _mean(target, histogram, MEAN, in_memory=table.storage == "memory")
         outcome = _default_outcome(table, target, histogram)
     satisfied, sign, shown = _satisfied(table.kinds[target], target, outcome, histogram)
     text = f"{format_column(target)} {sign} {shown}"
@@ -102,7 +105,7 @@ def resolve_outcome(table: Table, target: str, outcome: Any) -> Outcome:
     return Outcome(target, text, satisfied.astype(np.uint8), np.array([0.0, 1.0]))
 
 
-def _mean(target: str, histogram: Histogram, in_memory: bool) -> Outcome:
+def _mean(target: str, histogram: Histogram, kind: OutcomeKind, in_memory: bool) -> Outcome:
     """Put the values of a numeric target into levels."""
     known, counts = histogram.values, histogram.counts
     if len(known) < 2:
@@ -148,8 +151,8 @@ def _mean(target: str, histogram: Histogram, in_memory: bool) -> Outcome:
             f"{100 * share:.0f} % of the variance of the target {target!r} is due to {counted(n_few, 'extreme row')}; "
             f"check them, or use a threshold as the outcome, such as '>= {format_value(float(f'{centre + mean:.3g}'))}'"
         )
-    text = f"mean of {format_column(target)}"
-    return Outcome(target, text, level.astype(np.uint8), means, kind=MEAN, notes=tuple(notes), centre=centre)
+    text = kind.text(format_column(target))
+    return Outcome(target, text, level.astype(np.uint8), means, kind=kind, notes=tuple(notes), centre=centre)
 
 
 def condition_on(names: Iterable[str], text: str) -> tuple[str, str] | None:

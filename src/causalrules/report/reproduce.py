@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from causalrules.language.kinds import KINDS
 from causalrules.language.propositions import format_column
 from causalrules.options import CutPoints, Flag, Option, ReferenceRows
 from causalrules.question import differing, flag
@@ -76,13 +77,17 @@ def _asked(rules: Result) -> Iterator[tuple[str, Option, Any]]:
     """Yield the options in the form for `discover`: outcome without its column, β as given, means by default."""
     question = rules.question
     calibrated = rules.evidence is not None and rules.evidence.calibration is not None
+    column = format_column(question.target)
+    means = {kind.text(column): kind.asked for kind in KINDS.values() if not kind.binary}
     for name, known, value in differing(question):
         if name == "beta" and isinstance(value, tuple):
             continue  # by length, as is the default
-        if name == "outcome" and value == f"mean of {format_column(question.target)}":
-            continue
-        if name == "outcome":
-            value = value.removeprefix(f"{format_column(question.target)} ").removeprefix("= ")
+        if name == "outcome" and value in means:
+            if means[value] is None:
+                continue
+            value = means[value]
+        elif name == "outcome":
+            value = value.removeprefix(f"{column} ").removeprefix("= ")
         elif name == "beta" and calibrated:
             value = "calibrated"
         if value != ():

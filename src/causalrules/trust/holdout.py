@@ -31,6 +31,7 @@ from causalrules.trust import chaining, repeat
 from causalrules.trust.resample import TooFewRowsError, folds, halves, reweighted, shared_out
 
 if TYPE_CHECKING:
+    from causalrules.language.kinds import OutcomeKind
     from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
     from causalrules.search.problem import Problem
@@ -66,20 +67,20 @@ class _Measured:
     counts: tuple[tuple[int, int, int, int], ...] = ()
 
     @classmethod
-    def of(cls, sides: tuple[Side, Side, Side], binary: bool, confidence: float, grouped: Grouped | None) -> _Measured:
+    def of(
+        cls, sides: tuple[Side, Side, Side], kind: OutcomeKind, confidence: float, grouped: Grouped | None
+    ) -> _Measured:
         """Measure the effect from the covered rows, the failing rows and all rows."""
         covered, failing, everything = sides
         n_rows = int(everything.n.sum())
         compared = int(everything.n[comparable(covered, failing)].sum())
         counts: tuple[tuple[int, int, int, int], ...] = ()
-        if binary:
+        if kind.binary:
             table = [covered.total, covered.n - covered.total, failing.total, failing.n - failing.total]
             counts = tuple((a, b, c, d) for a, b, c, d in np.array(table).T.astype(int).tolist())
         if not compared:
             return cls(None, None, None, None, 0, n_rows, counts=counts)
-        found = intervals.estimate(*sides, confidence, binary=binary)
-        if grouped is not None:
-            found = intervals.grouped_estimate(found.effect, grouped, confidence, binary=binary)
+        found = kind.estimate(sides, confidence, grouped)
         return cls(*found, compared, n_rows, counts=counts)
 
 
@@ -140,7 +141,7 @@ class HeldOut:
         measured = []
         for rule in rules:
             own = rules.problem_of(rule)
-            found = self.sides(rule, own), rule.kind.binary, confidence, self.grouped(rule, own)
+            found = self.sides(rule, own), rule.kind, confidence, self.grouped(rule, own)
             measured.append(_Measured.of(*found))
         run = HonestRun(self.source, rules.n_rows, self.n_rows, 1, 1, confidence, self.seed)
         return _with_effects(rules, _honest(rules, measured, 1), run)
