@@ -277,6 +277,18 @@ def language(
 # --- strata and the result
 
 
+def compared(
+    rows: Sequence[Row], target: Callable[[Row], Any], control: Collection[str], missing_control: str = "drop"
+) -> dict[int, Row]:
+    """Return the rows with a target and, unless missing is a value of its own, with each control, by their position."""
+    required = list(control) if missing_control == "drop" else []
+    return {
+        i: row
+        for i, row in enumerate(rows)
+        if not is_missing(target(row)) and not any(is_missing(row[name]) for name in required)
+    }
+
+
 def strata(
     rows: Mapping[int, Row], control: Mapping[str, str], max_bins: int, control_bins: int = 4
 ) -> dict[int, tuple[Any, ...]]:
@@ -306,9 +318,10 @@ def top_k(
     min_coverage: float = 0.0,
     estimator: str = "reliable",
     max_bins: int = 8,
+    missing_control: str = "drop",
 ) -> list[Rule]:
     """Return the best k rules in order; the row ids of a rule are positions in `rows`."""
-    observed = {i: row for i, row in enumerate(rows) if not is_missing(row[target])}
+    observed = compared(rows, lambda row: row[target], control or {}, missing_control)
     positive = {i for i, row in observed.items() if outcome(row[target])}
     label = strata(observed, control or {}, max_bins)
     members: dict[tuple[Any, ...], set[int]] = {}
@@ -475,12 +488,13 @@ def asked(
     unknown: bool,
     reference: Callable[[Row], bool] | None = None,
     naming: str = "",
+    missing_control: str = "drop",
 ) -> Asked:
     """Return the rows with a target as codes: 1 where a condition holds, 0 where it fails, −1 where it is missing.
 
     `naming` is the only condition that excludes the reference rows.
     """
-    observed = {i: row for i, row in enumerate(rows) if target(row) is not None}
+    observed = compared(rows, target, control, missing_control)
     ids = list(observed)
     label = strata(observed, control, max_bins, control_bins)
     number = {key: place for place, key in enumerate(dict.fromkeys(label[i] for i in ids))}

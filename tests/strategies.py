@@ -97,6 +97,7 @@ def questions() -> st.SearchStrategy[dict[str, Any]]:
             "min_coverage": st.sampled_from([0.0, 0.0, 0.1, 0.25, 0.5]),
             "estimator": st.sampled_from(["reliable", "reliable", "plugin", "wracc", "association"]),
             "max_bins": st.integers(2, 4),
+            "missing_control": st.sampled_from(["drop", "drop", "value"]),
         }
     )
 

@@ -79,7 +79,8 @@ def discover(small: SmallTable, columns: dict[str, list[Any]] | None = None, **q
 def test_equal_to_brute_force(small: SmallTable, question: dict[str, Any]) -> None:
     found = discover(small, **question, **FALSE)
     expected = oracle.top_k(small.rows, TARGET, lambda y: y == 1, small.actionable, small.control, **question)
-    observed = {i for i, row in enumerate(small.rows) if row[TARGET] is not None}
+    how = question["missing_control"]
+    observed = frozenset(oracle.compared(small.rows, lambda row: row[TARGET], small.control, how))
     actual = [(rows & observed, value, length, text) for rows, value, length, text in answers(found, small.columns())]
     assert [rule[0] for rule in actual] == [rule.rows for rule in expected]
     assert [rule[1] for rule in actual] == pytest.approx([rule.value for rule in expected], abs=1e-10)
@@ -129,6 +130,7 @@ def brute_force(
         unknown=question["missing"] == "unknown",
         reference=(lambda row: row["x0"] is False) if reference else None,
         naming="x0 = True" if reference else "",
+        missing_control=question["missing_control"],
     )
     rules = oracle.coded_rules(
         asked.table,

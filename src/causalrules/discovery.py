@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from causalrules.graph.adjustment import Adjustments
     from causalrules.graph.admissibility import Admissibility
     from causalrules.graph.graph import CausalGraph
+    from causalrules.language.missing import MissingControls
     from causalrules.language.propositions import Proposition
     from causalrules.result.evidence import Calibration
+    from causalrules.result.rule import RuleResult
     from causalrules.trust.holdout import HeldOut
 
 
@@ -119,7 +121,7 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     roles = _roles(table, replace(question, actionable=actions), graph)
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question, sets)
-    language = language_of(named, table.observed(roles.target, question.weights))
+    language = language_of(named, table.observed(roles.target, question.weights, question.required(roles.control)))
     problem = prepare(table, roles, question, _own_controls(admissibility), language)
     if question.beta is None and question.estimator == "pooled":
         question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
@@ -135,7 +137,8 @@ def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet
     problem, question = rules.problem, rules.question
     if problem is None or problem.has_own_controls or not problem.is_local or question.reference is not None:
         return None
-    rows, observed = problem.only.rows.local, table.observed(question.target, question.weights)
+    rows = problem.only.rows.local
+    observed = table.observed(question.target, question.weights, question.required(problem.only.roles.control))
     if rows.record is not None or len(rows.stratum) != observed.n_records:
         return None  # some rows were held out
     named = [parse_rule(text, table) for text in texts]
@@ -177,6 +180,7 @@ def _result(data: Any, question: Question, searched: SearchedList) -> RuleSet:
     first, last = searched.steps[0], searched.steps[-1]
     problem = first.problem
     rules, nearest = searched.listed
+    missing = _missing_controls(problem, rules)
     steps = tuple(proof(step, found) for step, found in zip(searched.steps, searched.rules, strict=True))
     return RuleSet(
         rules=rules,
@@ -193,10 +197,11 @@ def _result(data: Any, question: Question, searched: SearchedList) -> RuleSet:
         ),
         n_rows=problem.n_rows,
         n_dropped=problem.n_dropped,
+        n_incomplete=problem.n_incomplete,
         n_strata=problem.n_strata,
         n_propositions=len(problem.language.propositions),
-        alerts=(*leaks(rules), *problem.alerts),
-        notes=(*problem.notes, *searched.notes),
+        alerts=(*leaks(rules), *(each.alert for each in missing if each.are_many), *problem.alerts),
+        notes=(*(each.note for each in missing if not each.are_many), *problem.notes, *searched.notes),
         versions={"causalrules": __version__, "python": platform.python_version()},
         source=os.path.basename(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None,
         library=problem.library,
@@ -205,6 +210,12 @@ def _result(data: Any, question: Question, searched: SearchedList) -> RuleSet:
         rungs=searched.rungs,
         ladder=searched.steps,
     )
+
+
+def _missing_controls(problem: Problem, rules: Sequence[RuleResult]) -> list[MissingControls]:
+    """Return the rows that lack a control: of all rules, or of each that is listed if they have different controls."""
+    found = [problem.only.missing_control] if problem.is_single else [rule.missing_control for rule in rules]
+    return list(dict.fromkeys(each for each in found if each is not None))
 
 
 def _graph(question: Question) -> CausalGraph | None:
@@ -237,7 +248,9 @@ def _roles(table: Table, question: Question, graph: CausalGraph | None) -> Roles
         if actionable is None:
             taken = {target, question.weights, question.groups, *graph.latent}
             actionable = [name for name in graph.nodes if name in table.names and name not in taken]
-    return resolve(table, target, outcome, actionable, control, question.weights, question.groups)
+    return resolve(
+        table, target, outcome, actionable, control, question.weights, question.groups, question.missing_control
+    )
 
 
 def _own_controls(admissibility: Admissibility | None) -> Adjustments | None:

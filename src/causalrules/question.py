@@ -57,6 +57,7 @@ PAPER: dict[str, Any] = {
     "missing": "false",
     "control_bins": 4,
     "adjust": "strata",
+    "missing_control": "value",
 }
 
 P = ParamSpec("P")
@@ -134,6 +135,13 @@ class Question(Readable):
         "false counts them as rows where the rule does not hold.",
         panel=QUESTION,
         searched=True,
+    )
+    missing_control: str = option(
+        "drop",
+        Choice(words=("drop", "value")),
+        "How to treat missing values of controls: drop does not compare rows without a value, value adjusts for "
+        "missing as a value of its own, which leaves confounding among these rows.",
+        panel=QUESTION,
     )
     categorical: str | Sequence[str] = option(
         (), Texts("COLUMN"), "Columns of numbers that are codes, not quantities.", panel=QUESTION, repeated=True
@@ -327,6 +335,10 @@ class Question(Readable):
     def controls(self) -> tuple[str, ...]:
         """The names of the controls that all rules share."""
         return () if self.own_controls else _names(self.control)
+
+    def required(self, control: Sequence[str]) -> tuple[str, ...]:
+        """Return the controls whose values rows must have to be compared."""
+        return tuple(control) if self.missing_control == "drop" else ()
 
     @property
     def actions(self) -> tuple[str, ...]:

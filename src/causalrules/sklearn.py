@@ -312,6 +312,9 @@ class CausalRules(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         if not rules:
             return 0.0
         problem = self._problem.of(self._problem.language.numbers(rules[0].conditions))
+        used &= table.having(rules.question.required(problem.roles.control))
+        if not used.any():
+            raise DataError("score: no row with a label in y has a value of each control")
         _, stratum = np.unique(problem.strata.index_of(table)[used], return_inverse=True)
         chosen = (*compared_rows(rules[0], table, rules.question), used)
         covered, failing, everything = (

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from causalrules.question import Question
     from causalrules.result.evidence import Calibration
     from causalrules.result.rule import RuleResult
+    from causalrules.search.adjusted import Adjusted
     from causalrules.search.checkpoint import Checkpoint
     from causalrules.search.core import Packed
     from causalrules.trust.holdout import HeldOut
@@ -248,11 +249,12 @@ class _Searcher:
 
     def following(self, above: Sequence[Rule]) -> Problem | None:
         """Return the problem of the next step."""
-        observed = self.table.observed(self.first.roles.target, self.question.weights)
+        target, weights = self.first.roles.target, self.question.weights
+        observed = self.table.observed(target, weights, self.question.required(self.first.roles.control))
         if not self.question.own_controls:
             held = hold(self.first.only, above, observed)
             return None if held is None else Problem((held,))
-        return self._with_own_controls(above, observed)
+        return self._with_own_controls(above, self.table.observed(target, weights))
 
     def _with_own_controls(self, above: Sequence[Rule], observed: Table) -> Problem | None:
         """Return the next step where each rule has its own controls, valid together with the columns above."""
@@ -276,15 +278,22 @@ class _Searcher:
         whole = self.first.first if self.held_out is None else self.held_out.whole or self.first.first
         whole = replace(whole, rows=replace(whole.rows, language=replace(whole.language, offered=None)))
         combining = Combining(observed.codes, observed.n_records)
-        problems = []
+        problems, have_all = [], True
         for control, sets in sorted(found.groups.items()):
             one = with_controls(whole, self.table, control, question, combining)
-            held = hold(one if self.held_out is None else self.held_out.searched(one), above, observed)
+            if one is None:
+                continue
+            have_all &= one.missing_control is None or not one.missing_control.n_dropped
+            held = self._held(one, above, observed)
             if held is not None:
                 language = replace(held.language, offered=tuple(sets))
                 if language.offered_numbers:
                     problems.append(replace(held, rows=replace(held.rows, language=language)))
-        return Problem(tuple(problems)) if problems else None
+        return Problem(tuple(problems), None if have_all else self._held(whole, above, observed)) if problems else None
+
+    def _held(self, problem: Adjusted, above: Sequence[Rule], observed: Table) -> Adjusted | None:
+        """Return the searched rows of a problem with the columns of the rules above held fixed."""
+        return hold(problem if self.held_out is None else self.held_out.searched(problem), above, observed)
 
     def _known(self, problem: Problem, question: Question, place: int) -> Step | None:
         """Return a step from the checkpoint, if it is there."""

@@ -159,7 +159,7 @@ def test_a_mean_is_predicted_too_and_a_given_model_is_used() -> None:
         found(data, adjust_model="linear")
     holed = {**data, "z0": np.where(rng.random(N) < 0.1, np.nan, data["z0"])}
     with pytest.raises(cr.OptionError, match="cannot be fitted to the controls"):
-        found(holed, adjust_model=LinearRegression())
+        found(holed, missing_control="value", adjust_model=LinearRegression())
     assert found(holed)[0].text == "cause = True"
 
 

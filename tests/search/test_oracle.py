@@ -173,14 +173,14 @@ def test_rules_cover_some_rows_but_not_all_and_are_distinct(table: SmallTable, o
 
 
 @settings(deadline=None, max_examples=100)
-@given(small_tables(), st.integers(2, 8))
-def test_the_package_has_the_oracles_conditions_and_strata(table: SmallTable, max_bins: int) -> None:
+@given(small_tables(), st.integers(2, 8), st.sampled_from(["drop", "value"]))
+def test_the_package_has_the_oracles_conditions_and_strata(table: SmallTable, max_bins: int, missing: str) -> None:
     whole = read(table.columns())
-    assigned = roles.resolve(whole, target=TARGET, outcome=1, control=tuple(table.control))
-    observed = {i: row for i, row in enumerate(table.rows) if row[TARGET] is not None}
+    assigned = roles.resolve(whole, TARGET, 1, control=tuple(table.control), missing_control=missing)
+    observed = oracle.compared(table.rows, lambda row: row[TARGET], table.control, missing)
     ids, everything = np.array(list(observed)), frozenset(observed)
 
-    kept = whole.observed(TARGET)
+    kept = whole.observed(TARGET, None, assigned.control if missing == "drop" else ())
     built = build_language(kept, assigned.actionable, max_bins=max_bins)
     actual = set()
     for condition in built.propositions:

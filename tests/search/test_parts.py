@@ -47,8 +47,27 @@ def random_table(seed: int) -> tuple[list[dict[str, Any]], CausalGraph]:
     return rows, CausalGraph(tuple(order), tuple(directed), tuple(bidirected), latent=frozenset({"u"}))
 
 
+def some_missing(rows: list[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
+    """Remove values of some of the columns, but not from the first rows."""
+    rng = random.Random(seed)
+    columns = [column for column in COLUMNS if rng.random() < 0.5]
+    few = 3
+
+    def hidden(name: str, place: int) -> bool:
+        return name in columns and place >= few and rng.random() < 0.3
+
+    return [
+        {name: None if hidden(name, place) else value for name, value in row.items()} for place, row in enumerate(rows)
+    ]
+
+
 def every_rule(
-    rows: list[dict[str, Any]], controls: dict[tuple[str, ...], tuple[str, ...]], beta: Any, max_length: int, how: str
+    rows: list[dict[str, Any]],
+    controls: dict[tuple[str, ...], tuple[str, ...]],
+    beta: Any,
+    max_length: int,
+    how: str,
+    missing_control: str = "drop",
 ) -> list[tuple[frozenset[int], float, tuple[str, ...]]]:
     """Return every conjunction on a set of columns with controls, with its value: all cover different rows here."""
     table = dict(enumerate(rows))
@@ -66,10 +85,15 @@ def every_rule(
             covered = frozenset.intersection(*(each.rows for _, each in chosen))
             if columns not in controls or not covered or covered == everything:
                 continue
-            strata = oracle.strata(table, {name: COLUMNS[name] for name in controls[columns]}, 8)
+            compared = oracle.compared(rows, lambda row: row["y"], controls[columns], missing_control)
+            if len({row["y"] for row in compared.values()}) < 2 or not covered & compared.keys():
+                continue  # nothing to compare
+            if not compared.keys() - covered:
+                continue
+            strata = oracle.strata(compared, {name: COLUMNS[name] for name in controls[columns]}, 8)
             sides = []
             for label in sorted(set(strata.values()), key=str):
-                inside = [row for row in table if strata[row] == label]
+                inside = [row for row in compared if strata[row] == label]
                 y = [float(rows[row]["y"]) for row in inside]
                 sides.append(
                     oracle.Sides(
@@ -91,18 +115,22 @@ def compare(seed: int) -> bool:
     """Compare one random table with brute force; return whether there were rules to compare."""
     rows, graph = random_table(seed)
     rng = random.Random(seed + 1)
+    rows = some_missing(rows, seed) if rng.random() < 0.7 else rows
+    missing_control = rng.choice(["drop", "drop", "value"])
     how, beta = rng.choice([("pooled", None), ("pooled", 1.0), ("plugin", 0.0), ("reliable", 0.5)])
     max_length, k = rng.choice([1, 2, 3, 3, 3, None]), rng.choice([1, 3, 8])
     table = {name: [row[name] for row in rows] for name in [*COLUMNS, "y"]}
-    actionable = [name for name in COLUMNS if len(set(table[name])) > 1]
+    actionable = [name for name in COLUMNS if len(set(table[name]) - {None}) > 1]
     if not actionable or len(set(table["y"])) < 2:
         return False
     options: dict[str, Any] = {"k": k, "n_jobs": 1, "graph": graph, "stepwise": False}
-    options |= {"estimator": how, "beta": beta, "max_length": max_length}
+    options |= {"estimator": how, "beta": beta, "max_length": max_length, "missing": "false"}
     try:
-        rules = cr.discover(table, "y", 1, "auto", actionable, **options)
+        rules = cr.discover(table, "y", 1, "auto", actionable, missing_control=missing_control, **options)
     except InadmissibleError:
         return False
+    except DataError:
+        return False  # no row has all controls of any rule
     assert rules.optimal
     assert rules.admissibility is not None
     found = rules.admissibility.adjustments
@@ -110,9 +138,13 @@ def compare(seed: int) -> bool:
     controls = {each.columns: each.control for each in found.sets if each.control is not None}
     for rule in rules:
         assert rule.control == controls[tuple(sorted({condition.column for condition in rule.conditions}))]
-        assert rule.identification
+        if missing_control == "drop":
+            assert rule.identification
+            compared = oracle.compared(rows, lambda row: row["y"], rule.control)
+            assert (rule.n_incomplete, sum(rule.measured.n_rows[2:])) == (len(rows) - len(compared), len(compared))
     # c may take two conditions.
-    everything = every_rule(rows, controls, rules.question.beta, max_length or len(COLUMNS) + 1, how)
+    longest = max_length or len(COLUMNS) + 1
+    everything = every_rule(rows, controls, rules.question.beta, longest, how, missing_control)
     ordered: list[Rule] = []
     for each in oracle._ordered(everything):
         if all(each[0] != other[0] for other in ordered):

@@ -176,7 +176,7 @@ FORMS = {
 def test_dates_times_and_durations_are_not_mixed(form: str, other: str) -> None:
     outlines = [
         distributed_data.summarise(
-            pd.DataFrame({"y": [0, 1, 1, 0], "x": pd.Series(FORMS[each], dtype=object)}), 0, "y", None
+            pd.DataFrame({"y": [0, 1, 1, 0], "x": pd.Series(FORMS[each], dtype=object)}), 0, "y", None, ()
         )
         for each in (form, other)
     ]

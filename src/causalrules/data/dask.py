@@ -36,6 +36,11 @@ class Outline:
     n_records: int
     n_rows: int
     n_dropped: int
+    n_incomplete: int
+
+
+# The target, the column of weights, and the controls that must be present.
+Observing = tuple[str, str | None, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -47,12 +52,12 @@ class _Summary:
 # Run on the workers. Dask looks these up by name, so they are module-level functions.
 
 
-def summarise(part: Any, number: int, target: str, weights: str | None) -> _Summary:
+def summarise(part: Any, number: int, target: str, weights: str | None, control: tuple[str, ...]) -> _Summary:
     """Summarise a partition."""
     try:
         table = read(part)
         known = target in table.kinds and (weights is None or weights in table.kinds)
-        observed = table.observed(target, weights) if known else table
+        observed = table.observed(target, weights, control) if known else table
         histograms = {name: observed.histogram(name) for name in table.names}
     except DataError as error:
         raise DataError(f"partition {number}: {error}") from None
@@ -66,6 +71,7 @@ def summarise(part: Any, number: int, target: str, weights: str | None) -> _Summ
         observed.n_records,
         observed.n_rows,
         observed.n_dropped,
+        observed.n_incomplete,
     )
     return _Summary(outline, histograms)
 
@@ -78,8 +84,8 @@ def _histogram(summary: _Summary, name: str) -> Histogram:
     return summary.histograms[name]
 
 
-def _distinct(part: Any, target: str, weights: str | None, bins: Sequence[Bins]) -> NDArray[np.int32]:
-    table = read(part).observed(target, weights)
+def _distinct(part: Any, observing: Observing, bins: Sequence[Bins]) -> NDArray[np.int32]:
+    table = read(part).observed(*observing)
     codes = [each.codes(table) for each in bins]
     key = np.zeros(table.n_records, np.intp)
     for column, each in zip(codes, bins, strict=True):
@@ -88,8 +94,8 @@ def _distinct(part: Any, target: str, weights: str | None, bins: Sequence[Bins])
     return np.stack([column[first] for column in codes])
 
 
-def _codes(part: Any, target: str, weights: str | None, bins: Bins) -> NDArray[np.int32]:
-    return bins.codes(read(part).observed(target, weights))
+def _codes(part: Any, observing: Observing, bins: Bins) -> NDArray[np.int32]:
+    return bins.codes(read(part).observed(*observing))
 
 
 class RemoteSource:
@@ -125,27 +131,47 @@ def _common_kind(name: str, outlines: Sequence[Outline]) -> Kind:
 
 
 class DistributedTable(Table):
-    """A Dask DataFrame, summarised for one target and column of weights."""
+    """A Dask DataFrame, summarised for one target, column of weights and set of controls that must be present."""
 
     storage = "workers"
 
-    def __init__(self, frame: Any, client: Any, target: str, weights: str | None) -> None:
+    def __init__(
+        self, frame: Any, client: Any, target: str, weights: str | None, control: tuple[str, ...] = ()
+    ) -> None:
         self.client = client
-        self._frame, self.observing = frame, (target, weights)
-        self._summaries = self.map(summarise, target, weights, numbered=True)
+        self._frame = frame
+        self.observing: Observing = target, weights, control
+        self._complete_tables: dict[tuple[str, ...], DistributedTable] = {}
+        self._summaries = self.map(summarise, *self.observing, numbered=True)
         self._outlines: list[Outline] = self.gather(client.map(_outline, self._summaries, pure=False))
         super().__init__(RemoteSource(self._outlines))
 
-    def observed(self, target: str, weights: str | None = None) -> DistributedTable:
-        """Return the rows whose target is present; `weights` names the column of their weights."""
+    @property
+    def columns(self) -> set[str | None]:
+        """The columns that decide which rows are observed."""
+        target, weights, control = self.observing
+        return {target, weights, *control}
+
+    def observed(self, target: str, weights: str | None = None, control: Sequence[str] = ()) -> DistributedTable:
+        """Return the rows whose target is present, and each of these controls."""
         self.require(target)
-        if (target, weights) != self.observing:
-            return DistributedTable(self._frame, self.client, target, weights).observed(target, weights)
+        if (target, weights, ()) != self.observing:
+            return DistributedTable(self._frame, self.client, target, weights).observed(target, weights, control)
+        self._count()
+        require_exact(str(weights), self.n_rows + self.n_dropped)
+        lacking = tuple(name for name in sorted(control) if self.histogram(name).n_missing)
+        if lacking and lacking not in self._complete_tables:
+            table = DistributedTable(self._frame, self.client, target, weights, lacking)
+            table._count()
+            self._complete_tables[lacking] = table
+        return self._complete_tables[lacking] if lacking else self
+
+    def _count(self) -> None:
+        """Count the observed rows of all partitions."""
         self.n_records = sum(outline.n_records for outline in self._outlines)
         self.n_rows = sum(outline.n_rows for outline in self._outlines)
         self.n_dropped = sum(outline.n_dropped for outline in self._outlines)
-        require_exact(str(weights), self.n_rows + self.n_dropped)
-        return self
+        self.n_incomplete = sum(outline.n_incomplete for outline in self._outlines)
 
     def map(
         self,
@@ -182,15 +208,15 @@ class DistributedTable(Table):
 
     def codes(self, name: str, ends: Ends) -> NDArray[np.int32]:
         """Return the bin of each row, −1 if missing; `ends` are the positions of each bin's last value."""
-        bins, columns = Bins.of(self, name, ends), {name, *self.observing}
-        return np.concatenate(self.gather(self.map(_codes, *self.observing, bins, columns=columns)))
+        bins, columns = Bins.of(self, name, ends), {name, *self.columns}
+        return np.concatenate(self.gather(self.map(_codes, self.observing, bins, columns=columns)))
 
     def combinations(self, ends: Mapping[str, Ends]) -> dict[str, NDArray[np.int32]]:
         """Return rows of codes that include every combination that occurs, one array per column."""
         if not ends:
             return {}
         bins = [Bins.of(self, name, column_ends) for name, column_ends in ends.items()]
-        parts = self.gather(self.map(_distinct, *self.observing, bins, columns={*ends, *self.observing}))
+        parts = self.gather(self.map(_distinct, self.observing, bins, columns={*ends, *self.columns}))
         return dict(zip(ends, np.concatenate(parts, axis=1), strict=True))
 
 

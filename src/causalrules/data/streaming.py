@@ -5,11 +5,12 @@ Values, quantiles and codes equal those of the same table in memory.
 
 from __future__ import annotations
 
+import itertools
 import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ from causalrules.exceptions import DataError
 # Columns with more distinct values than this in the first slice are sorted; grouping is faster for the others.
 _GROUPED = 100_000
 _MOST_TEXTS = 1_000_000
+# Numbers the enumerations of all tables: several may be in one database.
+_ENUMERATIONS = itertools.count()
 _INTEGERS = {1: "TINYINT", 2: "SMALLINT", 4: "INTEGER"}
 
 # Distinct values in ascending order, and how often each occurs.
@@ -61,6 +64,8 @@ class _Observed:
     n_records: int
     n_rows: int
     n_dropped: int
+    control: tuple[str, ...] = ()
+    n_incomplete: int = 0
 
 
 class StreamedTable(Table):
@@ -74,10 +79,11 @@ class StreamedTable(Table):
         self._observed = observed
         self._labelled: dict[str, str] = {}
         self._expressions: dict[str, str] = {}
-        self._tables: dict[tuple[str, str | None], StreamedTable] = {}
+        self._tables: dict[tuple[str, str | None, tuple[str, ...]], StreamedTable] = {}
         if observed is not None:
-            self._tables[observed.target, observed.weights] = self
+            self._tables[observed.target, observed.weights, observed.control] = self
             self.n_records, self.n_rows, self.n_dropped = observed.n_records, observed.n_rows, observed.n_dropped
+            self.n_incomplete = observed.n_incomplete
 
     def kept(self) -> Table:
         """Return the table itself: its rows stay in files."""
@@ -106,11 +112,44 @@ class StreamedTable(Table):
     def _weight(self) -> str:
         return "1" if self._observed is None else self._observed.weight
 
-    def observed(self, target: str, weights: str | None = None) -> StreamedTable:
-        """Return the rows whose target is present; `weights` names the column of their weights."""
+    def having(self, names: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which stored rows have a value in each of these columns."""
+        return self._whole(Sql(self._have(names)), np.bool_)
+
+    def _have(self, names: Sequence[str]) -> str:
+        """Return the condition that a row has a value in each of these columns."""
+        return " AND ".join(["true", *(f"{self._value(name)} IS NOT NULL" for name in names)])
+
+    def observed(self, target: str, weights: str | None = None, control: Sequence[str] = ()) -> StreamedTable:
+        """Return the rows whose target is present, and each of these controls."""
+        observed = self._having_target(target, weights)
+        lacking = tuple(name for name in sorted(control) if observed.histogram(name).n_missing)
+        if (target, weights, lacking) not in self._tables:
+            self._tables[target, weights, lacking] = observed._complete(lacking)
+        return self._tables[target, weights, lacking]
+
+    def _complete(self, control: Sequence[str]) -> StreamedTable:
+        whole = self._observed
+        assert whole is not None
+        condition = f"{whole.condition} AND {self._have(control)}"
+        ((n_records, n_rows),) = self._duckdb.rows(
+            f"SELECT count(*), coalesce(sum({whole.weight}), 0) FROM data WHERE {condition}"
+        )
+        part = replace(
+            whole,
+            condition=condition,
+            n_records=n_records,
+            n_rows=int(n_rows),
+            control=tuple(control),
+            n_incomplete=whole.n_rows - int(n_rows),
+        )
+        return StreamedTable(self._duckdb, part)
+
+    def _having_target(self, target: str, weights: str | None) -> StreamedTable:
+        """Return the rows whose target is present."""
         self.require(target)
-        if (target, weights) in self._tables:
-            return self._tables[target, weights]
+        if (target, weights, ()) in self._tables:
+            return self._tables[target, weights, ()]
         weight, condition = "1", f"{self._value(target)} IS NOT NULL"
         if weights is not None:
             self._check_weights(weights)
@@ -123,8 +162,8 @@ class StreamedTable(Table):
         weighting.require_exact(str(weights), n_all)
         observed = _Observed(target, weights, condition, weight, n_records, int(n_rows), int(n_all - n_rows))
         # Cached, because its histograms were read from files.
-        self._tables[target, weights] = StreamedTable(self._duckdb, observed)
-        return self._tables[target, weights]
+        self._tables[target, weights, ()] = StreamedTable(self._duckdb, observed)
+        return self._tables[target, weights, ()]
 
     def _check_weights(self, name: str) -> None:
         self.require(name)
@@ -302,7 +341,7 @@ class StreamedTable(Table):
         """Return an enumeration of the column's texts, so that DuckDB looks each string up once."""
         if name not in self._labelled:
             labels = list(self.histogram(name).values)
-            enumeration = f"labels_{len(self._labelled)}"
+            enumeration = f"labels_{next(_ENUMERATIONS)}"
             self._duckdb.rows("CREATE OR REPLACE TABLE labels AS SELECT unnest(?::VARCHAR[]) AS value", [labels])
             self._duckdb.rows(f"DROP TYPE IF EXISTS {enumeration}")
             self._duckdb.rows(f"CREATE TYPE {enumeration} AS ENUM (SELECT value FROM labels)")

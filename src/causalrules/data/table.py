@@ -55,8 +55,10 @@ class Table:
         Number of stored rows: the length of every array of codes.
     n_rows
         Number of rows: the sum of the weights of the stored rows.
-    n_dropped
-        Number of rows dropped by `observed`, because the target is missing.
+    n_dropped, n_incomplete
+        Number of rows dropped by `observed`, because the target is missing, or else a control.
+    present
+        If `observed` dropped rows without a control: which of the rows with a target it kept; else None.
     storage
         Where the rows are: "memory", "files" or "workers".
     """
@@ -71,13 +73,15 @@ class Table:
         rows: NDArray[np.bool_] | None = None,
         weights: tuple[str, NDArray[np.int64]] | None = None,
         n_dropped: int = 0,
+        n_incomplete: int = 0,
     ) -> None:
         self._source = source
         self._rows = rows
         self._weights = weights
         self._histograms: dict[str, Histogram] = {}
-        self._with_target: dict[tuple[str, str | None], Table] = {}
-        self.n_dropped = n_dropped
+        self._with_target: dict[tuple[str, str | None, tuple[str, ...]], Table] = {}
+        self.n_dropped, self.n_incomplete = n_dropped, n_incomplete
+        self.present: NDArray[np.bool_] | None = None
         self.n_records = source.n_rows if rows is None else int(np.count_nonzero(rows))
         self.n_rows = self.n_records if weights is None else int(weights[1].sum())
 
@@ -168,12 +172,45 @@ class Table:
         codes = self.codes(name, np.arange(len(satisfied)))
         return np.append(np.asarray(satisfied, np.bool_), False)[codes]
 
-    def observed(self, target: str, weights: str | None = None) -> Table:
-        """Return the rows whose target is present; `weights` names the column of their weights."""
-        if (target, weights) not in self._with_target:
-            # Cached, because several steps need its histograms.
-            self._with_target[target, weights] = self._observe(target, weights)
-        return self._with_target[target, weights]
+    def having(self, names: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which stored rows have a value in each of these columns."""
+        found = np.ones(self.n_records, np.bool_)
+        for name in names:
+            found &= ~self._column(name).missing
+        return found
+
+    def observed(self, target: str, weights: str | None = None, control: Sequence[str] = ()) -> Table:
+        """Return the rows whose target is present, and each of these controls.
+
+        `weights` names the column of their weights. Without missing values of the controls, it is the same table for
+        any of them.
+        """
+        # Cached, because several steps need its histograms.
+        if (target, weights, ()) not in self._with_target:
+            self._with_target[target, weights, ()] = self._observe(target, weights)
+        observed = self._with_target[target, weights, ()]
+        lacking = tuple(name for name in sorted(control) if observed.histogram(name).n_missing)
+        if (target, weights, lacking) not in self._with_target:
+            self._with_target[target, weights, lacking] = observed._complete(lacking)
+        return self._with_target[target, weights, lacking]
+
+    def _complete(self, control: Sequence[str]) -> Table:
+        present = self.having(control)
+        weights = None if self._weights is None else (self._weights[0], self._weights[1][present])
+        n_rows = int(np.count_nonzero(present)) if weights is None else int(weights[1].sum())
+        table = Table(
+            self._source, self._chosen(present), weights, self.n_dropped, self.n_incomplete + self.n_rows - n_rows
+        )
+        table.present = present
+        return table
+
+    def _chosen(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """Return which rows of the source are kept, given which of the rows; None for all."""
+        if self._rows is None:
+            return None if kept.all() else kept
+        rows = self._rows.copy()
+        rows[rows] = kept
+        return rows
 
     def _observe(self, target: str, weights: str | None) -> Table:
         kept = ~self._column(target).missing
@@ -190,13 +227,7 @@ class Table:
             dropped = int(weighted[1][~kept].sum())
             kept &= weighted[1] > 0
             weighted = weighted[0], weighted[1][kept]
-        rows = self._rows
-        if rows is not None:
-            rows = rows.copy()
-            rows[rows] = kept
-        elif not kept.all():
-            rows = kept
-        return Table(self._source, rows, weighted, self.n_dropped + dropped)
+        return Table(self._source, self._chosen(kept), weighted, self.n_dropped + dropped, self.n_incomplete)
 
 
 def default_library() -> str:

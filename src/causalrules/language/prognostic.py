@@ -36,6 +36,7 @@ from causalrules.language.strata import SCORES, Combined, Strata, default_bins
 from causalrules.text import counted
 
 if TYPE_CHECKING:
+    from causalrules.data.dask import Observing
     from causalrules.question import Question
 
 # Minimum average rows in exact strata.
@@ -226,10 +227,10 @@ def _to_fit(table: Table, features: Features, outcome: Outcome, seed: int, group
 
         assert isinstance(table, DistributedTable)
         bins = None if not outcome.kind.binary else Bins.of(table, outcome.column, last)
-        used = {*features.columns, *table.observing, groups}
+        used = {*features.columns, *table.columns, groups}
         found = table.map(
             _read_part,
-            *table.observing,
+            table.observing,
             features,
             outcome.centre if bins is None else bins,
             outcome.level[last],
@@ -251,8 +252,7 @@ def _read(table: Table, features: Features, y: Vector, seed: int, groups: str | 
 
 def _read_part(
     part: Any,
-    target: str,
-    weights: str | None,
+    observing: Observing,
     features: Features,
     bins: Bins | int | float,
     level: NDArray[np.uint8],
@@ -261,8 +261,8 @@ def _read_part(
     groups: str | None,
 ) -> _Rows:
     """Read the rows to fit of one partition, on its worker; `bins` are those of the target, or the centre of a mean."""
-    table = read(part).observed(target, weights)
-    y = level[bins.codes(table)].astype(np.float64) if isinstance(bins, Bins) else table.quantities(target, bins)
+    table = read(part).observed(*observing)
+    y = level[bins.codes(table)].astype(np.float64) if isinstance(bins, Bins) else table.quantities(observing[0], bins)
     return _read(table, features, y, seed, groups).sampled(share, seed)
 
 

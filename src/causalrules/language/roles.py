@@ -39,8 +39,13 @@ def resolve(
     control: str | Sequence[str] | None = None,
     weights: str | None = None,
     groups: str | None = None,
+    missing_control: str = "drop",
 ) -> Roles:
-    """Check the roles and fill in defaults; `outcome.level` refers to `table.observed(target, weights)`."""
+    """Check the roles and fill in defaults.
+
+    `outcome.level` refers to `table.observed(target, weights, control)`, or without the controls if rows that lack one
+    are compared.
+    """
     if table.n_rows == 0:
         raise DataError("the table has no rows")
     _check_column(table, target, "target")
@@ -66,12 +71,19 @@ def resolve(
             f"{observed.n_dropped:,} of {observed.n_dropped + observed.n_rows:,} rows are left out: "
             f"the target {target!r} is missing there"
         )
-    resolved = resolve_outcome(observed, target, outcome)
-    notes += resolved.notes
     for name in controls:
         if reason := _constant(observed, name, missing_counts=True):
             notes.append(f"control {name!r} is left out: it {reason}")
     controls = tuple(name for name in controls if not _constant(observed, name, missing_counts=True))
+    if missing_control == "drop":
+        observed = table.observed(target, weights, controls)
+        if observed.n_rows == 0:
+            raise DataError(
+                f"no row has a value of each control, {shorten(controls)}; leave out a control, or give "
+                "missing_control='value', which adjusts for missing as a value of its own"
+            )
+    resolved = resolve_outcome(observed, target, outcome)
+    notes += resolved.notes
     if chosen is None:
         chosen = default_actionable(observed, {target, weights, groups, *controls}, notes)
     else:

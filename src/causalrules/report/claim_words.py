@@ -89,7 +89,7 @@ def graph_lines(rules: Result) -> list[str]:
     design = by_design_lines(rules)
     if rules.admissibility is None:
         return design if rules.claim == "effect" else [*design, _NO_GRAPH if not design else _NO_GRAPH_FOR_OTHERS]
-    if rules.admissibility:
+    if rules.admissibility and not rules.leaves_confounding:
         return [*control_lines(rules), *design]
     places: dict[tuple[str, str], list[str]] = {}
     for wanted in (True, False, None):
@@ -147,6 +147,11 @@ def verdict(rules: Result) -> str:
     if rules.admissibility is None:
         return f"No causal graph given: the numbers are differences, {adjusted}, and not effects."
     status = rules.admissibility.status
+    if rules.leaves_confounding:
+        return (
+            "The causal graph is admissible, but rows that lack a control are not adjusted for it: the numbers are "
+            "associations, and not effects."
+        )
     if status == "admissible" and rules.question.own_controls:
         return (
             "By the causal graph each rule has controls of its own: if it is right, these are the effects of bringing "

@@ -50,6 +50,8 @@ def meaning(rules: Result) -> str:
     why = (
         "by the graph the roles are not admissible"
         if violated
+        else "rows that lack a control are not adjusted for it"
+        if rules.admissibility
         else "the graph leaves open whether the roles are admissible"
     )
     apart = any(rule.verdict.claim in ("identified", "by design") for rule in rules)

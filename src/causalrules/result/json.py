@@ -22,6 +22,7 @@ from causalrules.graph.admissibility import Admissibility
 from causalrules.graph.assumptions import assumptions
 from causalrules.graph.graph import CausalGraph
 from causalrules.language.kinds import BINARY, KINDS, MEAN
+from causalrules.language.missing import MissingControls
 from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
 from causalrules.question import OWN_CONTROLS, Question
@@ -157,6 +158,7 @@ class _Payload:
     evidence: SearchEvidence | None = None
     alerts: tuple[Alert, ...] = ()
     rungs: tuple[_Rung, ...] = ()
+    n_incomplete: int = 0
 
 
 def write(rules: Result, path: str | os.PathLike[str] | None) -> str:
@@ -184,6 +186,7 @@ def as_json(rules: Result, most_strata: int | None = None) -> dict[str, Any]:
         ),
         "n_rows": rules.n_rows,
         "n_dropped": rules.n_dropped,
+        "n_incomplete": rules.n_incomplete,
         "n_strata": rules.n_strata,
         "n_propositions": rules.n_propositions,
         "alerts": to_json(rules.alerts),
@@ -294,6 +297,7 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
         "conditions": [condition.to_dict() for condition in rule.conditions],
         "control": list(rule.control),
         "held_fixed": list(rule.held_fixed),
+        **({} if rule.missing_control is None else {"missing_control": to_json(rule.missing_control)}),
         "alone": None if rule.alone is None else to_json(rule.alone._asdict()),
         "beta": criterion.beta,
         **{name: to_json(getattr(rule, name)) for name in (*NUMBERS, "n_undecided", "p_value", "interval")},
@@ -342,6 +346,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         evidence=from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
         control=from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
         held_fixed=from_json(tuple[str, ...], payload.get("held_fixed", []), "held_fixed"),
+        missing_control=from_json(MissingControls | None, payload.get("missing_control"), "missing_control"),  # type: ignore[arg-type]
         alone=_read_alone(payload.get("alone")),
     )
 
@@ -432,7 +437,8 @@ def _question(payload: Any) -> Question:
     known["beta"] = from_json(tuple[float, ...] if by_length else float, known.get("beta"), "question.beta")
     known["reference"] = from_json(tuple[str, Any] | None, known.get("reference"), "question.reference")  # type: ignore[arg-type]
     # Results from before these options used those of the paper.
-    known = {"missing": "false", "control_bins": 4, "adjust": "strata", "stepwise": False, **known}
+    older = {"missing": "false", "control_bins": 4, "adjust": "strata", "stepwise": False, "missing_control": "value"}
+    known = {**older, **known}
     known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
     known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
     for name in ("weights", "groups"):

@@ -41,7 +41,8 @@ def rule_results(
         named = sorted((adjusted.language.propositions[index] for index in conditions), key=lambda each: each.text)
         measured = _measured(adjusted, rows.part(conditions), conditions, values[place] if values else ())
         control, held_fixed = adjusted.roles.control, adjusted.held_fixed
-        rules.append(RuleResult(tuple(named), measured, criterion, control=control, held_fixed=held_fixed))
+        missing = adjusted.missing_control
+        rules.append(RuleResult(tuple(named), measured, criterion, None, None, None, control, held_fixed, missing))
     return tuple(rules)
 
 

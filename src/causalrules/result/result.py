@@ -89,6 +89,9 @@ class Result(Sequence[RuleResult]):
         Rows searched, rows without a target, strata of the controls, and conditions in the language.
     alerts
         What can mislead, the most serious first: a leak, a row number, missing controls, columns out of balance.
+    n_incomplete
+        Rows with a target that no rule compares, because they lack a control. Where rules have controls of their own,
+        `rule.n_incomplete` counts them.
     notes
         Remarks on how the data was read.
     admissibility, graph
@@ -126,6 +129,7 @@ class Result(Sequence[RuleResult]):
     nearest: RuleResult | None = None
     rungs: tuple[Rung, ...] = ()
     ladder: tuple[Step, ...] = field(default=(), compare=False)
+    n_incomplete: int = 0
 
     def __post_init__(self) -> None:
         # Each rule carries what the verdicts of its list depend on, so that it has a verdict on its own.
@@ -217,10 +221,18 @@ class Result(Sequence[RuleResult]):
     def claim(self) -> str:
         """The status of the numbers: "effect", "association", or "unchecked" without a graph or a design."""
         if self.admissibility is not None:
-            return "effect" if self.admissibility else "association"
+            return "effect" if self.admissibility and not self.leaves_confounding else "association"
         question = self.question
         by_design = bool(question.actions) and set(question.actions) <= set(question.randomised)
         return "effect" if by_design else "unchecked"
+
+    @property
+    def leaves_confounding(self) -> bool:
+        """Whether rows that lack a control are compared, though the graph does not allow a rule without it."""
+        return any(
+            rule.missing_control is not None and not rule.missing_control.n_dropped and not rule.identification
+            for rule in self
+        )
 
     @property
     def noun(self) -> str:
@@ -264,7 +276,10 @@ def with_graph(rules: R, graph: CausalGraph | None, admissibility: Admissibility
         from causalrules.graph.backdoor import identify_rule
 
         columns = tuple(sorted({condition.column for condition in rule.conditions}))
-        control = (*rule.control, *rule.held_fixed)
+        missing = rule.missing_control
+        # Rows that lack a control and are compared all the same are not adjusted for it.
+        lacking = () if missing is None or missing.n_dropped else missing.names
+        control = tuple(name for name in (*rule.control, *rule.held_fixed) if name not in lacking)
         if (columns, control) not in known:
             known[columns, control] = identify_rule(
                 graph, target=rules.question.target, variables=columns, control=control

@@ -24,6 +24,7 @@ from causalrules.text import unknown_column
 if TYPE_CHECKING:
     from causalrules.graph.backdoor import Identification
     from causalrules.language.kinds import OutcomeKind
+    from causalrules.language.missing import MissingControls
     from causalrules.result.evidence import RuleEvidence
     from causalrules.result.steps import Alone
 
@@ -51,6 +52,7 @@ _INSIDE = {
     "identification",
     "kind",
     "measured",
+    "missing_control",
     "notebook_card",
     "p_sign",
 }
@@ -147,6 +149,8 @@ class RuleResult(Plain):
         The controls that the rule is adjusted for.
     held_fixed
         The columns of the rules above it in the list, which it is adjusted for too: its effect is what it adds.
+    missing_control
+        The rows that lack one of its controls; None if all have a value of each.
     alone
         Its effect on its own, adjusted for the controls only; None if unknown.
     circumstances
@@ -161,6 +165,7 @@ class RuleResult(Plain):
     identification: Identification | None = None
     control: tuple[str, ...] = ()
     held_fixed: tuple[str, ...] = ()
+    missing_control: MissingControls | None = None
     alone: Alone | None = None
     circumstances: Circumstances = Circumstances()
 
@@ -255,6 +260,11 @@ class RuleResult(Plain):
         """Number of rows left out of the comparison, such as rows where the rule is undecided."""
         covered, failing, everything = self.measured.n_rows
         return everything - covered - failing
+
+    @property
+    def n_incomplete(self) -> int:
+        """Number of rows that are not compared, nor counted in `coverage`, because they lack a control."""
+        return 0 if self.missing_control is None else self.missing_control.n_dropped
 
     @property
     def coverage(self) -> float:

@@ -274,7 +274,20 @@ def _for_whom(rule: RuleResult) -> list[str]:
 
 
 def _claim(rule: RuleResult, known: Circumstances) -> tuple[str, list[str]]:
-    """Return whether the difference is an effect, and why."""
+    """Return whether the difference is an effect, and why; rows that lack a control limit what can be claimed."""
+    claim, why = _identified(rule, known)
+    missing = rule.missing_control
+    if missing is None or claim == NOT_IDENTIFIED:
+        return claim, why
+    if missing.n_dropped:
+        return claim, [*why, f"{missing.assumed}: {missing.note}"]
+    if claim == IDENTIFIED:  # by a graph that needs no control with missing values
+        return claim, why
+    return BY_DESIGN if claim == BY_DESIGN else NOT_IDENTIFIED, [*why, missing.note]
+
+
+def _identified(rule: RuleResult, known: Circumstances) -> tuple[str, list[str]]:
+    """Return whether the difference is an effect by the design or the graph, and why."""
     own = rule.identification
     refused = own is not None and own.identified is False
     columns = sorted({condition.column for condition in rule.conditions})

@@ -22,6 +22,7 @@ from causalrules.exceptions import OptionError, RoleError, UnknownColumnError
 from causalrules.language.cuts import Cuts, check_cuts
 from causalrules.language.language import Language, build_language
 from causalrules.language.learning import FOLDS, check_model
+from causalrules.language.missing import MissingControls, missing_controls
 from causalrules.language.outcome import Outcome, resolve_outcome
 from causalrules.language.prognostic import adjusting
 from causalrules.language.roles import Roles
@@ -50,6 +51,8 @@ class Adjusted:
     # The original controls of the rows, and those of held-out rows from a second table.
     controls: Controls | None = None
     second: Controls | None = None
+    # The rows that lack a control; None if all have a value of each.
+    missing_control: MissingControls | None = None
     # Columns of the rules above this step of a ladder, held fixed in addition to the controls.
     held_fixed: tuple[str, ...] = ()
 
@@ -217,7 +220,7 @@ def adjust(table: Table, roles: Roles, question: Question, language: Language | 
     language
         The conditions, if given; by default they are built.
     """
-    observed = table.observed(roles.target, question.weights)
+    observed = table.observed(roles.target, question.weights, question.required(roles.control))
     cuts: Cuts = dict(question.cuts or {})
     check_cuts(observed, cuts, {*roles.actionable, *roles.control})
     if language is None:
@@ -230,6 +233,7 @@ def adjust(table: Table, roles: Roles, question: Question, language: Language | 
         library=observed.library,
         notes=(*table.notes, *roles.notes, *language.notes, *strata.notes, *_group_notes(observed, question)),
         controls=_controls(observed, roles, question),
+        missing_control=missing_controls(table, roles.target, roles.control, question),
     )
 
 
@@ -239,20 +243,29 @@ def with_controls(
     control: Sequence[str],
     question: Question,
     combining: Combining,
-) -> Adjusted:
-    """Return the problem with other controls; `combining` caches the strata of its rows across calls."""
+) -> Adjusted | None:
+    """Return the problem of all rows with controls; `combining` caches the strata of its rows across calls.
+
+    None if nothing can be compared, because no row has all controls, or because all that do have the same target.
+    """
     observed = table.observed(problem.roles.target, question.weights)
+    complete = table.observed(problem.roles.target, question.weights, question.required(control))
     cuts: Cuts = dict(question.cuts or {})
     roles = replace(problem.roles, control=tuple(control))
-    rows = problem.rows
-
-    strata = _stratify(observed, roles, cuts, question, combining if isinstance(rows, LocalRows) else None)
-    if isinstance(rows, LocalRows):
-        exact = strata.columns == tuple(sorted(control))
-        stratum = combining.stratum(strata.ends) if exact else strata.index_in(observed)
-        rows = replace(rows, strata=strata, stratum=stratum, stored=None)
+    rows, outcome = problem.rows, roles.outcome
+    if complete is not observed:
+        if not complete.n_rows:
+            return None
+        try:
+            outcome = resolve_outcome(complete, roles.target, outcome.asked)
+        except RoleError:
+            return None
+    known = combining if complete is observed and isinstance(rows, LocalRows) and rows.stored is None else None
+    strata = _stratify(complete, replace(roles, outcome=outcome), cuts, question, known)
+    if known is not None and isinstance(rows, LocalRows) and strata.columns == tuple(sorted(control)):
+        rows = replace(rows, strata=strata, stratum=known.stratum(strata.ends))
     else:
-        rows = _code(observed, problem.language, strata, roles.outcome, question)
+        rows = rows.within(complete, strata)
     notes = (
         *table.notes,
         *roles.notes,
@@ -260,8 +273,9 @@ def with_controls(
         *strata.notes,
         *_group_notes(observed, question),
     )
-    controls = _controls(observed, roles, question)
-    return replace(problem, roles=roles, rows=rows, notes=notes, controls=controls)
+    controls = _controls(complete, replace(roles, outcome=outcome), question)
+    missing = missing_controls(table, roles.target, control, question)
+    return replace(problem, roles=roles, rows=rows, notes=notes, controls=controls, missing_control=missing)
 
 
 def _group_notes(table: Table, question: Question) -> list[str]:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from causalrules.exceptions import DataError
 from causalrules.language.strata import Combining, n_levels
 from causalrules.search import merging
 from causalrules.search.adjusted import Adjusted, adjust, with_controls
 from causalrules.search.core import NativeSearch, Packed, Search
 from causalrules.search.remote import RemoteSearch, RemoteTable
 from causalrules.search.rows import Comparison, LocalRows
+from causalrules.text import listed
 
 # Maximum bytes of cached packed tables.
 _MOST_KEPT = 2**29
@@ -117,9 +119,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The rows and conditions of one search, in the strata of each set of controls."""
+    """The rows and conditions of one search, in the strata of each set of controls.
+
+    Attributes
+    ----------
+    adjustments
+        The rows in the strata of each set of controls.
+    everything
+        All rows, without controls, if an adjustment leaves out those that lack its controls; else None.
+    """
 
     adjustments: tuple[Adjusted, ...]
+    everything: Adjusted | None = None
 
     @property
     def is_single(self) -> bool:
@@ -144,7 +155,7 @@ class Problem:
             return self.only.language
         sets = [problem.language.offered for problem in self.adjustments]
         offered = None if None in sets else tuple(each for own in sets for each in own or ())
-        return replace(self.first.language, offered=offered)
+        return replace(self.adjustments[0].language, offered=offered)
 
     @cached_property
     def _number(self) -> dict[frozenset[str], int]:
@@ -174,12 +185,13 @@ class Problem:
 
     @property
     def first(self) -> Adjusted:
-        """Any of the adjustments: all have the same rows."""
-        return self.adjustments[0]
+        """All rows: any of the adjustments, unless some of them leave out rows."""
+        return self.adjustments[0] if self.everything is None else self.everything
 
     def each(self, change: Callable[[Adjusted], Adjusted]) -> Problem:
         """Return the problem with all adjustments changed."""
-        return Problem(tuple(map(change, self.adjustments)))
+        whole = None if self.everything is None else change(self.everything)
+        return Problem(tuple(map(change, self.adjustments)), whole)
 
     @property
     def roles(self) -> Roles:
@@ -200,6 +212,12 @@ class Problem:
     def n_dropped(self) -> int:
         """Rows without a target."""
         return self.first.n_dropped
+
+    @property
+    def n_incomplete(self) -> int:
+        """Rows that no rule compares, because they lack a control; 0 if rules have different controls."""
+        missing = self.only.missing_control if self.is_single else None
+        return 0 if missing is None else missing.n_dropped
 
     @property
     def n_strata(self) -> int:
@@ -238,7 +256,7 @@ class Problem:
         first = self.first.rows
         if self.is_single:
             return self.only.digest()
-        if not isinstance(first, LocalRows):
+        if not isinstance(first, LocalRows) or self.everything is not None:
             return functools.reduce(merging.add_digests, (problem.digest() for problem in self.adjustments))
         # Adjustments differ only in the strata of the rows.
         strata = [problem.stratum for problem in self.adjustments[1:]]
@@ -267,7 +285,7 @@ class Problem:
         return replace(first, rows=replace(first.rows, language=replace(self.language, offered=None))).pack()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"adjustments": self.adjustments}
+        return {"adjustments": self.adjustments, "everything": self.everything}
 
 
 def own_controls(
@@ -319,16 +337,31 @@ def prepare(
         The conditions, if given; by default they are built.
     """
     groups = {roles.control: ()} if own is None else own.groups
-    if own is None or (len(groups) == 1 and not own.left_out):
+    observed = table.observed(roles.target, question.weights)
+    complete = {
+        control: own is None or table.observed(roles.target, question.weights, question.required(control)) is observed
+        for control in groups
+    }
+    alike = len(groups) == 1 and (own is None or not own.left_out)
+    if alike and all(complete.values()):
         (control,) = groups
         return Problem((adjust(table, replace(roles, control=control), question, language),))
     problems: list[Adjusted] = []
+    lost: list[tuple[str, str]] = []
     problem = adjust(table, roles, question, language)
-    observed = table.observed(roles.target, question.weights)
     combining = Combining(observed.codes, observed.n_records)
     for control, sets in sorted(groups.items()):
-        language = replace(problem.language, offered=tuple(sets))
-        if language.offered_numbers:
+        own_language = replace(problem.language, offered=None if alike else tuple(sets))
+        if alike or own_language.offered_numbers:
             one = with_controls(problem, table, control, question, combining)
-            problems.append(replace(one, rows=replace(one.rows, language=language)))
-    return Problem(tuple(problems))
+            if one is not None:
+                problems.append(replace(one, rows=replace(one.rows, language=own_language)))
+            else:
+                lost.append((listed(sets[0]), listed(control)))
+    if lost and (language is not None or not problems):  # no rule that is named may be left out
+        columns, controls = lost[0]
+        raise DataError(
+            f"no rule on {columns} can be compared: no row has a value of each control, {controls}, or all that do "
+            "have the same outcome; give missing_control='value', which adjusts for missing as a value of its own"
+        )
+    return Problem(tuple(problems), None if all(complete.values()) else problem)

@@ -217,6 +217,10 @@ class Rows(ABC):
     def held(self, strata: Strata, language: Language) -> Rows:
         """Return the rows in strata divided by some of their columns, and without these in the language."""
 
+    @abstractmethod
+    def within(self, table: Table, strata: Strata) -> Rows:
+        """Return the rows of a table that has all of these rows or some, in strata that were formed on it."""
+
     @property
     @abstractmethod
     def local(self) -> LocalRows:
@@ -324,6 +328,28 @@ class LocalRows(Rows):
             stratum=strata.index(codes, len(self.stratum), begun=self.stratum),
             columns=tuple(codes[name] for name in language.columns),
             stored=None if self.stored is None else self.stored.held(strata, language),
+        )
+
+    def within(self, table: Table, strata: Strata) -> Rows:
+        """Return the rows of a table that has all of these rows or some, in strata that were formed on it."""
+        if self.stored is not None:  # merged rows cannot be told apart by other columns
+            return self.stored.within(table, strata)
+        rows = self if table.present is None else replace(self.only(table.present), record=None)
+        return replace(rows, strata=strata, stratum=strata.index_in(table))
+
+    def only(self, kept: NDArray[np.bool_]) -> LocalRows:
+        """Return some of the rows."""
+        return replace(
+            self,
+            stratum=self.stratum[kept],
+            outcome=self.outcome[kept],
+            weights=None if self.weights is None else self.weights[kept],
+            columns=tuple(column[kept] for column in self.columns),
+            reference=None if self.reference is None else self.reference[kept],
+            target=None if self.target is None else self.target[kept],
+            record=np.flatnonzero(kept) if self.record is None else self.record[kept],
+            group=None if self.group is None else self.group[kept],
+            stored=None,
         )
 
     @property

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from causalrules.data.bins import Bins
 from causalrules.data.columns import code_type
-from causalrules.data.dask import DistributedTable, gather
+from causalrules.data.dask import DistributedTable, Observing, gather
 from causalrules.data.reading import read
 from causalrules.data.table import Table
 from causalrules.exceptions import CausalRulesError, DataError
@@ -56,10 +56,10 @@ def shard_rows(
 ) -> ShardedRows:
     """Code the rows on their workers."""
     assert isinstance(table, DistributedTable)
-    target, weights = table.observing
+    target, _, _ = table.observing
     ends = runs(outcome.level)
     coding = _Coding(
-        weights,
+        table.observing,
         Bins.of(table, target, ends),
         outcome.level[ends],
         [Bins.of(table, name, language.ends[name]) for name in language.columns],
@@ -75,7 +75,7 @@ def shard_rows(
 class _Coding:
     """Parameters for coding the rows of a partition."""
 
-    weights: str | None
+    observing: Observing
     target: Bins
     level: NDArray[np.uint8]
     bins: Sequence[Bins]
@@ -87,7 +87,7 @@ class _Coding:
 
     def batch(self, part: Any) -> Batch:
         """Code the rows of a partition."""
-        return self.coded(read(part).observed(self.target.column, self.weights))
+        return self.coded(read(part).observed(*self.observing))
 
     def coded(self, table: Table) -> Batch:
         """Code the rows of a table whose target is present."""
@@ -125,7 +125,7 @@ def _pack(part: Any, number: int, coding: _Coding) -> Shard:
 
 
 def _measure(part: Any, coding: _Coding, rules: Sequence[Sequence[int]]) -> list[Measured]:
-    table = read(part).observed(coding.target.column, coding.weights)
+    table = read(part).observed(*coding.observing)
     assert coding.centre is not None
     return measure(coding, coding.coded(table), table.quantities(coding.target.column, coding.centre), rules)
 
@@ -173,7 +173,7 @@ class ShardedRows(RemoteRows):
         return self.table.n_rows
 
     def _map(self, function: Any, *arguments: Any, numbered: bool = False) -> list[Any]:
-        used = {*self.table.observing, *self.strata.sources, *self.language.columns}
+        used = {*self.table.columns, *self.strata.sources, *self.language.columns}
         return self.table.map(function, self.coding, *arguments, columns=used, numbered=numbered)
 
     def measured(self, rules: Sequence[Sequence[int]]) -> list[Measured]:
@@ -198,6 +198,12 @@ class ShardedRows(RemoteRows):
             comparison=comparison,
         )
         return replace(self, language=language, strata=strata, comparison=comparison, coding=coding)
+
+    def within(self, table: Table, strata: Strata) -> ShardedRows:
+        """Return the rows of a table that has all of these rows or some, in strata that were formed on it."""
+        assert isinstance(table, DistributedTable)
+        coding = replace(self.coding, observing=table.observing, strata=strata)
+        return replace(self, table=table, strata=strata, coding=coding)
 
     def fetch(self) -> Batch:
         """Return all rows as arrays."""

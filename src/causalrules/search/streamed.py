@@ -164,6 +164,14 @@ class StreamedRows(RemoteRows):
             codes=[codes[name] for name in language.columns],
         )
 
+    def within(self, table: Table, strata: Strata) -> StreamedRows:
+        """Return the rows of a table that has all of these rows or some, in strata that were formed on it."""
+        assert isinstance(table, StreamedTable)
+        assigned = _assigned(table, strata)
+        controls = () if assigned is not None else strata.columns
+        kind = [*(table.code(name, strata.ends[name]) for name in controls), self.kind[-1]]
+        return replace(self, table=table, strata=strata, controls=controls, kind=kind, assigned=assigned)
+
     def fetch(self) -> Batch:
         """Return all rows as arrays."""
         return merging.concatenate(list(self.batches()))

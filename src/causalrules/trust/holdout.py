@@ -26,7 +26,7 @@ from causalrules.search.adjusted import Adjusted, controls_of, reference_rows
 from causalrules.search.deadline import Deadline
 from causalrules.search.ladder import divide_like
 from causalrules.search.rows import group_codes
-from causalrules.text import counted, unknown_column
+from causalrules.text import counted, shorten, unknown_column
 from causalrules.trust import chaining, repeat
 from causalrules.trust.resample import TooFewRowsError, folds, halves, reweighted, shared_out
 
@@ -158,7 +158,7 @@ def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, He
 
     def left(other: Adjusted) -> Adjusted:
         whole[other.roles.control] = other
-        return reweighted(other, kept)
+        return reweighted(other, _own(kept, other))
 
     searched = problem.each(left)
     outcome = searched.first.outcome
@@ -170,7 +170,8 @@ def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, He
 
     @cache
     def others(own: Adjusted) -> Adjusted:
-        return divide_like(reweighted(whole[own.roles.control], chosen), own)
+        other = whole[own.roles.control]
+        return divide_like(reweighted(other, _own(chosen, other)), own)
 
     def sides(rule: RuleResult, own: Adjusted) -> tuple[Side, Side, Side]:
         return others(own).compared(others(own).language.numbers(rule.conditions))
@@ -179,6 +180,20 @@ def hold_out(problem: Problem, share: float, seed: int = 0) -> tuple[Problem, He
         return others(own).grouped(others(own).language.numbers(rule.conditions))
 
     return searched, HeldOut("holdout", int(chosen.sum()), seed, sides, grouped, left, problem.first)
+
+
+def _own(counts: NDArray[np.int64], problem: Adjusted) -> NDArray[np.int64]:
+    """Return the counts of the rows of a problem, which may lack some of all rows, given those of all rows."""
+    if len(counts) == len(problem.stratum):
+        return counts
+    present = None if problem.controls is None else problem.controls.table.present
+    if present is None:
+        raise OptionError(
+            "with control='auto' and missing controls, not available for rows in files or on workers; read the table "
+            "into memory",
+            parameter="holdout",
+        )
+    return counts[present]
 
 
 def compared_rows(rule: RuleResult, rows: Table, question: Question) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -205,12 +220,13 @@ def second_table(other: Any, problem: Problem, question: Question) -> tuple[Prob
     Also return the problem with the controls of these rows.
     """
     held_out = new_rows(other, problem, question, "the holdout table")
-    roles, rows = problem.roles, read(other).observed(problem.roles.target, question.weights)
-    outcome = resolve_outcome(rows, roles.target, roles.outcome.asked)
+    roles, table = problem.roles, read(other)
 
     def known(own: Adjusted) -> Adjusted:
         if own.controls is None:
             return own
+        rows = table.observed(roles.target, question.weights, question.required(own.roles.control))
+        outcome = resolve_outcome(rows, roles.target, roles.outcome.asked)
         return replace(own, second=controls_of(rows, outcome, own.roles.control, question))
 
     return problem.each(known), held_out
@@ -234,10 +250,21 @@ def new_rows(other: Any, problem: Problem, question: Question, name: str) -> Hel
     def stratum(own: Adjusted) -> NDArray[np.intp]:
         for column in (*own.roles.control, *own.held_fixed):
             _require(rows, column, name)
+        required, place = question.required(own.roles.control), np.zeros(rows.n_records, np.intp)
+        everyone = rows.having(required)
+        if not everyone.any():
+            raise DataError(f"{name}: no row has a value of each control, {shorten(required)}")
         try:
-            return np.unique(own.strata.index_of(rows), return_inverse=True)[1]
+            known = own.strata.index_of(table.observed(roles.target, question.weights, required))
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
+        # Rows that lack a control are not compared, and need no stratum of their own.
+        place[everyone] = np.unique(known, return_inverse=True)[1]
+        return place
+
+    @cache
+    def present(own: Adjusted) -> NDArray[np.bool_]:
+        return rows.having(question.required(own.roles.control))
 
     for each in problem.adjustments[:1]:
         stratum(each)
@@ -246,10 +273,10 @@ def new_rows(other: Any, problem: Problem, question: Question, name: str) -> Hel
         for condition in rule.conditions:
             if condition.column not in rows.names:
                 raise DataError(f"the rule {rule.text!r} on {name}: {unknown_column(condition.column, rows.names)}")
-        place = stratum(own)
+        place, everyone = stratum(own), present(own)
         covered, failing, everything = (
-            side_of(place, y, weights, chosen, int(place.max()) + 1)
-            for chosen in (*compared_rows(rule, rows, question), np.ones(rows.n_records, np.bool_))
+            side_of(place, y, weights, chosen & everyone, int(place.max()) + 1)
+            for chosen in (*compared_rows(rule, rows, question), everyone)
         )
         return covered, failing, everything
 
@@ -262,7 +289,9 @@ def new_rows(other: Any, problem: Problem, question: Question, name: str) -> Hel
     def grouped(rule: RuleResult, own: Adjusted) -> Grouped | None:
         if group is None:
             return None
-        return intervals.grouped(stratum(own), y, weights, compared_rows(rule, rows, question), group)
+        covered, failing = compared_rows(rule, rows, question)
+        everyone = present(own)
+        return intervals.grouped(stratum(own), y, weights * everyone, (covered & everyone, failing & everyone), group)
 
     return HeldOut("second table", rows.n_rows, None, sides, grouped)
 

@@ -254,19 +254,11 @@ def reweighted(problem: Adjusted, counts: NDArray[Any]) -> Adjusted:
     kept = counts > 0
     if not kept.any():
         raise TooFewRowsError("a part of the table has no rows; give a larger share or fewer splits")
-    rows = problem.rows.local
-    present, stratum = np.unique(problem.stratum[kept], return_inverse=True)
-    return problem.with_rows(
-        strata=problem.strata.only(present),
-        stratum=stratum.astype(np.int32),
-        outcome=problem.outcome[kept],
-        weights=None if np.all(counts[kept] == 1) else counts[kept].astype(np.uint64),
-        columns=tuple(column[kept] for column in problem.columns),
-        reference=None if rows.reference is None else rows.reference[kept],
-        target=None if rows.target is None else rows.target[kept],
-        record=np.flatnonzero(kept) if rows.record is None else rows.record[kept],
-        group=None if rows.group is None else rows.group[kept],
-    )
+    rows = problem.rows.local.only(kept)
+    present, stratum = np.unique(rows.stratum, return_inverse=True)
+    weights = None if np.all(counts[kept] == 1) else counts[kept].astype(np.uint64)
+    strata = problem.strata.only(present)
+    return replace(problem, rows=replace(rows, strata=strata, stratum=stratum.astype(np.int32), weights=weights))
 
 
 def _group_parts(
