@@ -63,7 +63,16 @@ def headings(rules: Result) -> tuple[str, ...]:
     least = "at most" if rules.question.direction == "decrease" else "at least"
     run = None if rules.evidence is None else rules.evidence.honest
     where = "on new rows" if run is not None and run.source == "second table" else "on held-out rows"
-    return (f"{least}{unit}", f"{where}{unit}", "same rule", "Γ", "E-value", "compared", "reappears")
+    return (
+        f"{least}{unit}",
+        f"{where}{unit}",
+        "same rule",
+        "Γ",
+        "E-value",
+        "compared",
+        "reappears",
+        *RuleEvidence.described().values(),
+    )
 
 
 def table(rules: Result) -> list[list[str]]:
@@ -101,6 +110,7 @@ def cells(rule: RuleResult) -> tuple[str, ...]:
         "" if robust is None else _factor(robust.e_value_limit),
         "" if evidence.overlap is None else percent(1 - evidence.overlap.share, 0),
         "" if evidence.stability is None else percent(evidence.stability.nearly, 0),
+        *("" if (part := getattr(evidence, name)) is None else part.cell for name in RuleEvidence.described()),
     )
 
 

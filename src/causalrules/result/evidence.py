@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from causalrules.payload import Plain
@@ -296,6 +296,11 @@ class DoublyRobust(Plain):
         return self.low <= self.strata <= self.high
 
 
+def described(heading: str) -> Any:
+    """Declare a part of the evidence that describes itself: `cell` under the heading in tables, `sentence` in cards."""
+    return field(default=None, metadata={"heading": heading})
+
+
 @dataclass(frozen=True, repr=False)
 class RuleEvidence(Plain):
     """The evidence on one rule; None for parts that were not computed."""
@@ -309,6 +314,11 @@ class RuleEvidence(Plain):
     conditions: ConditionTests | None = None
     doubly_robust: DoublyRobust | None = None
     balance: tuple[ControlBalance, ...] = ()
+
+    @classmethod
+    def described(cls) -> dict[str, str]:
+        """Return the headings of the parts that describe themselves, by name."""
+        return {item.name: item.metadata["heading"] for item in fields(cls) if item.metadata}
 
 
 @dataclass(frozen=True, repr=False)

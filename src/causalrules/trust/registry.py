@@ -1,7 +1,7 @@
 """The checks of rules, each declared once.
 
 A check computes one part of `RuleEvidence`, which JSON, verdicts and the report use. To add a check, add a module, a
-part of the evidence, and a line here.
+part of the evidence (`described`, so that tables and cards show it), and a line here.
 """
 
 from __future__ import annotations
