@@ -22,7 +22,7 @@ from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
 from causalrules.result.columns import leaks
 from causalrules.result.measure import rule_results
 from causalrules.result.result import Named, Searched, with_graph
-from causalrules.result.steps import proof
+from causalrules.result.steps import history, proof
 from causalrules.rules import RuleSet
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
@@ -193,7 +193,7 @@ def _result(data: Any, question: Question, searched: SearchedList) -> RuleSet:
             nodes=sum(step.nodes for step in steps),
             seconds=sum(step.seconds for step in steps),
             steps=steps,
-            history=searched.history,
+            history=history(searched.steps, searched.rules),
         ),
         n_rows=problem.n_rows,
         n_dropped=problem.n_dropped,

@@ -85,17 +85,6 @@ class SearchedList:
             return None
         return SearchEvidence(calibration=self.calibration, margin=self.margin)
 
-    @property
-    def history(self) -> tuple[run.Progress, ...]:
-        """The progress of all steps, one after the other."""
-        found: list[run.Progress] = []
-        seconds = 0.0
-        for place, (step, rules) in enumerate(zip(self.steps, self.rules, strict=True), 1):
-            own = (*step.found.history[:-1], run.end(step.found, rules))
-            found += [replace(each, step=place, seconds=seconds + each.seconds) for each in own]
-            seconds = found[-1].seconds
-        return tuple(found)
-
 
 def search_list(
     table: Table,
@@ -182,15 +171,15 @@ class _Searcher:
             return tuple(self.rules), rungs
         packed = first.pack() if self._packed is None else self._packed
         numbers = [tuple(sorted(language.numbers(rule))) for rule in ladder]
-        if not first.has_own_controls and self.question.reference is None:
-            decided = not any(rule.n_undecided for found in self.rules[:listed] for rule in found)
-            rungs = staircase(first.only, packed, numbers[:listed], decided)
         known = [place for place, each in enumerate(numbers) if place == 0 or first.has(each)]
         found = replace(steps[0].found, rules=tuple((0.0, numbers[place]) for place in known))
         alone: dict[int, Alone] = {}
         for place, rule in zip(known, rule_results(first, packed, steps[0].question, found), strict=True):
             if not math.isnan(rule.effect):
                 alone[place] = Alone(rule.effect, *rule.interval)
+        if not first.has_own_controls and self.question.reference is None:
+            decided = not any(rule.n_undecided for found in self.rules[:listed] for rule in found)
+            rungs = staircase(first.only, packed, numbers[:listed], decided)
         rules = [
             tuple(replace(rule, alone=alone.get(place)) for rule in found) for place, found in enumerate(self.rules)
         ]

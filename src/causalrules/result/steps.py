@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -100,6 +100,17 @@ def proof(step: Step, rules: Sequence[RuleResult]) -> StepProof:
         seconds=end.seconds,
         margin_scale=step.margin_scale,
     )
+
+
+def history(steps: Sequence[Step], rules: Sequence[Sequence[RuleResult]]) -> tuple[search.Progress, ...]:
+    """Return the progress of all steps, one after the other."""
+    found: list[search.Progress] = []
+    seconds = 0.0
+    for place, (step, own) in enumerate(zip(steps, rules, strict=True), 1):
+        shown = (*step.found.history[:-1], search.end(step.found, own))
+        found += [replace(each, step=place, seconds=seconds + each.seconds) for each in shown]
+        seconds = found[-1].seconds
+    return tuple(found)
 
 
 def staircase(problem: Adjusted, packed: Packed, rules: Sequence[Sequence[int]], decided: bool) -> tuple[Rung, ...]:
