@@ -307,7 +307,7 @@ def _answered(question: Question, problem: Problem) -> Question:
         cuts = tuple((column, tuple(map(str, points))) for column, points in sorted(cuts.items())) or None
     return question.answered(
         outcome=roles.outcome.text,
-        control=roles.control if problem.language.offered is None else OWN_CONTROLS,
+        control=roles.control if problem.language.allowed_columns is None else OWN_CONTROLS,
         actionable=roles.actionable,
         holdout=question.holdout if is_number(question.holdout) else None,
         cuts=cuts,

@@ -265,7 +265,7 @@ class _Searcher:
                 "the columns above would not count"
             )
         whole = self.first.first if self.held_out is None else self.held_out.whole or self.first.first
-        whole = replace(whole, rows=replace(whole.rows, language=replace(whole.language, offered=None)))
+        whole = replace(whole, rows=replace(whole.rows, language=replace(whole.language, allowed_columns=None)))
         combining = Combining(observed.codes, observed.n_records)
         problems, have_all = [], True
         for control, sets in sorted(found.groups.items()):
@@ -275,8 +275,8 @@ class _Searcher:
             have_all &= one.missing_control is None or not one.missing_control.n_dropped
             held = self._held(one, above, observed)
             if held is not None:
-                language = replace(held.language, offered=tuple(sets))
-                if language.offered_numbers:
+                language = replace(held.language, allowed_columns=tuple(sets))
+                if language.allowed_numbers:
                     problems.append(replace(held, rows=replace(held.rows, language=language)))
         return Problem(tuple(problems), None if have_all else self._held(whole, above, observed)) if problems else None
 

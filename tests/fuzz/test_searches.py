@@ -109,7 +109,7 @@ def several(
             packed: core.Packed = core.Narrowed(packed_rows(fewer, random, is_remote), np.array(numbers))
         else:
             packed = packed_rows(own, random, is_remote)
-        packed.offered = [sorted(each) for each in sets]
+        packed.allowed_columns = [sorted(each) for each in sets]
         tables.append(packed)
     whole = packed_rows(coded, random, is_remote)
     parts = PackedParts(lambda number: whole if number is None else tables[number], lambda _: 0, range(len(tables)), 1)
@@ -157,7 +157,7 @@ def check(seed: int) -> None:
     question |= {"alpha": alpha}
     packed = several_tables or packed_rows(coded, random, is_remote)
     if several_tables is None:
-        packed.offered = None if offered is None else [sorted(each) for each in offered]
+        packed.allowed_columns = None if offered is None else [sorted(each) for each in offered]
     status, found = searched(random, packed, question)
     kth = -float("inf") if status.kth is None else status.kth
     if alpha < 1 and status.unexplored is not None and status.unexplored > kth:

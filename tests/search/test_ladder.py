@@ -526,7 +526,11 @@ def own_controls(seed: int) -> int:
         # with the fewest combinations are used.
         offered: dict[frozenset[str], tuple[str, ...]] = {}
         for problem in rules.ladder[place].problem.adjustments:
-            every = subsets(COLUMNS) if problem.language.offered is None else map(frozenset, problem.language.offered)
+            every = (
+                subsets(COLUMNS)
+                if problem.language.allowed_columns is None
+                else map(frozenset, problem.language.allowed_columns)
+            )
             offered |= dict.fromkeys(
                 (each for each in every if 0 < len(each) <= (base.max_length or 9)), problem.roles.control
             )

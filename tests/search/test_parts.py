@@ -187,7 +187,7 @@ def test_where_one_set_of_controls_is_right_for_all_it_is_the_same_search() -> N
 def language_of(table: dict[str, list[Any]], offered: list[tuple[str, ...]] | None) -> Any:
     rules = cr.discover(table, "y", actionable=[name for name in table if name != "y"], k=1)
     assert rules.problem is not None
-    return replace(rules.problem.language, offered=None if offered is None else tuple(offered))
+    return replace(rules.problem.language, allowed_columns=None if offered is None else tuple(offered))
 
 
 def test_beta_counts_the_rules_on_the_offered_sets_of_columns() -> None:

@@ -21,7 +21,7 @@ pub struct Segment {
     pub mask: u64,
 }
 
-/// Segments with more rows than this have words of their own: they could hardly ever share one.
+/// Segments with more rows than this have words of their own: they would rarely share one.
 const THIN: u64 = 32;
 
 /// Assigns words to segments, one after the other.

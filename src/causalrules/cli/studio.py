@@ -18,7 +18,7 @@ from causalrules.text import printable
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; by default any free one.")
 @click.option("--no-browser", is_flag=True, help="Print the address only.")
 def studio(file: str | None, port: int, no_browser: bool) -> None:
-    """Open the studio: a page on this computer in which to ask, watch the search and take the rules away.
+    """Open the studio: a page on this computer in which to ask, watch the search and export the rules.
 
     FILE is a table (CSV, TSV or Parquet, also gzipped), or a workspace (.studio.json) to open again. The workspace is
     saved beside the table after every change. Ctrl-C ends the studio.

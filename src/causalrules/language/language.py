@@ -21,7 +21,7 @@ _MANY_VALUES = 1_000
 class Language:
     """All propositions, each true on an interval [low, high] of its column's codes.
 
-    `offered` are the sets of columns that a rule may use, each sorted by name; None for any.
+    `allowed_columns` are the sets of columns that a rule may use, each sorted by name; None for any.
     """
 
     propositions: tuple[Proposition, ...]
@@ -31,15 +31,17 @@ class Language:
     columns: tuple[str, ...]
     ends: Mapping[str, Ends]
     notes: tuple[str, ...]
-    offered: tuple[tuple[str, ...], ...] | None = None
+    allowed_columns: tuple[tuple[str, ...], ...] | None = None
 
     @property
-    def offered_numbers(self) -> tuple[tuple[int, ...], ...] | None:
-        """The sets in `offered`, by column index; sets with a column without conditions are left out."""
-        if self.offered is None:
+    def allowed_numbers(self) -> tuple[tuple[int, ...], ...] | None:
+        """The sets in `allowed_columns`, by column index; sets with a column without conditions are left out."""
+        if self.allowed_columns is None:
             return None
         number = {column: place for place, column in enumerate(self.columns)}
-        return tuple(tuple(map(number.__getitem__, each)) for each in self.offered if number.keys() >= set(each))
+        return tuple(
+            tuple(map(number.__getitem__, each)) for each in self.allowed_columns if number.keys() >= set(each)
+        )
 
     def only(
         self, columns: Collection[int], conditions: Collection[int] | None = None

@@ -114,10 +114,10 @@ def _mean(target: str, histogram: Histogram, kind: OutcomeKind, in_memory: bool)
     values = less(known.sortable, centre)
     span = float(values[-1])
     if not _LEAST_RANGE <= span <= _MOST_RANGE:
-        mend = "multiply" if span < _LEAST_RANGE else "divide"
+        remedy = "multiply" if span < _LEAST_RANGE else "divide"
         raise RoleError(
             f"the values of the target {target!r} are from {format_value(known[0])} to {format_value(known[-1])}, a "
-            f"range that floats cannot square; {mend} it by a constant, so that it is between 1e-50 and 1e50"
+            f"range that floats cannot square; {remedy} it by a constant, so that it is between 1e-50 and 1e50"
         )
     # Values that are equal in units of the range, which the search uses, share a level.
     place = np.concatenate([[0], np.cumsum(np.diff(values) > _SAME_LEVEL * span)])

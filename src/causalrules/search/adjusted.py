@@ -183,11 +183,13 @@ class Adjusted:
 
         `conditions` selects some of the conditions; by default all.
         """
-        rows, offered = self.rows, self.language.offered_numbers
-        if others is not None and isinstance(rows, LocalRows) and offered is not None:
-            return self._pack_only({column for each in offered for column in each}.union(others), conditions, rows)
+        rows, allowed_columns = self.rows, self.language.allowed_numbers
+        if others is not None and isinstance(rows, LocalRows) and allowed_columns is not None:
+            return self._pack_only(
+                {column for each in allowed_columns for column in each}.union(others), conditions, rows
+            )
         packed = rows.pack()
-        packed.offered = offered
+        packed.allowed_columns = allowed_columns
         return packed
 
     def _pack_only(self, columns: set[int], conditions: Collection[int] | None, rows: LocalRows) -> Packed:
@@ -200,7 +202,7 @@ class Adjusted:
         language, numbers = self.language.only(columns, conditions)
         codes = tuple(rows.columns[column] for column in sorted(columns))
         packed = replace(rows, language=language, columns=codes, comparison=comparison).pack()
-        packed.offered = language.offered_numbers
+        packed.allowed_columns = language.allowed_numbers
         return Narrowed(packed, numbers)
 
     def digest(self) -> int:

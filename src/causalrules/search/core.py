@@ -83,7 +83,7 @@ class Packed(ABC):
     n_strata: int
     levels: NDArray[np.float64]
     """The values of the target's levels, lowest first."""
-    offered: Sequence[Sequence[int]] | None = None
+    allowed_columns: Sequence[Sequence[int]] | None = None
     """The sets of columns that a rule may use, by index; None for any."""
     numbers: NDArray[np.uint32] | None = None
     """Index of each condition in the caller's language, increasing; None if unchanged."""
@@ -326,7 +326,7 @@ class NativeSearch:
         """Return one of the tables for the core, and the objects to keep alive with it."""
         table = self._packed.source(number)
         estimation, scored = estimation_of(*self._scored, table.levels)
-        allowed, numbers = _column_sets(table.offered), table.numbers
+        allowed, numbers = _column_sets(table.allowed_columns), table.numbers
         made = ffi.new("Source *")
         made.rows, made.estimation = table.rows, estimation
         made.n_allowed, made.allowed = len(allowed), pointer("uint64_t *", allowed)
@@ -421,7 +421,7 @@ class Narrowed(Packed):
     def __init__(self, inside: Packed, numbers: NDArray[np.intp]) -> None:
         self._inside, self.numbers = inside, as_array(numbers, np.uint32)
         self._place = {number: place for place, number in enumerate(numbers.tolist())}
-        self.n_strata, self.levels, self.offered = inside.n_strata, inside.levels, inside.offered
+        self.n_strata, self.levels, self.allowed_columns = inside.n_strata, inside.levels, inside.allowed_columns
 
     @property
     def rows(self) -> Any:

@@ -39,10 +39,10 @@ def count_rules(language: Language, longest: int) -> list[int]:
             rules = [none * shorter[i + 2] + one * shorter[i + 1] + two * shorter[i] for i in range(longest + 1)]
         return rules
 
-    offered = language.offered_numbers
-    if offered is None:
+    allowed_columns = language.allowed_numbers
+    if allowed_columns is None:
         return combined(ways, none=1)
-    each = [combined(places, none=0) for places in offered]
+    each = [combined(places, none=0) for places in allowed_columns]
     return [1, *(sum(rules[length] for rules in each) for length in range(1, longest + 1))]
 
 

@@ -87,7 +87,7 @@ def can_share(problems: Sequence[Adjusted], question: Question) -> bool:
         and first.weights is None
         and first.group is None
         and first.reference is None
-        and first.language.offered_numbers is None
+        and first.language.allowed_numbers is None
         and all(each.columns is first.columns and each.stratum is first.stratum for each in problems)
     )
 

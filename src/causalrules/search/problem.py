@@ -1,7 +1,7 @@
 """A question prepared for the search: rows and conditions, adjusted for one set of controls or for several.
 
-If rules have their own controls, each set of columns belongs to one adjustment (`Language.offered`), so that a rule's
-conditions determine its adjustment.
+If rules have their own controls, each set of columns belongs to one adjustment (`Language.allowed_columns`), so that
+the conditions of a rule determine its adjustment.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Problem:
     @property
     def has_own_controls(self) -> bool:
         """Whether rules have their own controls, even if only for some sets of columns."""
-        return self.language.offered is not None
+        return self.language.allowed_columns is not None
 
     @property
     def only(self) -> Adjusted:
@@ -153,21 +153,21 @@ class Problem:
         """The conditions, and the sets of columns of all adjustments."""
         if self.is_single:
             return self.only.language
-        sets = [problem.language.offered for problem in self.adjustments]
-        offered = None if None in sets else tuple(each for own in sets for each in own or ())
-        return replace(self.adjustments[0].language, offered=offered)
+        sets = [problem.language.allowed_columns for problem in self.adjustments]
+        allowed_columns = None if None in sets else tuple(each for own in sets for each in own or ())
+        return replace(self.adjustments[0].language, allowed_columns=allowed_columns)
 
     @cached_property
     def _number(self) -> dict[frozenset[str], int]:
         return {
             frozenset(each): number
             for number, problem in enumerate(self.adjustments)
-            for each in problem.language.offered or ()
+            for each in problem.language.allowed_columns or ()
         }
 
     def has(self, conditions: Iterable[int]) -> bool:
         """Return whether a rule belongs to one of the adjustments."""
-        if self.language.offered is None:
+        if self.language.allowed_columns is None:
             return True
         propositions = self.language.propositions
         return frozenset(propositions[condition].column for condition in conditions) in self._number
@@ -249,7 +249,7 @@ class Problem:
         """The labels of the strata of each adjustment, and its sets of columns."""
         if self.is_single:
             return self.only.strata_labels
-        return [(problem.language.offered, problem.strata_labels) for problem in self.adjustments]
+        return [(problem.language.allowed_columns, problem.strata_labels) for problem in self.adjustments]
 
     def digest(self) -> int:
         """Return an order-independent 128-bit hash of the rows."""
@@ -274,7 +274,7 @@ class Problem:
             self._pack,
             self.number,
             # Adjustments with the most sets of columns come first: a good floor saves work in the others.
-            sorted(numbers, key=lambda number: -len(self.adjustments[number].language.offered or ())),
+            sorted(numbers, key=lambda number: -len(self.adjustments[number].language.allowed_columns or ())),
             size=self.n_rows * len(self.language.propositions) // 8,
         )
 
@@ -282,7 +282,7 @@ class Problem:
         if number is not None:
             return self.adjustments[number].pack(())
         first = self.first
-        return replace(first, rows=replace(first.rows, language=replace(self.language, offered=None))).pack()
+        return replace(first, rows=replace(first.rows, language=replace(self.language, allowed_columns=None))).pack()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"adjustments": self.adjustments, "everything": self.everything}
@@ -351,8 +351,8 @@ def prepare(
     problem = adjust(table, roles, question, language)
     combining = Combining(observed.codes, observed.n_records)
     for control, sets in sorted(groups.items()):
-        own_language = replace(problem.language, offered=None if alike else tuple(sets))
-        if alike or own_language.offered_numbers:
+        own_language = replace(problem.language, allowed_columns=None if alike else tuple(sets))
+        if alike or own_language.allowed_numbers:
             one = with_controls(problem, table, control, question, combining)
             if one is not None:
                 problems.append(replace(one, rows=replace(one.rows, language=own_language)))

@@ -1,1 +1,1 @@
-"""The studio: a local page in which one asks a question, watches the search and takes the rules away."""
+"""The studio: a local page in which one asks a question, watches the search and exports the rules."""

@@ -144,7 +144,7 @@ class _Rest:
         at_once = max(1, _AT_ONCE // n_rows)
         best = []
         for start in range(0, times, at_once):
-            shuffled = contrast.redrawn(min(at_once, times - start), rng)
+            shuffled = contrast.permuted(min(at_once, times - start), rng)
             best.append(np.max(contrast.ratios(shuffled), axis=1, initial=-np.inf))
         return cls(contrast.ratios(contrast.y[None])[0], np.concatenate(best))
 
@@ -177,7 +177,7 @@ class Contrasts:
     fails: NDArray[np.bool_]
     group: NDArray[np.int64] | None = None
 
-    def redrawn(self, times: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def permuted(self, times: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return the target shuffled within each stratum, or with signs of whole groups flipped, `times` times."""
         if self.group is not None:
             signs = rng.choice([-1.0, 1.0], (times, int(self.group.max()) + 1))

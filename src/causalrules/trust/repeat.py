@@ -110,7 +110,7 @@ class Searcher:
         def following(above: Sequence[Rule]) -> Problem | None:
             held = hold(problem, above)
             # Where rules have their own controls, no set of the columns that are left may have any.
-            return None if held is None or held.language.offered_numbers == () else Problem((held,))
+            return None if held is None or held.language.allowed_numbers == () else Problem((held,))
 
         steps = climb(Problem((problem,)), question.k, search, following)
         return [
