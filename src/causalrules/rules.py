@@ -143,12 +143,8 @@ class RuleSet(Result):
             Error rate; counting stops early for rules whose p-value will exceed it.
         stop_early
             Whether to stop counting for rules whose p-value is certain to exceed `level`.
-        n_jobs
-            Threads; -1 for all cores.
-        time_limit
-            Seconds after which the p-values of the tables searched so far are returned.
-        progress
-            Whether to show progress, or a function that is called with the number done and the total.
+        n_jobs, time_limit, progress
+            As in `trust`.
 
         Returns
         -------
@@ -187,12 +183,8 @@ class RuleSet(Result):
             Seed of the shuffling.
         confidence
             The probability that all bounds hold.
-        n_jobs
-            Threads; -1 for all cores.
-        time_limit
-            Seconds after which the tables searched so far are used.
-        progress
-            Whether to show progress, or a function that is called with the number done and the total.
+        n_jobs, time_limit, progress
+            As in `trust`.
 
         Returns
         -------
@@ -231,12 +223,8 @@ class RuleSet(Result):
             Seed of the split.
         confidence
             Confidence of the intervals.
-        n_jobs
-            Threads; -1 for all cores.
-        time_limit
-            Seconds after which the blocks measured so far are used.
-        progress
-            Whether to show progress, or a function that is called with the number done and the total.
+        n_jobs, time_limit, progress
+            As in `trust`.
 
         Returns
         -------
@@ -268,12 +256,8 @@ class RuleSet(Result):
             Whether to draw a share of each stratum's rows, or all rows with replacement.
         share
             Share of the rows in a subsample.
-        n_jobs
-            Threads; -1 for all cores.
-        time_limit
-            Seconds after which the samples searched so far are used.
-        progress
-            Whether to show progress, or a function that is called with the number done and the total.
+        n_jobs, time_limit, progress
+            As in `trust`.
 
         Returns
         -------
@@ -344,12 +328,8 @@ class RuleSet(Result):
         ----------
         confidence
             Confidence of the intervals.
-        n_jobs
-            Threads; -1 for all cores.
-        time_limit
-            Seconds after which no other rule is measured.
-        progress
-            Whether to show progress, or a function that is called with the number done and the total.
+        n_jobs, time_limit, progress
+            As in `trust`.
 
         Returns
         -------
@@ -400,7 +380,7 @@ class RuleSet(Result):
         n_jobs
             Threads; -1 for all cores.
         time_limit
-            Seconds for all checks.
+            Seconds, after which what is computed so far is used.
         progress
             Whether to show progress, or a function that is called with the number done and the total.
 

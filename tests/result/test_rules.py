@@ -335,6 +335,23 @@ def test_json_with_removed_options_is_read() -> None:
         assert "sex = female" in text.replace("\N{NO-BREAK SPACE}", " ")
 
 
+@pytest.mark.parametrize("schema", [1, 2])
+def test_json_of_earlier_schemas_is_read(schema: int) -> None:
+    text = OLD.with_name(f"kidney_graph_{schema}.json").read_text(encoding="utf-8")
+    kept = json.loads(text)
+    assert kept["schema"] == f"causalrules/{schema}"
+    read = RuleSet.from_json(text)
+    for rule, written in zip(read, kept["rules"], strict=True):
+        assert rule.effect == pytest.approx(written["effect"])
+        assert rule.value == pytest.approx(written["value"])
+        assert rule.evidence is not None
+        assert rule.evidence.sensitivity is not None
+        assert rule.evidence.sensitivity.e_value == written["evidence"]["sensitivity"]["e_value"]
+    assert read.graph is not None
+    assert read.claim == kept["claim"] == "effect"
+    assert RuleSet.from_json(read.to_json()) == read
+
+
 def test_json_differs_only_in_run_when_only_the_effort_differs() -> None:
     rule = women_of_two_classes()
     slow = strict(rule_set(rule, nodes=9, seconds=8.0).to_json())
