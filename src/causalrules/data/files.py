@@ -23,10 +23,7 @@ from causalrules.text import shorten
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 _HEAD = 1 << 20
 # Byte order marks of other encodings; UTF-32 comes first because its mark begins like that of UTF-16.
-_MARKS = {
-    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
-    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-}
+_MARKS = {"UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}
 # Larger text files are stored on disk, compressed, instead of in memory.
 _KEPT_BYTES = 1 << 29
 

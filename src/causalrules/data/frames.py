@@ -170,12 +170,9 @@ def _series_kind(series: nw.Series[Any]) -> Kind | None:
         return Kind.NUMBER
     if dtype.is_temporal():
         return Kind.DATE
-    return {
-        nw.Boolean: Kind.BOOLEAN,
-        nw.String: Kind.TEXT,
-        nw.Categorical: Kind.TEXT,
-        nw.Enum: Kind.ORDERED,
-    }.get(type(dtype))
+    return {nw.Boolean: Kind.BOOLEAN, nw.String: Kind.TEXT, nw.Categorical: Kind.TEXT, nw.Enum: Kind.ORDERED}.get(
+        type(dtype)
+    )
 
 
 def _has_nanoseconds(raw: Any) -> bool:

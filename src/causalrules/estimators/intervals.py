@@ -197,12 +197,7 @@ def _between(apart: Floats, chance: Floats, rows: Floats) -> float:
 
 
 def estimate(
-    covered: Side,
-    failing: Side,
-    everything: Side,
-    confidence: float = 0.95,
-    *,
-    binary: bool = True,
+    covered: Side, failing: Side, everything: Side, confidence: float = 0.95, *, binary: bool = True
 ) -> Estimate:
     """Return the adjusted effect of a rule that was chosen before looking at these rows, with its interval.
 

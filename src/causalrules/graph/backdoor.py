@@ -233,10 +233,7 @@ def ancestors(links: Links, names: Iterable[str]) -> set[str]:
 
 
 def descendants(
-    links: Links,
-    cause: str,
-    through: Collection[str] | None = None,
-    excluding: Collection[str] = (),
+    links: Links, cause: str, through: Collection[str] | None = None, excluding: Collection[str] = ()
 ) -> dict[str, tuple[str, ...]]:
     """Return this variable and all its effects, nearest first, each with the link (name, arrow) that leads to it.
 
@@ -265,11 +262,7 @@ def path_to(came_from: Mapping[str, tuple[str, ...]], effect: str) -> tuple[str,
 
 
 def open_paths(
-    links: Links,
-    target: str,
-    variables: Collection[str],
-    control: Collection[str],
-    opened: Collection[str],
+    links: Links, target: str, variables: Collection[str], control: Collection[str], opened: Collection[str]
 ) -> Iterator[tuple[Edge, tuple[str, ...]]]:
     """Yield every edge into one of the variables that begins an open back-door path, with one such path.
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from causalrules.text import (
-    plain,
-)
+from causalrules.text import plain
 
 if TYPE_CHECKING:
     from causalrules.question import Question

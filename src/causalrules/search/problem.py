@@ -319,11 +319,7 @@ def own_controls(
 
 
 def prepare(
-    table: Table,
-    roles: Roles,
-    question: Question,
-    own: Adjustments | None = None,
-    language: Language | None = None,
+    table: Table, roles: Roles, question: Question, own: Adjustments | None = None, language: Language | None = None
 ) -> Problem:
     """Prepare a question for the search.
 

@@ -30,10 +30,7 @@ class Coverage:
     def of_conditions(cls, packed: Packed, conditions: Sequence[Sequence[int]]) -> Coverage:
         """Count the rows that satisfy the conditions of both rules, in the core."""
         sets = [set(each) for each in conditions]
-        return cls(
-            len(sets),
-            lambda one, other: int(packed.count(sorted(sets[one] | sets[other]))[0].sum()),
-        )
+        return cls(len(sets), lambda one, other: int(packed.count(sorted(sets[one] | sets[other]))[0].sum()))
 
     def within(self, one: int, other: int) -> bool:
         """Return whether the other rule covers all rows of this one, and more."""

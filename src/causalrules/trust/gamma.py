@@ -178,10 +178,7 @@ def _left(
         compared, effect, low = compared.turned(), -effect, -high
     bias = Bias(compared)
     reach = effect - low
-    return (
-        lambda gamma: effect - bias(gamma),
-        lambda gamma: effect - bias(gamma) - reach * bias.widening(gamma),
-    )
+    return (lambda gamma: effect - bias(gamma), lambda gamma: effect - bias(gamma) - reach * bias.widening(gamma))
 
 
 def least_effects(
