@@ -276,7 +276,7 @@ def cells() -> dict[str, Cell]:
         "2",
         f'the same, missing_control="value": {HALF_MISSING}',
         searched(partial(regimes.missing, truth=0.0), missing_control="value", **MISSING),
-        {"strong": 0.0},
+        {"strong": 0.05},  # of other columns, which need no control
     )
     found["missing-30"] = Cell(
         "2", f"30 points, {HALF_MISSING}", searched(partial(regimes.missing, truth=0.3), **MISSING), {}, POWER

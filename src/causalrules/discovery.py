@@ -31,6 +31,7 @@ from causalrules.search.margins import beta_of_rules
 from causalrules.search.problem import Problem, own_controls, prepare
 from causalrules.search.rows import excludes_reference
 from causalrules.stepwise import SearchedList, search_list, with_beta
+from causalrules.text import together
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
@@ -118,7 +119,7 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     named = [parse_rule(each, table) if isinstance(each, str) else tuple(each) for each in listed]
     sets = [sorted({condition.column for condition in conditions}) for conditions in named]
     actions = question.actions or sorted({column for columns in sets for column in columns})
-    roles = _roles(table, replace(question, actionable=actions), graph)
+    roles = _roles(table, replace(question, actionable=actions), graph, named=True)
     check_randomised(table, roles, question.randomised)
     admissibility = _admitted(table, roles, graph, question, sets)
     language = language_of(named, table.observed(roles.target, question.weights, question.required(roles.control)))
@@ -201,7 +202,7 @@ def _result(data: Any, question: Question, searched: SearchedList) -> RuleSet:
         n_strata=problem.n_strata,
         n_propositions=len(problem.language.propositions),
         alerts=(*leaks(rules), *(each.alert for each in missing if each.are_many), *problem.alerts),
-        notes=(*(each.note for each in missing if not each.are_many), *problem.notes, *searched.notes),
+        notes=together([*(each.note for each in missing if not each.are_many), *searched.notes, *problem.notes]),
         versions={"causalrules": __version__, "python": platform.python_version()},
         source=os.path.basename(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None,
         library=problem.library,
@@ -234,7 +235,7 @@ def _table(data: Any, question: Question, deadline: Deadline) -> Table:
     return read(data, question.na_values, question.query, deadline.left())
 
 
-def _roles(table: Table, question: Question, graph: CausalGraph | None) -> Roles:
+def _roles(table: Table, question: Question, graph: CausalGraph | None, named: bool = False) -> Roles:
     """Resolve the roles; where each rule has its own controls, the graph decides what can be actionable."""
     target, outcome, actionable, control = question.target, question.outcome, question.actionable, question.control
     if question.own_controls:
@@ -249,7 +250,15 @@ def _roles(table: Table, question: Question, graph: CausalGraph | None) -> Roles
             taken = {target, question.weights, question.groups, *graph.latent}
             actionable = [name for name in graph.nodes if name in table.names and name not in taken]
     return resolve(
-        table, target, outcome, actionable, control, question.weights, question.groups, question.missing_control
+        table,
+        target,
+        outcome,
+        actionable,
+        control,
+        question.weights,
+        question.groups,
+        question.missing_control,
+        named,
     )
 
 

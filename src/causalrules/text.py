@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import math
 import re
@@ -41,6 +42,36 @@ def listed(names: Sequence[str], joint: str = "and") -> str:
     if len(names) > 8:
         shown.append(f"{len(names) - 6:,} others")
     return f" {joint} ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) or "none"
+
+
+_ABOUT_COLUMN = re.compile(r"""column ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*") (.*)""", re.DOTALL)
+_LEFT_OUT = "is left out: it "
+
+
+def together(notes: Iterable[str]) -> tuple[str, ...]:
+    """Say once what several notes say of different columns.
+
+    >>> together(["column 'a' has one code", "all is well", "column 'b' has one code", "all is well"])
+    ('each of the columns a and b has one code', 'all is well')
+    >>> together(["column 'a' is left out: it holds lists", "column 'b' is left out: it holds lists"])
+    ('columns a and b are left out: each holds lists',)
+    """
+    columns: dict[str, list[str]] = {}
+    for note in dict.fromkeys(notes):
+        found = _ABOUT_COLUMN.fullmatch(note)
+        names = columns.setdefault(note if found is None else f"\0{found[2]}", [])
+        if found is not None:
+            names.append(ast.literal_eval(found[1]))
+    together = []
+    for said, names in columns.items():
+        rest = said.removeprefix("\0")
+        if len(names) < 2:
+            together.append(f"column {names[0]!r} {rest}" if names else said)
+        elif rest.startswith(_LEFT_OUT):
+            together.append(f"columns {listed(names)} are left out: each {rest.removeprefix(_LEFT_OUT)}")
+        else:
+            together.append(f"each of the columns {listed(names)} {rest}")
+    return tuple(together)
 
 
 def shorten(names: Sequence[object], most: int = 10, width: int = 40) -> str:

@@ -173,6 +173,31 @@ def test_notes_go_to_stderr_not_into_the_output(tmp_path, form):
         assert quiet.stdout == talkative.stdout
 
 
+def test_quiet_prints_the_table_only(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("a,b,y\n" + "1,,0\n2,,1\n" * 30)
+    words = ["discover", data, "--target", "y"]
+    talkative, quiet = run(*words), run(*words, "--quiet")
+    assert "note: column 'b' is left out" in talkative.stdout
+    assert quiet.stderr == ""
+    assert [line.split()[0] for line in quiet.stdout.splitlines()] == ["#", "1"]
+    assert set(quiet.stdout.splitlines()) < set(talkative.stdout.splitlines())
+
+
+def test_a_column_without_values_in_parquet_is_left_out(tmp_path):
+    pd = pytest.importorskip("pandas")
+    data = tmp_path / "data.parquet"
+    pd.DataFrame({"a": [1, 2] * 10, "b": [None] * 20, "c": [3] * 20, "y": [0, 1] * 10}).to_parquet(data)
+    result = run("discover", data, "--target", "y", "--actionable", "a", "--actionable", "b", "--actionable", "c")
+    assert result.exit_code == 0
+    assert "column 'b' is left out: it has no values" in result.stdout
+    assert "column 'c' is left out: it has one value only, 3" in result.stdout
+    result = run("evaluate", data, "--target", "y", "--rule", "c = 3")
+    assert result.exit_code == 0
+    assert "cannot tell" in result.stdout
+    assert "a rule with a condition on column c compares nothing by it" in result.stdout.replace("\n", " ")
+
+
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
 def test_output_is_written_atomically(tmp_path, form):
     output = tmp_path / "rules.txt"
@@ -235,12 +260,12 @@ OPTIONS = (
         bad("", "not UTF-8", "line 2", "save the file as UTF-8", text="a,y\ncafé,1\nx,0\n".encode("latin-1")),
         bad("", "not a text file", "data.csv", text=bytes(range(256)) * 9),
         bad("", "used more than once: 'a'", "rename the columns", text="a,a,y\n1,2,0\n3,4,1\n"),
-        bad("--actionable b", "column 'b' has no values: all are missing", "leave it out", text="a,b,y\n1,,0\n2,,1\n"),
+        bad("--actionable b", "column 'b' is left out: it has no values", "name at least", text="a,b,y\n1,,0\n2,,1\n"),
         bad("", "no row has a value in column 'y'", text="a,y\n1,\n2,\n"),
         bad("", "column 'a' holds 1 infinite value", "row 2", "replace them", text="a,y\n1,0\ninf,1\n3,1\n"),
         bad("", "the outcome 'y = 1' always happens", "values of 'y' are 1", text="a,y\n1,1\n2,1\n"),
         bad("", "no actionable column is left", "name at least one column", text="y\n1\n0\n"),
-        bad("--actionable a", "column 'a' has one value only, 7", "leave it out", text="a,y\n7,1\n7,0\n"),
+        bad("--actionable a", "'a' is left out: it has one value only, 7", "name at least", text="a,y\n7,1\n7,0\n"),
         bad("-k 0", "-k 0: give a whole number from 1"),
         bad("-k -3", "-k -3: give a whole number from 1"),
         bad("--beta -1", "--beta -1.0: give a number of at least 0"),

@@ -217,6 +217,23 @@ def test_no_row_with_all_controls_is_an_error() -> None:
         rules.confirm(columns)
 
 
+def test_rows_left_open_are_said_with_reference_rows_too() -> None:
+    columns = table()
+    rules = cr.discover(columns, "y", reference={"c": "p"}, actionable=["b", "c"], stepwise=False, k=8, progress=False)
+    for rule in rules:
+        arms = {condition.value for condition in rule.conditions if condition.column == "c"}
+        is_open = [
+            b is None and c in arms and y is not None
+            for b, c, y in zip(columns["b"], columns["c"], columns["y"], strict=True)
+        ]
+        assert rule.n_open == (sum(is_open) if "b" in rule.text else 0)
+    assert any(rule.n_open for rule in rules)
+    assert "with missing values that leave open whether a rule holds are not compared" in str(rules).replace("\n", " ")
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
+    false = cr.discover(columns, "y", reference={"c": "p"}, actionable=["b", "c"], missing="false", progress=False)
+    assert not any(rule.n_open for rule in false)
+
+
 def test_words() -> None:
     assert MissingControls((("z", 1),), 1, 40).note == "1 of 40 rows has no value of z and is not compared"
     assert MissingControls((("z", 12),), 12, 40).note.endswith("; the others stand for them if z is missing at random")

@@ -112,7 +112,10 @@ def test_defaults_take_every_other_column_that_varies():
     roles = resolve(read(DATA), "survived", control="sex")
     assert roles.actionable == ("age", "alive", "day", "pay")
     assert roles.control == ("sex",)
-    assert [note.split("'")[1] for note in roles.notes] == ["half", "same", "void"]
+    assert roles.notes == (
+        "2 columns are left out, one value only: half and same",
+        "column 'void' is left out: it has no values: all are missing",
+    )
 
 
 @pytest.mark.parametrize("actionable", [None, ["id", "x"]])
@@ -159,7 +162,7 @@ def test_rows_without_a_target_are_said():
 
 
 def test_constancy_is_judged_where_the_target_is_present():
-    with pytest.raises(RoleError, match="'x' has one value only, 1"):
+    with pytest.raises(RoleError, match="'x' is left out: it has one value only, 1"):
         resolve(read({"y": [0, 1, None], "x": [1, 1, 2]}), "y", actionable="x")
 
 
@@ -185,9 +188,9 @@ def test_weights_take_no_other_role():
         ({"actionable": ["survived"]}, "'survived' is the target and actionable"),
         ({"control": ["survived"]}, "'survived' is the target and a control"),
         ({"control": ["sex", "sex"]}, "control: named more than once: 'sex'"),
-        ({"actionable": ["same"]}, "actionable column 'same' has one value only, 7"),
-        ({"actionable": ["half"]}, "actionable column 'half' has one value only, 5"),
-        ({"actionable": ["void"]}, "actionable column 'void' has no values"),
+        ({"actionable": ["same"]}, "no actionable column is left.*'same' is left out: it has one value only, 7"),
+        ({"actionable": ["half"]}, "no actionable column is left.*'half' is left out: it has one value only, 5"),
+        ({"actionable": ["void"]}, "no actionable column is left.*'void' is left out: it has no values"),
         ({"actionable": []}, "no actionable column is left"),
         ({"outcome": 2}, "2 is not a value of 'survived'; its values are 0, 1"),
         ({"outcome": "yes"}, "'yes' is not a value of 'survived'"),
@@ -213,6 +216,22 @@ def test_weights_take_no_other_role():
 def test_every_mistake_has_its_own_message(arguments, message):
     with pytest.raises(RoleError, match=message):
         resolve(read(DATA), **{"target": "survived", **arguments})
+
+
+@pytest.mark.parametrize("name", ["same", "half", "void"])
+def test_a_constant_actionable_column_is_ignored_with_a_note(name):
+    roles = resolve(read(DATA), "survived", actionable=["age", name])
+    assert roles.actionable == ("age",)
+    assert roles.notes[0].startswith(f"column {name!r} is left out: it has ")
+    named = resolve(read(DATA), "survived", actionable=["age", name], named=True)
+    assert named.actionable == tuple(sorted(["age", name]))
+    assert named.notes == (f"a rule with a condition on column {name} compares nothing by it: one value only",)
+
+
+def test_many_columns_are_left_out_in_one_line():
+    table = read({**{f"c{number}": [number] * 4 for number in range(71)}, "x": [1, 2, 1, 2], "y": [0, 1, 0, 1]})
+    (note,) = resolve(table, "y").notes
+    assert note == "71 columns are left out, one value only: c0, c1, c10, c11, c12, c13 and 65 others"
 
 
 @pytest.mark.parametrize(("name", "why"), [("same", "it has one value only, 7"), ("void", "it has no values")])

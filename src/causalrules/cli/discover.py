@@ -92,7 +92,7 @@ def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, qui
     complete = True
     if form == "table":
         colour = path is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        text = terminal.text(rules, colour=colour, explain=explain)
+        text = terminal.text(rules, colour=colour, explain=explain, remarks=not quiet)
     else:
         text = rules.to_json() if form == "json" else frames.to_csv(rules)
     if path is not None:

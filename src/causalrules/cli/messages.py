@@ -73,9 +73,13 @@ def say(label: str, message: str, colour: str) -> None:
 
 
 def _show_warning(unsaved: list[Warning | str], message: Warning | str, *_: Any, **__: Any) -> None:
-    say("Warning", str(message), "yellow")
-    if isinstance(message, UnsavedWarning):
+    command = click.get_current_context(silent=True)
+    is_quiet = command is not None and command.params.get("quiet", False)
+    if isinstance(message, UnsavedWarning):  # ends with exit code 1
         unsaved.append(message)
+        is_quiet = False
+    if not is_quiet:
+        say("Warning", str(message), "yellow")
 
 
 def _discard_output() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from causalrules.data.table import Table
 from causalrules.data.weights import sampling_weights
 from causalrules.exceptions import DataError, RoleError, UnknownColumnError
 from causalrules.language.outcome import Outcome, condition_on, resolve_outcome
-from causalrules.text import shorten
+from causalrules.text import listed, shorten, together
 
 _LONGEST_REASONS = 1000
 # Minimum rows to suspect sampling weights: fewer may be counts of cells.
@@ -40,8 +40,9 @@ def resolve(
     weights: str | None = None,
     groups: str | None = None,
     missing_control: str = "drop",
+    named: bool = False,
 ) -> Roles:
-    """Check the roles and fill in defaults.
+    """Check the roles and fill in defaults; no column is left out whose rules are named.
 
     `outcome.level` refers to `table.observed(target, weights, control)`, or without the controls if rows that lack one
     are compared.
@@ -71,10 +72,9 @@ def resolve(
             f"{observed.n_dropped:,} of {observed.n_dropped + observed.n_rows:,} rows are left out: "
             f"the target {target!r} is missing there"
         )
-    for name in controls:
-        if reason := _constant(observed, name, missing_counts=True):
-            notes.append(f"control {name!r} is left out: it {reason}")
-    controls = tuple(name for name in controls if not _constant(observed, name, missing_counts=True))
+    without = {name: _constant(observed, name, missing_counts=True) for name in controls}
+    notes += left_out_notes("control", without)
+    controls = tuple(name for name in controls if not without[name])
     if missing_control == "drop":
         observed = table.observed(target, weights, controls)
         if observed.n_rows == 0:
@@ -84,16 +84,16 @@ def resolve(
             )
     resolved = resolve_outcome(observed, target, outcome)
     notes += resolved.notes
-    if chosen is None:
-        chosen = default_actionable(observed, {target, weights, groups, *controls}, notes)
+    if named and chosen is not None:
+        constant = [name for name in chosen if _constant(observed, name, missing_counts=False)]
+        if constant:
+            whose = f"column{'s' * (len(constant) > 1)} {listed(constant)}"
+            notes.append(f"a rule with a condition on {whose} compares nothing by it: one value only")
     else:
-        observed.read_ahead(chosen)
-        for name in chosen:
-            if reason := _constant(observed, name, missing_counts=not table.kinds[name].ordered):
-                raise RoleError(f"actionable column {name!r} {reason}, so it allows no condition; leave it out")
-        chosen = tuple(name for name in chosen if not _left_out(name, _identifier(observed, name), notes))
+        taken = {target, weights, groups, *controls}
+        chosen = _usable(observed, default_columns(observed, taken) if chosen is None else chosen, notes)
     if not chosen:
-        reasons = "".join(f"; {note}" for note in (*notes, *table.notes))
+        reasons = "".join(f"; {note}" for note in together([*notes, *table.notes]))
         reasons = reasons if len(reasons) <= _LONGEST_REASONS else f"{reasons[: _LONGEST_REASONS - 1]}…"
         raise RoleError(
             "no actionable column is left; name at least one column, other than the target "
@@ -180,9 +180,9 @@ def _constant(table: Table, name: str, missing_counts: bool) -> str | None:
     """Return the reason if all rows have the same value; with `missing_counts`, missing is a value."""
     histogram = table.histogram(name)
     if len(histogram.values) == 0:
-        return "has no values: all are missing"
+        return "it has no values: all are missing"
     if len(histogram.values) == 1 and not (missing_counts and histogram.n_missing):
-        return f"has one value only, {shorten(histogram.values)}"
+        return f"it has one value only, {shorten(histogram.values)}"
     return None
 
 
@@ -202,20 +202,55 @@ def _identifier(table: Table, name: str) -> str | None:
     return None
 
 
-def default_actionable(table: Table, taken: set[str | None], notes: list[str]) -> tuple[str, ...]:
+def default_columns(table: Table, taken: Collection[str | None]) -> tuple[str, ...]:
+    """Return every column without another role."""
+    return tuple(sorted(name for name in table.names if name not in taken))
+
+
+def default_actionable(table: Table, taken: Collection[str | None], notes: list[str]) -> tuple[str, ...]:
     """Return every column without another role that allows conditions; `notes` gets those left out."""
-    others = sorted(name for name in table.names if name not in taken)
-    table.read_ahead(others)
-    return tuple(name for name in others if not _left_out(name, unusable(table, name), notes))
+    return _usable(table, default_columns(table, taken), notes)
+
+
+def _usable(table: Table, names: Sequence[str], notes: list[str]) -> tuple[str, ...]:
+    """Return the columns that allow conditions; `notes` gets those left out."""
+    table.read_ahead(names)
+    reasons = {name: unusable(table, name) for name in names}
+    notes += left_out_notes("column", reasons)
+    return tuple(name for name in names if reasons[name] is None)
 
 
 def unusable(table: Table, name: str) -> str | None:
-    """Return why a column is not actionable by default: it is constant, or identifies rows."""
-    constant = _constant(table, name, missing_counts=not table.kinds[name].ordered)
-    return f"it {constant}" if constant else _identifier(table, name)
+    """Return why a column is not actionable: it is constant, or identifies rows."""
+    return _constant(table, name, missing_counts=not table.kinds[name].ordered) or _identifier(table, name)
 
 
-def _left_out(name: str, reason: str | None, notes: list[str]) -> bool:
-    if reason is not None:
-        notes.append(f"column {name!r} is left out: {reason}")
-    return reason is not None
+# What columns have in common that are left out for the same reason, by how the reason begins.
+_TOGETHER = {
+    "it has one value only": "one value only",
+    "it has no values": "no values, all are missing",
+    "its": "all values different (identifiers)",
+    "it numbers the": "row numbers",
+}
+
+
+def left_out_notes(what: str, reasons: Mapping[str, str | None]) -> list[str]:
+    """Say which columns are left out: in one line those left out for the same reason.
+
+    >>> left_out_notes("column", {"a": "it has one value only, 1", "b": None, "c": "it has one value only, 'x'"})
+    ['2 columns are left out, one value only: a and c']
+    >>> left_out_notes("column", {"a": "it has one value only, 1", "b": "it has no values: all are missing"})
+    ["column 'a' is left out: it has one value only, 1", "column 'b' is left out: it has no values: all are missing"]
+    """
+    alike: dict[str, dict[str, str]] = {}
+    for name, reason in reasons.items():
+        if reason is not None:
+            why = next(common for start, common in _TOGETHER.items() if reason.startswith(start))
+            alike.setdefault(why, {})[name] = reason
+    notes = []
+    for why, own in alike.items():
+        if len(own) > 1:
+            notes.append(f"{len(own):,} {what}s are left out, {why}: {listed(list(own))}")
+        else:
+            notes += [f"{what} {name!r} is left out: {reason}" for name, reason in own.items()]
+    return notes

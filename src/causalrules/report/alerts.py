@@ -118,12 +118,11 @@ def _lacking(rule: RuleResult) -> Alert | None:
 
 def _undecided(rule: RuleResult) -> Alert | None:
     n_rows = rule.n_covered + rule.n_failing + rule.n_undecided
-    share = rule.n_undecided / n_rows if n_rows else 0.0
+    share = rule.n_open / n_rows if n_rows else 0.0
     if share <= _UNDECIDED:
         return None
-    return _about(
-        rule, "many undecided rows", f"{percent(share, 0)} of the rows are in neither group and are not compared"
-    )
+    said = f"{percent(share, 0)} of the rows have missing values that leave open whether the rule holds"
+    return _about(rule, "many undecided rows", f"{said}, and are not compared")
 
 
 def _untested(rule: RuleResult) -> Alert | None:

@@ -230,9 +230,9 @@ def _passed(rules: Result) -> RuleResult | None:
 
 def undecided_lines(rules: Result) -> list[str]:
     """Describe how many rows are left out of the comparison, if any."""
-    if rules.question.reference is not None or not any(rule.n_undecided for rule in rules):
+    counts = {place: rule.n_open for place, rule in enumerate(rules, 1) if rule.n_open}
+    if not counts:
         return []
-    counts = {place: rule.n_undecided for place, rule in enumerate(rules, 1) if rule.n_undecided}
     most = max(counts.values())
     same = len(counts) == len(rules) and min(counts.values()) == most
     whose = "" if same else f" (up to {most:,}, for {rules_named([str(place) for place in counts])})"

@@ -28,7 +28,7 @@ _MOST_WHY_LINES = 4
 _COLOURS = {"supported": "32", "suggestive": "33", "not supported": "2", "cannot tell": "2"}
 
 
-def text(rules: Result, *, colour: bool = False, explain: bool = False) -> str:
+def text(rules: Result, *, colour: bool = False, explain: bool = False, remarks: bool = True) -> str:
     """Return the table and the sentences below it, in blocks, wrapped to the terminal.
 
     Parameters
@@ -39,6 +39,8 @@ def text(rules: Result, *, colour: bool = False, explain: bool = False) -> str:
         Whether to colour the words of the evidence, with terminal escape codes.
     explain
         Whether to add what acting on the rules assumes, and how the evidence was obtained.
+    remarks
+        Whether to add the sentences, alerts and notes around the table.
 
     Returns
     -------
@@ -47,16 +49,18 @@ def text(rules: Result, *, colour: bool = False, explain: bool = False) -> str:
     """
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     common = shared(rules)
+    said = (
+        [_title(rules), *alerts(rules), result_words.warning(rules) or ""],
+        [result_words.ending(rules)],
+        _below(rules),
+    )
+    above, after, below = (_wrapped(each, width) if remarks else [] for each in said)
     blocks = [
-        _wrapped([_title(rules), *alerts(rules), result_words.warning(rules) or ""], width),
-        [
-            *_wrapped([_common(common)], width),
-            *_table(rules, common, width),
-            *_wrapped([result_words.ending(rules)], width),
-        ],
-        _wrapped(_below(rules), width),
+        above,
+        [*_wrapped([_common(common)], width), *_table(rules, common, width), *after],
+        below,
         _trust(rules, width, explain),
-        _wrapped([f"note: {note}" for note in rules.notes], width),
+        _wrapped([f"note: {note}" for note in rules.notes], width) if remarks else [],
         _wrapped(_explained(rules), width) if explain else [],
     ]
     found = "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)

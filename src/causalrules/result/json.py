@@ -308,6 +308,7 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
         "evidence": to_json(rule.evidence),
         "identification": to_json(rule.identification),
         **({} if measured.grouped is None else {"grouped": to_json(measured.grouped)}),
+        **({} if measured.n_open is None else {"n_open": measured.n_open}),
         **({} if criterion.n_levels == 2 else {"n_levels": criterion.n_levels}),
         **({} if criterion.margin_scale == 1 else {"margin_scale": criterion.margin_scale}),
     }
@@ -340,7 +341,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
     )
     return RuleResult(
         conditions,
-        _read_measured(payload),
+        _read_measured(payload, 0 if question.reference is not None else None),
         criterion,
         p_value=from_json(float | None, payload.get("p_value"), "p_value"),  # type: ignore[arg-type]
         evidence=from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
@@ -351,8 +352,9 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
     )
 
 
-def _read_measured(payload: dict[str, Any]) -> Measured:
+def _read_measured(payload: dict[str, Any], n_open: int | None) -> Measured:
     grouped, strata = _read_grouped(payload.get("grouped")), _list(payload, "strata")
+    n_open = from_json(int | None, payload.get("n_open", n_open), "n_open")  # type: ignore[arg-type]
     summed = any(isinstance(stratum, dict) and "covered" in stratum for stratum in strata)
     name = from_json(str, payload.get("kind", (MEAN if summed else BINARY).name), "kind")
     if name not in KINDS:
@@ -368,6 +370,7 @@ def _read_measured(payload: dict[str, Any]) -> Measured:
             centre=from_json(float, payload.get("centre", 0.0), "centre"),
             grouped=grouped,
             kind=KINDS[name],
+            n_open=n_open,
         )
     counted = [from_json(_Counts, stratum, "strata") for stratum in strata]
     counts = tuple((stratum.a, stratum.b, stratum.c, stratum.d) for stratum in counted)
@@ -380,6 +383,7 @@ def _read_measured(payload: dict[str, Any]) -> Measured:
         undecided if any(map(any, undecided)) else (),
         grouped=grouped,
         kind=KINDS[name],
+        n_open=n_open,
     )
 
 

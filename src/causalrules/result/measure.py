@@ -53,7 +53,12 @@ def _measured(
     outcome = adjusted.roles.outcome
     covered, failing = packed.count(conditions)
     sides = tuple(adjusted.comparison.true(counts) for counts in (covered, failing, np.add(*packed.count())))
-    known = Measured(tuple(adjusted.strata.labels), grouped=adjusted.grouped(conditions), kind=outcome.kind)
+    known = Measured(
+        tuple(adjusted.strata.labels),
+        grouped=adjusted.grouped(conditions),
+        kind=outcome.kind,
+        n_open=None if adjusted.comparison.reference is None else adjusted.n_open(conditions),
+    )
     if not outcome.kind.binary:
         scored = _level_sums(sides, adjusted.comparison.values)
         return replace(known, sums=values or scored, scored=scored if values else (), centre=float(outcome.centre))

@@ -186,6 +186,8 @@ class Measured(Plain):
         With groups, the standard error that allows for them.
     kind
         The kind of the outcome.
+    n_open
+        With reference rows: the other rows where a missing value leaves open whether the rule holds; None without.
     """
 
     labels: tuple[Mapping[str, str], ...] = field(hash=False)
@@ -196,6 +198,7 @@ class Measured(Plain):
     centre: float = 0.0
     grouped: Grouped | None = None
     kind: OutcomeKind = BINARY
+    n_open: int | None = None
 
     @property
     def is_prognostic(self) -> bool:

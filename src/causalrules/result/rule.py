@@ -262,6 +262,11 @@ class RuleResult(Plain):
         return everything - covered - failing
 
     @property
+    def n_open(self) -> int:
+        """Number of rows not compared because a missing value leaves open whether the rule holds."""
+        return self.n_undecided if self.measured.n_open is None else self.measured.n_open
+
+    @property
     def n_incomplete(self) -> int:
         """Number of rows that are not compared, nor counted in `coverage`, because they lack a control."""
         return 0 if self.missing_control is None else self.missing_control.n_dropped

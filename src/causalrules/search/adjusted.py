@@ -31,7 +31,7 @@ from causalrules.question import Question
 from causalrules.search.controls import Controls
 from causalrules.search.core import Narrowed, Packed
 from causalrules.search.progress import count_bar, watching
-from causalrules.search.rows import Comparison, LocalRows, Rows, compared, local_rows
+from causalrules.search.rows import Comparison, LocalRows, Rows, compared, local_rows, satisfied
 from causalrules.search.run import threads
 
 # Minimum rows × controls to show progress while models are fitted.
@@ -124,6 +124,15 @@ class Adjusted:
         """Return which rows satisfy all of the conditions, and which fail them; the rest is not compared."""
         rows = self.rows.local
         return compared(rows, rows.columns, rows.reference, conditions, len(rows.stratum))
+
+    def n_open(self, conditions: Iterable[int]) -> int:
+        """Count the rows, other than reference rows, where missing values leave open whether all conditions hold."""
+        rows = self.rows.local
+        covered, possible = satisfied(rows.language, rows.columns, conditions, len(rows.stratum))
+        still_open = possible & ~covered
+        if rows.reference is not None:
+            still_open &= rows.reference == 0
+        return int(self.frequencies[still_open].sum()) if self.comparison.missing == "unknown" else 0
 
     @property
     def frequencies(self) -> NDArray[np.int64]:
@@ -224,7 +233,8 @@ def adjust(table: Table, roles: Roles, question: Question, language: Language | 
     """
     observed = table.observed(roles.target, question.weights, question.required(roles.control))
     cuts: Cuts = dict(question.cuts or {})
-    check_cuts(observed, cuts, {*roles.actionable, *roles.control})
+    # Columns may be named that are left out, because they have one value only.
+    check_cuts(observed, cuts, {*roles.actionable, *roles.control, *question.actions, *question.controls})
     if language is None:
         language = build_language(observed, roles.actionable, question.max_bins, cuts, question.categorical)
     strata = _stratify(observed, roles, cuts, question)
@@ -233,7 +243,7 @@ def adjust(table: Table, roles: Roles, question: Question, language: Language | 
         rows=_code(observed, language, strata, roles.outcome, question),
         n_dropped=observed.n_dropped,
         library=observed.library,
-        notes=(*table.notes, *roles.notes, *language.notes, *strata.notes, *_group_notes(observed, question)),
+        notes=_notes(table, roles, language, strata, question),
         controls=_controls(observed, roles, question),
         missing_control=missing_controls(table, roles.target, roles.control, question),
     )
@@ -268,16 +278,16 @@ def with_controls(
         rows = replace(rows, strata=strata, stratum=known.stratum(strata.ends))
     else:
         rows = rows.within(complete, strata)
-    notes = (
-        *table.notes,
-        *roles.notes,
-        *problem.language.notes,
-        *strata.notes,
-        *_group_notes(observed, question),
-    )
+    notes = _notes(table, roles, problem.language, strata, question)
     controls = _controls(complete, replace(roles, outcome=outcome), question)
     missing = missing_controls(table, roles.target, control, question)
     return replace(problem, roles=roles, rows=rows, notes=notes, controls=controls, missing_control=missing)
+
+
+def _notes(table: Table, roles: Roles, language: Language, strata: Strata, question: Question) -> tuple[str, ...]:
+    """Return the remarks: first what limits the comparison, then how the columns were read."""
+    observed = table.observed(roles.target, question.weights)
+    return (*_group_notes(observed, question), *strata.notes, *roles.notes, *language.notes, *table.notes)
 
 
 def _group_notes(table: Table, question: Question) -> list[str]:
