@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LEAK = "leak suspected"
+LEAK, UNBALANCED = "leak suspected", "unbalanced"
 
 
 @dataclass(frozen=True)
