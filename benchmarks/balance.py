@@ -2,8 +2,8 @@
 
     python benchmarks/balance.py [tables]
 
-Each line is a way of drawing a treatment, with seven columns that were there before (two of them skewed or rare, one with
-thirty categories, one with missing values) as controls. The alert has an error rate of 0.1 %.
+Each line is a way of drawing a treatment, with seven columns that were there before (two of them skewed or rare, one
+with thirty categories, one with missing values) as controls. The alert has an error rate of 0.1 %.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from causalrules.data.reading import read
 from causalrules.question import Question
-from causalrules.trust.declared import check_declared
+from causalrules.trust.declared import balance_of
 
 Table = dict[str, Any]
 CONTROLS = ("income", "age", "school", "region", "rare", "trade", "tested")
@@ -99,7 +99,6 @@ def households(rng: np.random.Generator) -> Table:
     return people(rng, 1600, home) | {"village": home // 10, "w": rng.integers(0, 2, 400)[home]}
 
 
-
 def chosen(strength: float, n: int = 1000) -> Callable[[np.random.Generator], Table]:
     """People with higher incomes take it more often."""
 
@@ -135,7 +134,7 @@ def alerts(name: str, n_tables: int) -> int:
     for seed in range(n_tables):
         table = REGIMES[name](np.random.default_rng([seed, len(name)]))
         question = Question(target="y", randomised=("w",), groups="village" if "village" in table else None)
-        (declared,) = check_declared(read(table).observed("y"), question, CONTROLS, None)
+        (declared,) = balance_of(read(table).observed("y"), question, CONTROLS)
         found += bool(declared.unbalanced)
     return found
 

@@ -32,6 +32,7 @@ from causalrules.search.problem import Problem, own_controls, prepare
 from causalrules.search.rows import excludes_reference
 from causalrules.stepwise import SearchedList, search_list, with_beta
 from causalrules.text import together
+from causalrules.trust.declared import check_declared
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
@@ -82,7 +83,7 @@ def discover(data: Any, question: Question) -> RuleSet:
     problem = prepare(table, roles, question, _own_controls(admissibility))
     problem, held_out = _hold_out(problem, question)
     searched = search_list(table, problem, question, graph, deadline, held_out)
-    result = with_graph(_result(data, question, searched), graph, admissibility)
+    result = with_graph(check_declared(_result(data, question, searched), table, graph), graph, admissibility)
     return result if held_out is None else held_out.measure(result)
 
 
@@ -127,7 +128,8 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     if question.beta is None and question.estimator == "pooled":
         question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
     question, calibration = with_beta(problem, question, deadline)
-    return with_graph(_measured(data, problem, named, question, calibration), graph, admissibility)
+    measured = check_declared(_measured(data, problem, named, question, calibration), table, graph)
+    return with_graph(measured, graph, admissibility)
 
 
 def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet | None:
@@ -148,7 +150,8 @@ def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet
         observed.codes(name, ends).astype(code_type(len(ends))) for name, ends in sorted(language.ends.items())
     )
     coded = Problem((problem.only.with_rows(language=language, columns=columns),))
-    return with_graph(_measured(None, coded, named, question), rules.graph, rules.admissibility)
+    measured = replace(_measured(None, coded, named, question), declared=rules.declared, alerts=rules.alerts)
+    return with_graph(measured, rules.graph, rules.admissibility)
 
 
 def _measured(

@@ -42,8 +42,8 @@ class RuleSet(Result):
     """Rules, best first, with the question, what is proven about them, and methods to check, show and export them.
 
     A sequence of `RuleResult`. Attributes are those of the result: `rules`, `question`, `optimal`, `upper_bound`,
-    `gap`, `stopped`, `seconds`, `steps`, `n_rows`, `alerts`, `notes`, `graph`, `admissibility`, `evidence`, `nearest`,
-    `rungs`.
+    `gap`, `stopped`, `seconds`, `steps`, `n_rows`, `alerts`, `notes`, `declared`, `graph`, `admissibility`, `evidence`,
+    `nearest`, `rungs`.
     Each check returns a new list with its evidence: write `rules = rules.trust()`.
     """
 

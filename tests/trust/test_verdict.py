@@ -378,7 +378,7 @@ def test_a_rule_is_by_design_only_if_all_of_its_columns_are_randomised() -> None
     assert seen == {"by design", "unchecked"}
     assert rules.noun == "difference"
     text = " ".join(str(rules).split())
-    assert "Effects by design, as their columns are declared randomised" in text
+    assert "By design: rules 9 and 17 (x0 is declared randomised, given the controls; balanced in z)" in text
     assert text.count("No causal graph given: the others are associations") == 1
     both: dict[str, Any] = {"actionable": ["x0", "x1"], "randomised": ["x0", "x1"]}
     every = cr.discover(columns, "y", control="z", k=2, stepwise=False, **both)

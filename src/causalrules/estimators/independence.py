@@ -29,10 +29,10 @@ class Test(NamedTuple):
 def drawn(a: Floats, b: Floats, stratum: NDArray[Any], counts: NDArray[Any]) -> Test:
     """Test whether rows of features a and b go together within strata, if a was drawn by lot there.
 
-    T = Σ_i n_i a_i b_iᵀ with features centred in their stratum; given the values that occur in each stratum z, dealing a
-    anew has mean 0 and covariance Σ_z A_z ⊗ B_z / (n_z − 1), A_z = Σ_i n_i a_i a_iᵀ (Strasser & Weber 1999). The statistic
-    Tᵀ V⁺ T is χ² with rank(V) degrees of freedom. Ranks give Wilcoxon's, van Elteren's and Spearman's tests, indicators
-    those of Pearson and of Cochran, Mantel and Haenszel.
+    T = Σ_i n_i a_i b_iᵀ with features centred in their stratum. If a is shuffled within each stratum z, T has mean 0
+    and covariance V = Σ_z A_z ⊗ B_z / (n_z − 1), A_z = Σ_i n_i a_i a_iᵀ and B_z alike (Strasser & Weber 1999). The
+    statistic Tᵀ V⁺ T is χ² with rank(V) degrees of freedom. Ranks give Wilcoxon's, van Elteren's and Spearman's tests,
+    indicators those of Pearson and of Cochran, Mantel and Haenszel.
 
     Parameters
     ----------
@@ -52,15 +52,16 @@ def drawn(a: Floats, b: Floats, stratum: NDArray[Any], counts: NDArray[Any]) -> 
 
 
 def flipped(a: Floats, b: Floats, stratum: NDArray[Any], counts: NDArray[Any], group: NDArray[np.int64]) -> Test:
-    """Test as `drawn` does where a varies within groups of dependent units: V = Σ_g T_g T_gᵀ, the signs of groups flipped.
+    """Test as `drawn` does where a varies within groups of dependent units, by flipping the signs of whole groups.
 
-    T_g is what group g adds to T.
+    V = Σ_g T_g T_gᵀ, T_g what group g adds to T.
     """
     a, b = (centred(each, stratum, counts) for each in (a, b))
     each = (a[:, :, None] * (b * counts[:, None])[:, None, :]).reshape(len(a), -1)
     n_groups = int(group.max()) + 1 if len(group) else 0
-    sums = np.column_stack([np.bincount(group, column, n_groups) for column in each.T])
-    return _quadratic(sums.sum(axis=0), sums.T @ sums)
+    sums: Floats = np.column_stack([np.bincount(group, column, n_groups) for column in each.T])
+    covariance: Floats = sums.T @ sums
+    return _quadratic(sums.sum(axis=0), covariance)
 
 
 def centred(features: Floats, stratum: NDArray[Any], counts: NDArray[Any]) -> Floats:
@@ -68,7 +69,8 @@ def centred(features: Floats, stratum: NDArray[Any], counts: NDArray[Any]) -> Fl
     n_strata = int(stratum.max()) + 1 if len(stratum) else 0
     n = np.maximum(np.bincount(stratum, counts, n_strata), 1e-300)
     means = [np.bincount(stratum, counts * column, n_strata) / n for column in features.T]
-    return features - np.column_stack(means)[stratum]
+    found: Floats = features - np.column_stack(means)[stratum]
+    return found
 
 
 def chi_square_tail(x: float, degrees: int) -> float:
@@ -90,7 +92,8 @@ def chi_square_tail(x: float, degrees: int) -> float:
 def _products(features: Floats, stratum: NDArray[Any], counts: NDArray[Any], n_strata: int) -> Floats:
     """Return Σ n_i f_i f_iᵀ of each stratum."""
     if n_strata == 1:
-        return ((features * counts[:, None]).T @ features)[None]
+        whole: Floats = (features * counts[:, None]).T @ features
+        return whole[None]
     n_features = features.shape[1]
     found = np.empty((n_strata, n_features, n_features))
     for i in range(n_features):

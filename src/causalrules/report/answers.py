@@ -14,10 +14,17 @@ if TYPE_CHECKING:
 # From strong to weak; the weaker answer sets the colour of a report.
 TONES = ("good", "caution", "bad", "none")
 _EVIDENCE = {"supported": "good", "suggestive": "caution", "not supported": "none", "cannot tell": "none"}
-_CLAIM = {"by design": "good", "identified": "good", "unchecked": "caution", "not identified": "bad"}
+_CLAIM = {
+    "by design": "good",
+    "by design, but unbalanced": "bad",
+    "identified": "good",
+    "unchecked": "caution",
+    "not identified": "bad",
+}
 # Explanation of each claim.
 _MEANING = {
-    "by design": "causal: its columns are assigned at random, given the controls",
+    "by design": "causal: {why}",
+    "by design, but unbalanced": "not to be relied on: {why}",
     "identified": "causal if the causal graph is right",
     "unchecked": "an association, {adjusted} (no causal graph): causal only if {nothing} affects both rule and "
     "outcome, and the outcome does not affect the rule",
@@ -43,14 +50,14 @@ def answers(rule: RuleResult) -> tuple[Answer, Answer]:
         passed, _, _ = verdict.reasons[0].partition(":")
         why = f"{passed}, but {why}"
     return Answer(verdict.evidence, _EVIDENCE[verdict.evidence], why, "Evidence: more than chance?"), claimed(
-        verdict.claim, rule.control
+        verdict.claim, rule.control, verdict.claim_reason
     )
 
 
-def claimed(word: str, control: Sequence[str] = ()) -> Answer:
-    """Return a claim as an answer, for rules that are adjusted for these columns."""
+def claimed(word: str, control: Sequence[str] = (), reason: str = "its columns are declared randomised") -> Answer:
+    """Return a claim as an answer, for rules that are adjusted for these columns; `reason` is that of the verdict."""
     adjusted = f"{adjustment(control)} only" if control else "adjusted for nothing"
-    why = _MEANING[word].format(adjusted=adjusted, nothing="nothing else" if control else "nothing")
+    why = _MEANING[word].format(adjusted=adjusted, nothing="nothing else" if control else "nothing", why=reason)
     return Answer(word, _CLAIM[word], why, "Claim: is it causal?")
 
 

@@ -76,19 +76,23 @@ def rules_named(places: Sequence[str]) -> str:
 
 
 def by_design_lines(rules: Result) -> list[str]:
-    """Name the rules whose columns are all randomised, if any."""
-    places = [str(place) for place, rule in enumerate(rules, 1) if rule.verdict.claim == "by design"]
-    if not places:
-        return []
-    which = "all rules" if len(places) == len(rules) else rules_named(places)
-    return [f"Effects by design, as their columns are declared randomised given the controls: {which}"]
+    """Name the rules whose columns are all declared randomised, if any, with their balance."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for place, rule in enumerate(rules, 1):
+        if rule.verdict.claim in ("by design", "by design, but unbalanced"):
+            places.setdefault((rule.verdict.claim, rule.verdict.claim_reason), []).append(str(place))
+    return [
+        f"{claim[0].upper()}{claim[1:]}: {rules_named(which)} ({reason})" for (claim, reason), which in places.items()
+    ]
 
 
 def graph_lines(rules: Result) -> list[str]:
     """Say that there is no graph, or which rules it identifies; empty if the roles are admissible."""
     design = by_design_lines(rules)
     if rules.admissibility is None:
-        return design if rules.claim == "effect" else [*design, _NO_GRAPH if not design else _NO_GRAPH_FOR_OTHERS]
+        if all("by design" in rule.verdict.claim for rule in rules):
+            return design
+        return [*design, _NO_GRAPH_FOR_OTHERS if design else _NO_GRAPH]
     if rules.admissibility and not rules.leaves_confounding:
         return [*control_lines(rules), *design]
     places: dict[tuple[str, str], list[str]] = {}

@@ -65,8 +65,8 @@ class Declared:
             named.append(f"{len(self.unbalanced) - _MOST} more")
         differing = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
         sentence = (
-            f"{plain(self.column)} is declared randomised, but its values differ in {differing}, more than a draw by lot "
-            "makes them in 1 of 1,000 tables; was it drawn by lot, and are the columns that decided its chances among the "
-            "controls?"
+            f"{plain(self.column)} is declared randomised, but its values differ in {differing}, which a draw by lot "
+            "does in 1 of 1,000 tables; name groups= if rows were drawn together, and what decided their chances as "
+            "controls"
         )
         return Alert(UNBALANCED, (self.column,), sentence)

@@ -26,6 +26,7 @@ from causalrules.language.missing import MissingControls
 from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
 from causalrules.question import OWN_CONTROLS, Question
+from causalrules.result.declared import Declared
 from causalrules.result.evidence import RuleEvidence, SearchEvidence
 from causalrules.result.measured import Measured, StratumEffect, StratumSums, Sums
 from causalrules.result.result import Named, Result, Searched
@@ -157,6 +158,7 @@ class _Payload:
     versions: dict[str, str]
     evidence: SearchEvidence | None = None
     alerts: tuple[Alert, ...] = ()
+    declared: tuple[Declared, ...] = ()
     rungs: tuple[_Rung, ...] = ()
     n_incomplete: int = 0
 
@@ -190,6 +192,7 @@ def as_json(rules: Result, most_strata: int | None = None) -> dict[str, Any]:
         "n_strata": rules.n_strata,
         "n_propositions": rules.n_propositions,
         "alerts": to_json(rules.alerts),
+        "declared": to_json(rules.declared),
         "notes": list(rules.notes),
         "claim": rules.claim,
         "assumptions": None

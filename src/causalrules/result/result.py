@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from causalrules.graph.backdoor import Identification
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import Question
+    from causalrules.result.declared import Declared
     from causalrules.result.evidence import SearchEvidence
     from causalrules.result.steps import Rung, StepProof
     from causalrules.search.adjusted import Adjusted
@@ -94,6 +95,8 @@ class Result(Sequence[RuleResult]):
         `rule.n_incomplete` counts them.
     notes
         Remarks on how the data was read.
+    declared
+        The columns that are declared randomised, and whether they are balanced.
     admissibility, graph
         The causal graph, and whether it allows the effects to be estimated; None without a graph.
     evidence
@@ -121,6 +124,7 @@ class Result(Sequence[RuleResult]):
     alerts: tuple[Alert, ...] = ()
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    declared: tuple[Declared, ...] = ()
     admissibility: Admissibility | None = None
     graph: CausalGraph | None = None
     evidence: SearchEvidence | None = None
@@ -224,7 +228,8 @@ class Result(Sequence[RuleResult]):
             return "effect" if self.admissibility and not self.leaves_confounding else "association"
         question = self.question
         by_design = bool(question.actions) and set(question.actions) <= set(question.randomised)
-        return "effect" if by_design else "unchecked"
+        balanced = not any(each.unbalanced for each in self.declared)
+        return "effect" if by_design and balanced else "unchecked"
 
     @property
     def leaves_confounding(self) -> bool:

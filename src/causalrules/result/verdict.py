@@ -15,16 +15,19 @@ import numpy as np
 from causalrules.estimators.sides import comparable
 from causalrules.payload import Plain
 from causalrules.result.evidence import HonestEffect, RuleEvidence
-from causalrules.text import adjusted_p, counted, effective, listed, p_needed, percent
+from causalrules.text import adjusted_p, counted, effective, listed, p_needed, percent, plain
 
 if TYPE_CHECKING:
+    from causalrules.result.declared import Declared
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
 
 SUPPORTED, SUGGESTIVE, NOT_SUPPORTED, CANNOT_TELL = "supported", "suggestive", "not supported", "cannot tell"
 BY_DESIGN, IDENTIFIED, UNCHECKED, NOT_IDENTIFIED = "by design", "identified", "unchecked", "not identified"
 EVIDENCE = (SUPPORTED, SUGGESTIVE, NOT_SUPPORTED, CANNOT_TELL)
-CLAIMS = (BY_DESIGN, IDENTIFIED, UNCHECKED, NOT_IDENTIFIED)
+# Declared randomised, but not balanced as a draw by lot leaves columns.
+UNBALANCED = "by design, but unbalanced"
+CLAIMS = (BY_DESIGN, UNBALANCED, IDENTIFIED, UNCHECKED, NOT_IDENTIFIED)
 # Minimum share of rows with a comparison group.
 MOST_ROWS = 0.5
 # Minimum rows on each side of a comparison; with fewer, its numbers depend on single rows.
@@ -53,6 +56,8 @@ class Circumstances(Plain):
         The noun for an effect.
     randomised
         Columns that were assigned at random, given the controls.
+    declared
+        Their balance, if it was tested.
     graph
         Status of the roles by the causal graph; None without one.
     permutations
@@ -65,6 +70,7 @@ class Circumstances(Plain):
     fixed: bool = False
     noun: str = "difference"
     randomised: tuple[str, ...] = ()
+    declared: tuple[Declared, ...] = ()
     graph: str | None = None
     permutations: int = 0
 
@@ -81,7 +87,10 @@ class Verdict(Plain):
     direction
         "raises" or "lowers".
     claim
-        Whether it is an effect: "by design", "identified", "unchecked" or "not identified".
+        Whether it is an effect: "by design", "by design, but unbalanced", "identified", "unchecked" or "not
+        identified".
+    claim_reason
+        The reason of the claim, one of the reasons.
     basis
         The basis of the evidence: "permutations", "margin", "held-out rows" without either, "overlap" if too few rows
         have a comparison group, or "nothing" if it was not tested.
@@ -101,6 +110,7 @@ class Verdict(Plain):
     reasons: tuple[str, ...]
     doubts: tuple[str, ...]
     robustness: float | None = None
+    claim_reason: str = ""
 
     @property
     def found(self) -> bool:
@@ -136,6 +146,7 @@ def circumstances(rules: Result) -> Circumstances:
         fixed=rules.is_named,
         noun=rules.noun,
         randomised=question.randomised if isinstance(question.randomised, tuple) else (),
+        declared=rules.declared,
         graph=None if rules.admissibility is None else rules.admissibility.status,
         permutations=0 if run is None or run.exact else run.asked,
     )
@@ -154,6 +165,7 @@ def judge(rule: RuleResult, known: Circumstances) -> Verdict:
         reasons=(*reasons, *doubts, *why),
         doubts=tuple(doubts),
         robustness=None if found is None or claim == BY_DESIGN else found.gamma_limit,
+        claim_reason=why[0],
     )
 
 
@@ -283,7 +295,7 @@ def _claim(rule: RuleResult, known: Circumstances) -> tuple[str, list[str]]:
         return claim, [*why, f"{missing.assumed}: {missing.note}"]
     if claim == IDENTIFIED:  # by a graph that needs no control with missing values
         return claim, why
-    return BY_DESIGN if claim == BY_DESIGN else NOT_IDENTIFIED, [*why, missing.note]
+    return claim if claim in (BY_DESIGN, UNBALANCED) else NOT_IDENTIFIED, [*why, missing.note]
 
 
 def _identified(rule: RuleResult, known: Circumstances) -> tuple[str, list[str]]:
@@ -292,8 +304,7 @@ def _identified(rule: RuleResult, known: Circumstances) -> tuple[str, list[str]]
     refused = own is not None and own.identified is False
     columns = sorted({condition.column for condition in rule.conditions})
     if columns and set(columns) <= set(known.randomised) and not refused:
-        verb = "is" if len(columns) == 1 else "are"
-        return BY_DESIGN, [f"{listed(columns)} {verb} randomised, given the controls"]
+        return _by_design(columns, rule, known)
     if own is not None:
         return (IDENTIFIED if own else NOT_IDENTIFIED), [own.summary()]
     if known.graph is None:
@@ -301,3 +312,13 @@ def _identified(rule: RuleResult, known: Circumstances) -> tuple[str, list[str]]
     if known.graph == "admissible":
         return IDENTIFIED, ["the causal graph allows it"]
     return NOT_IDENTIFIED, [_GRAPH.get(known.graph, _GRAPH["unknown"])]
+
+
+def _by_design(columns: list[str], rule: RuleResult, known: Circumstances) -> tuple[str, list[str]]:
+    """Return the claim of a rule whose columns are declared randomised, by their balance."""
+    balance = {each.column: each for each in known.declared if each.column in columns}
+    verb = "is" if len(columns) == 1 else "are"
+    said = f"{listed(columns)} {verb} declared randomised{', given the controls' * bool(rule.control)}"
+    unbalanced = any(each.unbalanced for each in balance.values())
+    tested = [f"{plain(name)} " * (len(columns) > 1) + balance[name].sentence for name in columns if name in balance]
+    return UNBALANCED if unbalanced else BY_DESIGN, ["; ".join([said, *dict.fromkeys(tested)])]

@@ -7,7 +7,7 @@ is, within the values of one control, and within those of two; only a column tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from causalrules.data.table import Table
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import Question
+    from causalrules.result.result import R
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -35,25 +36,34 @@ _MOST_CATEGORIES, _EXPECTED = 20, 5
 # Most controls that a draw depends on, and the share of the declared column's variance that must be left within them.
 _MOST_DRAWN_BY, _LEFT = 2, 0.5
 # Most rows to test.
-_MOST_ROWS = 50_000
+_MOST_ROWS = 20_000
 
 
-def check_declared(
-    table: Table, question: Question, control: Sequence[str], graph: CausalGraph | None
-) -> tuple[Declared, ...]:
-    """Test the balance of each column that is declared randomised.
+def check_declared(rules: R, table: Table, graph: CausalGraph | None) -> R:
+    """Return a result with the balance of each column that is declared randomised, and alerts about those without it.
 
     Parameters
     ----------
+    rules
+        The result.
     table
-        The rows with a target.
-    question
-        The target, the declared columns, and the options on how to read columns.
-    control
-        The columns that rules are adjusted for.
+        Its rows.
     graph
         The causal graph, if any: what a column does not affect was there before.
     """
+    question = rules.question
+    if not question.randomised:
+        return rules
+    control = tuple(dict.fromkeys((*question.controls, *(name for rule in rules for name in rule.control))))
+    found = balance_of(table.observed(question.target, question.weights), question, control, graph)
+    alerts = [alert for each in found if (alert := each.alert())]
+    return replace(rules, declared=found, alerts=(*alerts, *rules.alerts))
+
+
+def balance_of(
+    table: Table, question: Question, control: Sequence[str], graph: CausalGraph | None = None
+) -> tuple[Declared, ...]:
+    """Test the balance of the declared columns of a question; `control` are the columns that rules are adjusted for."""
     names = (question.randomised,) if isinstance(question.randomised, str) else tuple(question.randomised)
     before = {name: _before(table, name, names, question, control, graph) for name in names}
     if table.storage != "memory":
@@ -93,7 +103,7 @@ def _affected(graph: CausalGraph, column: str) -> set[str]:
 
 
 def _check(rows: _Rows, column: str, before: Sequence[str], control: Sequence[str], level: float) -> Declared:
-    """Test one column; what is unbalanced as it is, and within the controls it may have been drawn by, is unbalanced."""
+    """Test one column as it is, and within the values of controls that it may have been drawn by."""
     units = rows.units(column)
     if not units.a.shape[1]:
         return Declared(column)
@@ -124,7 +134,9 @@ def _check(rows: _Rows, column: str, before: Sequence[str], control: Sequence[st
     if _least_p(best) > level:
         return Declared(column, tuple(features), by)
     apart = [Difference(name, rows.difference(column, name)) for name, test in found.items() if test.p_value <= level]
-    return Declared(column, tuple(features), (), tuple(sorted(apart, key=lambda each: (-each.standardised, each.column))))
+    return Declared(
+        column, tuple(features), (), tuple(sorted(apart, key=lambda each: (-each.standardised, each.column)))
+    )
 
 
 def _least_p(tests: dict[str, Test]) -> float:
@@ -170,7 +182,7 @@ class _Units:
 
 
 class _Rows:
-    """The rows to test, at most 50,000, and their columns as features."""
+    """The rows to test, at most 20,000, and their columns as features."""
 
     def __init__(self, table: Table, question: Question) -> None:
         self.table, self.categorical = table, set(question.categorical)
