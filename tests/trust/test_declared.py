@@ -48,7 +48,7 @@ def test_p_values_are_uniform_where_a_column_is_drawn() -> None:
         stratum = rng.integers(0, 5, 200)
         a = (rng.random(200) < 0.1 + 0.2 * stratum).astype(float)
         b = np.exp(rng.normal(size=200)) + stratum
-        found.append(independence.drawn(a[:, None], b[:, None], stratum, np.ones(200)).p_value)
+        found.append(independence.drawn(a[:, None], np.asarray(b, np.float64)[:, None], stratum, np.ones(200)).p_value)
     assert 0.02 < np.mean(np.array(found) < 0.05) < 0.09
     assert 0.43 < np.mean(np.array(found) < 0.5) < 0.57
 
@@ -123,7 +123,7 @@ def test_an_unbalanced_column_is_never_strong_and_always_alerted() -> None:
 
 def test_a_claim_says_what_it_was_checked_against() -> None:
     rng = np.random.default_rng(0)
-    table = {"w": rng.integers(0, 2, 500), "z": rng.normal(size=500), "u": rng.normal(size=500)}
+    table: dict[str, Any] = {"w": rng.integers(0, 2, 500), "z": rng.normal(size=500), "u": rng.normal(size=500)}
     table["y"] = table["w"] + rng.normal(size=500)
     rules = cr.discover(table, "y", actionable="w", randomised="w", control=["z", "u"])
     assert rules[0].verdict.claim_reason == "w is declared randomised, given the controls; balanced in u and z"
