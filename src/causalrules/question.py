@@ -341,6 +341,16 @@ class Question(Readable):
         return tuple(control) if self.missing_control == "drop" else ()
 
     @property
+    def most_steps(self) -> int:
+        """How many steps a list can have, each with a search of its own: 1 unless each rule adds to those above.
+
+        A step holds the columns of its rule fixed, but for that of reference rows, which can take other values.
+        """
+        if not self.is_stepwise:
+            return 1
+        return self.k if self.reference is not None or not self.actions else min(self.k, len(self.actions))
+
+    @property
     def actions(self) -> tuple[str, ...]:
         """The names of the actionable columns; empty if not named."""
         return _names(self.actionable)

@@ -152,7 +152,7 @@ class _Searcher:
         step = self._known(problem, question, len(above))
         if step is None:
             step = self._searched(problem, packed, question)
-        results = rule_results(problem, packed, step.question, step.found, step.margin_scale)
+        results = rule_results(problem, packed, step.question, step.found, step.margin_scale, step.joint_scale)
         self.rules.append(results)
         if self._checkpoint is not None and step.stands_out and len(self._checkpoint.finished) == len(above):
             self._checkpoint.finished.append(_recorded(step, self.margin if step.margin_scale < 1 else None))
@@ -202,21 +202,22 @@ class _Searcher:
             limited = replace(question, time_limit=self.deadline.left())
             return run.run(packed, limited, problem.n_rows, floor=floor, margin_scale=factor, scale=scale)
 
-        stands_out, factor = bool(found.rules) and found.rules[0][0] > 0, 1.0
+        stands_out, factor, joint = bool(found.rules) and found.rules[0][0] > 0, 1.0, None
         ratio = partial(ratio_of, packed, problem.comparison, question)
         found = nearest(ratio, question, found, again)
         by_length = question.estimator == "pooled" and isinstance(question.beta, tuple)
         if found.rules and not stands_out and found.optimal and by_length:
-            margin = calibrate_margin(problem, question, self.deadline)
+            share = 1 / replace(self.question, actionable=self.first.roles.actionable).most_steps
+            margin = calibrate_margin(problem, question, self.deadline, share)
             if margin is None and self.deadline.passed:
                 self.notes.append(
                     "the time limit ended before shuffled tables could test whether the last rule stands out; with "
                     "more time, it may"
                 )
             if margin is not None:
-                self.margin, factor = margin, margin.factor
+                self.margin, factor, joint = margin, margin.factor, margin.joint
                 stands_out = ratio(found.rules[0][1]) > factor
-        return Step(problem, question, found, stands_out, factor)
+        return Step(problem, question, found, stands_out, factor, joint)
 
     def _watched(self, problem: Problem) -> AbstractContextManager[Callable[[run.Progress], None] | None]:
         """Show or report the progress of a step, with the best rule as text."""
@@ -309,15 +310,20 @@ def _recorded(step: Step, margin: CalibratedMargin | None) -> dict[str, Any]:
         "seconds": progress.seconds,
         "optimal": step.found.optimal,
         "margin_scale": step.margin_scale,
-        "margin": None if margin is None else [margin.factor, margin.confidence, margin.permutations, margin.seed],
+        "margin": None
+        if margin is None
+        else [margin.factor, margin.confidence, margin.permutations, margin.seed, margin.joint],
     }
 
 
 def _margin(known: Any) -> CalibratedMargin | None:
     if known is None:
         return None
-    factor, confidence, permutations, seed = known
-    return CalibratedMargin(float(factor), float(confidence), int(permutations), int(seed))
+    factor, confidence, permutations, seed, *joint = known
+    each = joint[0] if joint else None
+    return CalibratedMargin(
+        float(factor), float(confidence), int(permutations), int(seed), None if each is None else float(each)
+    )
 
 
 def _restored(problem: Problem, question: Question, known: Mapping[str, Any]) -> Step:
@@ -328,7 +334,8 @@ def _restored(problem: Problem, question: Question, known: Mapping[str, Any]) ->
         float(known["seconds"]), value, float(known["upper_bound"]), float(known["gap"]), int(known["nodes"])
     )
     found = run.Found(((value, conditions),), progress, bool(known["optimal"]), "optimal", (progress,))
-    return Step(problem, question, found, True, float(known["margin_scale"]))
+    margin = _margin(known["margin"])
+    return Step(problem, question, found, True, float(known["margin_scale"]), None if margin is None else margin.joint)
 
 
 def with_beta(problem: Problem, question: Question, deadline: Deadline) -> tuple[Question, Calibration | None]:

@@ -58,12 +58,14 @@ def test_a_plot_uses_the_axes_it_is_given_or_makes_its_own(kind: str) -> None:
 
 def test_effects_are_where_the_numbers_say() -> None:
     ax = RULES.plot()
-    for place, name in enumerate(("effect", "reliable_effect", "marginal_effect")):
+    for place, name in enumerate(("effect", "at_least", "marginal_effect")):
         expected = [[getattr(rule, name), row] for row, rule in enumerate(RULES)]
         assert offsets(ax, place) == expected
         assert ax.plotted[name].tolist() == [x for x, _ in expected]
     (lines,) = [each for each in ax.collections if type(each).__name__ == "LineCollection"]
-    assert [segment[:, 0].tolist() for segment in lines.get_segments()] == [list(rule.interval) for rule in RULES]
+    assert [segment[:, 0].tolist() for segment in lines.get_segments()] == [
+        [rule.at_least, rule.effect] for rule in RULES
+    ]
     assert [label.get_text() for label in ax.get_yticklabels()] == [
         f"{place}.  {figure.label(rule.text)}" for place, rule in enumerate(RULES, 1)
     ]
@@ -74,8 +76,8 @@ def test_without_controls_nothing_is_called_adjusted() -> None:
     rules = cr.discover(cr.datasets.titanic(library="dict"), "survived", k=2)
     for kind in ("effects", "coverage"):
         legend = [text.get_text() for text in rules.plot(kind).get_legend().get_texts()]
-        named = "difference, 95 % interval" if kind == "effects" else "difference"
-        assert legend == [named, "conservative: less a margin for chance"]
+        other = "at least, after the search" if kind == "effects" else "conservative: less a margin for chance"
+        assert legend == ["difference", other]
         assert any("adjusted" in text.get_text() for text in RULES.plot(kind).get_legend().get_texts())
 
 

@@ -29,8 +29,7 @@ def test_rules_are_sorted_by_a_click_on_a_heading(opened: Callable[..., Any]) ->
     assert shown(page) == list(range(1, 11))
     for heading, key in (
         ("adjusted difference", lambda rule: rule.effect),
-        ("coverage", lambda rule: rule.coverage),
-        ("conservative difference", lambda rule: rule.reliable_effect),
+        ("applies to", lambda rule: rule.coverage),
     ):
         button = page.get_by_role("button", name=heading, exact=True)
         button.click()

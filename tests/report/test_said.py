@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import re
 import shlex
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 
 import causalrules as cr
 from causalrules.cli import cli
-from causalrules.report import reproduce, result_words, rule_words, terminal, view
+from causalrules.report import reproduce, result_words, rule_words, terminal, trust_words, view
 from causalrules.rules import RuleSet
 from causalrules.text import amount, percent
 from rulesets import ended
@@ -58,8 +59,8 @@ def test_a_mean_is_told_in_the_units_of_the_target(form: str, direction: str) ->
     assert str(rule) == ("course = yes" if direction == "increase" else "course = no")
     said = seen(rules, form)
     assert amount(rule.effect) in said
-    if form in ("html", "markdown"):  # the others show p once it is known
-        assert amount(rule.reliable_effect) in said
+    assert rule.at_least is not None
+    assert amount(rule.at_least) in said
     assert abs(rule.effect) == pytest.approx(2000, abs=200)
     assert not re.search(r"\bpoints?\b", said.replace("cut points", ""))
     assert "nan" not in said.lower().split()
@@ -237,17 +238,21 @@ def test_nothing_is_robust_where_nothing_was_found() -> None:
 def test_held_out_effects_of_other_rules_are_not_told_as_those_of_this_rule() -> None:
     rules = cr.discover(cr.datasets.titanic(), "survived", k=3).significance(19, n_jobs=1).cross_fit(3)
     known = [rule.evidence.honest for rule in rules if rule.evidence and rule.evidence.honest]
-    other = [place for place, each in enumerate(known) if each.found < each.splits]
-    same = [place for place, each in enumerate(known) if each.found == each.splits]
-    assert other
-    assert same
-    for place, shown in enumerate(view.view(rules).rules):
-        words = f"of the rules found in its place (this one in {known[place].found} of 3 blocks)"
-        assert (words in shown.whose) == (place in other)
-        assert any(words in reason for reason in rules[place].verdict.reasons) == (place in other)
-    assert "the other blocks measure the rule found in its place" in seen(rules, "terminal")
+    assert {each.own for each in known} == {True, False}
+    for rule, honest in zip(rules, known, strict=True):
+        assert honest.own == (honest.alike == honest.splits)
+        assert any("on held-out rows" in reason for reason in rule.verdict.reasons) == honest.own
+        shown = rule.kind.figures(honest.effect, honest.low, honest.high)
+        assert (shown in " ".join(trust_words.cells(rule))) == honest.own
+    frame = dataclasses.replace(rules, library="dict").to_frame()
+    assert [each is not None for each in frame["honest_effect"]] == [honest.own for honest in known]
+    first = known[0]
+    shown = rules.kind.with_interval(first.effect, first.low, first.high)
+    line = f"the rule found first in searches of other rows: {shown}"
+    for form in ("terminal", "html"):
+        assert line in " ".join(seen(rules, form).split())
     held = cr.discover(cr.datasets.titanic(), "survived", k=1, holdout=0.5)
-    assert "in its place" not in seen(held, "html")
+    assert "searches of other rows" not in seen(held, "html")
 
 
 def test_a_headline_is_a_sentence() -> None:

@@ -36,12 +36,38 @@ def test_ten_rules_take_twenty_lines() -> None:
     assert "" in shown  # blocks are apart
 
 
-def test_the_table_has_verdict_interval_p_and_coverage() -> None:
+def test_the_table_has_effect_bound_p_and_coverage_and_an_interval_only_of_named_rules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     rules = cr.discover(TITANIC, "survived", actionable=["class", "sex"], k=1)
-    assert re.search(r"class ≤ 2 ∧ sex = female +69\.6 \(\S+ to \S+\) +\S+ +19\.1 % +supported", str(rules))
+    assert rules[0].at_least is not None
+    least = f"{100 * rules[0].at_least:.1f}"
+    rest = r"25\.1 → 94\.7 % +19\.1 % +supported"
+    assert re.search(rf"class ≤ 2 ∧ sex = female +69\.6 +{re.escape(least)} +{rest}", str(rules))
     tested = rules.significance(19)
-    assert re.search(r"\) +≤ 0\.05 +19\.1 % +supported", str(tested))
+    assert re.search(rf" {re.escape(least)} +≤ 0\.05 +{rest}", str(tested))
     assert "conservative" not in str(tested).split("\n\n")[1]
+    assert "conservative" in terminal.text(tested, explain=True).split("\n\n")[1]
+    named = str(cr.evaluate(TITANIC, rules[0].text, "survived"))
+    assert re.search(rf"69\.6 \(64\.0 to 73\.5\) +{rest}", named)
+    assert "at least" not in named
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+@pytest.mark.parametrize("checked", [False, True])
+def test_no_value_is_cut_at_any_width(width: int, checked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = cr.discover(TITANIC, "survived", control="sex", k=5)
+    if checked:
+        rules = rules.significance(19)
+    monkeypatch.setenv("COLUMNS", str(width))
+    heading, *_ = block = str(rules).split("\n\n")[1].splitlines()
+    assert all(len(line) <= width for line in block)
+    assert "at least" in heading
+    for rule in rules:
+        line = next(line for line in block if f"{100 * rule.effect:.1f}" in line)
+        assert rule_words.bound(rule) in line
+        assert width < 80 or rule.verdict.evidence in line
 
 
 def long(*sizes: int) -> cr.RuleSet:
@@ -109,14 +135,14 @@ def test_trust_is_a_table_with_why_not() -> None:
     rules = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=2, stepwise=False).trust(19, 4, 2)
     block = next(block for block in str(rules).split("\n\n") if block.startswith("Trust"))
     heading, *rows = block.splitlines()[1:]
-    assert heading.split()[:3] == ["#", "at", "least,"]
-    bounds = [bound_of(rule) for rule in rules]
-    shown = [row.split()[1] for row in rows if row.strip()[0].isdigit()]
-    assert shown == [f"{100 * bound:.1f}".replace("-", "−") for bound in bounds]
-    assert all(bound < rule.effect for bound, rule in zip(bounds, rules, strict=True))
+    assert heading.split()[0] == "#"
+    assert "at least" not in heading
+    assert [rule_words.bound(rule) for rule in rules] == ["none", "none"]
     lowered = cr.discover(cr.datasets.titanic(), "survived", control="class", k=1, direction="decrease").trust(19, 4, 2)
-    assert "at most, points" in str(lowered)
-    assert bound_of(lowered[0]) > lowered[0].effect
+    assert "at most" in str(lowered)
+    assert lowered[0].at_least == bound_of(lowered[0])
+    assert lowered[0].effect < bound_of(lowered[0]) < 0
+    assert f"{100 * bound_of(lowered[0]):.1f}".replace("-", "−") in str(lowered)
     assert sum(row.strip().startswith("why not: ") for row in rows) == 2
 
 
@@ -128,7 +154,7 @@ def test_a_list_says_what_each_rule_adds_and_why_it_ends() -> None:
     rules = cr.discover(cr.datasets.renewals(), "renewed", **asked)
     said = " ".join(str(rules).split())
     assert "2 rules in 4,000 rows; each proven best at its step, " in said
-    assert "rule adds, points conservative" in said
+    assert "rule adds, points at least" in said
     assert "no other column stands out; nearest: newsletter = no, 1.5 points" in said
     assert "adds: how much more often renewed = 1 occurs where the rule holds, adjusted for complaint, tenure" in said
     assert "and the columns of the rules above" in said

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import causalrules as cr
+from causalrules.estimators import scores
 from causalrules.exceptions import OptionError
 from causalrules.result.evidence import Simultaneous
 from causalrules.trust import repeat
@@ -50,13 +51,12 @@ def test_bounds_come_from_the_largest_ratios_of_permuted_tables() -> None:
         each = weight**2 * share * (1 - share)
         k, f = covered.n[inside], failing.n[inside]
         plain, shrunk = (np.sum(each * (1 / (k + more) + 1 / (f + more))) for more in (0, 2))
-        known = bound_of(rule)
-        assert known.reach == pytest.approx(
-            factor * rule.criterion.margin(rule.measured) * np.sqrt(plain) / shrunk / rule.overlap
-        )
-        assert known.reach is not None
-        expected = rule.effect - known.reach * max(rule.standard_error, np.sqrt(plain))
-        assert known.bound == pytest.approx(max(-1, expected))
+        known, scale = bound_of(rule), rule.overlap * shrunk / plain
+        variance = max(shrunk * rule.overlap**2, (scale * rule.standard_error) ** 2)
+        offset = rule.criterion.beta**2 * scores.pooled_reach(covered, failing, everything, rule.measured.spans) / 6
+        error = factor * (offset + np.sqrt(offset**2 + rule.criterion.beta**2 * variance)) / scale
+        assert known.bound == pytest.approx(max(-1, rule.effect - error))
+        assert known.reach == pytest.approx(error / max(rule.standard_error, np.sqrt(plain)))
 
 
 def test_all_bounds_hold_at_once_where_naive_ones_do_not() -> None:

@@ -317,10 +317,7 @@ def test_the_verdict_rests_on_one_criterion(
         (changed(honest={"effect": -0.3, "low": -0.4, "high": -0.2}), "−30.0 points (−40.0 to −20.0)"),
         (changed(honest={"effect": None, "low": None}), "no difference could be measured on held-out rows"),
         (changed(honest={"overlap": 0.49}), "30.0 points (20.0 to 40.0), for 49 % of them"),
-        (
-            changed(honest={"found": 0}),
-            "held-out rows, of the rules found in its place (this one in 0 of 1 blocks): 30",
-        ),
+        (changed(honest={"found": 0, "alike": 1}), "30.0 points (20.0 to 40.0); 90 % of subsamples"),
         (changed(stability={"nearly": 0.4}), "40 % of subsamples find it or nearly the same rule"),
     ],
 )

@@ -38,8 +38,15 @@ export interface Balance {
   weighted?: Maybe;
 }
 
+/** An effect on held-out rows; it is of this rule if all blocks (splits) measured it or one like it. */
+export interface HeldOut extends Measured {
+  found: number;
+  alike?: number | null;
+  splits: number;
+}
+
 export interface RuleEvidence {
-  honest?: Measured | null;
+  honest?: HeldOut | null;
   doubly_robust?: Measured | null;
   sensitivity?: Sensitivity | null;
   balance?: Balance[] | null;
@@ -49,7 +56,7 @@ export interface Rule {
   effect: Maybe;
   interval: [Maybe, Maybe];
   marginal_effect: Maybe;
-  reliable_effect: Maybe;
+  at_least: Maybe;
   p_do_rule: Maybe;
   p_do_not_rule: Maybe;
   coverage: number;
@@ -101,14 +108,14 @@ export interface RuleView {
   holds: string;
   fails: string;
   estimate: string;
+  at_least: string;
   conservative: string;
   measured: string;
-  ignoring: string;
+  unfound: boolean;
   sides: [holds: string, fails: string];
   mix: string;
   p: string;
   covered: string;
-  whose: string;
   stands_out: boolean;
   reading: string[];
   alerts: Alert[];
@@ -173,6 +180,8 @@ export interface View {
   table: string;
   noun: string;
   estimate: string;
+  least: string;
+  named: boolean;
   p: string;
   list: string;
   adds: string;

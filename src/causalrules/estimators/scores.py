@@ -271,6 +271,19 @@ def pooled_margin(beta: float, variance: float, reach: float = 0.0) -> float:
     return float(offset + np.sqrt(offset**2 + beta**2 * variance))
 
 
+def widened(variance: float, reach: float, error: float, binary: bool) -> tuple[float, float]:
+    """Return variance and reach for a margin of an estimate with at least this standard error.
+
+    One row of a binary outcome moves an estimate as far as before; values that vary more also reach farther.
+
+    >>> widened(0.25, 0.125, 1.0, binary=True), widened(0.25, 0.125, 1.0, binary=False)
+    ((1.0, 0.125), (1.0, 0.25))
+    """
+    if not error**2 > variance > 0:
+        return variance, reach
+    return error**2, reach if binary else reach * error / float(np.sqrt(variance))
+
+
 def objective(estimator: str, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike, beta: float = 2.0) -> float:
     """Return the objective of an estimator, for a binary outcome.
 

@@ -126,7 +126,15 @@ class OutcomeKind:
     ) -> str:
         if effect is None or low is None or high is None or math.isnan(effect):
             return "not measurable"
-        return f"{written(effect)} ({self.figure(low)} to {self.figure(high)})"
+        return f"{written(effect)} ({self.between(low, high)})"
+
+    def between(self, low: float, high: float) -> str:
+        """Format an interval without the unit.
+
+        >>> BINARY.between(-0.021, 0.13)
+        '−2.1 to 13.0'
+        """
+        return "unknown" if math.isnan(low) else f"{self.figure(low)} to {self.figure(high)}"
 
     def precise(self, value: float) -> str:
         """Format a difference with many digits, for tables in papers.

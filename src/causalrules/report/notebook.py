@@ -69,10 +69,12 @@ def card(rule: RuleResult) -> str:
     )
     judged = "".join(f"<p>{answer.asks} {_chip(answer)} {_text(answer.why)}</p>" for answer in answers(rule))
     reasons = "".join(f"<li>{_text(reason)}</li>" for reason in rule.verdict.reasons)
+    estimate = rule.kind.with_interval(rule.effect, *rule.interval)
+    if not rule.circumstances.fixed:
+        estimate = f"{rule_words.bounded(rule)}; 95 % {rule_words.FIXED}: {rule.kind.between(*rule.interval)}"
     return (
         f'<div style="max-width:44em"><p style="font-size:1.2em">{conditions}</p><table>{bars}</table>'
-        f"<p>{rule.kind.with_interval(rule.effect, *rule.interval)}; {rule.n_covered:,} rows "
-        f"({percent(rule.coverage)})</p>"
+        f"<p>{_text(estimate)}; {rule.n_covered:,} rows ({percent(rule.coverage)})</p>"
         f"{judged}<ul>{reasons}</ul></div>"
     )
 
@@ -91,14 +93,13 @@ def _chip(answer: Answer) -> str:
 
 def _range(rules: Result) -> tuple[float, float]:
     """Return the range of the shared axis, which includes 0."""
-    shown = [(*rule.interval, *([rule.conservative] if rule.stands_out else [])) for rule in rules]
-    ends = [end for each in shown for end in each if math.isfinite(end)]
+    ends = [end for rule in rules for end in (rule.effect, *rule_words.whisker(rule)) if math.isfinite(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     return (low, high) if high > low else (low, low + 1.0)
 
 
 def _forest(rule: RuleResult, low: float, high: float) -> str:
-    """Draw the effect with its interval, the conservative effect as a bar, and a line at 0."""
+    """Draw the effect with its bound, or with the interval of a rule named in advance, and a line at 0."""
 
     def x(value: float) -> str:
         return f"{6 + (_WIDTH - 12) * (value - low) / (high - low):.1f}"
@@ -109,11 +110,13 @@ def _forest(rule: RuleResult, low: float, high: float) -> str:
 
     marks = line(0.0, 0.0, 0, 18, _GREY, 1)
     if math.isfinite(rule.effect):
-        marks += line(*rule.interval, 9, 9, _BLUE, 2)
+        ends = rule_words.whisker(rule)
+        marks += line(*ends, 9, 9, _BLUE, 2)
+        if not rule.circumstances.fixed and rule.at_least is not None:
+            marks += line(rule.at_least, rule.at_least, 2, 16, _ORANGE, 3)
         marks += f'<circle cx="{x(rule.effect)}" cy="9" r="4" fill="{_BLUE}"/>'
-    if rule.stands_out:
-        marks += line(rule.conservative, rule.conservative, 2, 16, _ORANGE, 3)
-    said = f"{rule.kind.with_interval(rule.effect, *rule.interval)}; conservative: {rule_words.conservative(rule)}"
+    fixed = rule.circumstances.fixed
+    said = rule.kind.with_interval(rule.effect, *rule.interval) if fixed else rule_words.bounded(rule)
     return f'<svg width="{_WIDTH}" height="18" role="img" aria-label="{escape(said)}">{marks}</svg>'
 
 

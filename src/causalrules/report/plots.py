@@ -21,9 +21,9 @@ from causalrules.report.figure import (
     rows_height,
     rule_labels,
 )
-from causalrules.report.result_words import rung_names
+from causalrules.report.result_words import has_bounds, rung_names
 from causalrules.report.rule_text import wrap
-from causalrules.report.rule_words import stratum_name
+from causalrules.report.rule_words import least, stratum_name, whisker
 from causalrules.text import counted
 
 if TYPE_CHECKING:
@@ -71,34 +71,32 @@ def _chosen(rules: Result, place: int) -> RuleResult:
 
 
 def effects(rules: Result, ax: Axes | None = None) -> Axes:
-    """Plot the adjusted effects with 95 % intervals, the conservative and the unadjusted effects."""
+    """Plot the adjusted effects with bounds, or with 95 % intervals if named in advance, and the unadjusted ones."""
     labels, common = rule_labels(rules)
     ax = axes(ax, height=1.3 + rows_height(labels))
-    low, high = np.array([rule.interval for rule in rules]).reshape(-1, 2).T
+    low, high = np.array([whisker(rule) for rule in rules]).reshape(-1, 2).T
     plotted: dict[str, Any] = {
         "rule": [rule.text for rule in rules],
         "effect": np.array([rule.effect for rule in rules]),
-        "interval_low": low,
-        "interval_high": high,
-        "reliable_effect": np.array([rule.reliable_effect for rule in rules]),
+        **({"interval_low": low, "interval_high": high} if rules.is_named else {"at_least": _bounds(rules)}),
         "marginal_effect": np.array([rule.marginal_effect for rule in rules]),
     }
     places = np.arange(len(rules))
     ax.axvline(0, color=GREY, linewidth=0.8)
     ax.hlines(places, low, high, color=BLUE, linewidth=1.4)
-    ax.scatter(
-        plotted["effect"], places, marker="o", s=30, color=BLUE, label=f"{_adjusted(rules)}, 95 % interval", zorder=3
-    )
-    ax.scatter(
-        plotted["reliable_effect"],
-        places,
-        marker="|",
-        s=110,
-        linewidths=2.2,
-        color=ORANGE,
-        label="conservative: less a margin for chance",
-        zorder=4,
-    )
+    name = f"{_adjusted(rules)}, 95 % interval" if rules.is_named else _adjusted(rules)
+    ax.scatter(plotted["effect"], places, marker="o", s=30, color=BLUE, label=name, zorder=3)
+    if has_bounds(rules):
+        ax.scatter(
+            plotted["at_least"],
+            places,
+            marker="|",
+            s=110,
+            linewidths=2.2,
+            color=ORANGE,
+            label=f"{least(rules)}, after the search",
+            zorder=4,
+        )
     if rules.question.control:
         ax.scatter(
             plotted["marginal_effect"],
@@ -115,6 +113,11 @@ def effects(rules: Result, ax: Axes | None = None) -> Axes:
     ax.set_xlabel(f"{measured}\n{common}".strip(), parse_math=False, loc="right" if common else None)
     legend(ax, 3)
     return finish(ax, plotted)
+
+
+def _bounds(rules: Result) -> Any:
+    """Return the bounds of the rules; nan for those without one."""
+    return np.array([math.nan if rule.at_least is None else rule.at_least for rule in rules])
 
 
 def staircase(rules: Result, ax: Axes | None = None) -> Axes:

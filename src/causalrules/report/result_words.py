@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from causalrules.report.adjustment_words import adds, adjustment, adjustment_of, compared_with
 from causalrules.report.claim_words import error_rate, rules_named
-from causalrules.report.rule_words import IGNORING, is_unjudged
+from causalrules.report.rule_words import ALLOWING, bound, is_unjudged, least
 from causalrules.text import (
     counted,
     number,
     p_needed,
     p_number,
+    percent,
     plain,
 )
 
@@ -57,6 +58,25 @@ def meaning(rules: Result) -> str:
     apart = any(rule.verdict.claim in ("identified", "by design") for rule in rules)
     association = f"association{', but for rules identified on their own' if apart else ' only'}"
     return f"{f'{quantity(rules)}: {association}' if adds(rules) else association}: {differs}; {why}"
+
+
+def has_bounds(rules: Result) -> bool:
+    """Return whether the effects of searched rules have bounds: unless nothing was tested."""
+    return not rules.is_named and any(rule.verdict.basis != "nothing" for rule in rules)
+
+
+def bound_lines(rules: Result) -> list[str]:
+    """Describe the bounds, and why of some effects only the sign is known."""
+    if not any(rule.at_least is not None for rule in rules):
+        return []
+    name, together = least(rules), any(rule.evidence and rule.evidence.simultaneous for rule in rules)
+    confidence = percent(1 - error_rate(rules), 0)
+    said = [f"{name}: with {confidence} confidence for all rules of the list together, {ALLOWING}"]
+    further = "" if together else "; rules.trust() may tell more"
+    for sign, side in (("> 0", "above"), ("< 0", "below")):
+        if places := [str(place) for place, rule in enumerate(rules, 1) if bound(rule) == sign]:
+            said.append(f"{sign}: {side} 0 by the test, but by how much is uncertain ({rules_named(places)}){further}")
+    return said
 
 
 def maximised(question: Question) -> str:
@@ -117,8 +137,7 @@ def ending(rules: Result) -> str:
             return "nothing else can be compared"
         return "no column is left for another rule" + ", by the graph" * rules.question.own_controls
     near = rules.nearest
-    interval = near.kind.with_interval(near.effect, *near.interval)
-    return f"no other column stands out; nearest: {near.text}, {interval}, {IGNORING}"
+    return f"no other column stands out; nearest: {near.text}, {near.kind.difference(near.effect)}"
 
 
 def rung_names(rules: Result) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import AND
@@ -30,7 +30,9 @@ MARK = "*"
 _CHANGED = 0.005
 
 # Caveat of intervals that do not allow for the search.
-IGNORING = "ignoring the search"
+IGNORING = "ignoring how many rules were tried"
+ALLOWING = "allowing for how many rules were tried"
+FIXED = f"interval of a rule fixed in advance, {IGNORING}"
 
 
 def is_marked(rule: RuleResult) -> bool:
@@ -54,22 +56,50 @@ def is_unjudged(rule: RuleResult, rules: Result) -> bool:
 
 
 def measured(rule: RuleResult, rules: Result) -> str:
-    """Describe the effect, first its bound after allowing for the search."""
-    named = rules.is_named
-    estimate = rule.kind.with_interval(rule.effect, *rule.interval)
-    if not named and estimate.endswith(")"):
-        estimate = f"{estimate[:-1]}, {IGNORING})"
-    bound = None if rule.evidence is None else rule.evidence.simultaneous
-    least = ""
-    if bound is not None and bound.bound is not None:
-        side = "at most" if rule.criterion.decrease else "at least"
-        share, allowed = percent(bound.confidence, 0), "number of rules" if named else "search"
-        least = f"{side} {rule.kind.difference(bound.bound)} ({share}, allowing for the {allowed})"
-    elif rule.stands_out:
-        least = f"conservative {conservative(rule)}"
-    said = f"{least}; best estimate {estimate}" if least else estimate
+    """Describe the effect with its interval, or for rules of a search with its bound."""
     noun = f"Adds ({rules.noun})" if rule.held_fixed else rules.noun.capitalize()
+    said = rule.kind.with_interval(rule.effect, *rule.interval) if rules.is_named else bounded(rule)
     return f"{noun}: {said}, {adjusted(rule, rules)}."
+
+
+def least(rules: Result) -> str:
+    """Name the bounds of the rules: the end of their effects nearest to 0."""
+    return _least(rules.question.direction == "decrease")
+
+
+def _least(decrease: bool) -> str:
+    return "at most" if decrease else "at least"
+
+
+def whisker(rule: RuleResult) -> tuple[float, float]:
+    """Return the ends of the line that shows how far an effect is known: its interval if the rule was named in advance.
+
+    For rules of a search it reaches from the bound to the effect.
+    """
+    if rule.circumstances.fixed:
+        return rule.interval
+    return (rule.effect if rule.at_least is None else rule.at_least), rule.effect
+
+
+def bound(rule: RuleResult, figure: Callable[[float], str] | None = None) -> str:
+    """Return the bound without its unit: "> 0" if only the sign is known, "none" if not that, "–" if not tested."""
+    known = rule.at_least
+    if known is None:
+        return "none" if rule.verdict.evidence == "not supported" else "–"
+    shown = (figure or rule.kind.figure)(known)
+    is_zero = not any(digit in shown for digit in "123456789")
+    return ("< 0" if rule.criterion.decrease else "> 0") if is_zero else shown
+
+
+def bounded(rule: RuleResult) -> str:
+    """Return the effect of a rule of a search with its bound."""
+    if rule.at_least is None:
+        return rule.kind.difference(rule.effect)
+    known = bound(rule)
+    said = {"> 0": "above 0", "< 0": "below 0"}.get(known, f"{_least(rule.criterion.decrease)} {known}")
+    together = None if rule.evidence is None else rule.evidence.simultaneous
+    confidence = 1 - rule.circumstances.level if together is None else together.confidence
+    return f"{rule.kind.difference(rule.effect)}, {said} ({percent(confidence, 0)}, {ALLOWING})"
 
 
 def sides(rule: RuleResult) -> tuple[str, str]:
@@ -194,11 +224,14 @@ def _estimate(rule: RuleResult, rules: Result) -> str:
     if math.isnan(rule.effect):
         return covered
     noun = f"Adjusted {rules.noun}" if control_of(rule, rules) or rule.held_fixed else rules.noun.capitalize()
-    level = rule.kind.level
+    level, kind = rule.kind.level, rule.kind
     undecided = "" if not rule.n_undecided else f" {_undecided(rule, rules)}."
+    fixed, estimate = "", kind.with_interval(rule.effect, *rule.interval) + ", with a 95 % interval"
+    if not rules.is_named:
+        estimate, fixed = bounded(rule), f" {sentence(f'95 % {FIXED}: {kind.between(*rule.interval)}')}"
     return (
-        f"{noun}: {rule.kind.with_interval(rule.effect, *rule.interval)}, with a 95 % interval; "
-        f"{level(rule.p_do_rule)} where the rule holds instead of {level(rule.p_do_not_rule)}. {covered}{undecided}"
+        f"{noun}: {estimate}; {level(rule.p_do_rule)} where the rule holds instead of {level(rule.p_do_not_rule)}."
+        f"{fixed} {covered}{undecided}"
     )
 
 

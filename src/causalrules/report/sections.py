@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from causalrules.language.propositions import describe
 from causalrules.report import trust_words
 from causalrules.report.result_words import quantity
+from causalrules.report.rule_words import IGNORING
 from causalrules.result.variations import variations
 from causalrules.text import counted, effective, number, percent, sentence
 from causalrules.trust.registry import CHECKS
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 # Maximum controls to list, those that differ most.
 _MOST_CONTROLS = 30
 _NOTHING_TO_EXPLAIN = "Not supported: there is no finding for a hidden confounder to explain away."
-_MEASURED_ALIKE = "Adjusted as this rule is; intervals ignore the search."
+_MEASURED_ALIKE = f"Adjusted as this rule is; intervals are {IGNORING}."
 _STANDS_FOR = "Good rules of the same search that share at least 80 % of their rows with it."
 # Maximum rules, and rows of the table, for which variations are measured.
 _MOST_NEAR, _MOST_NEAR_ROWS = 10, 200_000
@@ -65,7 +66,7 @@ def of_rule(rule: RuleResult, rules: Result) -> tuple[Section, ...]:
 def _trust(rules: Result) -> tuple[Section, ...]:
     """Return the evidence on all rules, and how it was obtained."""
     judged = [(place, rule) for place, rule in enumerate(rules, 1) if rule.evidence is not None]
-    sentences = tuple(map(sentence, trust_words.obtained(rules)))
+    sentences = tuple(map(sentence, [*trust_words.first_place(rules), *trust_words.obtained(rules)]))
     if not judged and not sentences:
         return ()
     headings = ("#", "rule", "evidence", *trust_words.headings(rules))
@@ -179,7 +180,7 @@ def _balance(balance: Sequence[ControlBalance], rule: RuleResult, rules: Result)
             f"rows like them on both sides; {percent(found.clipped, 1)} of propensities clipped."
         )
         if found.source == "searched rows" and not rules.is_named:
-            sentences.append("This interval ignores the search.")
+            sentences.append(f"This interval is {IGNORING}.")
         if not found.agrees:
             sentences.append(f"That in the strata, {rules.kind.difference(found.strata)}, is outside the interval.")
     rows = tuple(

@@ -7,24 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from causalrules.language.propositions import describe
-from causalrules.report import claim_words, result_words
+from causalrules.report import claim_words, result_words, rule_words
 from causalrules.text import p_number, percent
 
 if TYPE_CHECKING:
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
-
-_HEADINGS = (
-    "#",
-    "rule",
-    "conservative effect",
-    "effect",
-    "95 % interval",
-    "unadjusted",
-    "coverage",
-    "rows",
-    "evidence",
-)
 
 
 def latex(rules: Result) -> str:
@@ -51,11 +39,23 @@ def markdown(rules: Result) -> str:
 
 
 def headings(rules: Result) -> tuple[str, ...]:
-    """Return the headings, with the value that rules are ranked by, and with p if known."""
-    first, rule, *others = result_words.headings(_HEADINGS, rules)
-    others = [result_words.quantity(rules) if name == rules.noun else name for name in others]
-    value = ["value"] if result_words.ranking(rules) else []
-    return (first, rule, *value, *others, *(["adjusted p"] if _tested(rules) else []))
+    """Return the headings: the interval of rules named in advance, else their bounds after the search."""
+    return (
+        "#",
+        "rule",
+        *["value"] * bool(result_words.ranking(rules)),
+        result_words.quantity(rules),
+        "95 % interval" if rules.is_named else _bounds(rules),
+        "unadjusted",
+        "coverage",
+        "rows",
+        "evidence",
+        *["adjusted p"] * _tested(rules),
+    )
+
+
+def _bounds(rules: Result) -> str:
+    return rule_words.least(rules) if result_words.has_bounds(rules) else f"conservative {rules.noun}"
 
 
 def _tested(rules: Result) -> bool:
@@ -66,17 +66,21 @@ def _cells(place: int, rule: RuleResult, rules: Result) -> tuple[str, ...]:
     low, high = rule.interval
     figure = rule.kind.precise
     between = "–" if math.isnan(low) else f"{figure(low)} to {figure(high)}"
-    reliable, effect, unadjusted = map(figure, (rule.conservative, rule.effect, rule.marginal_effect))
+    if not rules.is_named:
+        bounded = result_words.has_bounds(rules)
+        between = rule_words.bound(rule, figure) if bounded else figure(rule.conservative)
+    effect, unadjusted = map(figure, (rule.effect, rule.marginal_effect))
     coverage, rows = percent(rule.coverage), f"{rule.n_covered:,}"
     value = [figure(rule.value)] if result_words.ranking(rules) else []
     tested = [p_number(rule.p_value, rule.p_sign)] if _tested(rules) else []
     first = (str(place), describe(rule.conditions), *value)
-    return (*first, reliable, effect, between, unadjusted, coverage, rows, rule.verdict.evidence, *tested)
+    return (*first, effect, between, unadjusted, coverage, rows, rule.verdict.evidence, *tested)
 
 
 def _caption(rules: Result) -> str:
     said = [
         result_words.meaning(rules),
+        *result_words.bound_lines(rules),
         result_words.ranking(rules),
         result_words.proof(rules),
         result_words.warning(rules),

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
 
-_NARROWEST_RULE = 16
+# Minimum width of rules, and width up to which they go before what is spare.
+_NARROWEST_RULE, _FIRST_WIDTH = 16, 32
 # Columns to omit on a narrow terminal, in this order.
-_SPARE = ("coverage", "conservative", "value", "evidence")
+_SPARE = ("fails → holds", "conservative", "applies to", "value", "evidence")
 _MOST_SENTENCE_LINES = 20
 _MOST_WHY_LINES = 4
 _COLOURS = {"supported": "32", "suggestive": "33", "not supported": "2", "cannot tell": "2"}
@@ -57,7 +58,7 @@ def text(rules: Result, *, colour: bool = False, explain: bool = False, remarks:
     above, after, below = (_wrapped(each, width) if remarks else [] for each in said)
     blocks = [
         above,
-        [*_wrapped([_common(common)], width), *_table(rules, common, width), *after],
+        [*_wrapped([_common(common)], width), *_table(rules, common, width, explain), *after],
         below,
         _trust(rules, width, explain),
         _wrapped([f"note: {note}" for note in rules.notes], width) if remarks else [],
@@ -78,30 +79,39 @@ def alerts(rules: Result) -> list[str]:
     return [f"! {alert}" for alert in rules.alerts]
 
 
-def headings(rules: Result) -> list[str]:
-    """Return the names of the columns after the rule: p if known, else the conservative effect."""
-    tested = any(rule.p_value is not None for rule in rules)
-    value = ["value"] if result_words.ranking(rules) else []
+def headings(rules: Result, explain: bool = False) -> list[str]:
+    """Return the names of the columns after the rule.
+
+    The bound is that after the search, the conservative effect the score: for `explain`, or where there is no bound.
+    """
+    bounded = result_words.has_bounds(rules)
+    scored = explain or not (bounded or rules.is_named or result_words.ranking(rules))
     return [
-        *value,
+        *["value"] * bool(result_words.ranking(rules)),
         f"{result_words.quantity(rules)}{rules.kind.in_units}",
-        "p" if tested else "conservative",
-        "coverage",
+        *[rule_words.least(rules)] * bounded,
+        *["conservative"] * scored,
+        *["p"] * any(rule.p_value is not None for rule in rules),
+        "fails → holds",
+        "applies to",
         "evidence",
     ]
 
 
-def cells(rule: RuleResult, rules: Result) -> list[str]:
-    """Return the cells of a rule below `headings`."""
-    shown = rule.kind.figure
-    low, high = rule.interval
-    effect = (
-        shown(rule.effect) if rule.effect != rule.effect else f"{shown(rule.effect)} ({shown(low)} to {shown(high)})"
-    )
-    conservative = rule_words.conservative(rule).removesuffix(f" {rule.kind.unit}")
-    known = {"value": shown(rule.value), "p": p_number(rule.p_value, rule.p_sign), "conservative": conservative}
-    known |= {"coverage": percent(rule.coverage), "evidence": rule.verdict.evidence}
-    return [known.get(name, effect) for name in headings(rules)]
+def cells(rule: RuleResult, rules: Result, explain: bool = False) -> list[str]:
+    """Return the cells of a rule below `headings`; intervals are only of rules named in advance."""
+    shown, level = rule.kind.figure, rule.kind.level
+    effect = rule.kind.figures(rule.effect, *rule.interval) if rules.is_named else shown(rule.effect)
+    known = {
+        "value": shown(rule.value),
+        rule_words.least(rules): rule_words.bound(rule),
+        "conservative": rule_words.conservative(rule).removesuffix(f" {rule.kind.unit}"),
+        "p": p_number(rule.p_value, rule.p_sign),
+        "fails → holds": f"{level(rule.p_do_not_rule).removesuffix(' %')} → {level(rule.p_do_rule)}",
+        "applies to": percent(rule.coverage),
+        "evidence": rule.verdict.evidence,
+    }
+    return [known.get(name, effect) for name in headings(rules, explain)]
 
 
 def _title(rules: Result) -> str:
@@ -116,18 +126,20 @@ def _common(common: Sequence[Proposition]) -> str:
     return f"every rule has {describe(common)}, and:" if common else ""
 
 
-def _table(rules: Result, common: Sequence[Proposition], width: int) -> list[str]:
+def _table(rules: Result, common: Sequence[Proposition], width: int, explain: bool) -> list[str]:
     """Return the rows; rules are wrapped between conditions to the width that the other columns leave."""
     if not rules:
         return []
-    rows = [["#", *headings(rules)]]
-    rows += [[str(place), *cells(rule, rules)] for place, rule in enumerate(rules, 1)]
-    for spare in _SPARE:
-        if width - _taken(rows) >= _NARROWEST_RULE:
-            break
+    rows = [["#", *headings(rules, explain)]]
+    rows += [[str(place), *cells(rule, rules, explain)] for place, rule in enumerate(rules, 1)]
+    widest = max(columns(_marked(rule, common)) for rule in rules)
+    for place, spare in enumerate(_SPARE):
+        needed = _NARROWEST_RULE if place else max(_NARROWEST_RULE, min(widest, _FIRST_WIDTH))
+        if width - _taken(rows) >= needed:
+            continue
         if spare in rows[0]:
-            place = rows[0].index(spare)
-            rows = [[*row[:place], *row[place + 1 :]] for row in rows]
+            at = rows[0].index(spare)
+            rows = [[*row[:at], *row[at + 1 :]] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     room = max(width - _taken(rows), _NARROWEST_RULE)
     texts = [["rule"], *(wrap_rule(printable(_marked(rule, common)), room) for rule in rules)]
@@ -154,9 +166,13 @@ def _taken(rows: list[list[str]]) -> int:
 
 
 def _below(rules: Result) -> list[str]:
+    from causalrules.report import trust_words
+
     said = [
         result_words.meaning(rules),
+        *result_words.bound_lines(rules),
         result_words.ranking(rules),
+        *trust_words.first_place(rules),
         *result_words.mixed_lines(rules),
         *result_words.undecided_lines(rules),
     ]

@@ -20,6 +20,7 @@ from causalrules.report.figure import (
     rows_height,
     rule_labels,
 )
+from causalrules.report.rule_words import whisker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,10 @@ _MOST_CONTROLS, _BALANCED = 30, 0.1
 
 
 def honest(rules: Result, ax: Axes | None = None) -> Axes:
-    """Plot the effects on the searched rows and on held-out rows."""
+    """Plot the effects on the searched rows, and on held-out rows of the rules that were measured there.
+
+    The line on the searched rows reaches to the bound, on held-out rows it is an interval.
+    """
     measured = [
         rule.evidence.honest for rule in rules if rule.evidence is not None and rule.evidence.honest is not None
     ]
@@ -40,15 +44,12 @@ def honest(rules: Result, ax: Axes | None = None) -> Axes:
         raise OptionError("no effects on held-out rows; call rules.cross_fit(), or discover(holdout=0.5)")
     labels, common = rule_labels(rules)
     ax = axes(ax, height=1.3 + rows_height(labels))
-    low, high = np.array([rule.interval for rule in rules]).T
+    low, high = np.array([whisker(rule) for rule in rules]).T
+    honest = [(each.effect, each.low, each.high) if each.own else (None,) * 3 for each in measured]
     plotted: dict[str, Any] = {
         "rule": [rule.text for rule in rules],
         "effect": np.array([rule.effect for rule in rules]),
-        "interval_low": low,
-        "interval_high": high,
-        "honest_effect": np.array([each.effect for each in measured], float),
-        "honest_low": np.array([each.low for each in measured], float),
-        "honest_high": np.array([each.high for each in measured], float),
+        **dict(zip(("honest_effect", "honest_low", "honest_high"), np.array(honest, float).T, strict=True)),
     }
     places = np.arange(len(rules))
     ax.axvline(0, color=GREY, linewidth=0.8)
@@ -59,9 +60,7 @@ def honest(rules: Result, ax: Axes | None = None) -> Axes:
     ax.hlines(places + 0.14, plotted["honest_low"], plotted["honest_high"], color=BLUE, linewidth=1.6)
     ax.scatter(plotted["honest_effect"], places + 0.14, marker="s", s=26, color=BLUE, label="held-out rows", zorder=3)
     name_rows(ax, labels)
-    ax.set_xlabel(
-        f"{rules.noun}, with its interval\n{common}".strip(), parse_math=False, loc="right" if common else None
-    )
+    ax.set_xlabel(f"{rules.noun}\n{common}".strip(), parse_math=False, loc="right" if common else None)
     legend(ax, 2)
     return finish(ax, plotted)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from causalrules.report.rule_words import MARK, calibrated
+from causalrules.report.rule_words import MARK, calibrated, least
 from causalrules.result.evidence import BEST, RuleEvidence
-from causalrules.result.verdict import whose
 from causalrules.text import counted, percent
 
 if TYPE_CHECKING:
@@ -33,19 +32,24 @@ def lines(rules: Result) -> list[str]:
 
 
 def title(rules: Result) -> str:
-    """Return the heading of the evidence, which qualifies its intervals."""
-    together = _together(rules)
-    run = None if rules.evidence is None else rules.evidence.honest
-    where = "on new rows" if run is not None and run.source == "second table" else "on held-out rows"
-    if together is None:
-        return f"Trust (intervals ignore the search, except {where})"
-    least = headings(rules)[0].removesuffix(rules.kind.in_units)
-    holds = f"“{least}”: all rules at once, {percent(together.confidence, 0)}"
-    return f"Trust ({holds}; intervals ignore the search, except {where})"
+    """Return the heading of the evidence."""
+    return "Trust"
 
 
 def _together(rules: Result) -> Simultaneous | None:
     return next((rule.evidence.simultaneous for rule in rules if rule.evidence and rule.evidence.simultaneous), None)
+
+
+def first_place(rules: Result) -> list[str]:
+    """Describe the effect on held-out rows of the rules found first in searches of other rows: of the procedure."""
+    run = None if rules.evidence is None else rules.evidence.honest
+    known = rules[0].evidence.honest if len(rules) and rules[0].evidence else None
+    if run is None or known is None or known.splits < 2:
+        return []
+    alike = known.found if known.alike is None else known.alike
+    which = f"rule 1 or one like it in {alike} of {known.splits}"
+    measured = _honest(known, rules.kind, unit=True)
+    return [f"on held-out rows, the rule found first in searches of other rows: {measured}; {which}"]
 
 
 def of_rule(rule: RuleResult, rules: Result) -> str:
@@ -59,20 +63,10 @@ def of_rule(rule: RuleResult, rules: Result) -> str:
 
 def headings(rules: Result) -> tuple[str, ...]:
     """Return the names of the cells of `cells`."""
-    unit = rules.kind.in_units
-    least = "at most" if rules.question.direction == "decrease" else "at least"
     run = None if rules.evidence is None else rules.evidence.honest
     where = "on new rows" if run is not None and run.source == "second table" else "on held-out rows"
-    return (
-        f"{least}{unit}",
-        f"{where}{unit}",
-        "same rule",
-        "Γ",
-        "E-value",
-        "compared",
-        "reappears",
-        *RuleEvidence.described().values(),
-    )
+    described = RuleEvidence.described().values()
+    return (f"{where}{rules.kind.in_units}", "Γ", "E-value", "compared", "reappears", *described)
 
 
 def table(rules: Result) -> list[list[str]]:
@@ -99,13 +93,11 @@ def why_not(rule: RuleResult, rules: Result) -> list[str]:
 
 
 def cells(rule: RuleResult) -> tuple[str, ...]:
-    """Return the numbers: simultaneous bound, held-out rows, Γ, E-value, overlap and stability."""
+    """Return the numbers: held-out rows if this rule was measured on them, Γ, E-value, overlap and stability."""
     evidence = rule.evidence or RuleEvidence()
-    honest, robust, together = evidence.honest, robustness(rule), evidence.simultaneous
+    honest, robust = evidence.honest, robustness(rule)
     return (
-        "" if together is None else rule.kind.difference(together.bound).removesuffix(f" {rule.kind.unit}"),
-        "" if honest is None else _honest(honest, rule.kind),
-        "" if honest is None or honest.splits < 2 else f"{honest.found} of {honest.splits}",
+        "" if honest is None or not honest.own else _honest(honest, rule.kind),
         "" if robust is None else _factor(robust.gamma_limit),
         "" if robust is None else _factor(robust.e_value_limit),
         "" if evidence.overlap is None else percent(1 - evidence.overlap.share, 0),
@@ -118,12 +110,6 @@ def robustness(rule: RuleResult) -> Sensitivity | None:
     """Return how strong a hidden confounder must be; None if unknown, or if there is nothing to explain away."""
     known = None if rule.evidence is None else rule.evidence.sensitivity
     return None if known is None or rule.verdict.evidence == "not supported" or known.includes_zero else known
-
-
-def held_out(rule: RuleResult) -> str:
-    """Describe which rules the effect on held-out rows refers to, if not all blocks measured this rule."""
-    known = None if rule.evidence is None else rule.evidence.honest
-    return f"held-out rows: {said}" if known is not None and (said := whose(known).lstrip(", ")) else ""
 
 
 def _factor(value: float | None) -> str:
@@ -156,16 +142,8 @@ def confirmed(rules: Result) -> list[str]:
 
 
 def needed(rules: Result) -> list[str]:
-    """Return necessary remarks on the table: which rules held-out effects refer to, and what a time limit cut short."""
-    return [*confirmed(rules), *_needed(rules)]
-
-
-def _needed(rules: Result) -> list[str]:
-    short = [sentence for sentence in obtained(rules) if _LIMIT in sentence]
-    known = [rule.evidence.honest for rule in rules if rule.evidence and rule.evidence.honest]
-    if any(each.found < each.splits for each in known):
-        return ["same rule: in how many held-out blocks; the other blocks measure the rule found in its place", *short]
-    return short
+    """Return necessary remarks on the table: which rules are confirmed, and what a time limit cut short."""
+    return [*confirmed(rules), *(sentence for sentence in obtained(rules) if _LIMIT in sentence)]
 
 
 def obtained(rules: Result) -> list[str]:
@@ -183,9 +161,8 @@ def obtained(rules: Result) -> list[str]:
             f"p: adjusted {what}, {how} permutations within strata)" + _cut_short(run.cut_short, "as good")
         )
     if (together := _together(rules)) is not None:
-        least = headings(rules)[0].removesuffix(rules.kind.in_units)
         sentences.append(
-            f"{least}: with {percent(together.confidence, 0)} confidence for all rules of the list "
+            f"{least(rules)}: with {percent(together.confidence, 0)} confidence for all rules of the list "
             f"together, after the search ({together.permutations:,} permutations within strata)"
         )
     if evidence.calibration is not None:
@@ -205,10 +182,11 @@ def obtained(rules: Result) -> list[str]:
     return sentences
 
 
-def _honest(honest: HonestEffect, kind: OutcomeKind) -> str:
+def _honest(honest: HonestEffect, kind: OutcomeKind, unit: bool = False) -> str:
     share = percent(honest.overlap, 0)
     for_whom = "" if honest.effect is None or share == "100 %" else f" for {share} of them"
-    return kind.figures(honest.effect, honest.low, honest.high) + for_whom
+    shown = kind.with_interval if unit else kind.figures
+    return shown(honest.effect, honest.low, honest.high) + for_whom
 
 
 def _calibration(calibration: Calibration, noun: str, kind: OutcomeKind) -> str:

@@ -21,7 +21,6 @@ from causalrules.report import (
     result_words,
     rule_words,
     sections,
-    trust_words,
 )
 from causalrules.report.answers import Answer, answers, weakest
 from causalrules.report.sections import Section
@@ -67,17 +66,17 @@ class RuleView:
     holds, fails
         The two compared levels, formatted.
     estimate
-        The effect with its interval, formatted.
+        The effect, formatted; with its interval if the rule was named in advance.
     measured
-        The effect in a sentence, first its bound after allowing for the search.
-    ignoring
-        What the interval ignores; empty for a finding.
+        The effect in a sentence, with its bound or interval.
+    at_least
+        Its bound after the search, formatted.
+    unfound
+        Whether the rule was searched for and is no finding.
     sides, mix
         The names of the two levels, with their rows, and the mix of the controls that they are adjusted to.
     p
         The adjusted p-value, formatted.
-    whose
-        Which rules the effect on held-out rows refers to, if not all blocks measured this rule.
     strata
         The names of the strata in the JSON; `strata_left` describes the others.
     code
@@ -101,14 +100,14 @@ class RuleView:
     holds: str
     fails: str
     estimate: str
+    at_least: str
     conservative: str
     measured: str
-    ignoring: str
+    unfound: bool
     sides: tuple[str, str]
     mix: str
     p: str
     covered: str
-    whose: str
     stands_out: bool
     reading: tuple[str, ...]
     alerts: tuple[AlertView, ...]
@@ -174,6 +173,10 @@ class View:
         Tone of the weakest answer: "good", "caution", "bad" or "none".
     lead
         Index of the rule on the first screen; None if no rule stands out from chance.
+    least
+        The name of the bounds after the search; empty if the rules have none.
+    named
+        Whether the rules were named in advance.
     p, list
         What p-values are adjusted for; the title of the list of rules.
     adds, ending
@@ -192,6 +195,8 @@ class View:
     table: str
     noun: str
     estimate: str
+    least: str
+    named: bool
     p: str
     list: str
     adds: str
@@ -230,6 +235,8 @@ def view(rules: Result, n_left: int = 0) -> View:
         table=_table(rules),
         noun=rules.noun,
         estimate="adds" if adjustment_words.adds(rules) else _estimated(rules),
+        least=rule_words.least(rules) if result_words.has_bounds(rules) else "",
+        named=named,
         p=f"p: adjusted for the {'number of rules' if named else 'search'}",
         list="Rules" if named or lead is not None else "Closest candidates, not findings",
         adds=f"Each rule adds to those above: its {rules.noun} is with their columns held fixed."
@@ -242,7 +249,7 @@ def view(rules: Result, n_left: int = 0) -> View:
         lead=lead,
         headline=_headline(rules, lead),
         alerts=_alerts(rules, shown, lead),
-        meaning=short(sentence(result_words.meaning(rules)), 1500) + ("" if named else " Intervals ignore the search."),
+        meaning=short(" ".join(map(sentence, (result_words.meaning(rules), *result_words.bound_lines(rules)))), 1500),
         proof=short(sentence(result_words.proof(rules)), 1500),
         warning=_warning(rules, lead),
         ranking=short(sentence(result_words.ranking(rules) or ""), 1500),
@@ -311,15 +318,17 @@ def _rule(rule: RuleResult, rules: Result) -> RuleView:
         claim=claim,
         holds=level(rule.p_do_rule),
         fails=level(rule.p_do_not_rule),
-        estimate=rule.kind.with_interval(rule.effect, *rule.interval),
+        estimate=rule.kind.with_interval(rule.effect, *rule.interval)
+        if rules.is_named
+        else rule.kind.difference(rule.effect),
+        at_least=rule_words.bound(rule),
         conservative=rule_words.conservative(rule),
         measured=short(rule_words.measured(rule, rules), 600),
-        ignoring="" if rule.verdict.found or rules.is_named else rule_words.IGNORING,
+        unfound=not (rule.verdict.found or rules.is_named),
         sides=rule_words.sides(rule),
         mix=short(adjustment_words.same_mix((*adjustment_words.control_of(rule, rules), *rule.held_fixed)), 300),
         p=p_number(rule.p_value, rule.p_sign),
         covered=f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}",
-        whose=sentence(trust_words.held_out(rule)),
         stands_out=rule.stands_out,
         reading=tuple(short(each, 1500) for each in rule_words.reading(rule, rules)),
         alerts=tuple(map(_alert, alerts.of_rule(rule, rules))),

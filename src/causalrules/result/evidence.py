@@ -38,7 +38,7 @@ class Significance(Plain):
 
 @dataclass(frozen=True, repr=False)
 class Simultaneous(Plain):
-    """A bound on the effect that holds simultaneously for all rules of the list, after the search.
+    """A bound on the effect that holds simultaneously for all rules of the list, after the search (`rule.at_least`).
 
     Attributes
     ----------
@@ -61,7 +61,8 @@ class HonestEffect(Plain):
     """The effect of one rule on held-out rows.
 
     With forward chaining, it is the mean over the blocks, weighted by their information, of the effect of the rule that
-    a search of the rows before the block finds at the same position of its list.
+    a search of the rows before the block finds at the same position of its list: that measures the search. It is of
+    the rule itself only if `own`.
 
     Attributes
     ----------
@@ -75,6 +76,9 @@ class HonestEffect(Plain):
         Number of blocks in which this same rule was measured, and of all blocks; 1 and 1 without forward chaining.
     counts
         The counts (a, b, c, d) of each stratum; empty with forward chaining.
+    alike
+        Number of blocks in which this rule or one like it was measured: one with at least 80 % of their rows in common.
+        None in older files.
     """
 
     n_rows: int
@@ -87,6 +91,12 @@ class HonestEffect(Plain):
     found: int
     splits: int
     counts: tuple[tuple[int, int, int, int], ...] = field(default=(), repr=False)
+    alike: int | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether every block measured this rule or one like it."""
+        return self.splits == (self.found if self.alike is None else self.alike)
 
 
 @dataclass(frozen=True, repr=False)
@@ -428,12 +438,15 @@ class CalibratedMargin(Plain):
         With probability `confidence`, no rule of a table without effects exceeds its margin times this factor.
     permutations, seed
         The number of shuffled tables, and the seed of the shuffling.
+    joint
+        The factor for the share of the error that one rule of a list has; None if that takes more tables.
     """
 
     factor: float
     confidence: float
     permutations: int
     seed: int
+    joint: float | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from causalrules.result.evidence import RuleEvidence
@@ -52,8 +53,13 @@ def _cell(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
+def _of_rule(known: RuleEvidence) -> RuleEvidence:
+    """Return the evidence without held-out rows on which other rules were measured."""
+    return known if known.honest is None or known.honest.own else replace(known, honest=None)
+
+
 def _evidence(rules: Result) -> dict[str, list[Any]]:
-    rows = [(rule.p_value, rule.evidence or RuleEvidence()) for rule in rules]
+    rows = [(rule.p_value, _of_rule(rule.evidence or RuleEvidence())) for rule in rules]
     found: dict[str, list[Any]] = {
         "p_value": [p_value for p_value, _ in rows],
         "simultaneous_bound": [known.simultaneous and known.simultaneous.bound for _, known in rows],

@@ -314,6 +314,7 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
         **({} if measured.n_open is None else {"n_open": measured.n_open}),
         **({} if criterion.n_levels == 2 else {"n_levels": criterion.n_levels}),
         **({} if criterion.margin_scale == 1 else {"margin_scale": criterion.margin_scale}),
+        **({} if criterion.joint_scale is None else {"joint_scale": criterion.joint_scale}),
     }
 
 
@@ -339,6 +340,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         beta=from_json(float, payload.get("beta", _beta(question, len(conditions))), "beta"),
         by_length=isinstance(question.beta, tuple),
         margin_scale=from_json(float, payload.get("margin_scale", 1.0), "margin_scale"),
+        joint_scale=from_json(float | None, payload.get("joint_scale"), "joint_scale"),  # type: ignore[arg-type]
         n_levels=from_json(int, payload.get("n_levels", 2), "n_levels"),
         decrease=question.direction == "decrease",
     )

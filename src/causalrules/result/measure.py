@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 
 def rule_results(
-    problem: Problem, rows: Packed, question: Question, found: Found, margin_scale: float = 1.0
+    problem: Problem,
+    rows: Packed,
+    question: Question,
+    found: Found,
+    margin_scale: float = 1.0,
+    joint_scale: float | None = None,
 ) -> tuple[RuleResult, ...]:
     """Return the rules that a search found, with their counts or sums."""
     values = _value_sums(problem, [conditions for _, conditions in found.rules])
@@ -35,6 +40,7 @@ def rule_results(
             beta=float(beta[min(len(conditions), len(beta) - 1)] if isinstance(beta, tuple) else beta),  # type: ignore[arg-type]
             by_length=isinstance(beta, tuple),
             margin_scale=margin_scale,
+            joint_scale=joint_scale,
             n_levels=len(adjusted.comparison.values),
             decrease=adjusted.comparison.decrease,
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from causalrules.data.reading import read
-from causalrules.estimators import scores
+from causalrules.estimators import bounds, scores
 from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
 from causalrules.payload import Plain
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 NUMBERS = (
     "reliable_effect",
     "effect",
+    "at_least",
     "marginal_effect",
     "coverage",
     "n_covered",
@@ -70,6 +72,8 @@ class Criterion(Plain):
         Whether `beta` depends on the rule's length, with a margin for extreme rows.
     margin_scale
         Factor of the margin that is enough, by shuffled tables; 1 if none were used.
+    joint_scale
+        The same for a list whose rules share the error rate; None if unknown.
     n_levels
         Number of levels of the target that the search ranks by; 2 for a binary outcome.
     decrease
@@ -80,6 +84,7 @@ class Criterion(Plain):
     beta: float
     by_length: bool = False
     margin_scale: float = 1.0
+    joint_scale: float | None = None
     n_levels: int = 2
     decrease: bool = False
 
@@ -88,11 +93,23 @@ class Criterion(Plain):
         """1, or −1 if the outcome is to be decreased."""
         return -1.0 if self.decrease else 1.0
 
-    def margin(self, measured: Measured) -> float:
-        """Return the margin for chance that the pooled estimator subtracts in the search."""
+    def margin(self, measured: Measured, error: float = 0.0) -> float:
+        """Return the margin for chance that the pooled estimator subtracts in the search.
+
+        With an `error`, it is for an estimate with at least this standard error.
+        """
         reach = scores.pooled_reach(*measured.scored_sides, measured.spans) if self.by_length else 0.0
         variance = scores.margin_variance(*measured.scored_sides, self.n_levels)
-        return scores.pooled_margin(self.beta, variance, reach)
+        return scores.pooled_margin(self.beta, *scores.widened(variance, reach, error, measured.kind.binary))
+
+    def joint_margin(self, measured: Measured, share: float, error: float) -> float:
+        """Return the margin that holds for a share of the error rate: β² less 2 ln(share), as e^(−β²/2) is the error.
+
+        That of shuffled tables if it is smaller.
+        """
+        wider = replace(self, beta=math.sqrt(self.beta**2 - 2 * math.log(share)))
+        by_rules = wider.margin(measured, error)
+        return by_rules if self.joint_scale is None else min(by_rules, self.joint_scale * self.margin(measured, error))
 
     def ratio(self, measured: Measured) -> float:
         """Return the effect over its margin for chance, as in the search: above `margin_scale`, it stands out.
@@ -313,6 +330,44 @@ class RuleResult(Plain):
     def effect(self) -> float:
         """The effect adjusted for the controls, over the strata with overlap; nan if there are none."""
         return self.measured.effect
+
+    @cached_property
+    def at_least(self) -> float | None:
+        """The effect is at least this, after the search, for all rules of the list together (at most, if decreased).
+
+        With probability 1 − `error_rate`, no rule of the list has an effect nearer to 0: by shuffled tables once
+        `RuleSet.simultaneous` or `RuleSet.trust` has searched them, else by the number of rules. 0 if all that is known
+        is on which side of 0 the effect is. None if the rule does not stand out, is not tested, or was named in advance
+        (its `interval` needs no allowance).
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=1)
+        >>> 0.5 < rules[0].at_least < rules[0].effect
+        True
+        """
+        sign = self.criterion.sign
+        known = None if self.evidence is None else self.evidence.simultaneous
+        if not self.verdict.found or not sign * self.effect > 0 or (known is None and self.circumstances.fixed):
+            return None
+        bound = self._bound() if known is None else known.bound
+        # The test says on which side of 0 the effect is, also where the spread of its rows does not.
+        return 0.0 if bound is None else sign * max(sign * bound, 0.0)
+
+    def _bound(self) -> float | None:
+        """Return the bound by the margin of the search; None if it has no guarantee."""
+        known, criterion = self.circumstances, self.criterion
+        if known.grouped and criterion.by_length and self.measured.grouped is not None:
+            beta = math.sqrt(criterion.beta**2 - 2 * math.log(known.share))
+            found = bounds.of_groups(self.effect, beta, self.measured.grouped, criterion.sign)
+        elif known.guaranteed and criterion.estimator == "pooled":
+            margin = partial(criterion.joint_margin, self.measured, known.share)
+            sides = self.measured.scored_sides
+            found = bounds.simultaneous(self.effect, self.standard_error, sides, margin, criterion.sign)
+        else:
+            return None
+        return None if found is None or not math.isfinite(found.value) else self.kind.clip(found.value)
 
     @property
     def marginal_effect(self) -> float:

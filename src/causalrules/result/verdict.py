@@ -14,7 +14,7 @@ import numpy as np
 
 from causalrules.estimators.sides import comparable
 from causalrules.payload import Plain
-from causalrules.result.evidence import HonestEffect, RuleEvidence
+from causalrules.result.evidence import RuleEvidence
 from causalrules.text import adjusted_p, counted, effective, listed, p_needed, percent, plain
 
 if TYPE_CHECKING:
@@ -62,6 +62,10 @@ class Circumstances(Plain):
         Status of the roles by the causal graph; None without one.
     permutations
         Maximum shuffled tables requested; 0 if none, or all arrangements.
+    share
+        The share of the error rate that the bound of each rule has.
+    grouped
+        Whether rows belong together in groups.
     """
 
     level: float = 0.05
@@ -73,6 +77,8 @@ class Circumstances(Plain):
     declared: tuple[Declared, ...] = ()
     graph: str | None = None
     permutations: int = 0
+    share: float = 1.0
+    grouped: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,6 +155,8 @@ def circumstances(rules: Result) -> Circumstances:
         declared=rules.declared,
         graph=None if rules.admissibility is None else rules.admissibility.status,
         permutations=0 if run is None or run.exact else run.asked,
+        share=1 / question.most_steps,
+        grouped=question.groups is not None,
     )
 
 
@@ -225,7 +233,7 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str
         sharper = "" if shuffled else "; permutations are sharper than its margin"
         return False, "margin", [f"{conservative} not beyond 0{sharper}"]
     honest = None if rule.evidence is None else rule.evidence.honest
-    if honest is not None and honest.p_value is not None:
+    if honest is not None and honest.own and honest.p_value is not None:
         words = f"{adjusted_p(honest.p_value, adjusted_for='number of rules')}, on held-out rows"
         words += f" (at most {known.level:g} needed)"
         return honest.p_value <= known.level, "held-out rows", [words]
@@ -237,23 +245,18 @@ def _repeated(rule: RuleResult, known: Circumstances) -> list[str]:
     evidence = rule.evidence or RuleEvidence()
     said: list[str] = []
     if (honest := evidence.honest) is not None:
-        if honest.effect is None or honest.low is None or honest.high is None:
+        if not honest.own:
+            pass  # other rules were measured
+        elif honest.effect is None or honest.low is None or honest.high is None:
             said.append(f"no {known.noun} could be measured on held-out rows")
         else:
             measured = rule.kind.with_interval(honest.effect, honest.low, honest.high)
             share = percent(honest.overlap, 0)
             for_whom = "" if share == "100 %" else f", for {share} of them"
-            said.append(f"{known.noun} on held-out rows{whose(honest)}: {measured}{for_whom}")
+            said.append(f"{known.noun} on held-out rows: {measured}{for_whom}")
     if evidence.stability is not None:
         said.append(f"{percent(evidence.stability.nearly, 0)} of subsamples find it or nearly the same rule")
     return said
-
-
-def whose(honest: HonestEffect) -> str:
-    """Describe the measured rules if searches of other rows did not always find this rule; else empty."""
-    if honest.found == honest.splits:
-        return ""
-    return f", of the rules found in its place (this one in {honest.found} of {honest.splits} blocks)"
 
 
 def _weigh_models(rule: RuleResult, known: Circumstances, reasons: list[str]) -> tuple[list[str], list[str]]:

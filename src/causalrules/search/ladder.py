@@ -42,8 +42,8 @@ class Step:
         The best rule, and what is proven about it.
     stands_out
         Whether the rule is above 0, so that the ladder continues.
-    margin_scale
-        Factor of the margin that is enough, by shuffled tables; 1 if none were used.
+    margin_scale, joint_scale
+        Factors of the margin that are enough, by shuffled tables: 1 and None if none were used (`Criterion`).
     """
 
     problem: Problem
@@ -51,6 +51,7 @@ class Step:
     found: Found
     stands_out: bool
     margin_scale: float = 1.0
+    joint_scale: float | None = None
 
     @property
     def rule(self) -> Rule | None:

@@ -125,8 +125,12 @@ def calibrate(
     return Calibration(beta, confidence, begun, n_sets * permutations, cut_short, seed, value, USUAL_BETA, usual)
 
 
-def calibrate_margin(problem: Problem, question: Question, deadline: Deadline) -> CalibratedMargin | None:
+def calibrate_margin(
+    problem: Problem, question: Question, deadline: Deadline, share: float = 1.0
+) -> CalibratedMargin | None:
     """Find the factor of the margin that no rule exceeds in shuffled tables, if that takes about a second.
+
+    The joint factor is the same for a `share` of the error rate.
 
     Margins for the number of rules hold for any dependence between rules; rules that share rows and columns gain less
     from chance. The limit is on work, not on time, and rows are sorted first, so that the result depends neither on the
@@ -151,7 +155,7 @@ def calibrate_margin(problem: Problem, question: Question, deadline: Deadline) -
     for permutations in _FIRST:
         if problem.n_rows * permutations <= _MOST_DRAWN:
             try:
-                return _shuffled_margin(ordered, question, permutations, deadline)
+                return _shuffled_margin(ordered, question, permutations, deadline, share)
             except TooMuchWorkError:
                 continue
             except KeyboardInterrupt:
@@ -160,7 +164,7 @@ def calibrate_margin(problem: Problem, question: Question, deadline: Deadline) -
 
 
 def _shuffled_margin(
-    ordered: Adjusted, question: Question, permutations: int, deadline: Deadline
+    ordered: Adjusted, question: Question, permutations: int, deadline: Deadline, share: float
 ) -> CalibratedMargin | None:
     """Find the factor of the margin that no rule exceeds in shuffled tables; None if the time limit has passed."""
     confidence = 1 - question.error_rate
@@ -192,10 +196,13 @@ def _shuffled_margin(
         largest += repeat.in_blocks(work, last - first, size, question.n_jobs, label, False, deadline)
     if len(largest) < permutations:  # the time limit has passed
         return None
-    factor = sorted(largest, reverse=True)[n_kept - 1] * (1 + CLOSE)
+    ordinal = sorted(largest, reverse=True)
+    factor = ordinal[n_kept - 1] * (1 + CLOSE)
     if not factor > 0:  # too few shuffled tables have a rule to compare with
         return None
-    return CalibratedMargin(min(factor, 1.0), confidence, permutations, question.seed)
+    rank = n_largest(1 - question.error_rate * share, permutations)
+    joint = ordinal[rank - 1] * (1 + CLOSE) if rank > 0 else None
+    return CalibratedMargin(min(factor, 1.0), confidence, permutations, question.seed, joint)
 
 
 def _sorted_rows(problem: Adjusted) -> Adjusted:

@@ -29,6 +29,7 @@ from causalrules.search.rows import group_codes
 from causalrules.text import counted, shorten, unknown_column
 from causalrules.trust import chaining, repeat
 from causalrules.trust.resample import TooFewRowsError, folds, halves, reweighted, shared_out
+from causalrules.trust.stability import NEARLY, similarity
 
 if TYPE_CHECKING:
     from causalrules.language.kinds import OutcomeKind
@@ -64,6 +65,7 @@ class _Measured:
     compared: int
     n_rows: int
     found: int = 1
+    alike: int = 1
     counts: tuple[tuple[int, int, int, int], ...] = ()
 
     @classmethod
@@ -105,6 +107,7 @@ def _honest(rules: R, measured: Sequence[_Measured], splits: int) -> list[Honest
             found=each.found,
             splits=splits,
             counts=each.counts,
+            alike=each.alike,
         )
         for each, p in zip(measured, holm(one_sided), strict=True)
     ]
@@ -333,9 +336,10 @@ def cross_fit(
     If each rule adds to those above it, the list is searched step by step on the rows before a block, and a rule is
     measured with the columns above it held fixed, as in that search.
 
-    Position j of the list is measured with the j-th rule of each search, and `found` counts the blocks where that is
-    the rule itself. (Matching rules by their rows would use the list of all rows, which depends on the outcomes of the
-    blocks: the first rule would then tend to get the block effects that are high by chance.)
+    Position j of the list is measured with the j-th rule of each search; `found` counts the blocks where that is the
+    rule itself, `alike` those where it is a rule like it. (Matching rules by their rows would use the list of all rows,
+    which depends on the outcomes of the blocks: the first rule would then tend to get the block effects that are high
+    by chance.)
     """
     deadline = Deadline.after(time_limit)
     splits, seed = Whole(least=2)("splits", splits), Whole()("seed", seed)
@@ -359,18 +363,20 @@ def cross_fit(
     measured = []
     for place, rule in enumerate(rules):
         rows = problem.covered(problem.language.numbers(rule.conditions))
-        parts, found = [], 0
+        parts, found, alike = [], 0, 0
         for past, counts, listed in zip(before, blocks, lists, strict=False):
             if place < len(listed):
                 numbers, step = listed[place]
                 # For a single step, the strata are divided already.
                 own = problem if step.held_fixed == problem.held_fixed else divide_like(problem, step)
                 parts.append(chaining.block(own, numbers, past, counts, problem.frequencies - past))
-                found += np.array_equal(rows, problem.covered(numbers))
+                others = problem.covered(numbers)
+                found += np.array_equal(rows, others)
+                alike += similarity(rows, others, problem.frequencies) >= NEARLY
         mean = chaining.mean(parts, rule.kind.binary, confidence, grouped=problem.group is not None)
         effect, error, low, high = (None,) * 4 if mean is None else mean
         compared = sum(part.n_rows for part in parts)
-        measured.append(_Measured(effect, error, low, high, compared, n_held_out, found))
+        measured.append(_Measured(effect, error, low, high, compared, n_held_out, found, alike))
     n_searched, n_block = int(before[-1].sum()), int(blocks[-1].sum())
     run = HonestRun("forward chaining", n_searched, n_block, len(lists), splits, confidence, seed)
     return _with_effects(rules, _honest(rules, measured, len(lists)), run)

@@ -90,7 +90,7 @@ def _each_step(
     """
     found: list[RuleResult] = []
     evidence, notes, least = rules.evidence, list(rules.notes), 0.0
-    share = 1 / max(len(rules), min(rules.question.k, len(rules.question.actions)))
+    share = 1 / rules.question.most_steps
     for rule, step in zip(rules, rules.ladder, strict=False):
         question = replace(
             step.question.answered(),

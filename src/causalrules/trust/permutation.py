@@ -132,8 +132,8 @@ def significance(
     return _with_p_values(rules, tally, method, exact, run)
 
 
-def flipped_margin(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> float:
-    """Return the margin of a rule, computed as for tables with flipped signs.
+def flipped_margin(problem: Adjusted, betas: Any, conditions: Sequence[int], error: float = 0.0) -> float:
+    """Return the margin of a rule, computed as for tables with flipped signs; for at least this standard error.
 
     Residuals of a rare outcome have a smaller range before some are flipped. The margin uses the range after flipping;
     otherwise the observed rule would have a smaller margin than those it is compared with.
@@ -144,7 +144,8 @@ def flipped_margin(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> 
     sides = problem.compared(conditions, scored=True)
     reach = scores.pooled_reach(*sides, 2 * largest)
     beta = betas[min(len(conditions), len(betas) - 1)]
-    return scores.pooled_margin(beta, scores.margin_variance(*sides, len(problem.comparison.values)), reach)
+    variance = scores.margin_variance(*sides, len(problem.comparison.values))
+    return scores.pooled_margin(beta, *scores.widened(variance, reach, error, binary=False))
 
 
 def _flipped_ratio(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> float:

@@ -1,13 +1,8 @@
 """Simultaneous bounds for all rules of the list, after the search.
 
 In shuffled tables, the largest effect over margin of any rule is at most q with the given confidence; q is found like a
-calibrated β (`calibration`). Pseudo-rows shrink the effect that is compared with the margin by about V/U, where V is
-its variance with and U without them. So no effect errs by more than q · margin · U/V, or by c = q · margin · √U/V
-standard errors. With effects, a rule's own standard error replaces √U if it is larger:
-
-    bound = effect − c · standard error
-
-With groups, q allows for them, and the standard error is that of rows.
+calibrated β (`calibration`). A rule's bound is that of `estimators.bounds`, with q margins. With groups, q allows for
+them, and the standard error is that of rows.
 
 This is the search's margin for chance, with the number of rules estimated from shuffled tables instead of counted.
 """
@@ -16,12 +11,12 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from causalrules.estimators import scores
-from causalrules.estimators.sides import Side, comparable
+from causalrules.estimators import bounds
 from causalrules.exceptions import OptionError
 from causalrules.options import Share, Whole
 from causalrules.result.evidence import Simultaneous, with_evidence
@@ -103,21 +98,18 @@ def simultaneous(
     for rule in rules:
         own_beta = float(beta[min(rule.length, len(beta) - 1)])
         criterion = replace(rule.criterion, estimator="pooled", by_length=True, beta=own_beta)
-        inside = comparable(*rule.measured.scored_sides[:2])
-        covered, failing, everything = (Side(*(array[inside] for array in side)) for side in rule.measured.scored_sides)
-        reach, error = math.inf, 0.0
-        if inside.any() and (shrunk := scores.pooled_variance(covered, failing, everything)) > 0:
-            plain = scores.pooled_variance(covered, failing, everything, kappa=0.0)
-            # The margin refers to a mean over all rows, the variances to a mean over the compared rows.
-            margin = criterion.margin(rule.measured)
-            if base.group is not None:
-                margin = flipped_margin(base, beta, base.language.numbers(rule.conditions))
-            reach = factor * margin * math.sqrt(plain) / shrunk / rule.overlap
-            usual = rule.kind.estimate(rule.measured.sides).standard_error
-            error = max(usual, math.sqrt(plain))
-        bound = rule.effect + (reach if rule.criterion.decrease else -reach) * error
+        error, margin = rule.standard_error, partial(criterion.margin, rule.measured)
+        if base.group is not None:
+            error = rule.kind.estimate(rule.measured.sides).standard_error
+            margin = partial(flipped_margin, base, beta, base.language.numbers(rule.conditions))
+        reach = _times(factor, margin)
+        found = bounds.simultaneous(rule.effect, error, rule.measured.scored_sides, reach, rule.criterion.sign)
         known = Simultaneous(None, None, confidence, begun)
-        if math.isfinite(bound):
-            known = replace(known, bound=rule.kind.clip(bound), reach=reach)
+        if found is not None and math.isfinite(found.value):
+            known = replace(known, bound=rule.kind.clip(found.value), reach=found.reach)
         measured.append(with_evidence(rule, simultaneous=known))
     return replace(rules, rules=tuple(measured))
+
+
+def _times(factor: float, margin: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda error: factor * margin(error)

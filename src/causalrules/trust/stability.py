@@ -79,14 +79,14 @@ def stability(
     mine = [problem.covered(problem.language.numbers(rule.conditions)) for rule in rules]
     known: dict[tuple[int, ...], NDArray[np.float64]] = {}
     for found in lists:
-        similarity = np.zeros(len(rules))
+        nearest = np.zeros(len(rules))
         for rule in found:
             if rule not in known:
                 rows = problem.covered(rule)
-                known[rule] = np.array([_similarity(each, rows, problem.frequencies) for each in mine])
-            similarity = np.maximum(similarity, known[rule])
-        returned += similarity == 1
-        nearly += similarity >= NEARLY
+                known[rule] = np.array([similarity(each, rows, problem.frequencies) for each in mine])
+            nearest = np.maximum(nearest, known[rule])
+        returned += nearest == 1
+        nearly += nearest >= NEARLY
     judged = []
     for place, each in enumerate(rules):
         found_conditions = tuple(_of(condition, conditions) for condition in each.conditions)
@@ -97,7 +97,7 @@ def stability(
     return with_run(rules, judged, stability=run)
 
 
-def _similarity(mine: NDArray[np.bool_], other: NDArray[np.bool_], weights: NDArray[np.int64]) -> float:
+def similarity(mine: NDArray[np.bool_], other: NDArray[np.bool_], weights: NDArray[np.int64]) -> float:
     """Return the Jaccard similarity of the rows that two rules cover."""
     both, either = int(weights[mine & other].sum()), int(weights[mine | other].sum())
     return both / either if either else 1.0

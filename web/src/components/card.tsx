@@ -42,7 +42,7 @@ export function Card({ rule, said, view, controlled, children }: Props) {
         </div>
         <div>
           <h3>Estimates</h3>
-          <Estimates rule={rule} said={said} controlled={controlled} kind={view.kind} />
+          <Estimates rule={rule} said={said} view={view} controlled={controlled} />
         </div>
       </div>
       <Chips evidence={said.evidence} claim={said.claim} />

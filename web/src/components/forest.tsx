@@ -2,13 +2,13 @@ import type { ComponentChildren } from "preact";
 import { difference, interval, known } from "../format";
 import type { Scale } from "../scale";
 import { scale } from "../scale";
-import type { Kind, Maybe, Measured, Rule, RuleView } from "../types";
+import type { Kind, Maybe, Measured, Rule, RuleView, View } from "../types";
 
 interface Marks {
   effect: Maybe;
   low?: Maybe;
   high?: Maybe;
-  conservative?: Maybe;
+  bound?: Maybe;
   unadjusted?: Maybe;
 }
 
@@ -18,7 +18,7 @@ const Diamond = ({ x, y }: { x: string; y: number }) => (
   </svg>
 );
 
-/** An effect with its interval, the conservative effect as a bar and the unadjusted one as a diamond. */
+/** An effect with its interval, or with its bound as a bar, and the unadjusted one as a diamond. */
 export function ForestRow({ marks, on, label }: { marks: Marks; on: Scale; label: string }) {
   return (
     <svg class="forest" width="100%" height="20" role="img" aria-label={label}>
@@ -28,9 +28,7 @@ export function ForestRow({ marks, on, label }: { marks: Marks; on: Scale; label
       )}
       {known(marks.unadjusted) && <Diamond x={on.at(marks.unadjusted)} y={10} />}
       {known(marks.effect) && <circle class="effect" cx={on.at(marks.effect)} cy="10" r="4.2" />}
-      {known(marks.conservative) && (
-        <line class="conservative" x1={on.at(marks.conservative)} x2={on.at(marks.conservative)} y1="2" y2="18" />
-      )}
+      {known(marks.bound) && <line class="bound" x1={on.at(marks.bound)} x2={on.at(marks.bound)} y1="2" y2="18" />}
     </svg>
   );
 }
@@ -47,8 +45,8 @@ export function ForestAxis({ on, kind }: { on: Scale; kind: Kind }) {
   );
 }
 
-export function ForestKey(props: { estimate: string; controlled: boolean; p: string; children?: ComponentChildren }) {
-  const { estimate, controlled, p, children } = props;
+export function ForestKey(props: { view: View; controlled: boolean; p: string; children?: ComponentChildren }) {
+  const { view, controlled, p, children } = props;
   return (
     <p class="key">
       <span>
@@ -56,14 +54,16 @@ export function ForestKey(props: { estimate: string; controlled: boolean; p: str
           <line class="between" x1="0" x2="22" y1="6" y2="6" />
           <circle class="effect" cx="11" cy="6" r="4" />
         </svg>
-        {estimate}, 95 % interval
+        {view.named ? `${view.estimate}, 95 % interval` : view.estimate}
       </span>
-      <span>
-        <svg width="10" height="12" aria-hidden="true">
-          <line class="conservative" x1="5" x2="5" y1="0" y2="12" />
-        </svg>
-        conservative: less a margin for chance (none: nothing is left)
-      </span>
+      {view.least && (
+        <span>
+          <svg width="10" height="12" aria-hidden="true">
+            <line class="bound" x1="5" x2="5" y1="0" y2="12" />
+          </svg>
+          {view.least}: allowing for how many rules were tried (none: not more than chance)
+        </span>
+      )}
       {controlled && (
         <span>
           <svg width="12" height="12" aria-hidden="true">
@@ -78,56 +78,55 @@ export function ForestKey(props: { estimate: string; controlled: boolean; p: str
   );
 }
 
-/** The values drawn for a rule; no conservative effect if the margin exceeds the effect. */
-export const marksOf = (rule: Rule, said: RuleView | undefined, controlled: boolean): Marks => ({
+/** The values drawn for a rule: its interval if it was named in advance, else a line from its bound to the effect. */
+export const marksOf = (rule: Rule, named: boolean, controlled: boolean): Marks => ({
   effect: rule.effect,
-  low: rule.interval[0],
-  high: rule.interval[1],
-  conservative: said?.stands_out ? rule.reliable_effect : null,
+  low: named ? rule.interval[0] : rule.at_least,
+  high: named ? rule.interval[1] : rule.effect,
+  bound: named ? null : rule.at_least,
   unadjusted: controlled ? rule.marginal_effect : null,
 });
 
-export const forestScale = (rules: Rule[], views: RuleView[], controlled: boolean, kind: Kind): Scale => {
-  const inside = (value: Maybe): Maybe => 
+export const forestScale = (rules: Rule[], named: boolean, controlled: boolean, kind: Kind): Scale => {
+  const inside = (value: Maybe): Maybe =>
     known(kind.farthest) && known(value) ? Math.min(Math.max(value, -kind.farthest), kind.farthest) : value;
-  const marks = rules.flatMap((rule, place) => Object.values(marksOf(rule, views[place], controlled)));
+  const marks = rules.flatMap((rule) => Object.values(marksOf(rule, named, controlled)));
   return scale(marks.map(inside), [0], 4);
 };
 
 /** All estimates of one rule, one per line: on searched rows, on held-out rows, by other methods. */
-export function Estimates(props: { rule: Rule; said: RuleView; controlled: boolean; kind: Kind }) {
-  const { rule, said, controlled, kind } = props;
-  const { conservative, ...marks } = marksOf(rule, said, false);
-  const rows: [string, Marks][] = [[said.estimated, marks]];
+export function Estimates(props: { rule: Rule; said: RuleView; view: View; controlled: boolean }) {
+  const { rule, said, view, controlled } = props;
+  const [low, high] = rule.interval;
+  const fixed: Marks = { effect: rule.effect, low, high };
+  const rows: [string, Marks][] = [[said.estimated, view.named ? fixed : { effect: rule.effect }]];
   const { honest, doubly_robust: robust } = rule.evidence ?? {};
   const measured = ({ effect, low, high }: Measured): Marks => ({ effect, low, high });
+  if (view.least) rows.push([view.least, { effect: null, bound: rule.at_least }]);
+  if (!view.named) rows.push(["fixed in advance", fixed]);
   if (rule.alone && said.held_fixed) rows.push(["on its own", measured(rule.alone)]);
-  if (honest) rows.push(["on held-out rows", measured(honest)]);
+  if (honest && (honest.alike ?? honest.found) === honest.splits) rows.push(["on held-out rows", measured(honest)]);
   if (robust) rows.push(["doubly robust", measured(robust)]);
   if (controlled) rows.push(["unadjusted", { effect: null, unadjusted: rule.marginal_effect }]);
-  rows.push(["conservative", { effect: null, conservative }]);
   const on = scale(rows.flatMap(([, marks]) => Object.values(marks).filter(known)));
   return (
-    <>
-      <table class="estimates">
-        <caption class="hidden-text">All estimates of this rule</caption>
-        <tbody>
-          {rows.map(([name, marks]) => {
-            const shown = { ...marks, effect: marks.effect ?? marks.unadjusted ?? marks.conservative };
-            const text = name === "conservative" ? said.conservative : interval(shown, kind);
-            return (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td class="picture">
-                  <ForestRow marks={marks} on={on} label={`${name}: ${text}`} />
-                </td>
-                <td>{text}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-      {said.whose && <p class="key">{said.whose}</p>}
-    </>
+    <table class="estimates">
+      <caption class="hidden-text">All estimates of this rule</caption>
+      <tbody>
+        {rows.map(([name, marks]) => {
+          const shown = { ...marks, effect: marks.effect ?? marks.unadjusted };
+          const text = name === view.least ? said.at_least : interval(shown, view.kind);
+          return (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td class="picture">
+                <ForestRow marks={marks} on={on} label={`${name}: ${text}`} />
+              </td>
+              <td>{text}</td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
   );
 }

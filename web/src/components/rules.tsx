@@ -9,7 +9,7 @@ import { Scatter } from "./scatter";
 import { Staircase } from "./staircase";
 import { RuleWords, sharedConditions } from "./words";
 
-type Key = "place" | "rule" | "evidence" | "effect" | "conservative" | "p" | "coverage";
+type Key = "place" | "rule" | "evidence" | "effect" | "bound" | "p" | "coverage";
 type Order = "ascending" | "descending";
 
 // Lists with at least this many rules have a filter.
@@ -20,7 +20,7 @@ const FIRST: Record<Key, Order> = {
   rule: "ascending",
   evidence: "ascending",
   effect: "descending",
-  conservative: "descending",
+  bound: "descending",
   p: "ascending",
   coverage: "descending",
 };
@@ -35,8 +35,8 @@ function valueOf(key: Key, place: number, rule: Rule, said: RuleView): number | 
       return TONES.indexOf(said.evidence.tone);
     case "effect":
       return rule.effect;
-    case "conservative":
-      return rule.reliable_effect;
+    case "bound":
+      return rule.at_least;
     case "p":
       return rule.p_value;
     case "coverage":
@@ -68,7 +68,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
   const [wanted, want] = useState("");
   const [[key, order], sort] = useState<[Key, Order]>(["place", "ascending"]);
   const [active, activate] = useState<number | null>(null);
-  const on = useMemo(() => forestScale(result.rules, view.rules, controlled, view.kind), []);
+  const on = useMemo(() => forestScale(result.rules, view.named, controlled, view.kind), []);
   const shared = useMemo(() => sharedConditions(view.rules), []);
   const tested = result.rules.some((rule) => known(rule.p_value));
   const places = view.rules
@@ -132,7 +132,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
           </>
         )}
       </div>
-      <ForestKey estimate={view.estimate} controlled={controlled} p={tested ? view.p : ""}>
+      <ForestKey view={view} controlled={controlled} p={tested ? view.p : ""}>
         {shared.size > 0 && (
           <span>
             <span class="shared">grey words</span> are in every rule
@@ -149,9 +149,9 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
               <ForestAxis on={on} kind={view.kind} />
             </td>
             {heading("effect", view.estimate)}
-            {heading("conservative", `conservative ${view.noun}`)}
+            {view.least && heading("bound", view.least)}
             {tested && heading("p", "p")}
-            {heading("coverage", "coverage")}
+            {heading("coverage", "applies to")}
           </tr>
         </thead>
         {places.map((place) => {
@@ -159,7 +159,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
           if (!rule || !said) return null;
           const isOpen = open.has(place);
           return (
-            <tbody key={place} id={`rule-${place + 1}`} class={`${active === place ? "active" : ""}${said.ignoring ? " unfound" : ""}`}>
+            <tbody key={place} id={`rule-${place + 1}`} class={`${active === place ? "active" : ""}${said.unfound ? " unfound" : ""}`}>
               <tr
                 class="head"
                 onMouseEnter={() => activate(place)}
@@ -185,23 +185,23 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
                 </td>
                 <td class="picture">
                   <ForestRow
-                    marks={marksOf(rule, said, controlled)}
+                    marks={marksOf(rule, view.named, controlled)}
                     on={on}
-                    label={`${said.estimate}; conservative ${said.conservative}`}
+                    label={view.least ? `${said.estimate}; ${view.least}: ${said.at_least}` : said.estimate}
                   />
                 </td>
-                <td class={said.ignoring ? "effect muted" : "effect"} data-label={view.estimate}>
-                  <Estimate text={said.estimate} /> {said.ignoring && <span>{said.ignoring}</span>}
+                <td class={said.unfound ? "effect muted" : "effect"} data-label={view.estimate}>
+                  <Estimate text={said.estimate} />
                 </td>
-                <td data-label="conservative">{said.conservative}</td>
+                {view.least && <td data-label={view.least}>{said.at_least}</td>}
                 {tested && <td data-label="p">{said.p}</td>}
-                <td class="coverage" data-label="coverage">
+                <td class="coverage" data-label="applies to">
                   <b>{percent(rule.coverage)}</b> {said.concerns && <span>{said.concerns}</span>}
                 </td>
               </tr>
               {(isOpen || printing) && (
                 <tr class="detail">
-                  <td colSpan={tested ? 8 : 7}>
+                  <td colSpan={6 + Number(tested) + Number(view.least !== "")}>
                     <Card rule={rule} said={said} view={view} controlled={controlled}>
                       {inCard?.(place)}
                     </Card>

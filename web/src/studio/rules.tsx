@@ -159,8 +159,9 @@ function RuleEditor({ rule, original, place }: { rule: Rule; original: string; p
             {known(number.effect) && `; conservative ${said.conservative}`} <Tag answer={said.evidence} />
           </p>
           <p class="muted small">
-            Chosen after seeing the data. The conservative {measured.view.noun} has the margin of the search, which does
-            not cover cuts that were not searched; held-out rows would.
+            Chosen after seeing the data: the interval is that of a rule fixed in advance. The conservative{" "}
+            {measured.view.noun} has the margin of the search, which does not cover cuts that were not searched; held-out
+            rows would.
           </p>
           <div class="line">
             <button type="button" class="button" onClick={() => void tell("keep", { conditions, place })}>
