@@ -9,7 +9,7 @@ import pytest
 import causalrules as cr
 from causalrules.payload import Plain
 from causalrules.report import sections, terminal, trust_words
-from causalrules.result import evidence
+from causalrules.result import evidence, frames
 from causalrules.result.evidence import RuleEvidence, described
 from causalrules.studio import checks
 from causalrules.trust.registry import CHECKS, Check
@@ -36,7 +36,7 @@ class _Evidence(RuleEvidence):
 def test_a_part_that_describes_itself_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = cr.discover(cr.datasets.titanic(), "survived", actionable=["class", "sex"], k=1)
     check = Check("placebo", "Placebo", "a placebo outcome", lambda rules: rules, lambda asked: {})
-    for module in (evidence, trust_words):
+    for module in (evidence, trust_words, frames):
         monkeypatch.setattr(module, "RuleEvidence", _Evidence)
     monkeypatch.setattr(sections, "CHECKS", (*CHECKS, check))
     shown = replace(rules, rules=(replace(rules[0], evidence=_Evidence(placebo=_Placebo(0.012))),))
@@ -44,6 +44,8 @@ def test_a_part_that_describes_itself_is_shown(monkeypatch: pytest.MonkeyPatch) 
     assert "0.012 by chance" in shown.to_html()
     assert "With a placebo outcome the effect is 0.012." in shown.to_html()
     assert '"placebo": {' in shown.to_json()
+    assert frames.columns(shown)["placebo"] == ["0.012 by chance"]
+    assert "placebo" not in frames.columns(rules)
     assert "placebo" not in terminal.text(rules)
     assert checks.Tile("placebo", check.title, check.about, (check,)).is_done(shown)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from causalrules.exceptions import GraphError, GraphFileError, NoSuchGraphFileError
 from causalrules.graph.objects import causal_learn_edges, drawn, from_networkx, is_causal_learn_edge, node_name
 from causalrules.graph.parsing import DotReader, looks_like_bif, read_bif
+from causalrules.payload import Readable
 from causalrules.text import nearest, quoted
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ class _EdgeError(GraphError):
         self.edges = tuple(edges)
 
 
-@dataclass(frozen=True)
-class CausalGraph:
+@dataclass(frozen=True, repr=False)
+class CausalGraph(Readable):
     """A causal graph, possibly with latent variables and edges of unknown direction.
 
     Instances are immutable and validated: edges join two different nodes, and the directed edges are acyclic. Equal

@@ -75,5 +75,9 @@ def _evidence(rules: Result) -> dict[str, list[Any]]:
         "e_value_limit": [known.sensitivity and known.sensitivity.e_value_limit for _, known in rows],
         "returns": [known.stability and known.stability.nearly for _, known in rows],
         "robustness": [rule.verdict.robustness for rule in rules],
+        **{
+            name: [getattr(getattr(known, name), "cell", None) for _, known in rows]
+            for name in RuleEvidence.described()
+        },
     }
     return {name: values for name, values in found.items() if any(value is not None for value in values)}
