@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LEAK, UNBALANCED = "leak suspected", "unbalanced"
+UNBALANCED, LEAK, IDENTIFIER, TIME = "unbalanced", "leak suspected", "identifier", "date or time"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from causalrules.language.roles import columns as named_columns
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
 from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
-from causalrules.result.columns import leaks
+from causalrules.result.columns import column_alerts
 from causalrules.result.measure import rule_results
 from causalrules.result.result import Named, Searched, with_graph
 from causalrules.result.steps import history, proof
@@ -83,7 +83,7 @@ def discover(data: Any, question: Question) -> RuleSet:
     problem = prepare(table, roles, question, _own_controls(admissibility))
     problem, held_out = _hold_out(problem, question)
     searched = search_list(table, problem, question, graph, deadline, held_out)
-    result = with_graph(check_declared(_result(data, question, searched), table, graph), graph, admissibility)
+    result = with_graph(_alerted(_result(data, question, searched), table, graph), graph, admissibility)
     return result if held_out is None else held_out.measure(result)
 
 
@@ -128,7 +128,7 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     if question.beta is None and question.estimator == "pooled":
         question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
     question, calibration = with_beta(problem, question, deadline)
-    measured = check_declared(_measured(data, problem, named, question, calibration), table, graph)
+    measured = _alerted(_measured(data, problem, named, question, calibration), table, graph)
     return with_graph(measured, graph, admissibility)
 
 
@@ -204,7 +204,7 @@ def _result(data: Any, question: Question, searched: SearchedList) -> RuleSet:
         n_incomplete=problem.n_incomplete,
         n_strata=problem.n_strata,
         n_propositions=len(problem.language.propositions),
-        alerts=(*leaks(rules), *(each.alert for each in missing if each.are_many), *problem.alerts),
+        alerts=(*(each.alert for each in missing if each.are_many), *problem.alerts),
         notes=together([*(each.note for each in missing if not each.are_many), *searched.notes, *problem.notes]),
         versions={"causalrules": __version__, "python": platform.python_version()},
         source=os.path.basename(os.fspath(data)) if isinstance(data, (str, os.PathLike)) else None,
@@ -220,6 +220,11 @@ def _missing_controls(problem: Problem, rules: Sequence[RuleResult]) -> list[Mis
     """Return the rows that lack a control: of all rules, or of each that is listed if they have different controls."""
     found = [problem.only.missing_control] if problem.is_single else [rule.missing_control for rule in rules]
     return list(dict.fromkeys(each for each in found if each is not None))
+
+
+def _alerted(rules: RuleSet, table: Table, graph: CausalGraph | None) -> RuleSet:
+    """Add what can mislead about the columns of the rules, and about those declared randomised."""
+    return check_declared(replace(rules, alerts=(*column_alerts(rules), *rules.alerts)), table, graph)
 
 
 def _graph(question: Question) -> CausalGraph | None:

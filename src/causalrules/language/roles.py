@@ -10,6 +10,7 @@ from causalrules.data.columns import Kind
 from causalrules.data.table import Table
 from causalrules.data.weights import sampling_weights
 from causalrules.exceptions import DataError, RoleError, UnknownColumnError
+from causalrules.language.names import says_identifier
 from causalrules.language.outcome import Outcome, condition_on, resolve_outcome
 from causalrules.text import listed, shorten, together
 
@@ -194,9 +195,11 @@ def _identifier(table: Table, name: str) -> str | None:
         return None
     if table.kinds[name] is Kind.TEXT:
         return f"its {n_values:,} values are all different (identifier)"
-    # Distinct numbers are quantities unless they number the rows.
+    # Distinct numbers are quantities unless they number the rows, or their name says so.
     values = histogram.values.sortable
     counts_rows = n_values >= _FEWEST_NUMBERED and table.kinds[name] is Kind.NUMBER and values.dtype.kind in "iu"
+    if counts_rows and says_identifier(name, n_values):
+        return f"its {n_values:,} whole numbers are all different (identifier)"
     if counts_rows and not histogram.n_missing and int(values[-1]) - int(values[0]) == n_values - 1:
         return f"it numbers the {n_values:,} rows from {values[0]} to {values[-1]} (row number)"
     return None
