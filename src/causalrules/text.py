@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import html
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -141,6 +142,20 @@ def adjusted_p(p_value: float, sign: str = "=", adjusted_for: str = "search") ->
     'p ≤ 0.005, adjusted for the number of rules'
     """
     return f"p {'= ' * (sign == '=')}{p_number(p_value, sign)}, adjusted for the {adjusted_for}"
+
+
+class Summarised:
+    """Something that prints its `summary()`, also in notebooks."""
+
+    def summary(self) -> str:
+        """Return it in plain words."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def number(value: float | None, places: int = 4) -> str:

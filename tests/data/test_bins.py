@@ -12,7 +12,7 @@ from causalrules.data.bins import Bins
 from causalrules.data.columns import code_type
 from causalrules.data.reading import read
 from causalrules.exceptions import DataError
-from causalrules.language.strata import stratify
+from causalrules.language.strata import combine
 
 numbers = st.lists(st.none() | st.integers(-9, 9) | st.floats(-9, 9), min_size=1, max_size=12)
 dates = st.lists(st.none() | st.dates(dt.date(2020, 1, 1), dt.date(2020, 1, 20)), min_size=1, max_size=12)
@@ -72,14 +72,14 @@ def test_values_of_another_type_are_an_error(first, second, message):
 
 
 def test_strata_of_another_table():
-    strata = stratify(read({"a": ["p", "p", "q"], "b": [1, 2, None]}), ("a", "b"))
+    strata = combine(read({"a": ["p", "p", "q"], "b": [1, 2, None]}), ("a", "b")).strata()
     other = read({"a": ["q", "p", "p", "q", "r", "r", "s"], "b": [None, 2, 9, 1, 1, 1, 1]})
     # A number above all others is in the last bin; combinations that did not occur come after the strata.
     assert strata.index_of(other).tolist() == [2, 1, 1, 3, 4, 4, 5]
     kept = strata.only(np.array([0, 2]))
     assert kept.labels == (strata.labels[0], strata.labels[2])
     assert kept.index_of(read({"a": ["q", "p", "p"], "b": [None, 1, 2]})).tolist() == [1, 0, 2]
-    assert stratify(other, ()).index_of(other).tolist() == [0] * 7
+    assert combine(other, ()).strata().index_of(other).tolist() == [0] * 7
 
 
 def test_codes_have_the_smallest_type():

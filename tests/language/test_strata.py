@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causalrules.data.reading import read
-from causalrules.language.strata import stratify
+from causalrules.language.strata import combine
 
 columns = st.one_of(
     st.lists(st.one_of(st.none(), st.integers(0, 9)), min_size=12, max_size=12),
@@ -24,7 +24,7 @@ NEIGHBOURS = st.tuples(st.floats(0, 1), st.integers(0, 3)).map(lambda pair: pair
 
 @given(st.lists(MANY_DIGITS | NEIGHBOURS, min_size=9, max_size=40, unique=True))
 def test_bins_of_controls_are_printed_short_and_apart(numbers):
-    groups = stratify(read({"z": [float(number) for number in numbers]}), ["z"])
+    groups = combine(read({"z": [float(number) for number in numbers]}), ["z"]).strata()
     values = sorted(map(float, numbers))
     ends = [0, *(int(end) + 1 for end in groups.ends["z"])]
     last = -math.inf
@@ -46,7 +46,7 @@ def test_strata_are_the_observed_combinations_in_any_order_of_rows(data, random)
     shuffled = {name: [values[row] for row in rows] for name, values in data.items()}
     data, shuffled = ({**d, "row": list(range(12))} for d in (data, shuffled))
     names = tuple(name for name in data if name != "row")
-    plain, mixed = (stratify(read(d), names, max_bins=12) for d in (data, shuffled))
+    plain, mixed = (combine(read(d), names, max_bins=12).strata() for d in (data, shuffled))
     assert plain.labels == mixed.labels
     combinations = list(zip(*(data[name] for name in sorted(names)), strict=True)) or [()] * 12
     index = [stratum_index(plain, data), stratum_index(mixed, shuffled)]
@@ -65,7 +65,7 @@ def stratum_index(strata, data):
 
 
 def test_strata_are_labelled_by_value_and_missing_comes_last():
-    result = stratify(read({"b": [2, None, 1, 1], "a": ["missing", "x", "x", None]}), ("b", "a"))
+    result = combine(read({"b": [2, None, 1, 1], "a": ["missing", "x", "x", None]}), ("b", "a")).strata()
     assert result.labels == (
         {"a": '"missing"', "b": "2"},
         {"a": "x", "b": "1"},
@@ -75,21 +75,21 @@ def test_strata_are_labelled_by_value_and_missing_comes_last():
 
 
 def test_long_numeric_controls_are_binned_and_said():
-    result = stratify(read({"age": list(range(100))}), ("age",))
+    result = combine(read({"age": list(range(100))}), ("age",)).strata()
     assert [label["age"] for label in result.labels] == ["0 to 24", "25 to 49", "50 to 74", "75 to 99"]
     assert result.notes == ("control 'age' has 100 values, binned into 4: 0 to 24, 25 to 49, 50 to 74, 75 to 99",)
-    given_cuts = stratify(read({"age": list(range(100))}), ("age",), cuts={"age": [9]})
+    given_cuts = combine(read({"age": list(range(100))}), ("age",), cuts={"age": [9]}).strata()
     assert [label["age"] for label in given_cuts.labels] == ["0 to 9", "10 to 99"]
 
 
 def test_more_strata_than_half_of_the_rows_is_said():
-    result = stratify(read({"word": list("abcda")}), ("word",))
+    result = combine(read({"word": list("abcda")}), ("word",)).strata()
     assert "little can be learned: 4 strata for 5 rows" in result.notes[0]
-    assert not stratify(read({"word": list("aabb")}), ("word",)).notes
+    assert not combine(read({"word": list("aabb")}), ("word",)).strata().notes
 
 
 def test_many_controls_do_not_overflow():
     rng = np.random.default_rng(0)
     data = {f"c{number:02}": rng.integers(0, 8, 50) for number in range(40)}
-    result = stratify(read(data), tuple(data))
+    result = combine(read(data), tuple(data)).strata()
     assert result.n_strata == 50

@@ -15,7 +15,7 @@ import oracle
 from causalrules.data.reading import read
 from causalrules.language import roles
 from causalrules.language.language import build_language
-from causalrules.language.strata import stratify
+from causalrules.language.strata import combine
 from strategies import TARGET, SmallTable, questions, small_tables
 
 
@@ -190,7 +190,7 @@ def test_the_package_has_the_oracles_conditions_and_strata(table: SmallTable, ma
     # a condition that always holds changes no rule, so a constant column may be left out
     assert {it for it in actual if it.rows != everything} == {it for it in expected if it.rows != everything}
 
-    strata = stratify(kept, assigned.control, control_bins=4, max_bins=max_bins)
+    strata = combine(kept, assigned.control, control_bins=4, max_bins=max_bins).strata()
     if table.control:
         index = strata.index_of(kept).tolist()
         labels = oracle.strata(observed, table.control, max_bins)

@@ -35,7 +35,7 @@ from causalrules.graph.backdoor import (
     validate_roles,
 )
 from causalrules.graph.graph import CausalGraph
-from causalrules.text import listed
+from causalrules.text import Summarised, listed
 
 # Maximum number of sets of columns; more take too long.
 MAX_SETS = 20_000
@@ -70,7 +70,7 @@ class Adjustment:
 
 
 @dataclass(frozen=True)
-class Adjustments:
+class Adjustments(Summarised):
     """Controls for each set of actionable columns; true in a boolean context if at least one set has them.
 
     Parameters
@@ -150,9 +150,6 @@ class Adjustments:
         if len(reasons) > _MAX_SHOWN:
             lines.append(f"  and {len(reasons) - _MAX_SHOWN:,} more reasons.")
         return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return self.summary()
 
 
 def adjustments(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -15,7 +14,7 @@ from causalrules.graph.graph import CausalGraph, Edge
 from causalrules.graph.remedies import Remedies
 from causalrules.payload import Plain, from_json
 from causalrules.question import OWN_CONTROLS
-from causalrules.text import listed, plain
+from causalrules.text import Summarised, listed, plain
 
 Status = Literal["admissible", "violated", "unknown"]
 
@@ -46,7 +45,7 @@ class Unknown(Plain):
 
 
 @dataclass(frozen=True, repr=False)
-class Admissibility(Plain):
+class Admissibility(Summarised, Plain):
     """The result of `check`; true in a boolean context only if the roles are certainly admissible.
 
     Parameters
@@ -122,12 +121,6 @@ class Admissibility(Plain):
         elif self.identified:
             lines.append("  The effect of every rule is identified nevertheless, by the back-door criterion.")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to a dict that JSON can hold.

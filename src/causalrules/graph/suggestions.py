@@ -8,7 +8,6 @@ the causes of the actionable variables, and may include any other variable that 
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -25,7 +24,7 @@ from causalrules.graph.backdoor import (
 )
 from causalrules.graph.graph import CausalGraph
 from causalrules.payload import Plain
-from causalrules.text import listed, plain
+from causalrules.text import Summarised, listed, plain
 
 # Limit on candidates times the size of the graph; beyond it, excluded variables are not tested on their own.
 _MAX_WORK = 1_000_000
@@ -70,7 +69,7 @@ class LeftOut(Plain):
 
 
 @dataclass(frozen=True, repr=False)
-class Suggestions(Plain):
+class Suggestions(Summarised, Plain):
     """The result of `suggest`; true in a boolean context if there is an admissible choice.
 
     Parameters
@@ -123,12 +122,6 @@ class Suggestions(Plain):
                 controls = listed(left_out.identified_with) if left_out.identified_with else "no controls"
                 lines.append(f"    A rule on {name} alone is identified with {controls}.")
         return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def suggest(graph: object, target: str, actionable_candidates: Iterable[str] | None = None) -> Suggestions:

@@ -256,19 +256,6 @@ class Combined:
         return Strata(columns, self.ends, by_value, _labels(columns, self.names, self.levels), notes, self.levels)
 
 
-def stratify(
-    table: Table,
-    control: Sequence[str],
-    control_bins: int | None = None,
-    max_bins: int = 8,
-    cuts: Cuts | None = None,
-    categorical: Collection[str] = (),
-    combining: Combining | None = None,
-) -> Strata:
-    """Form the strata of the controls; see `combine`."""
-    return combine(table, control, control_bins, max_bins, cuts, categorical, combining).strata()
-
-
 def combine(
     table: Table,
     control: Sequence[str],
