@@ -6,6 +6,8 @@ Imports inside functions count, imports for type checkers do not.
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -47,7 +49,12 @@ MODULES = modules()
 
 def imports(path: Path) -> Iterator[str]:
     """Return the modules of the package that a module imports, at the top or inside functions."""
-    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    return imports_in(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def imports_in(tree: ast.AST) -> Iterator[str]:
+    """Return the modules of the package that a piece of code imports, but not for type checkers alone."""
+    waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -89,6 +96,28 @@ def test_no_module_imports_from_a_layer_above() -> None:
         if layer(other) < layer(name)
     ]
     assert above == []
+
+
+def late_imports(path: Path) -> set[str]:
+    """Return the modules of the package that the functions of a module import."""
+    functions = [
+        node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)
+    ]
+    return {name for function in functions for name in imports_in(function)} & MODULES.keys()
+
+
+def test_only_what_start_up_does_without_is_imported_late() -> None:
+    code = "import causalrules.discovery, sys; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(found.stdout.split())
+    # The command line loads nothing of a search for --help; the package loads its names when they are used.
+    needless = [
+        f"{name} imports {other}"
+        for name, path in sorted(MODULES.items())
+        if name in loaded and name != "causalrules"
+        for other in sorted(late_imports(path) & loaded)
+    ]
+    assert needless == []
 
 
 def test_few_modules_lie_at_the_top() -> None:

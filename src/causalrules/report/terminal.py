@@ -166,8 +166,6 @@ def _taken(rows: list[list[str]]) -> int:
 
 
 def _below(rules: Result) -> list[str]:
-    from causalrules.report import trust_words
-
     said = [
         result_words.meaning(rules),
         *result_words.bound_lines(rules),
