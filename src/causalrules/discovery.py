@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from causalrules import __version__
 from causalrules.data.columns import code_type
 from causalrules.data.reading import is_dask, read
+from causalrules.estimators.p_values import holm
 from causalrules.exceptions import InadmissibleError, RoleError
 from causalrules.language.propositions import describe
 from causalrules.language.roles import Roles, check_randomised, resolve
@@ -103,8 +104,9 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     Returns
     -------
     RuleSet
-        The rules in the order in which they are given. The conservative effect and p-values allow for the number of
-        rules given, not for a search.
+        The rules in the order in which they are given. Conservative effects and p-values are two-sided, whatever
+        `direction` asks, and allow for the number of rules given, not for a search. With `groups`, p-values and
+        intervals allow for the groups.
 
     Examples
     --------
@@ -126,7 +128,8 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     language = language_of(named, table.observed(roles.target, question.weights, question.required(roles.control)))
     problem = prepare(table, roles, question, _own_controls(admissibility), language)
     if question.beta is None and question.estimator == "pooled":
-        question = replace(question, beta=(0.0, beta_of_rules(len(named), question.error_rate)))
+        # Half of the error rate for each direction.
+        question = replace(question, beta=(0.0, beta_of_rules(2 * len(named), question.error_rate)))
     question, calibration = with_beta(problem, question, deadline)
     measured = _alerted(_measured(data, problem, named, question, calibration), table, graph)
     return with_graph(measured, graph, admissibility)
@@ -175,8 +178,17 @@ def _measured(
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
     found = search.Found(rules, nothing, optimal=True, stopped=Named.stopped, history=(nothing,))
     step = Step(problem, question, found, stands_out=True)
-    measured = rule_results(problem, problem.pack(), question, found)
+    measured = _tested(rule_results(problem, problem.pack(), question, found))
     return replace(_result(data, question, SearchedList((step,), (measured,), calibration)), origin=Named())
+
+
+def _tested(rules: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
+    """Return rules that were named in advance with their two-sided p-values, adjusted for their number."""
+    adjusted = holm([rule.measured.p_value for rule in rules])
+    return tuple(
+        replace(rule, p_value=p, criterion=replace(rule.criterion, two_sided=rule.criterion.estimator == "pooled"))
+        for rule, p in zip(rules, adjusted, strict=True)
+    )
 
 
 def _result(data: Any, question: Question, searched: SearchedList) -> RuleSet:

@@ -28,6 +28,7 @@ from causalrules.search.nearest import nearest, ratio_of
 from causalrules.search.problem import Problem, own_controls
 from causalrules.search.progress import search_bar, watching
 from causalrules.text import counted
+from causalrules.trust import at_once
 from causalrules.trust.calibration import calibrate, calibrate_margin
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ class _Searcher:
         if step is None:
             step = self._searched(problem, packed, question)
         results = rule_results(problem, packed, step.question, step.found, step.margin_scale, step.joint_scale)
+        if question.groups is not None and question.estimator == "pooled" and results:
+            step, results = self._in_groups(step, results)
         self.rules.append(results)
         if self._checkpoint is not None and step.stands_out and len(self._checkpoint.finished) == len(above):
             self._checkpoint.finished.append(_recorded(step, self.margin if step.margin_scale < 1 else None))
@@ -160,6 +163,17 @@ class _Searcher:
         if step.rule is not None:
             self._above.append((step.found.rules[0][0], describe(step.rule)))
         return step
+
+    def _in_groups(self, step: Step, results: tuple[RuleResult, ...]) -> tuple[Step, tuple[RuleResult, ...]]:
+        """Return the rules of a step with p-values that allow for groups, which decide whether the first stands out."""
+        results = at_once.tested(step.problem, step.question, results, self.deadline)
+        # Rules are tested in order: a p-value is at least that of the rule above.
+        least = max((rule.p_value or 0.0 for rule in self.rules[-1]), default=0.0) if self.rules else 0.0
+        results = tuple(
+            rule if rule.p_value is None else replace(rule, p_value=max(least, rule.p_value)) for rule in results
+        )
+        p = results[0].p_value
+        return (step if p is None else replace(step, stands_out=p <= step.question.error_rate)), results
 
     def in_context(self, steps: Sequence[Step]) -> tuple[tuple[tuple[RuleResult, ...], ...], tuple[Rung, ...]]:
         """Return the rules with their effects on their own, and the staircase of the list."""
@@ -208,7 +222,8 @@ class _Searcher:
         by_length = question.estimator == "pooled" and isinstance(question.beta, tuple)
         if found.rules and not stands_out and found.optimal and by_length:
             share = 1 / replace(self.question, actionable=self.first.roles.actionable).most_steps
-            margin = calibrate_margin(problem, question, self.deadline, share)
+            reached = ratio(found.rules[0][1])
+            margin = calibrate_margin(problem, question, self.deadline, share, reached)
             if margin is None and self.deadline.passed:
                 self.notes.append(
                     "the time limit ended before shuffled tables could test whether the last rule stands out; with "
@@ -216,7 +231,7 @@ class _Searcher:
                 )
             if margin is not None:
                 self.margin, factor, joint = margin, margin.factor, margin.joint
-                stands_out = ratio(found.rules[0][1]) > factor
+                stands_out = reached > factor
         return Step(problem, question, found, stands_out, factor, joint)
 
     def _watched(self, problem: Problem) -> AbstractContextManager[Callable[[run.Progress], None] | None]:

@@ -140,8 +140,11 @@ def adjusted_p(p_value: float, sign: str = "=", adjusted_for: str = "search") ->
     'p = 0.263, adjusted for the search'
     >>> adjusted_p(0.005, "≤", adjusted_for="number of rules")
     'p ≤ 0.005, adjusted for the number of rules'
+    >>> adjusted_p(0.263, adjusted_for="")
+    'p = 0.263'
     """
-    return f"p {'= ' * (sign == '=')}{p_number(p_value, sign)}, adjusted for the {adjusted_for}"
+    said = f"p {'= ' * (sign == '=')}{p_number(p_value, sign)}"
+    return f"{said}, adjusted for the {adjusted_for}" if adjusted_for else said
 
 
 class Summarised:

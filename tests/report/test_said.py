@@ -177,15 +177,14 @@ def test_a_search_that_was_stopped_does_not_say_that_no_rule_stands_out() -> Non
 
 def test_a_conservative_number_that_is_not_beyond_0_is_not_shown() -> None:
     columns = earnings()
-    lowers, nothing = (
-        cr.evaluate(columns, "course = no", "earned", control="sex"),
-        noise(0),
-    )
-    assert lowers[0].reliable_effect < lowers[0].effect < 0
-    assert rule_words.conservative(lowers[0]) == "none"
-    shown = view.view(lowers).rules[0]
-    assert not shown.stands_out
-    assert amount(lowers[0].reliable_effect) not in seen(lowers, "html") + seen(lowers, "terminal")
+    nothing = noise(0)
+    named = cr.evaluate(nothing, "x0 >= 2", "y", control="z")
+    assert named[0].reliable_effect == 0
+    assert rule_words.conservative(named[0]) == "none"
+    assert not view.view(named).rules[0].stands_out
+    lowers = cr.evaluate(columns, "course = no", "earned", control="sex")
+    assert lowers[0].effect < lowers[0].reliable_effect < 0
+    assert view.view(lowers).rules[0].stands_out
     chance = cr.discover(nothing, "y", control="z", k=1)
     assert chance[0].reliable_effect < 0 < chance[0].effect
     assert rule_words.conservative(chance[0]) == "none"

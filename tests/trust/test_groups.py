@@ -261,3 +261,45 @@ def test_the_difference_of_a_single_group_has_a_wide_interval() -> None:
     found = intervals.grouped(one, y, np.ones(4), (treated, ~treated), one)
     assert found.standard_error >= abs(y[treated].mean() - y[~treated].mean()) / 2
     assert found.degrees == 1
+
+
+def test_the_first_answer_has_a_p_that_allows_for_groups_and_trust_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    from causalrules.trust import at_once
+
+    seen = set()
+    for seed, effect in enumerate([0.0, 0.3, 0.4, 0.5]):
+        if seed == 3:
+            monkeypatch.setattr(at_once, "_FEWEST_DEGREES", 1000)
+        columns = clustered(50 + seed)
+        rng = np.random.default_rng(seed)
+        columns["y"] = np.where(rng.random(320) < effect, (columns["c"] == 2).astype(int), columns["y"])
+        rules = discovered(columns)
+        assert all(rule.p_value is not None for rule in rules)
+        assert [rule.verdict.evidence for rule in rules[1:]] == ["supported"] * len(rules[1:])
+        assert rules.nearest is None or rules.nearest.verdict.evidence == "not supported"
+        trusted = rules.significance()
+        assert [rule.verdict.evidence for rule in trusted] == [rule.verdict.evidence for rule in rules]
+        assert rules[0].p_sign == "≈≤≤≤"[seed] or rules[0].verdict.basis == "test"
+        seen.add((rules[0].verdict.evidence, rules[0].verdict.basis))
+    assert seen == {("not supported", "permutations"), ("supported", "permutations"), ("supported", "test")}
+
+
+def test_a_clear_effect_needs_no_flips_and_too_much_work_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from causalrules.trust import at_once
+
+    columns = clustered(60)
+    weak = clustered(61)
+    columns["y"] = np.where(np.arange(320) % 3 > 0, (columns["c"] == 2).astype(int), columns["y"])
+    monkeypatch.setattr(at_once, "_MOST_WORK", 0)
+    clear, unclear = discovered(columns)[0], discovered(weak)[0]
+    assert (clear.verdict.evidence, clear.verdict.basis) == ("supported", "test")
+    assert (unclear.verdict.evidence, unclear.verdict.basis) == ("cannot tell", "nothing")
+    assert "takes longer than a first answer may" in unclear.verdict.doubts[0]
+
+
+def test_the_conservative_effect_allows_for_groups() -> None:
+    columns = clustered(61)
+    grouped, plain = discovered(columns, k=1)[0], discovered(columns, k=1, groups=None)[0]
+    assert grouped.text == plain.text
+    assert abs(grouped.effect - grouped.reliable_effect) > abs(plain.effect - plain.reliable_effect)
+    assert grouped.measured.design_effect == pytest.approx(grouped.standard_error / plain.standard_error)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import causalrules as cr
 from causalrules.estimators import intervals, scores
+from causalrules.estimators.p_values import holm
 from causalrules.estimators.sides import Side
 from causalrules.exceptions import DataError, OptionError
 from causalrules.text import percent
 from causalrules.trust import chaining, repeat
-from causalrules.trust.holdout import holm
 from causalrules.trust.resample import folds, halves, reweighted, split
 from populations import benchmark
 from rulesets import rows_of

@@ -281,9 +281,9 @@ LARGE, WEAK, NEGATIVE = (80, 20, 20, 80), (35, 65, 25, 75), (20, 80, 80, 20)
         (of_counts(LARGE, p_value=0.06), BY_MARGIN, "supported", "margin", None),
         (
             of_counts(LARGE, p_value=0.06),
-            replace(TESTED, fixed=True),
+            replace(TESTED, fixed=2),
             "not supported",
-            "permutations",
+            "test",
             "p = 0.06, adjusted for the number of rules",
         ),
         (of_counts(NEGATIVE, p_value=1.0), TESTED, "not supported", "permutations", "not for rules that lower it"),

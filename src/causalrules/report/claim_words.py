@@ -40,6 +40,9 @@ def _basis(rules: Result) -> str:
     named = "number of rules" if rules.is_named else "search"
     words = {
         "permutations": f"p, adjusted for the {named}",
+        "test": f"p, two-sided{' and adjusted for their number' * (len(rules) > 1)}"
+        if rules.is_named
+        else "p by the groups' t test, adjusted for the number of rules searched",
         "margin": f"the conservative {rules.noun}",
         "shuffled": f"the conservative {rules.noun}, by shuffled tables",
         "held-out rows": "p on held-out rows, adjusted for the number of rules",

@@ -154,6 +154,19 @@ def rungs_meaning(rules: Result) -> str:
     return f"{level}, {adjustment(rules.question.controls)}, where only these rules hold"
 
 
+def doubt_lines(rules: Result) -> list[str]:
+    """Give the reason for each word of the evidence other than supported; empty if nothing is found, which says why."""
+    if nothing_found(rules):
+        return []
+    places: dict[tuple[str, str], list[str]] = {}
+    for place, rule in enumerate(rules, 1):
+        untested = rule.verdict.basis == "nothing" and rule.measured.grouped is None  # said of all rules together
+        if rule.verdict.doubts and not untested:
+            places.setdefault((rule.verdict.evidence, "; ".join(rule.verdict.doubts)), []).append(str(place))
+    alone = len(rules) == 1
+    return [f"{word if alone else f'{rules_named(which)}, {word}'}: {why}" for (word, why), which in places.items()]
+
+
 def nothing_found(rules: Result) -> bool:
     """Return whether no rule stands out from chance, and all could be judged."""
     return not any(rule.verdict.found or is_unjudged(rule, rules) for rule in rules)

@@ -165,7 +165,7 @@ def _conservative(rule: RuleResult, rules: Result) -> str:
     said = f"{said} ({how})"
     if _against(rule):
         return said
-    if not rule.stands_out and rule.verdict.basis != "permutations":
+    if not rule.stands_out and rule.verdict.basis not in ("permutations", "test"):
         return f"{said}, so it may be due to chance"
     if rule.p_value is not None:
         return f"{said}; {adjusted_p(rule.p_value, rule.p_sign)}"

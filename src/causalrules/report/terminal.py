@@ -174,7 +174,9 @@ def _below(rules: Result) -> list[str]:
         *result_words.mixed_lines(rules),
         *result_words.undecided_lines(rules),
     ]
-    return [sentence for sentence in (*said, *claim_words.verdict_lines(rules)) if sentence]
+    # The table of the evidence has the reasons below each rule.
+    why = [] if trust_words.table(rules) else result_words.doubt_lines(rules)
+    return [sentence for sentence in (*said, *claim_words.verdict_lines(rules), *why) if sentence]
 
 
 def _trust(rules: Result, width: int, explain: bool) -> list[str]:

@@ -315,6 +315,7 @@ def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
         **({} if criterion.n_levels == 2 else {"n_levels": criterion.n_levels}),
         **({} if criterion.margin_scale == 1 else {"margin_scale": criterion.margin_scale}),
         **({} if criterion.joint_scale is None else {"joint_scale": criterion.joint_scale}),
+        **({"two_sided": True} if criterion.two_sided else {}),
     }
 
 
@@ -343,6 +344,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         joint_scale=from_json(float | None, payload.get("joint_scale"), "joint_scale"),  # type: ignore[arg-type]
         n_levels=from_json(int, payload.get("n_levels", 2), "n_levels"),
         decrease=question.direction == "decrease",
+        two_sided=from_json(bool, payload.get("two_sided", False), "two_sided"),
     )
     return RuleResult(
         conditions,

@@ -5,6 +5,7 @@ Only counts or sums are stored, so that no two numbers can disagree.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from causalrules.estimators import intervals, scores
 from causalrules.estimators.intervals import Estimate, Grouped
+from causalrules.estimators.p_values import two_sided
 from causalrules.estimators.sides import Side, comparable, standardised
 from causalrules.language.kinds import BINARY, OutcomeKind
 from causalrules.language.strata import SCORES
@@ -287,6 +289,19 @@ class Measured(Plain):
         interval = AnyInterval(found.low, found.high)
         interval.measured = self
         return interval
+
+    @cached_property
+    def design_effect(self) -> float:
+        """How many times larger the standard error is because rows of a group depend on each other; at least 1."""
+        if self.grouped is None or not self.grouped.n_groups:
+            return 1.0
+        alone = self.kind.estimate(self.sides).standard_error
+        return max(1.0, self.grouped.standard_error / alone) if alone > 0 else 1.0
+
+    @cached_property
+    def p_value(self) -> float:
+        """Two-sided p-value of a rule fixed in advance: the test that `interval` inverts; 1 without a comparison."""
+        return 1.0 if math.isnan(self.effect) else two_sided(lambda confidence: self.estimate(confidence)[2:])
 
     def strata(self, weights: Sequence[float], beta: float) -> tuple[StratumEffect, ...]:
         """Return the effect in each stratum, with these weights of the strata."""

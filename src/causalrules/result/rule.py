@@ -45,6 +45,8 @@ NUMBERS = (
     "length",
     "value",
 )
+# Exact values of smaller p-values of named rules mean nothing.
+_NEGLIGIBLE = 1e-12
 # Attributes for other modules, which users do not need.
 _INSIDE = {
     "circumstances",
@@ -78,6 +80,8 @@ class Criterion(Plain):
         Number of levels of the target that the search ranks by; 2 for a binary outcome.
     decrease
         Whether the search was for rules that decrease the outcome.
+    two_sided
+        Whether rules count in both directions, as those that are named in advance do.
     """
 
     estimator: str
@@ -87,6 +91,7 @@ class Criterion(Plain):
     joint_scale: float | None = None
     n_levels: int = 2
     decrease: bool = False
+    two_sided: bool = False
 
     @property
     def sign(self) -> float:
@@ -117,14 +122,18 @@ class Criterion(Plain):
         0 without a margin: the target is then constant in each stratum, and there is no effect.
         """
         margin = self.margin(measured)
+        return self._towards(measured) / margin if margin > 0 else 0.0
+
+    def _towards(self, measured: Measured) -> float:
+        """Return the pooled effect in the direction that counts: |effect| where both do."""
         effect = self.sign * scores.pooled_effect(*measured.scored_sides)
-        return effect / margin if margin > 0 else 0.0
+        return abs(effect) if self.two_sided else effect
 
     def value(self, measured: Measured) -> float:
         """Return the number that the search maximised."""
         match self.estimator:
             case "pooled":
-                return self.sign * scores.pooled_effect(*measured.scored_sides) - self.margin(measured)
+                return self._towards(measured) - self.margin(measured)
             case "plugin":
                 return self.sign * float(np.nan_to_num(measured.effect)) * measured.overlap
             case "association":
@@ -134,10 +143,17 @@ class Criterion(Plain):
         return scores.objective(self.estimator, *tables, self.beta)
 
     def reliable_effect(self, measured: Measured) -> float:
-        """Return the effect, moved towards 0 by a margin for chance."""
+        """Return the effect, moved towards 0 by a margin for chance.
+
+        Two-sided: sign · max(0, |effect| − margin). The margin is one for independent rows; with groups, it grows like
+        the standard error.
+        """
         if measured.sums or self.estimator == "pooled":
-            margin = self.margin_scale * self.margin(measured)
-            return scores.pooled_effect(*measured.scored_sides) - self.sign * margin
+            margin = self.margin_scale * self.margin(measured) * measured.design_effect
+            effect = scores.pooled_effect(*measured.scored_sides)
+            if self.two_sided:
+                return effect - math.copysign(min(margin, abs(effect)), effect)
+            return effect - self.sign * margin
         a, b, c, d = measured.tables
         if self.decrease:
             return -scores.reliable_effect(b, a, d, c, self.beta)
@@ -157,7 +173,8 @@ class RuleResult(Plain):
     criterion
         The objective of the search.
     p_value
-        p-value adjusted for the search, once `RuleSet.significance` has computed it.
+        p-value adjusted for the search, once it is known. For rules named in advance, two-sided and adjusted for their
+        number (Holm): that of a single rule is at most 5 % where its 95 % interval excludes 0.
     evidence
         All evidence on the rule.
     identification
@@ -246,11 +263,12 @@ class RuleResult(Plain):
         """The sign of `p_value`: "≤" if no shuffled table was as good, "≈" if shuffling stopped early, else "="."""
         known = None if self.evidence is None else self.evidence.significance
         if known is None:
-            return "="
+            return "≤" if self.p_value is not None and self.p_value <= _NEGLIGIBLE else "="
         asked, most = self.circumstances.permutations, self.circumstances.level * self.circumstances.permutations
-        return (
-            "≤" if known.exceedances == 0 else "≈" if known.permutations < asked and known.exceedances > most else "="
-        )
+        stopped = known.permutations < asked and known.exceedances > most
+        if self.circumstances.at_once:
+            stopped = self.p_value is not None and self.p_value > self.circumstances.level
+        return "≤" if known.exceedances == 0 else "≈" if stopped else "="
 
     @property
     def length(self) -> int:
@@ -323,8 +341,10 @@ class RuleResult(Plain):
 
     @property
     def stands_out(self) -> bool:
-        """Whether the conservative effect is beyond 0, in the direction of the search."""
-        return self.criterion.sign * self.reliable_effect > 0
+        """Whether the conservative effect is beyond 0, in the direction of the search, or in any of a named rule."""
+        return (
+            self.criterion.two_sided and self.reliable_effect != 0
+        ) or self.criterion.sign * self.reliable_effect > 0
 
     @property
     def effect(self) -> float:

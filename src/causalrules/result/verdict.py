@@ -7,14 +7,15 @@ hidden confounding is reported separately and does not affect either answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from causalrules.estimators.sides import comparable
 from causalrules.payload import Plain
-from causalrules.result.evidence import RuleEvidence
+from causalrules.result.evidence import DoublyRobust, RuleEvidence
 from causalrules.text import adjusted_p, counted, effective, listed, p_needed, percent, plain
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Circumstances(Plain):
     calibrated
         Whether β was calibrated by shuffled outcomes instead of the number of rules.
     fixed
-        Whether the rules were named in advance, without a search.
+        The number of rules that were named in advance; 0 after a search.
     noun
         The noun for an effect.
     randomised
@@ -66,12 +67,14 @@ class Circumstances(Plain):
         The share of the error rate that the bound of each rule has.
     grouped
         Whether rows belong together in groups.
+    at_once
+        Whether shuffling stopped as soon as it had decided, with the search.
     """
 
     level: float = 0.05
     guaranteed: bool = False
     calibrated: bool = False
-    fixed: bool = False
+    fixed: int = 0
     noun: str = "difference"
     randomised: tuple[str, ...] = ()
     declared: tuple[Declared, ...] = ()
@@ -79,6 +82,7 @@ class Circumstances(Plain):
     permutations: int = 0
     share: float = 1.0
     grouped: bool = False
+    at_once: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,8 +102,8 @@ class Verdict(Plain):
     claim_reason
         The reason of the claim, one of the reasons.
     basis
-        The basis of the evidence: "permutations", "margin", "held-out rows" without either, "overlap" if too few rows
-        have a comparison group, or "nothing" if it was not tested.
+        The basis of the evidence: "permutations"; "margin"; "test", of a rule named in advance; "held-out rows" without
+        any of them; "overlap" if too few rows have a comparison group, or "nothing" if it was not tested.
     reasons
         The reasons in words, including the doubts.
     doubts
@@ -149,7 +153,7 @@ def circumstances(rules: Result) -> Circumstances:
         # The margin assumes independent rows, which grouped rows are not.
         guaranteed=rate <= level + 1e-9 and not question.groups,
         calibrated=calibrated,
-        fixed=rules.is_named,
+        fixed=len(rules) if rules.is_named else 0,
         noun=rules.noun,
         randomised=question.randomised if isinstance(question.randomised, tuple) else (),
         declared=rules.declared,
@@ -157,14 +161,33 @@ def circumstances(rules: Result) -> Circumstances:
         permutations=0 if run is None or run.exact else run.asked,
         share=1 / question.most_steps,
         grouped=question.groups is not None,
+        at_once=run is None,
     )
 
 
+class Doubt(NamedTuple):
+    """A reason why the evidence on a rule is weaker than its test, and the best word that it leaves."""
+
+    words: str
+    best: str = SUGGESTIVE
+
+
 def judge(rule: RuleResult, known: Circumstances) -> Verdict:
-    """Return the verdict on a rule, given the circumstances of its result."""
-    evidence, basis, reasons, doubts = _evidence(rule, known)
+    """Return the verdict on a rule, given the circumstances of its result.
+
+    Evidence: what the test says (`_tested`), then whatever `_DOUBTS` leave of it, each with its reason. Claim: what the
+    graph or the design says. Nothing else moves either word.
+    """
+    evidence, basis, tested, against = _tested(rule, known)
+    doubts = [against] if against else []
+    reasons = [*tested]
+    if evidence == SUPPORTED:
+        found = [doubt for weigh in _DOUBTS for doubt in weigh(rule, known)]
+        doubts = [doubt.words for doubt in found]
+        evidence = max([SUPPORTED, *(doubt.best for doubt in found)], key=EVIDENCE.index)
+        reasons += [*_repeated(rule, known), *_confirmed(rule, known), *_for_whom(rule)]
     claim, why = _claim(rule, known)
-    found = None if rule.evidence is None else rule.evidence.sensitivity
+    robust = None if rule.evidence is None else rule.evidence.sensitivity
     return Verdict(
         evidence=evidence,
         direction="lowers" if _lowers(rule) else "raises",
@@ -172,7 +195,7 @@ def judge(rule: RuleResult, known: Circumstances) -> Verdict:
         basis=basis,
         reasons=(*reasons, *doubts, *why),
         doubts=tuple(doubts),
-        robustness=None if found is None or claim == BY_DESIGN else found.gamma_limit,
+        robustness=None if robust is None or claim == BY_DESIGN else robust.gamma_limit,
         claim_reason=why[0],
     )
 
@@ -181,63 +204,64 @@ def _lowers(rule: RuleResult) -> bool:
     return rule.criterion.decrease if np.isnan(rule.effect) else rule.effect < 0
 
 
-def _evidence(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], list[str]]:
-    """Return the evidence, its basis, its reasons and the doubts."""
+def _tested(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], str]:
+    """Return the evidence by the test, its basis, the words for it, and why it is not supported; empty if it is."""
     covered, failing, _ = rule.measured.sides
     inside = comparable(covered, failing)
     if rule.overlap < MOST_ROWS:
         share = percent(1 - rule.overlap, 0)
         words = f"{share} of the rows have no comparison group, at most {percent(1 - MOST_ROWS, 0)} may lack one"
-        return CANNOT_TELL, "overlap", [], [words]
+        return CANNOT_TELL, "overlap", [], words
     n_fewest = int(min(covered.n[inside].sum(), failing.n[inside].sum()))
     if n_fewest < FEW:
-        return CANNOT_TELL, "overlap", [], [f"one side of the comparison has {counted(n_fewest, 'row')}, {FEW} needed"]
-    found, basis, tested = _tested(rule, known)
-    if not found:
-        return CANNOT_TELL if basis == "nothing" else NOT_SUPPORTED, basis, [], tested
-    if rule.measured.scored and not _excludes_zero(rule):
-        low, high = rule.interval
-        measured = rule.kind.with_interval(rule.effect, low, high)
-        return NOT_SUPPORTED, basis, tested, [f"the search ranks by levels of the target; its values give {measured}"]
-    reasons = _repeated(rule, known)
-    doubts, against = _weigh_models(rule, known, reasons)
-    if against:
-        return NOT_SUPPORTED, basis, tested, against
-    return SUGGESTIVE if doubts else SUPPORTED, basis, [*tested, *reasons, *_for_whom(rule)], doubts
-
-
-def _excludes_zero(rule: RuleResult) -> bool:
-    """Whether the interval is on the searched side of 0: levels and values of a target can differ."""
-    low, high = rule.interval
-    return high < 0 if rule.criterion.decrease else low > 0
-
-
-def _tested(rule: RuleResult, known: Circumstances) -> tuple[bool, str, list[str]]:
-    """Return whether the rule is more than chance, the basis, and the words for it."""
-    beyond = known.guaranteed and rule.stands_out
-    shuffled = known.calibrated or rule.margin_scale < 1
-    # A margin from shuffled tables equals a p-value from fewer tables: only one of the two is used.
-    if rule.p_value is not None and (rule.p_value <= known.level or not beyond or shuffled):
-        words = adjusted_p(rule.p_value, rule.p_sign, "number of rules" if known.fixed else "search")
-        words += f" {p_needed(rule.p_sign, known.level)}"
-        other = "lower" if _lowers(rule) else "raise"
-        if _lowers(rule) != rule.criterion.decrease and not known.fixed:
-            words += f"; the search was not for rules that {other} it"
-        return rule.p_value <= known.level, "permutations", [words]
-    conservative = f"conservative {known.noun}"
-    if beyond:
-        how = "by a margin from shuffled outcomes" if shuffled else "by its margin for the number of rules"
-        rate = percent(known.level, 0)
-        return True, "margin", [f"{conservative} beyond 0: {how}, chance does that in at most {rate} of tables"]
+        return CANNOT_TELL, "overlap", [], f"one side of the comparison has {counted(n_fewest, 'row')}, {FEW} needed"
+    if rule.p_value is not None and (rule.p_value <= known.level or known.fixed or not _beyond(rule, known)):
+        return _by_p(rule, known)
     if known.guaranteed:
-        sharper = "" if shuffled else "; permutations are sharper than its margin"
-        return False, "margin", [f"{conservative} not beyond 0{sharper}"]
+        return _by_margin(rule, known)
     honest = None if rule.evidence is None else rule.evidence.honest
     if honest is not None and honest.own and honest.p_value is not None:
         words = f"{adjusted_p(honest.p_value, adjusted_for='number of rules')}, on held-out rows"
         words += f" (at most {known.level:g} needed)"
-        return honest.p_value <= known.level, "held-out rows", [words]
-    return False, "nothing", ["not tested: significance() compares it with shuffled outcomes"]
+        found = honest.p_value <= known.level
+        return SUPPORTED if found else NOT_SUPPORTED, "held-out rows", [words] * found, "" if found else words
+    why = "not tested: significance() compares it with shuffled outcomes"
+    if rule.measured.grouped is not None:
+        why = "not tested: to flip whole groups takes longer than a first answer may, so rules.trust() does it"
+    return CANNOT_TELL, "nothing", [], why
+
+
+def _beyond(rule: RuleResult, known: Circumstances) -> bool:
+    """Whether the conservative effect is beyond 0, and guarantees the error rate."""
+    return known.guaranteed and rule.stands_out
+
+
+def _by_p(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], str]:
+    """Judge a rule by its adjusted p-value."""
+    assert rule.p_value is not None
+    basis = "permutations" if rule.evidence is not None and rule.evidence.significance is not None else "test"
+    words = adjusted_p(
+        rule.p_value, rule.p_sign, "search" if not known.fixed else "number of rules" * (known.fixed > 1)
+    )
+    words += f" {p_needed(rule.p_sign, known.level)}"
+    if _lowers(rule) != rule.criterion.decrease and not known.fixed:
+        words += f"; the search was not for rules that {'lower' if _lowers(rule) else 'raise'} it"
+    if rule.p_value <= known.level:
+        if known.guaranteed and not known.fixed and not rule.stands_out:
+            words += ", by shuffled tables, which are sharper than the margin of its conservative " + known.noun
+        return SUPPORTED, basis, [words], ""
+    return NOT_SUPPORTED, basis, [], words
+
+
+def _by_margin(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], str]:
+    """Judge a rule by its conservative effect, whose margin guarantees the error rate."""
+    conservative, shuffled = f"conservative {known.noun}", known.calibrated or rule.margin_scale < 1
+    if not rule.stands_out:
+        sharper = "" if shuffled else "; permutations are sharper than its margin"
+        return NOT_SUPPORTED, "margin", [], f"{conservative} not beyond 0{sharper}"
+    how = "by a margin from shuffled outcomes" if shuffled else "by its margin for the number of rules"
+    words = f"{conservative} beyond 0: {how}, chance does that in at most {percent(known.level, 0)} of tables"
+    return SUPPORTED, "margin", [words], ""
 
 
 def _repeated(rule: RuleResult, known: Circumstances) -> list[str]:
@@ -259,27 +283,45 @@ def _repeated(rule: RuleResult, known: Circumstances) -> list[str]:
     return said
 
 
-def _weigh_models(rule: RuleResult, known: Circumstances, reasons: list[str]) -> tuple[list[str], list[str]]:
-    """Return the doubts from models of the controls, and their evidence against the rule; or add to the reasons.
+def _levels_and_values(rule: RuleResult, known: Circumstances) -> list[Doubt]:
+    """Doubt a rule of a numeric target that was ranked by levels, if its values do not differ beyond their interval."""
+    low, high = rule.interval
+    if not rule.measured.scored or (high < 0 if _lowers(rule) else low > 0):
+        return []
+    measured = rule.kind.with_interval(rule.effect, low, high)
+    return [Doubt(f"the search ranks by levels of the target; its values give {measured}", NOT_SUPPORTED)]
+
+
+def _models(rule: RuleResult, known: Circumstances) -> list[Doubt]:
+    """Doubt an effect in strata that may leave confounding, unless models of the controls agree with it.
 
     The more conservative of the doubly robust effect and the effect in the strata counts.
     """
     found = None if rule.evidence is None else rule.evidence.doubly_robust
-    sign = -1.0 if _lowers(rule) else 1.0
     if found is None or found.effect is None or found.low is None or found.high is None:
         due = "strata of a prediction may leave confounding: doubly_robust() measures without them"
-        return [due] if rule.measured.is_prognostic else [], []
-    words = f"doubly robust {known.noun}: {rule.kind.with_interval(found.effect, found.low, found.high)}"
-    if not found.agrees:
-        words += ", beyond error from that in the strata"
-    near, far = (-found.high, -found.low) if _lowers(rule) else (found.low, found.high)
-    if far < 0:
-        return [], [words]
+        return [Doubt(due)] if rule.measured.is_prognostic else []
+    if _confirmed(rule, known):
+        return []
+    opposite = found.low > 0 if _lowers(rule) else found.high < 0
+    return [Doubt(_doubly_robust(found, rule, known), NOT_SUPPORTED if opposite else SUGGESTIVE)]
+
+
+def _confirmed(rule: RuleResult, known: Circumstances) -> list[str]:
+    """Say that models of the controls confirm the effect, if they do."""
+    found = None if rule.evidence is None else rule.evidence.doubly_robust
+    if found is None or found.effect is None or found.low is None or found.high is None:
+        return []
+    sign = -1.0 if _lowers(rule) else 1.0
     # In strata of a prediction, the doubly robust effect must exceed the margin of the search too.
-    if near > 0 and not (rule.measured.is_prognostic and sign * (found.conservative or 0.0) <= 0):
-        reasons.append(words)
-        return [], []
-    return [words], []
+    within = rule.measured.is_prognostic and sign * (found.conservative or 0.0) <= 0
+    beyond = min(sign * found.low, sign * found.high) > 0
+    return [_doubly_robust(found, rule, known)] if beyond and not within else []
+
+
+def _doubly_robust(found: DoublyRobust, rule: RuleResult, known: Circumstances) -> str:
+    words = f"doubly robust {known.noun}: {rule.kind.with_interval(found.effect, found.low, found.high)}"
+    return words if found.agrees else f"{words}, beyond error from that in the strata"
 
 
 def _for_whom(rule: RuleResult) -> list[str]:
@@ -325,3 +367,8 @@ def _by_design(columns: list[str], rule: RuleResult, known: Circumstances) -> tu
     unbalanced = any(each.unbalanced for each in balance.values())
     tested = [f"{plain(name)} " * (len(columns) > 1) + balance[name].sentence for name in columns if name in balance]
     return UNBALANCED if unbalanced else BY_DESIGN, ["; ".join([said, *dict.fromkeys(tested)])]
+
+
+Weigh: TypeAlias = "Callable[[RuleResult, Circumstances], list[Doubt]]"
+# What may weaken the evidence, in the order in which it is told.
+_DOUBTS: tuple[Weigh, ...] = (_levels_and_values, _models)

@@ -295,9 +295,8 @@ def _group_notes(table: Table, question: Question) -> list[str]:
         return []
     known = table.histogram(question.groups)
     notes = [
-        f"rows belong together in {len(known.values):,} groups of {question.groups!r}, but the margin of the "
-        "conservative effect assumes independent rows, so its error rate does not hold: use significance(), which "
-        "flips whole groups"
+        f"rows belong together in {len(known.values):,} groups of {question.groups!r}: p-values and intervals allow "
+        "for that"
     ]
     if known.n_missing:
         notes.append(f"{known.n_missing:,} rows without a value of {question.groups!r} are groups of their own")

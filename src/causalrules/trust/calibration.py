@@ -30,6 +30,7 @@ from causalrules.search.deadline import Deadline
 from causalrules.search.nearest import CLOSE
 from causalrules.search.permutations import Permutations, TooMuchWorkError, begin_walk, can_share
 from causalrules.trust import repeat
+from causalrules.trust.deciding import fewest_exceedances, undecided
 from causalrules.trust.resample import exchangeable, shuffling
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
 # Maximum searches of shuffled tables for several sets of controls; more take too long.
 _MOST_SEARCHES = 50_000
 # For the margin of a search: numbers of shuffled tables to try, fewer if these take too long; maximum outcomes to draw;
-# and maximum work for 64 of the most tables, about 0.3 s. Fewer tables may take the same total work.
+# and maximum work for 64 of the most tables, about 0.3 s. Fewer tables may take the same total work, and those that are
+# drawn where the first decide nothing, so many times as many, half of it each time.
 _FIRST, _MOST_DRAWN, _MOST_WORK = (499, 199, 99), 25_000_000, 150_000_000
+_MORE = (4, 20)
 # Default β of the reliable estimator.
 USUAL_BETA = 2.0
 
@@ -126,7 +129,7 @@ def calibrate(
 
 
 def calibrate_margin(
-    problem: Problem, question: Question, deadline: Deadline, share: float = 1.0
+    problem: Problem, question: Question, deadline: Deadline, share: float = 1.0, ratio: float = math.inf
 ) -> CalibratedMargin | None:
     """Find the factor of the margin that no rule exceeds in shuffled tables, if that takes about a second.
 
@@ -134,7 +137,10 @@ def calibrate_margin(
 
     Margins for the number of rules hold for any dependence between rules; rules that share rows and columns gain less
     from chance. The limit is on work, not on time, and rows are sorted first, so that the result depends neither on the
-    machine nor on the order or place of the rows.
+    machine nor on the order or place of the rows, nor on which outcome is called the desired one.
+
+    `ratio` is the effect over margin of the rule in question. Where the tables leave open whether it exceeds the
+    factor, more are drawn; where these do too, the factor is the largest that it may be: the rule does not exceed it.
 
     Returns
     -------
@@ -155,7 +161,7 @@ def calibrate_margin(
     for permutations in _FIRST:
         if problem.n_rows * permutations <= _MOST_DRAWN:
             try:
-                return _shuffled_margin(ordered, question, permutations, deadline, share)
+                return _shuffled_margin(ordered, question, permutations, deadline, share, ratio)
             except TooMuchWorkError:
                 continue
             except KeyboardInterrupt:
@@ -164,51 +170,86 @@ def calibrate_margin(
 
 
 def _shuffled_margin(
-    ordered: Adjusted, question: Question, permutations: int, deadline: Deadline, share: float
+    ordered: Adjusted, question: Question, permutations: int, deadline: Deadline, share: float, ratio: float
 ) -> CalibratedMargin | None:
     """Find the factor of the margin that no rule exceeds in shuffled tables; None if the time limit has passed."""
-    confidence = 1 - question.error_rate
-    n_kept = n_largest(confidence, permutations)
-    if n_kept < 1:
+    rate, tables = question.error_rate, _ShuffledTables(ordered, question, permutations, deadline)
+    if n_largest(1 - rate, permutations) < 1:
         return None
-    ends = np.flatnonzero(np.diff(ordered.stratum)) + 1
-    largest: list[float] = []
-    # Other seeds after more tables took too long: tables must not be selected by their work.
-    others = 1000 * (max(_FIRST) - permutations)
+    # The result for the first tables saves work in the others; the order of tables must not matter.
+    largest = tables.add([], permutations // 4, ratio)
+    largest = tables.add(largest, permutations, ratio)
+    for more in _MORE:
+        if not _is_open(largest, ratio, rate) or ordered.n_rows * more * permutations > _MOST_DRAWN:
+            break
+        try:
+            largest = tables.add(largest, more * permutations, ratio)
+        except TooMuchWorkError:
+            break
+    if len(largest) < permutations:  # the time limit has passed
+        return None
+    rank = n_largest(1 - rate, len(largest))
+    if _is_open(largest, ratio, rate):
+        rank = fewest_exceedances(len(largest), rate)
+    ordinal = sorted(largest, reverse=True)
+    factor = ordinal[rank - 1] * (1 + CLOSE) if rank else 1.0
+    if not factor > 0:  # too few shuffled tables have a rule to compare with
+        return None
+    rank = n_largest(1 - rate * share, len(largest))
+    joint = ordinal[rank - 1] * (1 + CLOSE) if rank > 0 else None
+    return CalibratedMargin(min(factor, 1.0), 1 - rate, len(largest), question.seed, joint)
 
-    def drawn(place: int) -> NDArray[np.uint8]:
-        rng = repeat.generator(question.seed, "calibration", others + place)
-        strata = np.split(ordered.outcome.copy(), ends)
+
+def _is_open(largest: Sequence[float], ratio: float, rate: float) -> bool:
+    """Return whether shuffled tables leave open if a ratio stands out; `largest` are the largest ratio of each."""
+    return undecided(sum(each * (1 + CLOSE) >= ratio for each in largest), len(largest), rate)
+
+
+class _ShuffledTables:
+    """Shuffled tables, and the largest ratio of effect and margin in each of them."""
+
+    def __init__(self, ordered: Adjusted, question: Question, first: int, deadline: Deadline) -> None:
+        self._ordered, self._question, self._first, self._deadline = ordered, question, first, deadline
+        self._ends = np.flatnonzero(np.diff(ordered.stratum)) + 1
+
+    def add(self, known: list[float], until: int, ratio: float) -> list[float]:
+        """Return the largest ratios of these and more tables, `until` in all; fewer if the time limit has passed.
+
+        Those that matter neither to the factor nor to `ratio` are −∞.
+        """
+        n_kept = n_largest(1 - self._question.error_rate, max(until, self._first))
+        least = sorted(known, reverse=True)[n_kept - 1] if len(known) >= n_kept else 0.0
+        work = partial(self._walked, len(known), until, min(least, ratio * (1 - 2 * CLOSE)))
+        n_jobs, label = self._question.n_jobs, "shuffled tables"
+        blocks = repeat.in_blocks(work, until - len(known), Permutations.MOST, n_jobs, label, False, self._deadline)
+        return [*known, *blocks]
+
+    def _walked(
+        self, start: int, until: int, least: float, searcher: repeat.Searcher, places: range
+    ) -> Sequence[float]:
+        outcomes = [self._drawn(start + place) for place in places]
+        tables = self._first if until <= self._first else 2 * (until - start)
+        most_work = _MOST_WORK * max(_FIRST) // tables * len(places) // Permutations.MOST
+        return searcher.walked(begin_walk(self._ordered, outcomes, self._question, least, most_work))
+
+    def _drawn(self, place: int) -> NDArray[np.uint8]:
+        """Shuffle the outcome within each stratum.
+
+        Other seeds after more tables took too long: tables must not be selected by their work. Tables beyond the first
+        are the same for every seed, so that it decides as little as possible.
+        """
+        seed = self._question.seed if place < self._first else 0
+        rng = repeat.generator(seed, "calibration", 1000 * (max(_FIRST) - self._first) + place)
+        strata = np.split(self._ordered.outcome.copy(), self._ends)
         for stratum in strata:
             rng.shuffle(stratum)
         return np.concatenate(strata)
-
-    def walked(first: int, least: float, searcher: repeat.Searcher, places: range) -> Sequence[float]:
-        outcomes = [drawn(first + place) for place in places]
-        most_work = _MOST_WORK * max(_FIRST) // permutations * len(places) // Permutations.MOST
-        return searcher.walked(begin_walk(ordered, outcomes, question, least, most_work))
-
-    # The result for the first tables saves work in the others; the order of tables must not matter.
-    for first, last in ((0, permutations // 4), (permutations // 4, permutations)):
-        least = sorted(largest, reverse=True)[n_kept - 1] if len(largest) >= n_kept else 0.0
-        work = partial(walked, first, least)
-        size, label = Permutations.MOST, "shuffled tables"
-        largest += repeat.in_blocks(work, last - first, size, question.n_jobs, label, False, deadline)
-    if len(largest) < permutations:  # the time limit has passed
-        return None
-    ordinal = sorted(largest, reverse=True)
-    factor = ordinal[n_kept - 1] * (1 + CLOSE)
-    if not factor > 0:  # too few shuffled tables have a rule to compare with
-        return None
-    rank = n_largest(1 - question.error_rate * share, permutations)
-    joint = ordinal[rank - 1] * (1 + CLOSE) if rank > 0 else None
-    return CalibratedMargin(min(factor, 1.0), confidence, permutations, question.seed, joint)
 
 
 def _sorted_rows(problem: Adjusted) -> Adjusted:
     """Return the rows, repeated by weight and sorted by stratum, columns and outcome."""
     rows = problem.rows.local
-    order = np.lexsort((rows.outcome, *rows.columns, rows.stratum))
+    order = np.lexsort((rows.comparison.codes(rows.outcome), *rows.columns, rows.stratum))
     if rows.weights is not None:
         order = np.repeat(order, rows.weights[order].astype(np.int64))
     return problem.with_rows(

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.estimators import scores
+from causalrules.estimators.p_values import holm
 from causalrules.estimators.sides import standardised
 from causalrules.options import Share, Whole
 from causalrules.result.evidence import ConditionTests, with_evidence
 from causalrules.search.adjusted import Adjusted
 from causalrules.search.deadline import Deadline
 from causalrules.trust import repeat
-from causalrules.trust.holdout import holm
 
 if TYPE_CHECKING:
     from causalrules.result.result import R

@@ -93,7 +93,8 @@ def doubly_robust(
                 break
             covered, failing = compared_rows(rule, controls.table, rules.question)
             found = estimate(controls, counts, covered, failing, threads(n_jobs))
-            margin = rule.criterion.beta if rule.criterion.by_length and source == "searched rows" else reach
+            searched = rule.criterion.by_length and not rule.criterion.two_sided and source == "searched rows"
+            margin = rule.criterion.beta if searched else reach
             evidence = _evidence(rule, controls, counts, covered, failing, stratum, found, reach, margin, source)
             weighted = None if found is None else found.weights
             table = balance_of(controls, counts, covered, failing, stratum, weighted)
@@ -203,7 +204,7 @@ def _evidence(
     own_error = standard_error(found.own_influence, counts, controls.group)
     clip = rule.kind.clip
     low, high = clip(found.effect - reach * error), clip(found.effect + reach * error)
-    sign = rule.criterion.sign
+    sign = float(np.sign(found.effect)) if rule.criterion.two_sided else rule.criterion.sign
     return DoublyRobust(
         source=source,
         n_rows=n_rows,

@@ -15,6 +15,7 @@ from causalrules.data.reading import read
 from causalrules.data.table import Table
 from causalrules.estimators import intervals
 from causalrules.estimators.intervals import Grouped
+from causalrules.estimators.p_values import holm
 from causalrules.estimators.sides import Side, comparable, side_of
 from causalrules.exceptions import DataError, OptionError, RoleError
 from causalrules.language.outcome import resolve_outcome
@@ -36,22 +37,6 @@ if TYPE_CHECKING:
     from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
     from causalrules.search.problem import Problem
-
-
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return Holm's adjusted p-values (1979): the i-th smallest of m times m − i + 1, made monotone, at most 1.
-
-    >>> [round(p, 10) for p in holm([0.01, 0.04, 0.03])]
-    [0.03, 0.06, 0.06]
-    """
-    order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
-    adjusted: list[float | None] = [None] * len(p_values)
-    largest = 0.0
-    for rank, (p, place) in enumerate(order):
-        # Rules without a p-value count in m.
-        largest = max(largest, min(1.0, p * (len(p_values) - rank)))
-        adjusted[place] = largest
-    return adjusted
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,8 @@ def _each_step(
     """
     found: list[RuleResult] = []
     evidence, notes, least = rules.evidence, list(rules.notes), 0.0
-    share = 1 / rules.question.most_steps
+    # P-values are tested in order, each at the whole error rate.
+    of_step = 1.0 if adjust else 1 / rules.question.most_steps
     for rule, step in zip(rules, rules.ladder, strict=False):
         question = replace(
             step.question.answered(),
@@ -103,7 +104,7 @@ def _each_step(
         )
         own = replace(rules, rules=(rule,), question=question, ladder=(step,), nearest=None, evidence=evidence)
         limit = None if time_limit is None else time_limit / len(rules)
-        measured = each_part(own, lambda part, left, part_share: measure(part, left, share * part_share), limit, adjust)
+        measured = each_part(own, lambda part, left, of_part: measure(part, left, of_step * of_part), limit, adjust)
         one = measured[0]
         if adjust and one.p_value is not None:
             least = max(least, one.p_value)

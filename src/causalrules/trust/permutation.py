@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalrules.estimators import scores
+from causalrules.estimators.p_values import holm
 from causalrules.estimators.sides import Side
 from causalrules.exceptions import OptionError
 from causalrules.options import Share, Whole
@@ -25,7 +27,7 @@ from causalrules.search.adjusted import Adjusted
 from causalrules.search.deadline import Deadline
 from causalrules.search.margins import betas
 from causalrules.trust import repeat
-from causalrules.trust.holdout import holm
+from causalrules.trust.deciding import MOST, USUAL, undecided
 from causalrules.trust.resample import arrangements, every_arrangement, exchangeable, reweighted, shuffling
 
 if TYPE_CHECKING:
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
 METHODS = ("step-down", "single-step")
 # Values this close are ties: rounding depends on the order of the strata.
 _TIED = 1e-10
-_TIED_RATIOS = 1e-8
+TIED_RATIOS = 1e-8
+# The seed of permutations beyond those asked for.
+_COMMON = 0
 
 
 def significance(
@@ -44,12 +48,13 @@ def significance(
     *,
     method: str = "step-down",
     level: float = 0.05,
+    share: float = 1.0,
     stop_early: bool = True,
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
 ) -> R:
-    """Implement `RuleSet.significance`.
+    """Implement `RuleSet.significance`; p is compared with this share of the level.
 
     With groups, the signs of whole groups' residuals are flipped instead of shuffling the outcome (`exchangeable`).
 
@@ -58,7 +63,8 @@ def significance(
 
     With `stop_early`, counting stops when h of m permutations were as good and p is above `level` whatever follows;
     then p = h/m, which is also valid (Besag & Clifford 1991). If the outcome has at most `permutations` arrangements,
-    all of them are tried and p is exact.
+    all of them are tried and p is exact. Otherwise, where 999 or more leave open whether p is at most `level`, more are
+    drawn, up to 10,000 (`deciding`); these do not depend on the seed, so that it decides as little as possible.
 
     After `time_limit` seconds, p = (1 + h)/(1 + m) over the m permutations started, where h includes interrupted ones
     and those searched together with them, because slow searches may be the ones with good rules.
@@ -90,33 +96,40 @@ def significance(
         shuffled = lambda place: every[order[place]]  # noqa: E731
     else:
         shuffle = shuffling(problem)
-        shuffled = lambda place: shuffle(repeat.generator(seed, "permutation", place))  # noqa: E731
+        shuffled = lambda place: shuffle(  # noqa: E731
+            repeat.generator(seed if place < times else _COMMON, "permutation", place)
+        )
 
     rows = [problem.covered(problem.language.numbers(rule.conditions)).tobytes() for rule in rules]
     method = "single-step" if by_length else method
     if problem.group is None:
         values = np.array([rule.ratio if by_length else rule.value for rule in rules])
     else:
-        values = np.array([_flipped_ratio(problem, beta, problem.language.numbers(rule.conditions)) for rule in rules])
+        values = np.array([flipped_ratio(problem, beta, problem.language.numbers(rule.conditions)) for rule in rules])
     # Set the options once: validating a question takes as long as a small search.
     question = repeat.exact(question, k=1, n_jobs=1, time_limit=None)
     compare = _Comparison(problem, shuffled, question, values, rows, method)
-    enough = times + 1 if exact or not stop_early else math.floor(level * times) + 1
-    tally = _Tally(len(rules), enough)
+    most = MOST if USUAL <= times < MOST and not exact else times
+    tally = _Tally(len(rules), level * share, times, most, stop_early and not exact)
 
-    def work(searcher: repeat.Searcher, places: range) -> Sequence[NDArray[np.bool_] | None]:
+    def work(first: int, searcher: repeat.Searcher, places: range) -> Sequence[NDArray[np.bool_] | None]:
         try:
-            return compare(searcher, places, tally.counting[0] | tally.counting[1])
+            later = range(first + places.start, first + places.stop)
+            return compare(searcher, later, tally.counting[0] | tally.counting[1])
         except repeat.CutShortError:
             return [None] * len(places)
 
     cut_short = 0
     size = repeat.together(problem, question, times, n_jobs, deadline) if rules and by_length else 1
-    for as_good in repeat.in_blocks(work, times if rules else 0, size, n_jobs, "permutations", progress, deadline):
-        cut_short += as_good is None
-        tally.add(np.ones_like(tally.counting) if as_good is None else as_good)
-        if not tally.counting.any():
+    for first, last in ((0, times), (times, most)):
+        if not rules or not tally.counting.any() or tally.n_seen < first:
             break
+        walk = partial(work, first)
+        for as_good in repeat.in_blocks(walk, last - first, size, n_jobs, "permutations", progress, deadline):
+            cut_short += as_good is None
+            tally.add(np.ones_like(tally.counting) if as_good is None else as_good)
+            if not tally.counting.any() and tally.n_seen < last:
+                break
     if rules and tally.n_seen == cut_short:
         raise repeat.OutOfTimeError(f"time_limit = {time_limit!r}: no permutation was searched; raise it")
     exact = exact and tally.n_seen == times and not cut_short
@@ -148,7 +161,7 @@ def flipped_margin(problem: Adjusted, betas: Any, conditions: Sequence[int], err
     return scores.pooled_margin(beta, *scores.widened(variance, reach, error, binary=False))
 
 
-def _flipped_ratio(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> float:
+def flipped_ratio(problem: Adjusted, betas: Any, conditions: Sequence[int]) -> float:
     """Return the effect of a rule over its margin, computed as for tables with flipped signs."""
     margin = flipped_margin(problem, betas, conditions)
     sign = -1.0 if problem.comparison.decrease else 1.0
@@ -180,9 +193,9 @@ class _Comparison:
         best = [-math.inf] * len(places)
         if counting.any():
             tables = [self.shuffled(place) for place in places]
-            best = searcher.best_ratios(tables, self.question, float(self.values[counting].min()) - _TIED_RATIOS)
+            best = searcher.best_ratios(tables, self.question, float(self.values[counting].min()) - TIED_RATIOS)
         # Shuffled tables are searched for effects above 0: a rule without one counts as no better than chance.
-        as_good = [(each >= self.values - _TIED_RATIOS) | (self.values <= 0) for each in best]
+        as_good = [(each >= self.values - TIED_RATIOS) | (self.values <= 0) for each in best]
         return [np.stack([each, each]) for each in as_good]
 
     def _by_value(self, searcher: repeat.Searcher, place: int, counting: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -209,24 +222,32 @@ class _Comparison:
 
 
 class _Tally:
-    """Counts the permutations that are as good as each rule, single-step and step-down, up to `enough`."""
+    """Counts the permutations that are as good as each rule, single-step and step-down, until they decide.
 
-    def __init__(self, n_rules: int, enough: int) -> None:
+    That is after `times`, or if `early`, as soon as more are as good than p at the level allows of them; `most` at
+    most, and not before the Monte Carlo error allows it.
+    """
+
+    def __init__(self, n_rules: int, level: float, times: int, most: int, early: bool) -> None:
         self.counts = np.zeros((2, n_rules), np.int64)
         self.seen = np.zeros((2, n_rules), np.int64)
         self.counting = np.ones((2, n_rules), np.bool_)
         self.n_seen = 0
-        self._enough = enough
+        self._level, self._times, self._most = level, times, most
+        self._enough = math.floor(level * times) + 1 if early else most + 1
 
     def add(self, as_good: NDArray[np.bool_]) -> None:
         self.n_seen += 1
         self.counts += as_good & self.counting
         self.seen += self.counting
-        self.counting = self.counts < self._enough
+        done = (self.seen >= self._times) | (self.counts >= self._enough)
+        if self._most > self._times:
+            done &= ~undecided(self.counts, self.seen, self._level)
+        self.counting &= ~done & (self.seen < self._most)
 
     def p_values(self, exact: bool) -> NDArray[np.float64]:
-        """Return h/m where counting stopped, else (1 + count)/(1 + m), made monotone along the list."""
-        stopped = self.counts >= self._enough
+        """Return h/m where counting stopped early, else (1 + count)/(1 + m), made monotone along the list."""
+        stopped = (self.counts >= self._enough) & (self.seen < self._times)
         added = 0 if exact else np.where(stopped, 0, 1)
         p: NDArray[np.float64] = np.maximum.accumulate((self.counts + added) / (self.seen + added), axis=1)
         return p

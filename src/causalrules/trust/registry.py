@@ -87,6 +87,11 @@ def _searched(rules: Result) -> bool:
     return not rules.is_named
 
 
+def _not_tested(rules: Result) -> bool:
+    # Rules named in advance have p-values from the start.
+    return _searched(rules) or any(rule.p_value is None for rule in rules)
+
+
 def _not_held_out(rules: Result) -> bool:
     # Not `rules.evidence`, which is set as soon as the rules of one step have it.
     known = bool(rules) and all(rule.evidence is not None and rule.evidence.honest is not None for rule in rules)
@@ -114,8 +119,10 @@ CHECKS = (
         f"p, adjusted for the search: {_USUAL.permutations} tables with shuffled outcomes",
         significance,
         lambda asked: {"permutations": asked.permutations, "level": asked.level, **_repeated(asked)},
+        applies=_not_tested,
         of_time=0.5,
         adjusts=True,
+        shares=True,
     ),
     Check(
         "honest",

@@ -77,11 +77,12 @@ class Searchable(Protocol):
 
 
 class Searcher:
-    """Single-threaded searches that stop with the surrounding loop or at the deadline."""
+    """Single-threaded searches that stop with the surrounding loop or at the deadline; `nodes` counts their nodes."""
 
-    def __init__(self, deadline: Deadline | None = None) -> None:
-        self.stopped = threading.Event()
+    def __init__(self, deadline: Deadline | None = None, stopped: threading.Event | None = None) -> None:
+        self.stopped = threading.Event() if stopped is None else stopped
         self.deadline = Deadline.after(None) if deadline is None else deadline
+        self.nodes = 0
 
     def __call__(
         self, problem: Searchable, question: Question, floor: float = -np.inf, margin_scale: float = 1.0
@@ -171,6 +172,7 @@ class Searcher:
             scale=scale,
             watch=self._watch,
         )
+        self.nodes += found.progress.nodes
         if found.stopped == "interrupted":
             raise KeyboardInterrupt
         if found.stopped != "optimal":
