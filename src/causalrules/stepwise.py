@@ -173,7 +173,9 @@ class _Searcher:
             rule if rule.p_value is None else replace(rule, p_value=max(least, rule.p_value)) for rule in results
         )
         p = results[0].p_value
-        return (step if p is None else replace(step, stands_out=p <= step.question.error_rate)), results
+        if p is not None and isinstance(step.question.beta, tuple):
+            step = replace(step, stands_out=p <= step.question.error_rate)
+        return step, results
 
     def in_context(self, steps: Sequence[Step]) -> tuple[tuple[tuple[RuleResult, ...], ...], tuple[Rung, ...]]:
         """Return the rules with their effects on their own, and the staircase of the list."""

@@ -86,7 +86,7 @@ def test_p_values_of_several_rules_are_holms() -> None:
     columns = table(0.12)
     rules = ["x = 1", "w = 0", "w = 1"]
     together = cr.evaluate(columns, rules, "y", 1)
-    alone = [cr.evaluate(columns, rule, "y", 1)[0].p_value for rule in rules]
+    alone = [cr.evaluate(columns, rule, "y", 1)[0].p_value or 0.0 for rule in rules]
     order = np.argsort(alone)
     expected = np.maximum.accumulate([min(1, (3 - place) * alone[rule]) for place, rule in enumerate(order)])
     assert [together[int(rule)].p_value for rule in order] == pytest.approx(list(expected))

@@ -68,7 +68,7 @@ class Circumstances(Plain):
     grouped
         Whether rows belong together in groups.
     at_once
-        Whether shuffling stopped as soon as it had decided, with the search.
+        Whether any shuffling stopped as soon as it had decided, with the search.
     """
 
     level: float = 0.05
@@ -82,7 +82,7 @@ class Circumstances(Plain):
     permutations: int = 0
     share: float = 1.0
     grouped: bool = False
-    at_once: bool = False
+    at_once: bool = True
 
 
 @dataclass(frozen=True, repr=False)
@@ -239,7 +239,8 @@ def _beyond(rule: RuleResult, known: Circumstances) -> bool:
 def _by_p(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], str]:
     """Judge a rule by its adjusted p-value."""
     assert rule.p_value is not None
-    basis = "permutations" if rule.evidence is not None and rule.evidence.significance is not None else "test"
+    shuffled = rule.evidence is not None and rule.evidence.significance is not None
+    basis = "permutations" if shuffled or not (known.fixed or rule.measured.grouped) else "test"
     words = adjusted_p(
         rule.p_value, rule.p_sign, "search" if not known.fixed else "number of rules" * (known.fixed > 1)
     )
@@ -301,7 +302,8 @@ def _models(rule: RuleResult, known: Circumstances) -> list[Doubt]:
     if found is None or found.effect is None or found.low is None or found.high is None:
         due = "strata of a prediction may leave confounding: doubly_robust() measures without them"
         return [Doubt(due)] if rule.measured.is_prognostic else []
-    if _confirmed(rule, known):
+    # Strata of the controls' values leave nothing behind: models only count where they disagree.
+    if _confirmed(rule, known) or (found.agrees and not rule.measured.is_prognostic):
         return []
     opposite = found.low > 0 if _lowers(rule) else found.high < 0
     return [Doubt(_doubly_robust(found, rule, known), NOT_SUPPORTED if opposite else SUGGESTIVE)]
