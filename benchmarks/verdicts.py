@@ -169,26 +169,27 @@ def misses(cell: Cell, counts: Mapping[str, list[int]]) -> list[str]:
     return found
 
 
-def line(cell: Cell, row: Mapping[str, Any]) -> str:
-    """Return a cell's line of the Markdown table; what fails is bold."""
+def line(name: str, cell: Cell, row: Mapping[str, Any]) -> str:
+    """Return a line of the Markdown table: what fails is bold, and what was not asked and never happened left out."""
     wrong = misses(cell, row["counts"])
-    asked = [f"{name} ≤ {100 * share:g} %" for name, share in cell.at_most.items()]
-    asked += [f"{name} ≥ {100 * share:g} %" for name, share in cell.at_least.items()]
+    asked = [f"{thing} ≤ {100 * share:g} %" for thing, share in cell.at_most.items()]
+    asked += [f"{thing} ≥ {100 * share:g} %" for thing, share in cell.at_least.items()]
     measured = []
-    for name, (hits, n) in row["counts"].items():
-        shown = f"{name} {hits} of {n}"
-        measured.append(f"**{shown}**" if name in wrong else shown)
+    for thing, (hits, n) in row["counts"].items():
+        if hits or thing in cell.at_most or thing in cell.at_least:
+            shown = f"{thing} {hits} of {n}"
+            measured.append(f"**{shown}**" if thing in wrong else shown)
     said = ", ".join(f"{word} {times}" for word, times in row["words"].items())
-    return f"| {row['row']} | {row['what']} | {'; '.join(asked) or '–'} | {'; '.join(measured)} | {said or '–'} |"
+    return f"| {row['row']} | `{name}` | {row['what']} | {'; '.join(asked)} | {'; '.join(measured)} | {said} |"
 
 
-HEADER = "| row | regime | asked for | measured | words |\n|---|---|---|---|---|"
+HEADER = "| row | cell | regime | asked for | measured | words |\n|---|---|---|---|---|---|"
 
 
 def page(known: Mapping[str, Cell]) -> None:
     """Write the table of all cells that have been simulated into the documentation."""
     kept = json.loads((RESULTS / "verdicts-cells.json").read_text(encoding="utf-8"))
-    lines = [HEADER, *(line(cell, kept[name]) for name, cell in known.items() if name in kept)]
+    lines = [HEADER, *(line(name, cell, kept[name]) for name, cell in known.items() if name in kept)]
     text = PAGE.read_text(encoding="utf-8")
     before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
     PAGE.write_text(f"{before}{MARKS[0]}\n\n{chr(10).join(lines)}\n\n{MARKS[1]}{after}", encoding="utf-8")
@@ -233,7 +234,7 @@ def main(arguments: list[str] | None = None) -> None:
         except (cr.OptionError, TypeError) as error:
             print(f"left out: {name}: {error}", file=sys.stderr)
             continue
-        print(line(known[name], row), flush=True)
+        print(line(name, known[name], row), flush=True)
         if not given.quick:
             keep(name, row, given.results)
 

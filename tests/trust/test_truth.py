@@ -52,3 +52,20 @@ def test_the_verdict_does_not_depend_on_the_outcome_coding(truth: float) -> None
     assert one.verdict.evidence == other.verdict.evidence
     assert one.verdict.robustness == pytest.approx(other.verdict.robustness)
     assert {one.verdict.direction, other.verdict.direction} == {"raises", "lowers"}
+
+
+def test_a_share_is_marked_only_where_it_misses_beyond_binomial_error() -> None:
+    cell = VERDICTS.Cell("0", "any", lambda seed: {}, at_most={"false": 0.05}, at_least={"found": 0.95})
+    assert VERDICTS.misses(cell, {"false": [4, 40], "found": [36, 40], "other": [40, 40]}) == []
+    assert VERDICTS.misses(cell, {"false": [9, 40], "found": [30, 40]}) == ["false", "found"]
+    never = VERDICTS.Cell("0", "any", lambda seed: {}, at_most={"false": 0.0})
+    assert VERDICTS.misses(never, {"false": [0, 40]}) == []
+    assert VERDICTS.misses(never, {"false": [1, 40]}) == ["false"]
+
+
+@pytest.mark.parametrize("name", ["uncompared-20", "missing-null", "missing-30", "groups-strata", "lot-control"])
+def test_a_cell_is_simulated(name: str) -> None:
+    cell = VERDICTS.regimes_and_questions()[name]
+    found = VERDICTS.simulate(cell, 4)
+    assert found["tables"] == 4 * cell.times
+    assert VERDICTS.misses(cell, found["counts"]) == []
