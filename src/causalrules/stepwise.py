@@ -101,12 +101,7 @@ def search_list(
     steps = climb(problem, k, searcher.search, searcher.following)
     rules, rungs = searcher.in_context(steps)
     return SearchedList(
-        tuple(steps),
-        rules,
-        searcher.calibration,
-        searcher.margin,
-        rungs,
-        tuple(dict.fromkeys(searcher.notes)),
+        tuple(steps), rules, searcher.calibration, searcher.margin, rungs, tuple(dict.fromkeys(searcher.notes))
     )
 
 

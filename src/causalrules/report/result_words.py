@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 from causalrules.report.adjustment_words import adds, adjustment, adjustment_of, compared_with
 from causalrules.report.claim_words import error_rate, rules_named
 from causalrules.report.rule_words import ALLOWING, bound, is_unjudged, least
-from causalrules.text import (
-    counted,
-    number,
-    p_needed,
-    p_number,
-    percent,
-    plain,
-)
+from causalrules.text import counted, number, p_needed, p_number, percent, plain
 
 if TYPE_CHECKING:
     from causalrules.question import Question

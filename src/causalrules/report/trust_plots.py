@@ -99,12 +99,7 @@ def bias(rule: RuleResult, ax: Axes | None = None) -> Axes:
     )
     for control, place in zip(controls, zip(with_rule.tolist(), with_outcome.tolist(), strict=True), strict=True):
         ax.annotate(
-            label(control.control, 20),
-            place,
-            textcoords="offset points",
-            xytext=(6, 4),
-            fontsize=8,
-            parse_math=False,
+            label(control.control, 20), place, textcoords="offset points", xytext=(6, 4), fontsize=8, parse_math=False
         )
     ax.set_xlim(1, most)
     ax.set_ylim(1, most)

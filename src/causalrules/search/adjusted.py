@@ -250,11 +250,7 @@ def adjust(table: Table, roles: Roles, question: Question, language: Language | 
 
 
 def with_controls(
-    problem: Adjusted,
-    table: Table,
-    control: Sequence[str],
-    question: Question,
-    combining: Combining,
+    problem: Adjusted, table: Table, control: Sequence[str], question: Question, combining: Combining
 ) -> Adjusted | None:
     """Return the problem of all rows with controls; `combining` caches the strata of its rows across calls.
 
@@ -322,13 +318,7 @@ def _controls(table: Table, roles: Roles, question: Question) -> Controls | None
 def controls_of(table: Table, outcome: Outcome, columns: tuple[str, ...], question: Question) -> Controls:
     """Return the original controls of a table's rows."""
     return Controls(
-        table,
-        outcome,
-        columns,
-        tuple(question.categorical),
-        question.adjust_model,
-        question.seed,
-        question.groups,
+        table, outcome, columns, tuple(question.categorical), question.adjust_model, question.seed, question.groups
     )
 
 

@@ -94,10 +94,7 @@ def calibrate(
     deadline = Deadline.after(time_limit)
     if question.estimator not in ("pooled", "reliable"):
         raise OptionError(f"{question.estimator!r} has no β to calibrate", parameter="beta", value="'calibrated'")
-    confidence, permutations = (
-        Share()("confidence", confidence),
-        Whole(least=1)("permutations", permutations),
-    )
+    confidence, permutations = (Share()("confidence", confidence), Whole(least=1)("permutations", permutations))
     if n_largest(confidence, permutations) < 1:
         raise OptionError(
             f"permutations = {permutations}: a confidence of {confidence} needs at least {fewest(confidence)}"

@@ -78,12 +78,7 @@ def each_part(
     )
 
 
-def _each_step(
-    rules: R,
-    measure: Callable[[R, float | None, float], R],
-    time_limit: float | None,
-    adjust: bool,
-) -> R:
+def _each_step(rules: R, measure: Callable[[R, float | None, float], R], time_limit: float | None, adjust: bool) -> R:
     """Measure each rule in its own step, with an equal share of the error rate.
 
     The shares are for the maximum length of the list, because its actual length depends on the rows.

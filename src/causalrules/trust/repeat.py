@@ -154,23 +154,12 @@ class Searcher:
         return [float(ratio) for ratio in walk.ratios()]
 
     def _search(
-        self,
-        packed: Packed,
-        problem: Searchable,
-        question: Question,
-        floor: float = -np.inf,
-        margin_scale: float = 1.0,
+        self, packed: Packed, problem: Searchable, question: Question, floor: float = -np.inf, margin_scale: float = 1.0
     ) -> Found:
         question = question.changed(n_jobs=1, time_limit=self.deadline.left())
         scale = problem.comparison.scale
         found = search_run.run(
-            packed,
-            question,
-            problem.n_rows,
-            floor=floor,
-            margin_scale=margin_scale,
-            scale=scale,
-            watch=self._watch,
+            packed, question, problem.n_rows, floor=floor, margin_scale=margin_scale, scale=scale, watch=self._watch
         )
         self.nodes += found.progress.nodes
         if found.stopped == "interrupted":

@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 from causalrules.exceptions import OptionError
 from causalrules.language.propositions import Proposition, format_column
 from causalrules.options import Share, Whole
-from causalrules.result.evidence import (
-    BEST,
-    ConditionStability,
-    Stability,
-    StabilityRun,
-    with_evidence,
-    with_run,
-)
+from causalrules.result.evidence import BEST, ConditionStability, Stability, StabilityRun, with_evidence, with_run
 from causalrules.search.adjusted import Adjusted
 from causalrules.search.deadline import Deadline
 from causalrules.trust import repeat
