@@ -252,7 +252,7 @@ def _table(data: Any, question: Question, deadline: Deadline) -> Table:
         from causalrules.data.dask import read_dask
 
         return read_dask(data, question.client, question.target, question.weights)
-    return read(data, question.na_values, question.query, deadline.left())
+    return read(data, question.na_values, question.query, deadline.left(), question.keep_default_na)
 
 
 def _roles(table: Table, question: Question, graph: CausalGraph | None, named: bool = False) -> Roles:

@@ -166,10 +166,19 @@ class Question(Readable):
     na_values: str | Sequence[str] = option(
         (),
         Texts(),
-        "Texts that mean missing in a text file, such as '?'.",
+        "Further texts that mean missing in a text file, such as '?'.",
         panel=QUESTION,
         flag="--na-value",
         repeated=True,
+        fitted=False,
+    )
+    keep_default_na: bool = option(
+        True,
+        Flag(),
+        "Whether the texts that pandas reads as missing (NA, None, null, nan and so on) mean missing in a text file "
+        "too. An empty field always does.",
+        panel=QUESTION,
+        negated="Keep the texts that pandas reads as missing (NA, None, null, nan and so on) as values of a text file.",
         fitted=False,
     )
     query: str | None = option(

@@ -4,14 +4,22 @@ import gzip
 import os
 import re
 import struct
+from typing import Any
 
 import duckdb
+import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import causalrules as cr
+from causalrules.data import reading
 from causalrules.data.columns import Kind
+from causalrules.data.inference import DEFAULT_NA
 from causalrules.data.reading import read
 from causalrules.exceptions import DataError, FileError, OptionError
 
@@ -174,12 +182,14 @@ def test_types_of_text_files_are_judged_from_all_rows(tmp_path, fields, kind, va
 @pytest.mark.parametrize(
     ("fields", "note"),
     [
-        (["1", "?", "?"], r"'x' is text because of 2 values such as '\?'; .* add '\?' to the missing values"),
-        (["1", "none"], r"'x' is text because of 1 value such as 'none'; .* add 'none' to"),
-        (["a", "NA", "NA", "b"], r"'x' has the text 'NA' in 2 rows; .* add 'NA' to"),
-        (["a", "nan", "?"], r"'\?', 'nan' in 2 rows; .* add '\?', 'nan' to"),
+        (["1", "?", "?"], r"'x' is text because of values such as '\?'; .* add '\?' to the missing values"),
+        (["1", "none"], r"'x' is text because of values such as 'none'; .* add 'none' to"),
+        (["a", "-", "-", "b"], r"'x' has the text '-'; .* add '-' to the missing values \(na_values, or --na-value\)"),
+        (["a", "na", "?"], r"'\?', 'na'; .* add '\?', 'na' to"),
+        (["a", "NA", "None", "NA"], r"3 texts are read as missing, as pandas does: 'NA', 'None' in x; keep_default_na"),
         (["007", "010"], "kept as text: some of its numbers begin with a zero"),
-        (["1", "nan"], "'nan' is taken as missing"),
+        (["1", "nan"], "1 text is read as missing, as pandas does: 'nan' in x"),
+        (["1", "NAN"], "'nan' is taken as missing"),
         (["99999999999999999999", "1"], "beyond 64 bits"),
         (['"1,5"', '"-20,25"'], r"'x' is text: its values are written like '-20,25'; .* decimal point"),
         (['"1,5"', "2"], r"'x' is text: its values are written like '1,5'; .* decimal point"),
@@ -203,11 +213,70 @@ def test_na_values_are_read_as_missing(tmp_path):
     assert list(table.histogram("y").values) == ["a", "b"]
     assert table.notes == ()
     assert list(read(path).histogram("y").values) == ["?", "a", "b"]
+    assert list(read(path, keep_default_na=False).histogram("x").values) == ["1", "?", "NA"]
     with pytest.raises(OptionError, match="na_values: it is for text files"):
         read({"x": [1]}, na_values=("?",))
+    with pytest.raises(OptionError, match="keep_default_na: it is for text files"):
+        read({"x": [1]}, keep_default_na=False)
     for numbers in (5, [-999]):
         with pytest.raises(OptionError, match="give the texts that mean missing"):
             read(path, na_values=numbers)  # type: ignore[arg-type]
+
+
+# Texts that mean missing to some, to pandas, or to nobody; and values of every type.
+FIELDS = [*DEFAULT_NA, "", "?", "-", "na", "none", "NONE", " NA", "1", "2.5", "1", "x", "True", "False", "2020-01-02"]
+
+
+@pytest.mark.parametrize("path_too", ["in memory", "in files"])
+@given(st.data())
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_file_has_the_missing_values_that_pandas_reads(tmp_path, path_too, data):
+    usual = data.draw(st.sampled_from([["1", "2.5", "3"], ["x", "y"], ["True", "False"], ["2020-01-02", "2021-03-04"]]))
+    rare = data.draw(st.lists(st.sampled_from(FIELDS), max_size=3))
+    rows = data.draw(st.lists(st.sampled_from([*usual, *usual, *rare]), min_size=4, max_size=12))
+    given_values = data.draw(st.sampled_from([[], ["?"], ["-", "x"]]))
+    keep = data.draw(st.booleans())
+    path = write(tmp_path / "t.csv", "c,n\n" + "".join(f"{row},{place}\n" for place, row in enumerate(rows)))
+    expected = pd.read_csv(path, na_values=given_values, keep_default_na=keep, dtype={"c": str})["c"]
+    # pandas keeps an empty field as a text if the defaults are off; here it is always missing.
+    missing = (expected.isna() | (expected == "")).tolist()
+    with pytest.MonkeyPatch.context() as patch:
+        if path_too == "in files":
+            patch.setattr(reading, "STREAMED_FROM", 0)
+        table = read(path, na_values=given_values, keep_default_na=keep)
+        if table.kinds["c"] is Kind.NUMBER:  # DuckDB reads nan in any spelling, which pandas keeps as text
+            missing = [
+                gone or row.strip().casefold() in ("nan", "-nan") for gone, row in zip(missing, rows, strict=True)
+            ]
+        assert (~table.having(["c"])).tolist() == missing
+
+
+def test_the_texts_that_mean_missing_are_those_of_pandas():
+    from pandas._libs.parsers import STR_NA_VALUES
+
+    assert {"", *DEFAULT_NA} == STR_NA_VALUES
+
+
+def test_a_search_of_the_file_is_that_of_what_pandas_reads(tmp_path):
+    rng = np.random.default_rng(0)
+    offer = rng.choice(["None", "mail", "call"], 600)
+    age = [str(value) if value >= 20 else "NA" for value in rng.integers(16, 60, 600)]
+    bought = (rng.random(600) < 0.2 + 0.2 * (offer == "call")).astype(int)
+    rows = "".join(f"{a},{b},{c}\n" for a, b, c in zip(offer, age, bought, strict=True))
+    path = write(tmp_path / "t.csv", "offer,age,bought\n" + rows)
+    asked: dict[str, Any] = {"target": "bought", "progress": False, "control": "age"}
+    found, expected = cr.discover(path, **asked), cr.discover(pd.read_csv(path), **asked)
+    assert found.rules == expected.rules
+    assert found.n_incomplete == expected.n_incomplete == age.count("NA")
+    assert any("are read as missing, as pandas does: 'NA', 'None' in offer and age" in note for note in found.notes)
+    kept = cr.discover(path, **asked, keep_default_na=False, na_values="NA")
+    plain = pd.read_csv(path, keep_default_na=False, na_values=["NA"])
+    assert kept.rules == cr.discover(plain, **asked).rules != found.rules
+    for rules in (kept, cr.discover(plain, **asked)):
+        (note,) = (note for note in rules.notes if "has the text" in note)
+        assert "'offer'" in note
+        assert "'None'" in note
+        assert "na_values" in note
 
 
 def test_gzipped_parquet(tmp_path):

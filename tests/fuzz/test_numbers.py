@@ -85,14 +85,14 @@ def statements(small: SmallTable, rules: cr.RuleSet, dialect: str, boolean: str)
     for row in small.rows:
         make.append(f"INSERT INTO data VALUES ({', '.join(literal(value) for value in row.values())})")
     mark = "`" if dialect == "sqlite" else '"'
-    known = f"{mark}{TARGET}{mark} IS NOT NULL"
+    known = " AND ".join(f"{mark}{name}{mark} IS NOT NULL" for name in (TARGET, *small.control))
     return make, [f"SELECT count(*) FROM data WHERE {known} AND ({rule.to_sql(dialect)})" for rule in rules]
 
 
 def again(small: SmallTable, rule: cr.RuleResult, unknown: bool) -> dict[str, float]:
     """Recompute the numbers of a rule from its conditions, with pandas alone."""
     frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in small.columns().items()})
-    frame = frame[frame[TARGET].notna()]
+    frame = frame[frame[[TARGET, *small.control]].notna().all(axis=1)]
     covered = pd.Series(True, frame.index)
     possible = covered.copy()
     for condition in rule.conditions:

@@ -100,16 +100,6 @@ export interface Section {
 
 export type Condition = [column: string, sign: string, value: string];
 
-export interface NumberView {
-  name: string;
-  text: string;
-  more: string;
-  value: Maybe;
-  ascending: boolean;
-  in_table: boolean;
-  in_card: boolean;
-}
-
 export interface RuleView {
   text: string;
   conditions: Condition[];
@@ -124,7 +114,7 @@ export interface RuleView {
   unfound: boolean;
   sides: [holds: string, fails: string];
   mix: string;
-  numbers: NumberView[];
+  p: string;
   covered: string;
   stands_out: boolean;
   reading: string[];
@@ -136,6 +126,7 @@ export interface RuleView {
   control: string[];
   held_fixed: string;
   estimated: string;
+  concerns: string;
   blocked: [from: string, arrow: string, to: string][];
 }
 

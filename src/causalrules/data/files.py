@@ -16,7 +16,7 @@ from typing import IO
 
 from causalrules.data.columns import check_names
 from causalrules.data.database import Database, DuckDBSource, from_parquet, literal, rowid_slices
-from causalrules.data.inference import detect_all
+from causalrules.data.inference import DEFAULT_NA, detect_all
 from causalrules.exceptions import FileError, NoSuchFileError, OptionError
 from causalrules.text import shorten
 
@@ -28,7 +28,7 @@ _MARKS = {"UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "UTF-16": (codec
 _KEPT_BYTES = 1 << 29
 
 
-def read_path(path: str | os.PathLike[str], na_values: tuple[str, ...]) -> DuckDBSource:
+def read_path(path: str | os.PathLike[str], na_values: tuple[str, ...], keep_default_na: bool = True) -> DuckDBSource:
     """Read a file, or all files that match a pattern, by their suffix."""
     import duckdb
 
@@ -39,7 +39,7 @@ def read_path(path: str | os.PathLike[str], na_values: tuple[str, ...]) -> DuckD
     ((suffix, compressed),) = formats
     try:
         if suffix in _DELIMITERS:
-            return _read_text(files, _DELIMITERS[suffix], compressed, na_values)
+            return _read_text(files, _DELIMITERS[suffix], compressed, na_values, keep_default_na)
         if suffix in (".parquet", ".pq"):
             if na_values:
                 raise OptionError("it is for text files; Parquet files mark missing values", parameter="na_values")
@@ -173,7 +173,9 @@ def _check_same(first: Path, columns: dict[str, str], other: Path, other_columns
             )
 
 
-def _read_text(files: list[Path], delimiters: str, compressed: bool, na_values: tuple[str, ...]) -> DuckDBSource:
+def _read_text(
+    files: list[Path], delimiters: str, compressed: bool, na_values: tuple[str, ...], keep_default_na: bool
+) -> DuckDBSource:
     import duckdb
 
     names, delimiter = _header(files[0], delimiters, compressed)
@@ -213,7 +215,7 @@ def _read_text(files: list[Path], delimiters: str, compressed: bool, na_values: 
     if not n_rows:
         raise FileError(f"{str(files[0])!r} has a header and no rows")
     notes: list[str] = []
-    types = detect_all(database.rows, names, n_rows, notes)
+    types = detect_all(database.rows, names, n_rows, notes, DEFAULT_NA if keep_default_na else ())
     return DuckDBSource(database, names, types, notes, rowid_slices(n_rows))
 
 

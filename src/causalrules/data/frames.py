@@ -30,6 +30,7 @@ from causalrules.data.columns import (
     number,
     python_value,
 )
+from causalrules.data.inference import kept_texts
 from causalrules.data.table import Source, default_library
 from causalrules.exceptions import DataError
 from causalrules.text import counted, shorten
@@ -82,6 +83,8 @@ class _Frame:
             self._leave_out(name, column)
         else:
             self.kinds[name], self._encoded[name] = kind, column
+            if kind is Kind.TEXT:
+                self._look_for_missing(name, column)
 
     def _leave_out(self, name: str, reason: str) -> None:
         self.kinds.pop(name, None)
@@ -98,7 +101,16 @@ class _Frame:
             column = _array_column(raw) if isinstance(raw, np.ndarray) else _series_column(raw, kind)
         if column.data.dtype == np.int32:
             self._encoded[name] = column
+        if kind is Kind.TEXT:
+            self._look_for_missing(name, column)
         return column
+
+    def _look_for_missing(self, name: str, column: Column) -> None:
+        """Note texts that look like missing values: nothing is guessed in memory."""
+        labels = [column.scalar(code) for code in range(int(column.data.max(initial=-1)) + 1)]
+        note = kept_texts(name, [label for label in labels if isinstance(label, str)])
+        if note is not None:
+            self.notes.append(note)
 
 
 def read_object(data: Any) -> Source:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from causalrules.text import counted, shorten
+from causalrules.text import counted, listed, shorten
 
-# Common spellings of "missing": reported, never converted.
-_NA_TOKENS = ("?", "NA", "N/A", "n/a", "na", "null", "NULL", "nan", "NaN", "None", "-", ".", "missing", "#N/A")
+# The texts that pandas reads as missing, beside the empty one.
+DEFAULT_NA = (
+    *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
+    *("NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+# Spellings of "missing" that are kept as texts, and reported.
+_NA_TOKENS = ("?", "na", "-", ".", "missing", *DEFAULT_NA)
 # "none" is a plausible value in a column of words: reported only in a column that is otherwise numeric.
 _NA_BESIDE_NUMBERS = (*_NA_TOKENS, "none")
 
@@ -19,30 +24,64 @@ _MOST_VALUES = 1 << 20
 Ask = Callable[[str], list[tuple[Any, ...]]]
 
 
-def detect_all(ask: Ask, names: Sequence[str], n_rows: int, notes: list[str]) -> list[tuple[str, str]]:
+def detect_all(
+    ask: Ask, names: Sequence[str], n_rows: int, notes: list[str], missing: Sequence[str] = ()
+) -> list[tuple[str, str]]:
     """Return the SQL types of the text columns c0, c1, …, with the expressions that cast them.
 
-    Remarks are appended to `notes`, under the names of the columns.
+    The texts in `missing`, some of `DEFAULT_NA`, are missing. Remarks are appended to `notes`, under the names of the
+    columns.
     """
     width = max(1, _MOST_VALUES // max(1, n_rows))
     types: list[tuple[str, str]] = []
+    read_as_missing: dict[str, tuple[list[str], int]] = {}
     for start in range(0, len(names), width):
         columns = [f"c{position}" for position in range(start, min(start + width, len(names)))]
-        values = _values(columns)
+        absent = {place: (tokens, n) for place, tokens, n in ask(_absent(columns, missing))} if missing else {}
+        without = missing if absent else ()
+        values = _values(columns, without)
         numeric = {row[0]: row[1:] for row in ask(_NUMERIC.format(values=values))}
         # Most columns are numbers: other types are tried only where that fails.
         others = [column for column in columns if column in numeric and not _is_numeric(numeric[column])]
-        other = {row[0]: row[1:] for row in ask(_OTHER.format(values=_values(others)))} if others else {}
+        other = {row[0]: row[1:] for row in ask(_OTHER.format(values=_values(others, without)))} if others else {}
         for column, name in zip(columns, names[start : start + width], strict=True):
-            types.append(_type(column, name, numeric.get(column), other.get(column), notes))
+            present = column
+            if column in absent:
+                tokens, _ = read_as_missing[name] = absent[column]
+                present = f"(CASE WHEN {column} IN ({_constants(tokens)}) THEN NULL ELSE {column} END)"
+            types.append(_type(present, name, numeric.get(column), other.get(column), notes))
+    if read_as_missing:
+        texts = sorted({token for tokens, _ in read_as_missing.values() for token in tokens})
+        n_read = sum(n for _, n in read_as_missing.values())
+        notes.append(
+            f"{counted(n_read, 'text')} {'is' if n_read == 1 else 'are'} read as missing, as pandas does: "
+            f"{shorten(texts)} in {listed(list(read_as_missing))}; keep_default_na=False (--no-keep-default-na) keeps "
+            "such texts"
+        )
     return types
 
 
-def _values(columns: Sequence[str]) -> str:
-    """Return a query for the present values of columns, each with its column."""
+def _constants(tokens: Sequence[str]) -> str:
+    """Return some of `DEFAULT_NA` as SQL."""
+    assert set(tokens) <= set(DEFAULT_NA), "no text of a file becomes SQL"
+    return ", ".join(f"'{token}'" for token in tokens)
+
+
+def _absent(columns: Sequence[str], missing: Sequence[str]) -> str:
+    """Return a query for the texts of columns that mean missing, and for how often they occur."""
+    return (
+        "SELECT place, list(DISTINCT value ORDER BY value), count(*) "
+        f"FROM ({_values(columns)}) WHERE value IN ({_constants(missing)}) GROUP BY place"
+    )
+
+
+def _values(columns: Sequence[str], without: Sequence[str] = ()) -> str:
+    """Return a query for the present values of columns, each with its column, without some texts."""
     if len(columns) == 1:
-        return f"SELECT '{columns[0]}' AS place, {columns[0]} AS value FROM data WHERE {columns[0]} IS NOT NULL"
-    return f"FROM (SELECT {', '.join(columns)} FROM data) UNPIVOT (value FOR place IN ({', '.join(columns)}))"
+        values = f"SELECT '{columns[0]}' AS place, {columns[0]} AS value FROM data WHERE {columns[0]} IS NOT NULL"
+    else:
+        values = f"FROM (SELECT {', '.join(columns)} FROM data) UNPIVOT (value FOR place IN ({', '.join(columns)}))"
+    return f"SELECT place, value FROM ({values}) WHERE value NOT IN ({_constants(without)})" if without else values
 
 
 _NUMERIC = r"""
@@ -88,9 +127,8 @@ def _other_types() -> str:
         "count(*) FILTER (regexp_full_match(value, '-?[0-9]+(,[0-9]+)?')), min(value) FILTER (contains(value, ',')), "
         f"count(*) FILTER (TRY_CAST(value AS DOUBLE) IS NULL AND value NOT IN ({more_tokens})), "
         f"list(value ORDER BY value) FILTER (value IN ({more_tokens})), "
-        f"sum(n_rows) FILTER (value IN ({more_tokens})), "
-        f"list(value ORDER BY value) FILTER (value IN ({tokens})), sum(n_rows) FILTER (value IN ({tokens})) "
-        "FROM (SELECT place, value, count(*) AS n_rows FROM ({values}) GROUP BY ALL) GROUP BY place"
+        f"list(value ORDER BY value) FILTER (value IN ({tokens})) "
+        "FROM (SELECT DISTINCT place, value FROM ({values})) GROUP BY place"
     )
 
 
@@ -118,7 +156,7 @@ def _type(
         dtype = "bigint" if integers == n_values else "double"
         return dtype, f"{column}::{dtype}"
     booleans, dates, timestamps, zoned, times, with_comma, first_with_comma, n_words, *tokens = other
-    found_beside_numbers, rows_beside_numbers, found, token_rows = tokens
+    found_beside_numbers, found = tokens
     for dtype, matching in (
         ("boolean", booleans),
         ("date", dates),
@@ -134,13 +172,34 @@ def _type(
             "with a decimal comma, write them with a decimal point"
         )
     elif numbers and not n_words and found_beside_numbers:
-        reason = f"{counted(rows_beside_numbers, 'value')} such as {found_beside_numbers[0]!r}"
-        notes.append(f"column {name!r} is text because of {reason}; {_if_missing(found_beside_numbers)}")
+        notes.append(_kept_text(name, found_beside_numbers, numeric=True))
     elif found and len(found) < n_values:
-        rows = counted(token_rows, "row")
-        notes.append(f"column {name!r} has the text {shorten(found)} in {rows}; {_if_missing(found)}")
+        notes.append(_kept_text(name, found))
     return "varchar", column
 
 
-def _if_missing(tokens: list[str]) -> str:
-    return f"if that means missing, add {shorten(tokens)} to the missing values (na_values, or --na-value)"
+def kept_texts(name: str, values: Sequence[Any]) -> str | None:
+    """Return a remark on a text column in memory some of whose values look like missing ones; None if none do."""
+    known = set(values)
+    found = sorted(known.intersection(_NA_BESIDE_NUMBERS))
+    if found and all(map(_is_number, known.difference(found))) and len(known) > len(found):
+        return _kept_text(name, found, numeric=True, mend=_IN_MEMORY)
+    found = sorted(known.intersection(_NA_TOKENS))
+    return _kept_text(name, found, mend=_IN_MEMORY) if found and len(found) < len(known) else None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+_IN_FILES = "add {} to the missing values (na_values, or --na-value)"
+_IN_MEMORY = "set it to missing, or read the file with {} as na_values"
+
+
+def _kept_text(name: str, found: Sequence[str], numeric: bool = False, mend: str = _IN_FILES) -> str:
+    why = f"is text because of values such as {found[0]!r}" if numeric else f"has the text {shorten(found)}"
+    return f"column {name!r} {why}; if that means missing, {mend.format(shorten(found))}"

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 STREAMED_FROM = 5_000_000
 
 
-def read(data: Any, na_values: Sequence[str] = (), query: str | None = None, time_limit: float | None = None) -> Table:
+def read(
+    data: Any,
+    na_values: Sequence[str] = (),
+    query: str | None = None,
+    time_limit: float | None = None,
+    keep_default_na: bool = True,
+) -> Table:
     """Read a table.
 
     Parameters
@@ -25,11 +31,13 @@ def read(data: Any, na_values: Sequence[str] = (), query: str | None = None, tim
         A dataframe, a dict of columns, a structured array, a DuckDB relation, or a path to CSV, TSV or Parquet files.
         The path may be a pattern that matches many files, such as "year=*/part-*.parquet".
     na_values
-        Texts that mean missing in a text file. An empty field is always missing; nothing else is guessed.
+        Further texts that mean missing in a text file, in addition to those that pandas reads as missing.
     query
         A SELECT over the file as the table `data`.
     time_limit
         Seconds that the query may take.
+    keep_default_na
+        Whether texts that pandas reads as missing, such as NA, mean missing in a text file. An empty field always does.
     """
     if isinstance(na_values, str):
         na_values = (na_values,)
@@ -42,11 +50,12 @@ def read(data: Any, na_values: Sequence[str] = (), query: str | None = None, tim
     if isinstance(data, (str, os.PathLike)):
         from causalrules.data.files import read_path
 
-        source = read_path(data, tuple(na_values))
+        source = read_path(data, tuple(na_values), keep_default_na)
         return _table(source if query is None else source.select(query, time_limit))
-    if na_values:
+    if na_values or not keep_default_na:
         raise OptionError(
-            "it is for text files; in a dataframe, set those values to missing instead", parameter="na_values"
+            "it is for text files; in a dataframe, set those values to missing instead",
+            parameter="na_values" if na_values else "keep_default_na",
         )
     if query is not None:
         raise OptionError("it is for files; of a dataframe, pass the rows and columns to use", parameter="query")

@@ -449,6 +449,7 @@ def _question(payload: Any) -> Question:
     known["reference"] = from_json(tuple[str, Any] | None, known.get("reference"), "question.reference")  # type: ignore[arg-type]
     # Results from before these options used those of the paper.
     older = {"missing": "false", "control_bins": 4, "adjust": "strata", "stepwise": False, "missing_control": "value"}
+    older |= {"keep_default_na": False}
     known = {**older, **known}
     known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
     known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
