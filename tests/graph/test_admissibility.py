@@ -574,6 +574,15 @@ def test_assumptions_are_stated_with_the_names() -> None:
         "(e) no effect of survived on sex, direct or indirect",
     )
     assert [text[:3] for text in assumptions("y", ["x"])] == ["(a)", "(d)"]
+    assert assumptions("y", ["arm", "dose"], ["sex"], ["arm"]) == (
+        "(r) arm was assigned at random, given sex: nothing else decided it",
+        "(a) no effect of y on dose",
+        "(b) no effect of arm or dose on sex",
+        "(c) no effect of arm or dose on one another",
+        "(d) nothing unobserved is a cause or an effect of dose",
+        "(e) no effect of y on sex, direct or indirect",
+    )
+    assert assumptions("y", ["arm"], randomised=["arm"]) == ("(r) arm was assigned at random: nothing else decided it",)
     assert all(len(text) < 200 for text in assumptions("y", [f"column {n}" for n in range(1000)], ["z"]))
 
 

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from causalrules.text import listed, plain
 
 
-def assumptions(target: str, actionable: Sequence[str], control: Sequence[str] = ()) -> tuple[str, ...]:
+def assumptions(
+    target: str, actionable: Sequence[str], control: Sequence[str] = (), randomised: Sequence[str] = ()
+) -> tuple[str, ...]:
     """State the criteria (a) to (e) for these roles: what acting on a rule assumes if there is no causal graph.
+
+    A randomised column has no cause but its draw, so what it could share with the outcome is not assumed away: (r)
+    takes the place of (a), (c) and (d). It may have effects that nobody observed.
 
     Parameters
     ----------
@@ -18,6 +23,8 @@ def assumptions(target: str, actionable: Sequence[str], control: Sequence[str] =
         The variables that rules may contain.
     control
         The variables to adjust for.
+    randomised
+        Those of the actionable variables that were assigned at random, given the controls.
 
     Returns
     -------
@@ -28,14 +35,24 @@ def assumptions(target: str, actionable: Sequence[str], control: Sequence[str] =
     --------
     >>> assumptions("survived", ["class", "age"], ["sex"])[3]
     '(d) nothing unobserved is a cause or an effect of class or age'
+    >>> assumptions("recovered", ["drug"], ["sex"], randomised=["drug"])[0]
+    '(r) drug was assigned at random, given sex: nothing else decided it'
     """
-    x, y, z = listed(actionable, "or"), plain(target), listed(control, "or")
-    statements = [f"(a) no effect of {y} on {x}"]
+    drawn = [name for name in actionable if name in randomised]
+    others = [name for name in actionable if name not in drawn]
+    every, x, y, z = listed(actionable, "or"), listed(others, "or"), plain(target), listed(control, "or")
+    statements = []
+    if drawn:
+        verb, given = "was" if len(drawn) == 1 else "were", f", given {listed(control)}" * bool(control)
+        statements.append(f"(r) {listed(drawn)} {verb} assigned at random{given}: nothing else decided it")
+    if others:
+        statements.append(f"(a) no effect of {y} on {x}")
     if control:
-        statements.append(f"(b) no effect of {x} on {z}")
-    if len(actionable) > 1:
-        statements.append(f"(c) no effect of {x} on one another")
-    statements.append(f"(d) nothing unobserved is a cause or an effect of {x}")
+        statements.append(f"(b) no effect of {every} on {z}")
+    if others and len(actionable) > 1:
+        statements.append(f"(c) no effect of {every} on one another")
+    if others:
+        statements.append(f"(d) nothing unobserved is a cause or an effect of {x}")
     if control:
         statements.append(f"(e) no effect of {y} on {z}, direct or indirect")
     return tuple(statements)

@@ -151,6 +151,8 @@ def verdict(rules: Result) -> str:
     adjusted = "adjusted for the controls" if rules.question.adjusts else "unadjusted"
     if rules.admissibility is None and rules.claim == "effect":
         return "The columns are declared randomised, given the controls: these are effects of bringing a rule about."
+    if rules.admissibility is None and any(each.unbalanced for each in rules.declared):
+        return f"Columns declared randomised are unbalanced: the numbers are differences, {adjusted}, and not effects."
     if rules.admissibility is None:
         return f"No causal graph given: the numbers are differences, {adjusted}, and not effects."
     status = rules.admissibility.status

@@ -201,7 +201,7 @@ def _explained(rules: Result) -> list[str]:
     said = (
         ["Acting on a rule assumes:"] if rules.admissibility is None else ["The causal graph is assumed to be right:"]
     )
-    return [*said, *assumptions(question.target, question.actions, question.controls)]
+    return [*said, *assumptions(question.target, question.actions, question.controls, question.randomised)]
 
 
 def _coloured(words: str) -> str:

@@ -523,7 +523,7 @@ def _assumptions(rules: Result) -> tuple[str, ...]:
         left_out = tuple(f"left out: {reason}" for reason in verdict.adjustments.explained()[:_MOST_REASONS])
         return ("the causal graph has every arrow and every common cause that there is", *left_out)
     if verdict is None or verdict:
-        return assumptions(question.target, question.actions, question.controls)
+        return assumptions(question.target, question.actions, question.controls, question.randomised)
     said = []
     for violation in verdict.violations:
         remedies = "; ".join(violation.remedies)

@@ -197,7 +197,7 @@ def as_json(rules: Result, most_strata: int | None = None) -> dict[str, Any]:
         "claim": rules.claim,
         "assumptions": None
         if rules.admissibility is not None
-        else assumptions(question.target, question.actions, question.controls),
+        else assumptions(question.target, question.actions, question.controls, question.randomised),
         "admissibility": to_json(rules.admissibility),
         "graph": to_json(rules.graph),
         "evidence": to_json(rules.evidence),

@@ -73,19 +73,22 @@ def questions(workspace: Workspace) -> list[dict[str, str]]:
     """Return the assumptions behind acting on a rule without a graph, as questions to the user."""
     if workspace.target is None or not workspace.actionable:
         return []
-    x, y, z = listed(workspace.actionable, "or"), plain(workspace.target), listed(workspace.control, "or")
+    every, y, z = listed(workspace.actionable, "or"), plain(workspace.target), listed(workspace.control, "or")
+    x = listed([name for name in workspace.actionable if name not in workspace.randomised], "or")
     asked = {
         "a": f"Is it impossible that {y} influences {x}?",
-        "b": f"Is it impossible that {x} influences {z}?",
-        "c": f"Is it impossible that one of {x} influences another?",
+        "b": f"Is it impossible that {every} influences {z}?",
+        "c": f"Is it impossible that one of {every} influences another?",
         "d": f"Is everything that influences {x} and also {y} in the table, among the controls?",
         "e": f"Is it impossible that {y} influences {z}, directly or indirectly?",
     }
-    made = assumptions(workspace.target, workspace.actionable, workspace.control)
+    declared = workspace.randomised
+    made = assumptions(workspace.target, workspace.actionable, workspace.control, declared)
     given = workspace.answers
     return [
         {"letter": letter, "question": asked[letter], "assumption": each, "answer": given.get(letter, "")}
         for letter, each in ((each[1], each) for each in made)
+        if letter in asked
     ]
 
 
