@@ -14,7 +14,7 @@ import causalrules as cr
 from causalrules.cli import cli
 from causalrules.estimators import intervals
 from causalrules.exceptions import OptionError, RoleError
-from causalrules.trust.resample import bootstrap, exchangeable, folds, halves, permuted, split, subsample
+from causalrules.trust.resample import bootstrap, exchangeable, flipped, folds, halves, permuted, split, subsample
 from rulesets import rows_of
 
 ASKED: dict[str, Any] = {"control": "z", "actionable": ["a", "b", "c"], "k": 2, "max_length": 1, "n_jobs": 1}
@@ -61,6 +61,17 @@ def test_whole_groups_are_split_sampled_and_flipped() -> None:
     flips = permuted(residuals, np.random.default_rng(5)).rows.local.y / residuals.rows.local.y
     assert set(flips) == {-1.0, 1.0}
     assert all(len(set(flips[problem.group == group])) == 1 for group in range(40))
+
+
+def test_rows_of_a_stratum_where_the_outcome_never_varies_have_no_sign_to_flip() -> None:
+    columns = clustered(0)
+    columns["y"] = np.where(np.asarray(columns["z"]) == columns["z"][0], 0, columns["y"])
+    residuals = exchangeable(rows_of(discovered(columns)))
+    rows = residuals.rows.local
+    assert np.all(np.diff(residuals.comparison.values) > 0)
+    assert np.sum(rows.y == 0) == np.sum(np.asarray(columns["z"]) == columns["z"][0])
+    np.testing.assert_array_equal(flipped(residuals, np.ones(40, bool)).rows.local.y, -rows.y)
+    assert discovered(columns).significance(20)[0].p_value is not None
 
 
 @pytest.mark.parametrize("mean", [False, True])

@@ -59,8 +59,9 @@ def exchangeable(problem: Adjusted) -> Adjusted:
         sizes, level = np.bincount(binned, counts * sizes) / np.bincount(binned, counts), binned[level]
     if sizes[-1] == 0:  # the target is constant in each stratum
         sizes = np.array([1.0])
-    values = np.concatenate([-sizes[::-1], sizes])
-    codes = np.where(residual < 0, len(sizes) - 1 - level, len(sizes) + level)
+    with_zero = int(sizes[0] == 0)  # one level of its own, where flipping changes nothing
+    values = np.concatenate([-sizes[with_zero:][::-1], sizes])
+    codes = np.where(residual < 0, len(sizes) - 1 - level, len(sizes) - with_zero + level)
     return problem.with_rows(
         comparison=replace(problem.comparison, values=values), outcome=codes.astype(np.uint8), target=None
     )
