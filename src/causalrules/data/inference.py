@@ -53,10 +53,11 @@ def detect_all(
     if read_as_missing:
         texts = sorted({token for tokens, _ in read_as_missing.values() for token in tokens})
         n_read = sum(n for _, n in read_as_missing.values())
-        notes.append(
+        notes.insert(
+            0,
             f"{counted(n_read, 'text')} {'is' if n_read == 1 else 'are'} read as missing, as pandas does: "
             f"{shorten(texts)} in {listed(list(read_as_missing))}; keep_default_na=False (--no-keep-default-na) keeps "
-            "such texts"
+            "such texts",
         )
     return types
 

@@ -436,6 +436,7 @@ def _code(rule: RuleResult) -> tuple[tuple[str, str], ...]:
 
 def _table(rules: Result) -> str:
     left_out = f", {rules.n_dropped:,} more without a target" if rules.n_dropped else ""
+    left_out += f", {rules.n_incomplete:,} more without a control" if rules.n_incomplete else ""
     strata = f", {rules.n_strata:,} strata" if rules.n_strata > 1 else ""
     conditions = counted(rules.n_propositions, "condition")
     outcome = short(result_words.outcome_level(rules), 120)
