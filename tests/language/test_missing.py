@@ -107,9 +107,11 @@ def test_each_rule_with_its_own_controls_drops_the_rows_that_lack_them() -> None
     for text, rule in zip(texts, rules, strict=True):
         alone = cr.evaluate(without(columns, rule.control), text, "y", control=list(rule.control), error_rate=0.05 / 3)
         # p-values are for one rule there, and for three here.
-        known = {"circumstances": rule.circumstances, "identification": rule.identification, "p_value": rule.p_value}
-        expected = replace(alone[0], **known, evidence=rule.evidence, missing_control=rule.missing_control)
-        assert expected == rule
+        known: dict[str, Any] = {
+            name: getattr(rule, name)
+            for name in ("circumstances", "identification", "p_value", "evidence", "missing_control")
+        }
+        assert replace(alone[0], **known) == rule
         assert alone[0].p_value is not None
         assert rule.p_value is not None
         assert alone[0].p_value <= rule.p_value <= 3.001 * alone[0].p_value
@@ -242,6 +244,11 @@ def test_words() -> None:
     assert MissingControls((("z", 1),), 1, 40).note == "1 of 40 rows has no value of z and is not compared"
     assert MissingControls((("z", 12),), 12, 40).note.endswith("; the others stand for them if z is missing at random")
     assert MissingControls((("z", 1),), 0, 40).alert.kind == "missing control"
+    many = tuple((f"z{number}", number) for number in range(1, 31))
+    assert MissingControls(many, 35, 40).lack.endswith(
+        "z30 (30), z29 (29), z28 (28), z27 (27), z26 (26), z25 (25) or 24 others"
+    )
+    assert MissingControls(many, 0, 40).lack.endswith("25 none of z25 and fewer none of 24 others")
 
 
 def test_the_paper_keeps_missing_as_a_value() -> None:

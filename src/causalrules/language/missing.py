@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from causalrules.alerts import Alert
-from causalrules.text import counted, listed
+from causalrules.text import counted, listed, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Maximum share of the rows that may be left out without an alert.
 FEW = 0.05
+# Controls with the most missing values that are named.
+_SHOWN = 6
 
 
 @dataclass(frozen=True)
@@ -51,21 +53,24 @@ class MissingControls:
         """Say how many rows lack which control.
 
         >>> MissingControls((("age", 40), ("complaint", 612)), 640, 5000).lack
-        '640 of 5,000 rows have no value of age (40) or complaint (612)'
+        '640 of 5,000 rows have no value of complaint (612) or age (40)'
         >>> MissingControls((("age", 40), ("complaint", 612)), 0, 5000).lack
-        'of 5,000 rows, 40 have no value of age and 612 none of complaint'
+        'of 5,000 rows, 612 have no value of complaint and 40 none of age'
         """
+        all_rows = counted(self.n_rows, "row")
+        most = sorted(self.columns, key=lambda column: -column[1])[:_SHOWN]
+        others = [f"{len(self.columns) - _SHOWN:,} others"] if len(self.columns) > _SHOWN else []
+        name, n_missing = most[0]
         if len(self.columns) == 1:
-            ((name, n_missing),) = self.columns
             verb = "has" if n_missing == 1 else "have"
-            return f"{n_missing:,} of {counted(self.n_rows, 'row')} {verb} no value of {name}"
+            return f"{n_missing:,} of {all_rows} {verb} no value of {plain(name)}"
         if self.n_dropped:
-            each = listed([f"{name} ({n_missing:,})" for name, n_missing in self.columns], "or")
+            each = [*(f"{plain(name)} ({n_missing:,})" for name, n_missing in most), *others]
             verb = "has" if self.n_dropped == 1 else "have"
-            return f"{self.n_dropped:,} of {counted(self.n_rows, 'row')} {verb} no value of {each}"
-        (name, n_missing), *others = self.columns
-        rest = [f"{n_other:,} none of {other}" for other, n_other in others]
-        return f"of {counted(self.n_rows, 'row')}, {listed([f'{n_missing:,} have no value of {name}', *rest])}"
+            return f"{self.n_dropped:,} of {all_rows} {verb} no value of {_joined(each, 'or')}"
+        rest = [f"{n_other:,} none of {plain(other)}" for other, n_other in most[1:]]
+        each = [f"{n_missing:,} have no value of {plain(name)}", *rest, *(f"fewer none of {other}" for other in others)]
+        return f"of {all_rows}, {_joined(each, 'and')}"
 
     @property
     def assumed(self) -> str:
@@ -84,6 +89,11 @@ class MissingControls:
     def alert(self) -> Alert:
         """Say it as an alert."""
         return Alert("missing controls" if len(self.columns) > 1 else "missing control", self.names, self.note)
+
+
+def _joined(parts: Sequence[str], joint: str) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} {joint} {last}"
 
 
 def missing_controls(table: Table, target: str, control: Sequence[str], question: Question) -> MissingControls | None:
