@@ -323,7 +323,7 @@ def cells() -> dict[str, Cell]:
             measured(partial(regimes.arms, truth=truth), truth, f"arm = {arm}", control="z", reference={"arm": "none"}),
             {} if truth else NULL,
             COVERS | (POWER if truth else {}),
-            times=4,
+            times=10,
         )
     for confounder in regimes.CONFOUNDERS:
         for points in (0, 30):

@@ -237,7 +237,8 @@ def thornton(folder: Path) -> Study:
             ),
         ],
         {"target": "got", "actionable": ["any", "tinc", "distvct", "age"], **ours},
-        "Unadjusted, the same. Adjusted, OLS takes age and distance for straight lines.",
+        "Unadjusted, the same. Adjusted, OLS takes age and distance for straight lines, and rows without a control are "
+        "compared in neither.",
     )
 
 
@@ -357,7 +358,9 @@ def insurance(folder: Path) -> Study:
             ),
         ],
         {"target": "takeup_survey", "actionable": ["default", "intensive"], "groups": "village", **declared},
-        "Within villages, rows of a village without both sides are not compared here.",
+        "Unadjusted, the same. Within villages, those without both sides are not compared here, each village counts by "
+        "its rows, and the spread between its few natural villages is corrected for their number, which makes the "
+        "interval wider.",
     )
 
 
@@ -479,8 +482,7 @@ INTRODUCTION = """<!-- Written by docs/studies.py: change that. -->
 Six studies whose answers are published or well known, asked of this package and of statsmodels: the same rows, and the
 same columns to adjust for. The named rules are measured with `evaluate`; the lists are those of `discover`. Effects on
 an outcome are in points, others in the unit of the target; p-values are two-sided and adjusted for the rules named
-together (Holm); ours come from permutations, with `groups=` from flipping whole groups, and ≤ says that no shuffled
-table was as good. What the lists print is what a user sees, except for the time of the search."""
+together (Holm). What the lists print is what a user sees, except for the time of the search."""
 
 
 def main() -> None:
