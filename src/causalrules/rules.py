@@ -134,7 +134,8 @@ class RuleSet(Result):
         Parameters
         ----------
         permutations
-            Number of shuffled tables.
+            Number of shuffled tables. Where 999 or more leave open whether p is at most `level`, more are drawn, up to
+            10,000.
         seed
             Seed of the shuffling.
         method : {"step-down", "single-step"}

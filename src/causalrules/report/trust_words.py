@@ -153,7 +153,7 @@ def obtained(rules: Result) -> list[str]:
         return []
     sentences = confirmed(rules)
     if (run := evidence.permutation) is not None:
-        how = "all" if run.exact else f"{run.permutations:,} of at most {run.asked:,}"
+        how = "all" if run.exact else f"{run.permutations:,} of at most {max(run.asked, run.permutations):,}"
         what = f"for the search ({run.method}"
         if run.method == "fixed rules":
             what = "for the number of rules (Holm, two-sided"
