@@ -275,12 +275,12 @@ def test_the_difference_of_a_single_group_has_a_wide_interval() -> None:
 
 
 def test_the_first_answer_has_a_p_that_allows_for_groups_and_trust_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
-    from causalrules.trust import at_once
+    from causalrules.trust import permutation
 
     seen = set()
     for seed, effect in enumerate([0.0, 0.3, 0.4, 0.5]):
         if seed == 3:
-            monkeypatch.setattr(at_once, "_FEWEST_DEGREES", 1000)
+            monkeypatch.setattr(permutation, "FEWEST_DEGREES", 1000)
         columns = clustered(50 + seed)
         rng = np.random.default_rng(seed)
         columns["y"] = np.where(rng.random(320) < effect, (columns["c"] == 2).astype(int), columns["y"])

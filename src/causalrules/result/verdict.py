@@ -239,8 +239,7 @@ def _beyond(rule: RuleResult, known: Circumstances) -> bool:
 def _by_p(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], str]:
     """Judge a rule by its adjusted p-value."""
     assert rule.p_value is not None
-    shuffled = rule.evidence is not None and rule.evidence.significance is not None
-    basis = "permutations" if shuffled or not (known.fixed or rule.measured.grouped) else "test"
+    basis = "permutations" if _is_shuffled(rule, known) else "test"
     words = adjusted_p(
         rule.p_value, rule.p_sign, "search" if not known.fixed else "number of rules" * (known.fixed > 1)
     )
@@ -252,6 +251,14 @@ def _by_p(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], 
             words += ", by shuffled tables, which are sharper than the margin of its conservative " + known.noun
         return SUPPORTED, basis, [words], ""
     return NOT_SUPPORTED, basis, [], words
+
+
+def _is_shuffled(rule: RuleResult, known: Circumstances) -> bool:
+    """Whether p comes from shuffled tables instead of a test."""
+    found = None if rule.evidence is None else rule.evidence.significance
+    if found is None or rule.p_value is None:
+        return not known.fixed and rule.measured.grouped is None
+    return rule.p_value >= (found.single_step if found.step_down is None else found.step_down)
 
 
 def _by_margin(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str], str]:

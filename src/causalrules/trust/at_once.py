@@ -1,14 +1,9 @@
 """P-values of a search in groups of dependent rows, with the first answer.
 
-The margin of a search takes rows for independent, so it says nothing about groups. First, the cluster-robust t test of
-a rule, times the number of rules (union bound): with p one-sided, and M_l rules of l conditions with a share δ_l of the
-error rate δ,
-
-    p M_l δ/δ_l = p δ exp(β_l²/2)
-
-That is enough for clear effects. Otherwise the signs of whole groups' residuals are flipped and the tables searched
-again, as `significance` does, until p is decided (`deciding`) or the work exceeds a limit: not a time, so that the
-answer is the same on every machine.
+The margin of a search takes rows for independent, so it says nothing about groups. The cluster-robust t test of a rule,
+times the number of rules, is enough for clear effects (`permutation.of_groups`). Otherwise the signs of whole groups'
+residuals are flipped and the tables searched again, as `significance` does, until p is decided (`deciding`) or the work
+exceeds a limit: not a time, so that the answer is the same on every machine. Signs are the same for every seed.
 """
 
 from __future__ import annotations
@@ -24,7 +19,7 @@ from causalrules.result.evidence import Significance, with_evidence
 from causalrules.search.margins import betas, count_rules
 from causalrules.trust import repeat
 from causalrules.trust.deciding import MOST, undecided
-from causalrules.trust.permutation import TIED_RATIOS, flipped_ratio
+from causalrules.trust.permutation import TIED_RATIOS, flipped_ratio, of_groups
 from causalrules.trust.resample import exchangeable, permuted
 
 if TYPE_CHECKING:
@@ -34,8 +29,6 @@ if TYPE_CHECKING:
     from causalrules.search.deadline import Deadline
     from causalrules.search.problem import Problem
 
-# Below these degrees of freedom, the tail of a t test is not to be relied on.
-_FEWEST_DEGREES = 20
 # Most work for the rules of a step, about a second, and that of a table apart from its search.
 _MOST_WORK, _EACH = 1_000_000_000, 600_000
 
@@ -63,10 +56,7 @@ def tested(
 
 def _by_number(rule: RuleResult, beta: Sequence[float], error_rate: float) -> RuleResult:
     """Return the rule with p of its t test, adjusted for the number of rules, if that is at most the error rate."""
-    grouped = rule.measured.grouped
-    if grouped is None or grouped.degrees < _FEWEST_DEGREES or not rule.criterion.sign * rule.effect > 0:
-        return rule
-    p = rule.measured.p_value / 2 * error_rate * math.exp(beta[min(rule.length, len(beta) - 1)] ** 2 / 2)
+    p = of_groups(rule, beta, error_rate)
     return replace(rule, p_value=p) if p <= error_rate else rule
 
 
@@ -94,7 +84,7 @@ def _by_flips(
     work = 0
 
     def searched(searcher: repeat.Searcher, place: int) -> tuple[float, int]:
-        flipped = permuted(table, repeat.generator(question.seed, "permutation", place))
+        flipped = permuted(table, repeat.generator(0, "permutation", place))
         least = float(values[counting].min(initial=math.inf)) - TIED_RATIOS
         own = repeat.Searcher(searcher.deadline, searcher.stopped)
         return own.best_ratio(flipped, one, least), own.nodes

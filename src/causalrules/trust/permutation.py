@@ -32,11 +32,14 @@ from causalrules.trust.resample import arrangements, every_arrangement, exchange
 
 if TYPE_CHECKING:
     from causalrules.result.result import R
+    from causalrules.result.rule import RuleResult
 
 METHODS = ("step-down", "single-step")
 # Values this close are ties: rounding depends on the order of the strata.
 _TIED = 1e-10
 TIED_RATIOS = 1e-8
+# Below these degrees of freedom of a t test, its tail is not relied on.
+FEWEST_DEGREES = 20
 # The seed of permutations beyond those asked for.
 _COMMON = 0
 
@@ -142,7 +145,30 @@ def significance(
         exact=exact,
         seed=seed,
     )
-    return _with_p_values(rules, tally, method, exact, run)
+    judged = _with_p_values(rules, tally, method, exact, run)
+    if problem.group is None or not isinstance(rules.question.beta, tuple):
+        return judged
+    return replace(judged, rules=tuple(_by_number(rule, rules.question, level, share) for rule in judged))
+
+
+def _by_number(rule: RuleResult, question: Question, level: float, share: float) -> RuleResult:
+    """Return the rule with p of its groups' t test, as in the first answer, if that is at most the level."""
+    p = of_groups(rule, question.beta, question.error_rate)
+    smaller = p <= level and rule.p_value is not None and p * share < rule.p_value
+    return replace(rule, p_value=p * share) if smaller else rule
+
+
+def of_groups(rule: RuleResult, beta: Any, error_rate: float) -> float:
+    """Return p of the t test of a rule in groups, adjusted for the number of rules; 1 if its tail is not reliable.
+
+    By the union bound, with p one-sided, and M_l rules of l conditions with a share δ_l of the error rate δ:
+
+    p M_l δ/δ_l = p δ exp(β_l²/2)
+    """
+    grouped = rule.measured.grouped
+    if grouped is None or grouped.degrees < FEWEST_DEGREES or not rule.criterion.sign * rule.effect > 0:
+        return 1.0
+    return min(1.0, rule.measured.p_value / 2 * error_rate * math.exp(beta[min(rule.length, len(beta) - 1)] ** 2 / 2))
 
 
 def flipped_margin(problem: Adjusted, betas: Any, conditions: Sequence[int], error: float = 0.0) -> float:
