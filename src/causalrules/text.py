@@ -116,12 +116,18 @@ def sentence(words: str) -> str:
 def p_number(p_value: float | None, sign: str = "=") -> str:
     """Format a p-value: ≤ if no permutation was as good, ≈ if permutations were stopped early.
 
-    >>> p_number(0.263), p_number(0.005, "≤"), p_number(0.263, "≈"), p_number(None)
-    ('0.263', '≤ 0.005', '≈ 0.26', '–')
+    It is rounded up to three decimals, so that it is at most the error rate only if the p-value is.
+
+    >>> p_number(0.263), p_number(0.005, "≤"), p_number(0.0502), p_number(2e-15), p_number(0.263, "≈"), p_number(None)
+    ('0.263', '≤ 0.005', '0.051', '< 0.001', '≈ 0.26', '–')
     """
     if p_value is None:
         return "–"
-    return f"≈ {p_value:.2g}" if sign == "≈" else f"{sign.strip('=')} {p_value:.3g}".strip()
+    if sign == "≈":
+        return f"≈ {p_value:.2g}"
+    if p_value < 0.001:
+        return "< 0.001"
+    return f"{sign.strip('=')} {math.ceil(p_value * 1000 - 1e-9) / 1000:.3f}".strip()
 
 
 def p_needed(sign: str, level: float) -> str:
@@ -143,7 +149,8 @@ def adjusted_p(p_value: float, sign: str = "=", adjusted_for: str = "search") ->
     >>> adjusted_p(0.263, adjusted_for="")
     'p = 0.263'
     """
-    said = f"p {'= ' * (sign == '=')}{p_number(p_value, sign)}"
+    shown = p_number(p_value, sign)
+    said = f"p {'= ' * shown[0].isdigit()}{shown}"
     return f"{said}, adjusted for the {adjusted_for}" if adjusted_for else said
 
 

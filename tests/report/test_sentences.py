@@ -61,7 +61,7 @@ def test_readings_give_the_numbers_of_the_rule() -> None:
 def test_the_headline_follows_the_evidence() -> None:
     strong = cr.discover(passengers(), "survived", k=1).significance(19)
     (headline, *_) = rule_words.reading(strong[0], strong)
-    assert headline.endswith("; p ≤ 0.05, adjusted for the search.")
+    assert headline.endswith("; p ≤ 0.050, adjusted for the search.")
     none = cr.discover(cr.datasets.kidney_stones(), "success", control="size", k=1, **RELIABLE).significance(19)
     assert none[0].p_value is not None
     (headline, *_) = rule_words.reading(none[0], none)
@@ -90,7 +90,7 @@ def test_nothing_is_said_of_a_search_where_rules_were_named() -> None:
     assert "Maximised" not in dict(named.asked)
     chance = view.view(cr.evaluate(passengers(), "age >= 30", "survived", control="sex"))
     assert chance.warning.startswith("age ≥ 30: difference ")
-    assert chance.warning.endswith(" of 891 rows. p = 0.534 (at most 0.05 needed).")
+    assert chance.warning.endswith(" of 891 rows. p = 0.535 (at most 0.05 needed).")
     searched = view.view(cr.discover(passengers(), "survived", actionable="parch", k=1).significance(19, n_jobs=1))
     assert searched.p == "p: adjusted for the search"
     assert "allowing for how many rules were tried" in searched.meaning

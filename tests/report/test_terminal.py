@@ -46,7 +46,7 @@ def test_the_table_has_effect_bound_p_and_coverage_and_an_interval_only_of_named
     rest = r"25\.1 → 94\.7 % +19\.1 % +supported"
     assert re.search(rf"class ≤ 2 ∧ sex = female +69\.6 +{re.escape(least)} +{rest}", str(rules))
     tested = rules.significance(19)
-    assert re.search(rf" {re.escape(least)} +≤ 0\.05 +{rest}", str(tested))
+    assert re.search(rf" {re.escape(least)} +≤ 0\.050 +{rest}", str(tested))
     assert "conservative" not in str(tested).split("\n\n")[1]
     assert "conservative" in terminal.text(tested, explain=True).split("\n\n")[1]
     named = str(cr.evaluate(TITANIC, rules[0].text, "survived"))

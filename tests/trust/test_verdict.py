@@ -24,6 +24,7 @@ from causalrules.result import evidence as ev
 from causalrules.result.rule import RuleResult
 from causalrules.result.verdict import CLAIMS, EVIDENCE, Circumstances, judge
 from causalrules.rules import RuleSet
+from causalrules.text import p_number
 from rulesets import admissibility, rows_of
 
 
@@ -164,7 +165,7 @@ def test_all_checks_at_once(trusted: RuleSet) -> None:
     for words in (
         " supported ",
         "on held-out rows",
-        f" {first.p_value:.3g} ",
+        f" {p_number(first.p_value)} ",
         f" {verdict.robustness:.2f} ",
         "E-value",
         "evidence rests on p, adjusted for the search",
@@ -277,14 +278,14 @@ LARGE, WEAK, NEGATIVE = (80, 20, 20, 80), (35, 65, 25, 75), (20, 80, 80, 20)
         (of_counts(WEAK), BY_MARGIN, "not supported", "margin", "not beyond 0"),
         (of_counts(LARGE, p_value=0.05), TESTED, "supported", "permutations", None),
         (of_counts(WEAK, p_value=0.01), BY_MARGIN, "supported", "permutations", None),
-        (of_counts(LARGE, p_value=0.06), TESTED, "not supported", "permutations", "p = 0.06, adjusted for the search"),
+        (of_counts(LARGE, p_value=0.06), TESTED, "not supported", "permutations", "p = 0.060, adjusted for the search"),
         (of_counts(LARGE, p_value=0.06), BY_MARGIN, "supported", "margin", None),
         (
             of_counts(LARGE, p_value=0.06),
             replace(TESTED, fixed=2),
             "not supported",
             "test",
-            "p = 0.06, adjusted for the number of rules",
+            "p = 0.060, adjusted for the number of rules",
         ),
         (of_counts(NEGATIVE, p_value=1.0), TESTED, "not supported", "permutations", "not for rules that lower it"),
         (of_counts((19, 0, 20, 80), p_value=0.01), TESTED, "cannot tell", "overlap", "has 19 rows, 20 needed"),
