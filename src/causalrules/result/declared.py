@@ -66,7 +66,7 @@ class Declared:
         differing = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
         sentence = (
             f"{plain(self.column)} is declared randomised, but its values differ in {differing}, which a draw by lot "
-            "does in 1 of 1,000 tables; name groups= if rows were drawn together, and what decided their chances as "
-            "controls"
+            "does in at most 1 of 1,000 tables: if it was not drawn, leave out randomised=; if groups were drawn, name "
+            "groups=; if its chances depended on a quantity, name the bands of that quantity as a control"
         )
         return Alert(UNBALANCED, (self.column,), sentence)
