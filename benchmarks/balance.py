@@ -109,6 +109,13 @@ def chosen(strength: float, n: int = 1000) -> Callable[[np.random.Generator], Ta
     return table
 
 
+def richer_villages(rng: np.random.Generator) -> Table:
+    table = villages(40)(rng)
+    sizes = np.maximum(np.bincount(table["village"], minlength=40), 1)
+    means = np.bincount(table["village"], np.log(table["income"]), 40) / sizes
+    return table | {"w": (means > np.median(means)).astype(int)[table["village"]]}
+
+
 REGIMES: dict[str, Callable[[np.random.Generator], Table]] = {
     "drawn, 1 of 2, 200 rows": draws(0.5, 200),
     "drawn, 1 of 2, 1,000 rows": draws(0.5),
@@ -122,7 +129,9 @@ REGIMES: dict[str, Callable[[np.random.Generator], Table]] = {
     "half of 10 villages": villages(10),
     "half of 30 villages": villages(30),
     "10 of 80 villages": villages(80, 1 / 8),
+    "10 of 200 villages": villages(200, 1 / 20),
     "households, groups are villages": households,
+    "taken by the richer half of 40 villages": richer_villages,
     "taken by choice, odds × 1.5 per unit of log income": chosen(0.4),
     "taken by choice, odds × 2.7 per unit of log income": chosen(1.0),
 }

@@ -40,6 +40,7 @@ def test_what_is_drawn_by_lot_raises_no_alert(name: str) -> None:
 
 def test_what_people_choose_does() -> None:
     assert regimes.alerts("taken by choice, odds × 2.7 per unit of log income", 4) == 4
+    assert regimes.alerts("taken by the richer half of 40 villages", 4) == 4
 
 
 def test_p_values_are_uniform_where_a_column_is_drawn() -> None:

@@ -224,13 +224,20 @@ class _Rows:
             sums = [np.bincount(group, counts * part, n_groups) for part in each.T]
             return np.reshape(sums, (each.shape[1], n_groups)).T / sizes[:, None]
 
+        units, ones = mean(a), np.ones(n_groups)
+        least = _least(units, ones)
+
+        def ranked_mean(each: Floats) -> Floats:
+            ranks = [_ranks(np.unique(part, return_inverse=True)[1], ones, least) for part in mean(each).T]
+            return np.column_stack([np.zeros((n_groups, 0)), *ranks])
+
         def constant(each: Codes) -> Codes | None:
             first = np.zeros(n_groups, np.int64)
             first[group] = each
             return first if np.array_equal(first[group], each) else None
 
         if constant(codes) is not None:
-            return _Units(rows, mean(a), np.ones(n_groups), _least(a, counts), drawn, mean, constant)
+            return _Units(rows, units, ones, _least(a, counts), drawn, ranked_mean, constant)
 
         def within(one: Floats, other: Floats, stratum: Codes, counts: Floats) -> Test:
             return flipped(one, other, stratum, counts, group)
@@ -247,7 +254,7 @@ class _Rows:
         if not self.is_ranked(name):
             return _indicators(codes, counts, least)
         missing = codes == len(self.table.histogram(name).values)
-        ranks = _ranks(np.where(missing, -1, codes), counts)
+        ranks = _ranks(np.where(missing, -1, codes), counts, least)
         enough = min(counts[missing].sum(), counts[~missing].sum()) >= least
         return np.column_stack([ranks, missing]) if enough else ranks
 
@@ -280,11 +287,11 @@ def _least(a: Floats, counts: Floats) -> float:
     return _EXPECTED / max(float(shares.min()), 1e-9)
 
 
-def _ranks(codes: Codes, counts: Floats) -> Floats:
-    """Return mid-ranks between −1 and 1, and 0 where a code is negative; no column if all are equal."""
+def _ranks(codes: Codes, counts: Floats, least: float = 0.0) -> Floats:
+    """Return mid-ranks between −1 and 1, and 0 where a code is negative; no column if all, or nearly all, are equal."""
     present = codes >= 0
     many = np.bincount(codes[present], counts[present])
-    if np.count_nonzero(many) < 2:
+    if np.count_nonzero(many) < 2 or many.sum() - many.max() < least:
         return np.zeros((len(codes), 0))
     middle = (np.cumsum(many) - many / 2) / many.sum()
     return np.where(present, 2 * middle[np.maximum(codes, 0)] - 1, 0.0)[:, None]
