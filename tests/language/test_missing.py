@@ -120,8 +120,7 @@ def test_each_rule_with_its_own_controls_drops_the_rows_that_lack_them() -> None
             for place, y in enumerate(columns["y"])
         )
         assert rule.n_incomplete == lacking > 0
-    kept = cr.RuleSet.from_json(rules.to_json())
-    assert kept == rules
+    assert cr.RuleSet.from_json(rules.to_json()) == rules
     # Held-out rows, and every check, are those of each rule.
     listed = cr.discover(columns, **asked, actionable=["a", "b"], holdout=0.4, progress=False)
     for rule in listed:
@@ -129,6 +128,18 @@ def test_each_rule_with_its_own_controls_drops_the_rows_that_lack_them() -> None
         assert rule.evidence.honest is not None
         lacking = sum(any(columns[name][place] is None for name in rule.control) for place in range(N))
         assert rule.evidence.honest.n_rows < 0.45 * (N - lacking)
+    # A row that one rule is searched on is held out for none.
+    problem = listed.problem
+    assert problem is not None
+    assert problem.everything is not None
+    kept = problem.everything.rows.local.record
+    for adjusted in problem.adjustments:
+        assert adjusted.controls is not None
+        present, record = adjusted.controls.table.present, adjusted.rows.local.record
+        assert record is not None
+        assert kept is not None
+        whole = np.arange(problem.everything.controls.table.n_records) if present is None else np.flatnonzero(present)  # type: ignore[union-attr]
+        assert set(whole[record].tolist()) == set(whole.tolist()) & set(kept.tolist())
     trusted = cr.discover(columns, **asked, actionable=["a", "b"], progress=False).trust(19, progress=False)
     assert all(rule.p_value is not None for rule in trusted)
 
