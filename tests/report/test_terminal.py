@@ -50,7 +50,7 @@ def test_the_table_has_effect_bound_p_and_coverage_and_an_interval_only_of_named
     assert "conservative" not in str(tested).split("\n\n")[1]
     assert "conservative" in terminal.text(tested, explain=True).split("\n\n")[1]
     named = str(cr.evaluate(TITANIC, rules[0].text, "survived"))
-    assert re.search(rf"69\.6 \(64\.0 to 73\.5\) +≤ 1e-15 +{rest}", named)
+    assert re.search(rf"69\.6 \(64\.0 to 73\.5\) +< 0\.001 +{rest}", named)
     assert "at least" not in named
 
 
