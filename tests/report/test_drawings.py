@@ -116,7 +116,7 @@ def test_a_rule_of_a_ladder_says_what_it_adds_what_is_held_fixed_and_what_it_is_
     assert second.alone is not None
     alone = f"{100 * second.alone.effect:.1f} points"
     has(page.get_by_role("button", name="adds", exact=True), 1)
-    assert f"{round(1000 * second.coverage)} of 1,000" in page.locator("#rule-2 .coverage").inner_text()
+    assert f"{round(1000 * second.coverage)} of 1,000" in page.locator("#rule-2 td.number").inner_text()
     page.locator("#rule-2 .open-rule").click()
     card = page.locator("#rule-2 .card")
     assert "Held fixed: class." in card.inner_text()

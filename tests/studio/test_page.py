@@ -77,7 +77,7 @@ def test_from_a_table_to_a_report_by_mouse(browser: Browser, tmp_path: Path) -> 
         strongest = page.get_by_label("Strength of a hidden confounder")
         strongest.press("End")
         page.get_by_text("the difference could be 0").wait_for()
-        go(page, "Take away")
+        go(page, "Export")
         for name, suffix in (
             ("Report", ".html"),
             ("SQL", ".sql"),
@@ -138,7 +138,7 @@ def test_from_a_table_to_a_report_by_keyboard_alone(browser: Browser, tmp_path: 
         tab_to("Next: rules")
         page.keyboard.press("Enter")
         page.locator(".beside .chip", has_text="identified").wait_for()
-        tab_to("6 Take away")
+        tab_to("6 Export")
         page.keyboard.press("Enter")
         tab_to("↓ Report")
         with page.expect_download() as download:
@@ -304,7 +304,7 @@ def test_axe_finds_nothing_in_any_step(browser: Browser, tmp_path: Path) -> None
         for scheme in ("light", "dark"):
             # The page's policy would block axe too.
             page = browser.open(server, color_scheme=scheme, bypass_csp=True)
-            for step in ("Data", "Roles and graph", "Search", "Rules", "Trust", "Take away"):
+            for step in ("Data", "Roles and graph", "Search", "Rules", "Trust", "Export"):
                 go(page, step)
                 if step == "Rules":
                     page.locator(".open-rule").first.click()

@@ -100,6 +100,16 @@ export interface Section {
 
 export type Condition = [column: string, sign: string, value: string];
 
+export interface NumberView {
+  name: string;
+  text: string;
+  more: string;
+  value: Maybe;
+  ascending: boolean;
+  in_table: boolean;
+  in_card: boolean;
+}
+
 export interface RuleView {
   text: string;
   conditions: Condition[];
@@ -114,7 +124,7 @@ export interface RuleView {
   unfound: boolean;
   sides: [holds: string, fails: string];
   mix: string;
-  p: string;
+  numbers: NumberView[];
   covered: string;
   stands_out: boolean;
   reading: string[];
@@ -126,7 +136,6 @@ export interface RuleView {
   control: string[];
   held_fixed: string;
   estimated: string;
-  concerns: string;
   blocked: [from: string, arrow: string, to: string][];
 }
 

@@ -17,17 +17,18 @@ from causalrules.report import (
     alerts,
     claim_words,
     layout,
+    numbers,
     reproduce,
     result_words,
     rule_words,
     sections,
 )
 from causalrules.report.answers import Answer, answers, weakest
+from causalrules.report.numbers import NumberView
 from causalrules.report.sections import Section
 from causalrules.text import (
     counted,
     listed,
-    p_number,
     percent,
     printable,
     sentence,
@@ -75,8 +76,8 @@ class RuleView:
         Whether the rule was searched for and is no finding.
     sides, mix
         The names of the two levels, with their rows, and the mix of the controls that they are adjusted to.
-    p
-        The adjusted p-value, formatted.
+    numbers
+        The numbers beside the effect, for the table and the card.
     strata
         The names of the strata in the JSON; `strata_left` describes the others.
     code
@@ -87,8 +88,6 @@ class RuleView:
         The columns of the rules above that are held fixed, in a sentence; empty if there are none.
     estimated
         The name of the estimate.
-    concerns
-        Coverage as rows of 1,000.
     blocked
         The edges (from, arrow, to) of the spurious paths that the controls block.
     """
@@ -106,7 +105,7 @@ class RuleView:
     unfound: bool
     sides: tuple[str, str]
     mix: str
-    p: str
+    numbers: tuple[NumberView, ...]
     covered: str
     stands_out: bool
     reading: tuple[str, ...]
@@ -118,7 +117,6 @@ class RuleView:
     control: tuple[str, ...]
     held_fixed: str
     estimated: str
-    concerns: str
     blocked: tuple[tuple[str, str, str], ...]
 
 
@@ -327,7 +325,7 @@ def _rule(rule: RuleResult, rules: Result) -> RuleView:
         unfound=not (rule.verdict.found or rules.is_named),
         sides=rule_words.sides(rule),
         mix=short(adjustment_words.same_mix((*adjustment_words.control_of(rule, rules), *rule.held_fixed)), 300),
-        p=p_number(rule.p_value, rule.p_sign),
+        numbers=numbers.of_rule(rule, rules),
         covered=f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}",
         stands_out=rule.stands_out,
         reading=tuple(short(each, 1500) for each in rule_words.reading(rule, rules)),
@@ -339,24 +337,12 @@ def _rule(rule: RuleResult, rules: Result) -> RuleView:
         control=(*rule.control, *rule.held_fixed) if rules.graph is not None else (),
         held_fixed=short(f"Held fixed: {listed(rule.held_fixed)}.", 600) if rule.held_fixed else "",
         estimated="adds" if rule.held_fixed else _estimated(rules),
-        concerns=_of_thousand(rule.coverage),
         blocked=() if rule.identification is None else _edges(rule.identification.blocked_paths),
     )
 
 
 def _estimated(rules: Result) -> str:
     return f"adjusted {rules.noun}" if rules.question.adjusts else rules.noun
-
-
-def _of_thousand(share: float) -> str:
-    """Format a share as rows of 1,000.
-
-    >>> _of_thousand(0.217), _of_thousand(0.0002), _of_thousand(0.9999)
-    ('217 of 1,000', 'fewer than 1 of 1,000', 'more than 999 of 1,000')
-    """
-    if 0 < share < 0.001:
-        return "fewer than 1 of 1,000"
-    return "more than 999 of 1,000" if 0.9995 <= share < 1 else f"{round(1000 * share):,} of 1,000"
 
 
 def _staircase(rules: Result) -> Staircase | None:

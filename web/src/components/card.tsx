@@ -34,6 +34,18 @@ export function Card({ rule, said, view, controlled, children }: Props) {
           <bdi>{said.held_fixed}</bdi>
         </p>
       )}
+      <dl class="covered">
+        {said.numbers
+          .filter((number) => number.in_card)
+          .map(({ name, text, more }) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>
+                {text} {more && <span class="muted">({more})</span>}
+              </dd>
+            </div>
+          ))}
+      </dl>
       <Alerts alerts={said.alerts} />
       <div class="pair">
         <div>

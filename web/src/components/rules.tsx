@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { known, percent, unbroken } from "../format";
-import type { Page, Rule, RuleView } from "../types";
+import { known, unbroken } from "../format";
+import type { NumberView, Page, Rule, RuleView } from "../types";
 import { Tag } from "./answers";
 import { Card } from "./card";
 import { ForestAxis, ForestKey, ForestRow, forestScale, marksOf } from "./forest";
@@ -9,22 +9,14 @@ import { Scatter } from "./scatter";
 import { Staircase } from "./staircase";
 import { RuleWords, sharedConditions } from "./words";
 
-type Key = "place" | "rule" | "evidence" | "effect" | "bound" | "p" | "coverage";
+// A column of the table; a number of the rules by its heading.
+type Key = "place" | "rule" | "evidence" | "effect" | { number: string };
 type Order = "ascending" | "descending";
 
 // Lists with at least this many rules have a filter.
 const MANY = 5;
+const inTable = (number: NumberView): boolean => number.in_table;
 const TONES = ["good", "caution", "bad", "none"];
-const FIRST: Record<Key, Order> = {
-  place: "ascending",
-  rule: "ascending",
-  evidence: "ascending",
-  effect: "descending",
-  bound: "descending",
-  p: "ascending",
-  coverage: "descending",
-};
-
 function valueOf(key: Key, place: number, rule: Rule, said: RuleView): number | string | null | undefined {
   switch (key) {
     case "place":
@@ -35,12 +27,8 @@ function valueOf(key: Key, place: number, rule: Rule, said: RuleView): number | 
       return TONES.indexOf(said.evidence.tone);
     case "effect":
       return rule.effect;
-    case "bound":
-      return rule.at_least;
-    case "p":
-      return rule.p_value;
-    case "coverage":
-      return rule.coverage;
+    default:
+      return said.numbers.find((each) => each.name === key.number)?.value;
   }
 }
 
@@ -71,6 +59,7 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
   const on = useMemo(() => forestScale(result.rules, view.named, controlled, view.kind), []);
   const shared = useMemo(() => sharedConditions(view.rules), []);
   const tested = result.rules.some((rule) => known(rule.p_value));
+  const columns = view.rules[0]?.numbers.filter(inTable) ?? [];
   const places = view.rules
     .map((_, place) => place)
     .filter((place) => view.rules[place]?.text.toLowerCase().includes(wanted.trim().toLowerCase()))
@@ -88,19 +77,22 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
     return sign * found || a - b;
   }
 
-  const heading = (name: Key, words: string, looks = "") => (
-    <th scope="col" class={looks} aria-sort={key === name ? order : undefined}>
-      <button
-        type="button"
-        onClick={() => {
-          const opposite = FIRST[name] === "ascending" ? "descending" : "ascending";
-          sort([name, key === name && order === FIRST[name] ? opposite : FIRST[name]]);
-        }}
-      >
-        {words}
-      </button>
-    </th>
-  );
+  const heading = (name: Key, words: string, looks = "", first: Order = "ascending") => {
+    const chosen = typeof name === "string" ? key === name : typeof key === "object" && key.number === name.number;
+    return (
+      <th scope="col" class={looks} aria-sort={chosen ? order : undefined}>
+        <button
+          type="button"
+          onClick={() => {
+            const opposite = first === "ascending" ? "descending" : "ascending";
+            sort([name, chosen && order === first ? opposite : first]);
+          }}
+        >
+          {words}
+        </button>
+      </th>
+    );
+  };
 
   const step = (event: KeyboardEvent): void => {
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
@@ -148,10 +140,8 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
             <td class="picture">
               <ForestAxis on={on} kind={view.kind} />
             </td>
-            {heading("effect", view.estimate)}
-            {view.least && heading("bound", view.least)}
-            {tested && heading("p", "p")}
-            {heading("coverage", "applies to")}
+            {heading("effect", view.estimate, "", "descending")}
+            {columns.map(({ name, ascending }) => heading({ number: name }, name, "", ascending ? "ascending" : "descending"))}
           </tr>
         </thead>
         {places.map((place) => {
@@ -193,15 +183,15 @@ export function Rules({ page: { result, view }, controlled, open, onToggle, prin
                 <td class={said.unfound ? "effect muted" : "effect"} data-label={view.estimate}>
                   <Estimate text={said.estimate} />
                 </td>
-                {view.least && <td data-label={view.least}>{said.at_least}</td>}
-                {tested && <td data-label="p">{said.p}</td>}
-                <td class="coverage" data-label="applies to">
-                  <b>{percent(rule.coverage)}</b> {said.concerns && <span>{said.concerns}</span>}
-                </td>
+                {said.numbers.filter(inTable).map(({ name, text, more }) => (
+                  <td key={name} class={more && "number"} data-label={name}>
+                    {more ? <b>{text}</b> : text} {more && <span>{more}</span>}
+                  </td>
+                ))}
               </tr>
               {(isOpen || printing) && (
                 <tr class="detail">
-                  <td colSpan={6 + Number(tested) + Number(view.least !== "")}>
+                  <td colSpan={5 + columns.length}>
                     <Card rule={rule} said={said} view={view} controlled={controlled}>
                       {inCard?.(place)}
                     </Card>

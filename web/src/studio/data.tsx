@@ -291,7 +291,7 @@ export function Data({ state }: { state: State }) {
                   sureOf(!sure);
                 }}
               >
-                {sure ? "Really forget roles, graph and rules?" : "Start anew"}
+                {sure ? "Really forget roles, graph and rules?" : "Clear everything"}
               </button>
             )}
           </div>

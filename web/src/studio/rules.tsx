@@ -349,7 +349,7 @@ export function RulesStep({ state }: { state: State }) {
     ["compare", "Compare two"],
   ];
   // A new result gets a new list: open rules and sorting belong to one result.
-  const version = (found: Page): string => found.view.rules.map((rule) => `${rule.text}${rule.p}${rule.claim.word}`).join("\u0000");
+  const version = (found: Page): string => found.view.rules.map((rule) => `${rule.text}${rule.numbers.map((number) => number.text)}${rule.claim.word}`).join("\u0000");
   return (
     <div class="step rules-step">
       <h1 class="hidden-text">Rules</h1>

@@ -4,7 +4,7 @@ import { Chip } from "../components/answers";
 import { Code } from "../components/code";
 import { count, unbroken } from "../format";
 import { Act } from "./acting";
-import { TakeAway } from "./away";
+import { Exports } from "./exports";
 import { Data } from "./data";
 import { Roles } from "./roles";
 import { RulesStep } from "./rules";
@@ -15,7 +15,7 @@ import { Trust } from "./trust";
 import "../report.css";
 import "./studio.css";
 
-const STEPS = ["data", "roles", "search", "rules", "trust", "take-away"] as const;
+const STEPS = ["data", "roles", "search", "rules", "trust", "export"] as const;
 type Step = (typeof STEPS)[number];
 const TITLES: Record<Step, string> = {
   data: "Data",
@@ -23,7 +23,7 @@ const TITLES: Record<Step, string> = {
   search: "Search",
   rules: "Rules",
   trust: "Trust",
-  "take-away": "Take away",
+  export: "Export",
 };
 
 const isStep = (name: string): name is Step => (STEPS as readonly string[]).includes(name);
@@ -63,7 +63,7 @@ function standing(step: Step, state: State): [mark: "done" | "now" | "open" | "a
       if (job.kind === "check") return ["now", "checking…"];
       if (!rules.page) return ["open", ""];
       return rules.checked.length > 0 ? ["done", `${rules.checked.length} check${rules.checked.length > 1 ? "s" : ""}`] : ["open", "not checked yet"];
-    case "take-away":
+    case "export":
       return ["open", ""];
   }
 }
@@ -212,9 +212,9 @@ function Studio() {
           {step === "search" && <Search state={whole} />}
           {step === "rules" && <RulesStep state={whole} />}
           {step === "trust" && <Trust state={whole} />}
-          {step === "take-away" && <TakeAway state={whole} />}
+          {step === "export" && <Exports state={whole} />}
         </main>
-        <Beside state={whole} code={step !== "take-away"} />
+        <Beside state={whole} code={step !== "export"} />
         <div class="toasts" role="alert">
           {error && (
             <p class="notice tone-bad">

@@ -16,7 +16,7 @@ const FILES: [what: string, title: string, doc: string, needs: "rules" | "graph"
   ["workspace", "Workspace", "all of this in one file that opens again", "nothing"],
 ];
 
-export function TakeAway({ state }: { state: State }) {
+export function Exports({ state }: { state: State }) {
   const act = useContext(Act);
   const { rules, graph, said, table, question } = state;
   const there = {
@@ -27,7 +27,7 @@ export function TakeAway({ state }: { state: State }) {
   };
   return (
     <div class="step">
-      <h1>Take away</h1>
+      <h1>Export</h1>
       {rules.stale && <p class="notice tone-caution">The rules answer another question than the one asked now.</p>}
       <ul class="files">
         {FILES.map(([what, title, doc, needs]) => (
