@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ def smallest_beta(table: SmallTable, outcome: dict[int, int]) -> float:
             beta=beta,
             max_length=2,
             max_bins=3,
+            missing_control="value",
         )
         return {rule.rows: rule.value for rule in found}
 
@@ -53,7 +55,8 @@ def smallest_beta(table: SmallTable, outcome: dict[int, int]) -> float:
 )
 def test_is_the_order_statistic_of_the_permuted_tables(table: SmallTable, how: tuple[int, float], seed: int) -> None:
     times, confidence = how
-    rules = cr.discover(table.columns(), TARGET, control=list(table.control), max_length=2, max_bins=3, **RELIABLE)
+    asked: dict[str, Any] = RELIABLE | {"missing_control": "value"}
+    rules = cr.discover(table.columns(), TARGET, control=list(table.control), max_length=2, max_bins=3, **asked)
     assume(len(rules) > 0)
     assert rules.problem is not None
     observed = [i for i, row in enumerate(table.rows) if row[TARGET] is not None]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import causalrules as cr
 from causalrules.language.learning import FOLDS, fold_of
+from causalrules.report.rule_words import IGNORING
 from causalrules.result.evidence import DoublyRobust
 from causalrules.trust.doubly_robust import standard_error
 
@@ -202,10 +203,10 @@ def test_balance_before_and_after() -> None:
     assert plotted["control"] == ["z0"]
     assert rules.plot("propensity").plotted["rule"].sum() == pytest.approx(1)
     assert "Controls on both sides" in rules.to_html()
-    assert "This interval ignores the search" in rules.to_html()
+    assert f"This interval is {IGNORING}" in rules.to_html()
     named = cr.evaluate(data, "x = True", "y", control=["z0"]).doubly_robust()
     held = cr.discover(data, "y", control=["z0"], actionable="x", k=1, holdout=0.3).doubly_robust()
-    assert not any("This interval ignores the search" in each.to_html() for each in (named, held))
+    assert not any(f"This interval is {IGNORING}" in each.to_html() for each in (named, held))
 
 
 def test_strata_of_a_prediction_alone_do_not_make_a_rule_supported() -> None:

@@ -31,14 +31,24 @@ TIED = 1e-9
 
 
 def discover(table: SmallTable, **options: Any) -> RuleSet:
-    return cr.discover(table.columns(), TARGET, control=list(table.control), **RELIABLE | options)
+    asked = RELIABLE | {"missing_control": "value"} | options
+    return cr.discover(table.columns(), TARGET, control=list(table.control), **asked)
 
 
 def every_rule(table: SmallTable, outcome: dict[int, int], beta: float) -> dict[frozenset[int], float]:
     """Return the value of every set of rows that a rule covers, with these outcomes instead of the table's."""
     rows = [{**row, TARGET: outcome.get(i)} for i, row in enumerate(table.rows)]
     rules = oracle.top_k(
-        rows, TARGET, lambda y: y == 1, table.actionable, table.control, k=10**6, beta=beta, max_length=2, max_bins=3
+        rows,
+        TARGET,
+        lambda y: y == 1,
+        table.actionable,
+        table.control,
+        k=10**6,
+        beta=beta,
+        max_length=2,
+        max_bins=3,
+        missing_control="value",
     )
     return {rule.rows: rule.value for rule in rules}
 
@@ -47,7 +57,16 @@ def brute_force(table: SmallTable, outcomes: list[dict[int, int]], beta: float, 
     """Count the outcomes whose best rule is as good as each of the k best: of all rules, and without better ones."""
     observed = every_rule(table, {i: row[TARGET] for i, row in enumerate(table.rows) if row[TARGET] is not None}, beta)
     ranked = oracle.top_k(
-        table.rows, TARGET, lambda y: y == 1, table.actionable, table.control, k=k, beta=beta, max_length=2, max_bins=3
+        table.rows,
+        TARGET,
+        lambda y: y == 1,
+        table.actionable,
+        table.control,
+        k=k,
+        beta=beta,
+        max_length=2,
+        max_bins=3,
+        missing_control="value",
     )
     single, down = np.zeros(len(ranked), int), np.zeros(len(ranked), int)
     for outcome in outcomes:

@@ -99,7 +99,7 @@ def test_ratios_are_finite_whatever_the_counts(tables: list[tuple[int, int, int,
 def test_leaving_a_control_out_is_not_adjusting_for_it(table: SmallTable) -> None:
     assume(len(table.control) == 2)
     columns = table.columns()
-    asked: dict[str, Any] = {"actionable": ["x0"], "k": 2, "beta": 1.0, "stepwise": False}
+    asked: dict[str, Any] = {"actionable": ["x0"], "k": 2, "beta": 1.0, "stepwise": False, "missing_control": "value"}
     rules = cr.discover(columns, TARGET, control=list(table.control), **asked)
     assume(len(rules) > 0)
     without = {
