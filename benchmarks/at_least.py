@@ -96,7 +96,6 @@ CELLS = [
     Cell("1 % base, 49 points for 2 % of the rows, 20 strata", 0.49, base=0.01, share=0.02, n=4000, strata=20),
     Cell("two causes, 15 and 10.5 points", 0.15, causes=2),
     Cell("five causes, 15 to 6 points", 0.15, base=0.15, causes=5),
-    Cell("five causes, 15 to 6 points, 8,000 rows", 0.15, base=0.15, causes=5, n=8000),
     Cell("lognormal, no effect", 0.0, target="mean"),
     Cell("lognormal, 0.5", 0.5, target="mean"),
     Cell("lognormal, 2", 2.0, target="mean"),
@@ -163,7 +162,7 @@ def in_markdown(rows: list[Row]) -> str:
         for name, value in list(row.items())[len(names) :]:
             if name.endswith("below"):
                 unit = 1 if "lognormal" in row["table"] else 100
-                cells.append("–" if value is None else f"{unit * value:.{3 - len(str(unit))}f}".rstrip("."))
+                cells.append("–" if value is None else f"{unit * value:z.{1 if unit > 1 else 2}f}")
             else:
                 cells.append(f"{value / row['tables']:.1%}".replace("%", " %"))
         lines.append("| " + " | ".join(cells) + " |")
@@ -173,7 +172,7 @@ def in_markdown(rows: list[Row]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cells", nargs="*", help="parts of the names of cells; all if none is given")
-    parser.add_argument("--tables", type=int, default=200)
+    parser.add_argument("--tables", type=int, default=100)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     rows: list[Row] = []
