@@ -171,10 +171,11 @@ class Summarised:
 def number(value: float | None, places: int = 4) -> str:
     """Format a number with a real minus sign; "–" where it is undefined.
 
-    >>> number(-0.5), number(None)
-    ('−0.5000', '–')
+    >>> number(-0.5), number(None), number(-0.001, 1)
+    ('−0.5000', '–', '0.0')
     """
-    return "–" if value is None or math.isnan(value) else f"{value:.{places}f}".replace("-", "−")
+    # z: no minus before zeros only
+    return "–" if value is None or math.isnan(value) else f"{value:z.{places}f}".replace("-", "−")
 
 
 def percent(value: float, places: int = 1) -> str:

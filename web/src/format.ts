@@ -3,7 +3,8 @@ import type { Kind, Maybe } from "./types";
 
 export const known = (value: Maybe): value is number => typeof value === "number" && Number.isFinite(value);
 
-const minus = (text: string): string => text.replace("-", "−");
+// No minus before zeros only.
+const minus = (text: string): string => text.replace(/^-(?=[0.,]*$)/, "").replace("-", "−");
 
 export function number(value: Maybe, places = 1): string {
   return known(value) ? minus(value.toFixed(places)) : "–";
@@ -24,18 +25,26 @@ export const unbroken = (text: string): string => text.replaceAll(" %", "\u00a0%
 
 export const count = (value: number): string => value.toLocaleString("en-US");
 
-export function difference(value: Maybe, kind: Kind): string {
-  const scaled = known(value) ? kind.scale * value : value;
-  return kind.places === null ? amount(scaled) : number(scaled, kind.places);
+function scaled(value: Maybe, kind: Kind, places: number | null): string {
+  const shown = known(value) ? kind.scale * value : value;
+  return places === null ? amount(shown) : number(shown, places);
 }
 
-export const level = (value: Maybe, kind: Kind): string => difference(value, kind) + (known(value) ? kind.sign : "");
+/** A difference: with one more decimal below 1, as all numbers of its column. */
+export function difference(value: Maybe, kind: Kind, column: Maybe[] = [value]): string {
+  if (kind.places === null) return scaled(value, kind, null);
+  const below = 1 - 0.5 * 10 ** -kind.places;
+  const isSmall = column.some((each) => known(each) && each !== 0 && Math.abs(each) * kind.scale < below);
+  return scaled(value, kind, kind.places + Number(isSmall));
+}
+
+export const level = (value: Maybe, kind: Kind): string => scaled(value, kind, kind.places) + (known(value) ? kind.sign : "");
 
 export function interval(measured: { effect: Maybe; low?: Maybe; high?: Maybe }, kind: Kind): string {
   if (!known(measured.effect)) return "not measurable";
   const ends =
     known(measured.low) && known(measured.high)
-      ? ` (${difference(measured.low, kind)} to ${difference(measured.high, kind)})`
+      ? ` (${[measured.low, measured.high].map((end) => difference(end, kind, [measured.effect])).join(" to ")})`
       : "";
   return `${difference(measured.effect, kind)}${kind.unit && ` ${kind.unit}`}${ends}`;
 }

@@ -14,8 +14,6 @@ from causalrules.estimators.sides import standardised
 from causalrules.text import amount, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from causalrules.estimators.intervals import Estimate, Grouped
     from causalrules.estimators.sides import Side
 
@@ -82,16 +80,27 @@ class OutcomeKind:
         >>> BINARY.level(0.947), MEAN.level(1794.34)
         ('94.7 %', '1,794')
         """
-        return self.figure(value) if math.isnan(value) else f"{self.figure(value)}{self.sign}"
+        return f"{self._number(value, self.places)}{'' if math.isnan(value) else self.sign}"
 
-    def figure(self, value: float | None) -> str:
-        """Format a difference without its unit.
+    def figure(self, value: float | None, *column: float | None) -> str:
+        """Format a difference without its unit: with one more decimal below 1, as all numbers of its column.
 
-        >>> BINARY.figure(-0.054), MEAN.figure(0.054)
-        ('−5.4', '0.054')
+        >>> BINARY.figure(-0.054), BINARY.figure(0.0042), BINARY.figure(-0.054, 0.0042), MEAN.figure(0.054)
+        ('−5.4', '0.42', '−5.40', '0.054')
         """
+        return self._number(
+            value, None if self.places is None else self.places + self._are_small(*(column or (value,)))
+        )
+
+    def _are_small(self, *values: float | None) -> bool:
+        """Return whether one of these differences is below 1 as it is written, and not 0."""
+        return any(
+            each is not None and 0 < abs(each) * self.scale < 1 - 0.5 * 10.0 ** -(self.places or 0) for each in values
+        )
+
+    def _number(self, value: float | None, places: int | None) -> str:
         scaled = math.nan if value is None else self.scale * value
-        return amount(scaled) if self.places is None else number(scaled, self.places)
+        return amount(scaled) if places is None else number(scaled, places)
 
     def difference(self, value: float | None) -> str:
         """Format a difference.
@@ -111,7 +120,7 @@ class OutcomeKind:
         >>> MEAN.with_interval(1794, 521, 3067)
         '1,794 (521 to 3,067)'
         """
-        return self._between(self.difference, effect, low, high)
+        return self._between(effect, low, high, self.unit)
 
     def figures(self, effect: float | None, low: float | None, high: float | None) -> str:
         """Format a difference with its interval, without the unit.
@@ -119,22 +128,21 @@ class OutcomeKind:
         >>> BINARY.figures(0.054, -0.021, 0.13)
         '5.4 (−2.1 to 13.0)'
         """
-        return self._between(self.figure, effect, low, high)
+        return self._between(effect, low, high)
 
-    def _between(
-        self, written: Callable[[float], str], effect: float | None, low: float | None, high: float | None
-    ) -> str:
+    def _between(self, effect: float | None, low: float | None, high: float | None, unit: str = "") -> str:
         if effect is None or low is None or high is None or math.isnan(effect):
             return "not measurable"
-        return f"{written(effect)} ({self.between(low, high)})"
+        return f"{f'{self.figure(effect)} {unit}'.rstrip()} ({self.between(low, high, effect)})"
 
-    def between(self, low: float, high: float) -> str:
+    def between(self, low: float, high: float, *column: float) -> str:
         """Format an interval without the unit.
 
         >>> BINARY.between(-0.021, 0.13)
         '−2.1 to 13.0'
         """
-        return "unknown" if math.isnan(low) else f"{self.figure(low)} to {self.figure(high)}"
+        column = column or (low, high)
+        return "unknown" if math.isnan(low) else f"{self.figure(low, *column)} to {self.figure(high, *column)}"
 
     def precise(self, value: float) -> str:
         """Format a difference with many digits, for tables in papers.

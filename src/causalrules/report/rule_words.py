@@ -86,7 +86,7 @@ def bound(rule: RuleResult, figure: Callable[[float], str] | None = None) -> str
     known = rule.at_least
     if known is None:
         return "none" if rule.verdict.evidence == "not supported" else "–"
-    shown = (figure or rule.kind.figure)(known)
+    shown = rule.kind.figure(known, rule.effect) if figure is None else figure(known)
     is_zero = not any(digit in shown for digit in "123456789")
     return ("< 0" if rule.criterion.decrease else "> 0") if is_zero else shown
 

@@ -100,11 +100,11 @@ def headings(rules: Result, explain: bool = False) -> list[str]:
 
 def cells(rule: RuleResult, rules: Result, explain: bool = False) -> list[str]:
     """Return the cells of a rule below `headings`; intervals are only of rules named in advance."""
-    shown, level = rule.kind.figure, rule.kind.level
-    effect = rule.kind.figures(rule.effect, *rule.interval) if rules.is_named else shown(rule.effect)
+    shown, level, column = rule.kind.figure, rule.kind.level, [each.effect for each in rules]
+    effect = rule.kind.figures(rule.effect, *rule.interval) if rules.is_named else shown(rule.effect, *column)
     known = {
         "value": shown(rule.value),
-        rule_words.least(rules): rule_words.bound(rule),
+        rule_words.least(rules): rule_words.bound(rule, lambda bound: shown(bound, *column)),
         "conservative": rule_words.conservative(rule).removesuffix(f" {rule.kind.unit}"),
         "p": p_number(rule.p_value, rule.p_sign),
         "fails → holds": f"{level(rule.p_do_not_rule).removesuffix(' %')} → {level(rule.p_do_rule)}",

@@ -38,7 +38,7 @@ export function ForestAxis({ on, kind }: { on: Scale; kind: Kind }) {
     <svg class="axis" width="100%" height="14" aria-hidden="true">
       {on.ticks.map((tick) => (
         <text key={tick} x={on.at(tick)} y="11" text-anchor="middle">
-          {difference(tick, kind).replace(/\.0$/, "")}
+          {difference(tick, kind).replace(/\.0+$|(\.\d*[1-9])0+$/, "$1")}
         </text>
       ))}
     </svg>

@@ -48,7 +48,7 @@ export function Scatter({ rules, views, shown, noun, kind, active, onActive, onO
             <g key={tick} aria-hidden="true">
               <line class={tick === 0 ? "zero" : "grid"} x1="0" x2="100%" y1={down(tick)} y2={down(tick)} />
               <text class="tick" x="-8" y={down(tick) + 4} text-anchor="end">
-                {difference(tick, kind).replace(/\.0$/, "")}
+                {difference(tick, kind).replace(/\.0+$|(\.\d*[1-9])0+$/, "$1")}
               </text>
             </g>
           ))}
