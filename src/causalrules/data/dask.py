@@ -159,7 +159,7 @@ class DistributedTable(Table):
             return DistributedTable(self._frame, self.client, target, weights).observed(target, weights, control)
         self._count()
         require_exact(str(weights), self.n_rows + self.n_dropped)
-        lacking = tuple(name for name in sorted(control) if self.histogram(name).n_missing)
+        lacking = tuple(name for name in sorted(control) if self.n_missing(name))
         if lacking and lacking not in self._complete_tables:
             table = DistributedTable(self._frame, self.client, target, weights, lacking)
             table._count()

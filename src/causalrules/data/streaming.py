@@ -123,7 +123,7 @@ class StreamedTable(Table):
     def observed(self, target: str, weights: str | None = None, control: Sequence[str] = ()) -> StreamedTable:
         """Return the rows whose target is present, and each of these controls."""
         observed = self._having_target(target, weights)
-        lacking = tuple(name for name in sorted(control) if observed.histogram(name).n_missing)
+        lacking = tuple(name for name in sorted(control) if observed.n_missing(name))
         if (target, weights, lacking) not in self._tables:
             self._tables[target, weights, lacking] = observed._complete(lacking)
         return self._tables[target, weights, lacking]

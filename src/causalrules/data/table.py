@@ -79,6 +79,7 @@ class Table:
         self._rows = rows
         self._weights = weights
         self._histograms: dict[str, Histogram] = {}
+        self._n_missing: dict[str, int] = {}
         self._with_target: dict[tuple[str, str | None, tuple[str, ...]], Table] = {}
         self.n_dropped, self.n_incomplete = n_dropped, n_incomplete
         self.present: NDArray[np.bool_] | None = None
@@ -141,6 +142,12 @@ class Table:
             self._histograms[name] = histogram
         return histogram
 
+    def n_missing(self, name: str) -> int:
+        """Count the rows without a value of a column; cached also where the histogram is too long to be."""
+        if name not in self._n_missing:
+            self._n_missing[name] = self.histogram(name).n_missing
+        return self._n_missing[name]
+
     def read_ahead(self, names: Sequence[str]) -> None:
         """Prepare for the histograms of several columns, where that saves time."""
 
@@ -189,7 +196,7 @@ class Table:
         if (target, weights, ()) not in self._with_target:
             self._with_target[target, weights, ()] = self._observe(target, weights)
         observed = self._with_target[target, weights, ()]
-        lacking = tuple(name for name in sorted(control) if observed.histogram(name).n_missing)
+        lacking = tuple(name for name in sorted(control) if observed.n_missing(name))
         if (target, weights, lacking) not in self._with_target:
             self._with_target[target, weights, lacking] = observed._complete(lacking)
         return self._with_target[target, weights, lacking]

@@ -99,7 +99,7 @@ def _joined(parts: Sequence[str], joint: str) -> str:
 def missing_controls(table: Table, target: str, control: Sequence[str], question: Question) -> MissingControls | None:
     """Return the rows that lack a control; None if all have a value of each."""
     observed = table.observed(target, question.weights)
-    counts = {name: observed.histogram(name).n_missing for name in sorted(control)}
+    counts = {name: observed.n_missing(name) for name in sorted(control)}
     columns = tuple((name, n_missing) for name, n_missing in counts.items() if n_missing)
     if not columns:
         return None
