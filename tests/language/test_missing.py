@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -249,6 +250,13 @@ def test_rows_left_open_are_said_with_reference_rows_too() -> None:
     assert cr.RuleSet.from_json(rules.to_json()) == rules
     false = cr.discover(columns, "y", reference={"c": "p"}, actionable=["b", "c"], missing="false", progress=False)
     assert not any(rule.n_open for rule in false)
+
+
+def test_a_file_that_names_no_control_is_refused() -> None:
+    document = json.loads(cr.discover(table(), "y", control="z", actionable="a").to_json())
+    document["rules"][0]["missing_control"]["columns"] = []
+    with pytest.raises(DataError, match="missing_control: columns is empty"):
+        cr.RuleSet.from_json(json.dumps(document))
 
 
 def test_words() -> None:

@@ -354,7 +354,7 @@ def _read_rule(payload: Any, question: Question) -> RuleResult:
         evidence=from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
         control=from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
         held_fixed=from_json(tuple[str, ...], payload.get("held_fixed", []), "held_fixed"),
-        missing_control=from_json(MissingControls | None, payload.get("missing_control"), "missing_control"),  # type: ignore[arg-type]
+        missing_control=_read_missing(payload.get("missing_control")),
         alone=_read_alone(payload.get("alone")),
     )
 
@@ -409,6 +409,13 @@ def _read_grouped(payload: Any) -> Grouped | None:
         return None
     error, degrees, n_groups = from_json(tuple[float, float, int], payload, "grouped")
     return Grouped(error, degrees, n_groups)
+
+
+def _read_missing(payload: Any) -> MissingControls | None:
+    found: MissingControls | None = from_json(MissingControls | None, payload, "missing_control")  # type: ignore[arg-type]
+    if found is not None and not found.columns:
+        raise DataError("missing_control: columns is empty")
+    return found
 
 
 def _read_alone(payload: Any) -> Alone | None:
